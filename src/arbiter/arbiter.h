@@ -1,0 +1,120 @@
+/*
+ * The arbiter: who may run on one device, and when. Pure policy: no I/O, no clock, no threads. The
+ * daemon, the simulations in tests/unit and anyone who wants to try a policy call the same code:
+ *
+ *     feed what was observed now  ->  arbiter_step()  ->  a lease state per tenant, and when to call
+ *                                                         again at the latest
+ *
+ * Ownership: the caller owns the arbiter and frees it; no pointer into it outlives the next call.
+ * Thread safety: none; one caller at a time. Times are nanoseconds of any monotonic clock.
+ *
+ * The policy:
+ *
+ *   Free run    At most one tenant is active and it has no cap: every uncapped tenant is FREE.
+ *               (Those that are idle too: their first launch needs no one's leave; the next step sees
+ *               it and goes to leases.)
+ *   Leases      Several active, or the active one is capped: one tenant at a time has GO. Next comes
+ *               the one with the least virtual time (charged time / weight) among those that have
+ *               demand and tokens. A lease ends when the quantum is over and another would be chosen,
+ *               when the tokens are used up, or when the holder has been idle for idle_ns while
+ *               another waits. It ends by CLOSING; the next GO comes when the holder's work is done,
+ *               or at the drain deadline: then the overlap is charged to the overrunner as well.
+ *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
+ *               with work in flight. Contended: the wall time from its first work under the lease
+ *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
+ *               reports to be busy: saying "idle" gains nothing.
+ *   Cap         A token bucket: filled at limit x time, emptied by the charge; may go into debt, which
+ *               later time pays; holds at most limit x window.
+ *   Return      A tenant that comes back from idleness starts at the least virtual time of the active
+ *               (not with years of credit), but keeps its debt.
+ */
+#ifndef ALLOT_ARBITER_ARBITER_H
+#define ALLOT_ARBITER_ARBITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "region/region.h" /* enum lease_state */
+
+#define ARBITER_MAX_TENANTS 256
+
+struct arbiter_config {
+	uint64_t quantum_ns;     /* length of a lease under contention */
+	uint64_t cap_slice_ns;   /* tokens a capped tenant gathers before it gets a lease again */
+	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
+	uint64_t idle_ns;        /* a holder this long idle gives way */
+	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
+	uint64_t start_grace_ns; /* GO to first work that is not charged, at most */
+	uint64_t drain_min_ns;   /* drain deadline: at least this after CLOSING ... */
+	uint64_t drain_max_ns;   /* ... at most this; between: 4 x predicted work in flight */
+	/* How soon the caller should step again: while draining, under leases, in free run, all idle. */
+	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
+};
+
+/* 20 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
+struct arbiter_config arbiter_default_config(void);
+
+struct arbiter_share {
+	double cores_pct; /* guaranteed share, 0 < .. <= 100; 0: none promised, takes what is left */
+	double limit_pct; /* cap, cores_pct <= .. <= 100; 100: none */
+};
+
+/* What the caller saw of one tenant since the last step, over all its processes on this device. */
+struct arbiter_observation {
+	bool waiting;         /* a thread is held at the gate */
+	bool launching;       /* a thread is between the gate and the driver */
+	bool busy;            /* work is in flight */
+	bool stopped;         /* every process is stopped or frozen: can't make use of a lease */
+	uint64_t inflight_ns; /* predicted length of the work in flight */
+	uint64_t busy_ns;     /* time with work in flight, counted by the tenant itself (monotonic) */
+	uint64_t launches;    /* work items so far (monotonic) */
+};
+
+enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES };
+
+/* One tenant's account. Durations in nanoseconds since the tenant was added. */
+struct arbiter_account {
+	uint64_t charged_ns; /* GPU time charged */
+	uint64_t overrun_ns; /* the part of it that ran past a lease: overlap with another's */
+	uint64_t waited_ns;  /* time with demand, but without the lease */
+	uint64_t leases;     /* leases given */
+	uint64_t expired;    /* drains that passed their deadline */
+	int64_t tokens_ns;   /* of the cap; negative: debt */
+	double weight;       /* in force now */
+	enum lease_state state;
+	bool active;
+	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */
+};
+
+struct arbiter;
+
+/* NULL when out of memory. `config` is copied. */
+struct arbiter *arbiter_new(const struct arbiter_config *config);
+struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is fine; returns NULL */
+
+/*
+ * Adds a tenant at time now_ns and returns its index (0 <= index < ARBITER_MAX_TENANTS), which stays
+ * its own until it is removed; -ENOSPC when full; -EINVAL for a share out of range.
+ */
+int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
+void arbiter_remove(struct arbiter *arbiter, int tenant);
+/* Changes a share from now on; the account is kept. -EINVAL for a share out of range. */
+int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
+/* A paused tenant gets no lease, however long it waits. */
+void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
+
+/* What was seen of a tenant; holds until the next observation. */
+void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
+
+/*
+ * Decides for time now_ns (not before the last step's). Returns when to step again at the latest;
+ * stepping sooner is always fine. Afterwards arbiter_state() tells what each tenant may do.
+ */
+uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
+
+enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
+struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
+enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
+int arbiter_holder(const struct arbiter *arbiter); /* -1: none */
+
+#endif

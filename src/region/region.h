@@ -1,0 +1,146 @@
+/*
+ * The region: the memory that one tenant shares with the daemon.
+ *
+ *   control  one file per tenant, written by the daemon alone. The tenant maps it read-only; the
+ *            memfd carries F_SEAL_FUTURE_WRITE, so no writable map can be had from it.
+ *   report   one file per tenant, written by the tenant's processes, each in its own slot. Sealed
+ *            against shrinking and growing, so that no tenant can make the daemon fault on it.
+ *            The daemon believes nothing in it: every value is checked where it is read.
+ *
+ * Both are made anew by each daemon that adopts a tenant (a sealed control file can't be written by
+ * a second daemon), and mapped by the library over the old addresses.
+ *
+ * Nothing here holds a point in time: clocks differ across time namespaces. Durations are in
+ * nanoseconds. All integers are native-endian; the two sides share a machine.
+ *
+ * Writers and order of each field are stated beside it. D = daemon, T = the slot's own process.
+ * "seq_cst" marks the words that two sides decide on; everything else is relaxed.
+ */
+#ifndef ALLOT_REGION_REGION_H
+#define ALLOT_REGION_REGION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REGION_MAGIC 0x746f6c6cU /* "llot" */
+#define REGION_VERSION 1U
+#define REGION_MAX_DEVICES 16
+#define REGION_MAX_SLOTS 1024 /* processes of one tenant at a time */
+#define REGION_NAME_MAX 64    /* bytes of a tenant's name, the final NUL included */
+
+/*
+ * The lease word: state in the low 8 bits, a change counter above them, so that a waiter on the
+ * futex never misses a change that came and went.
+ */
+enum lease_state {
+	LEASE_STOP = 0,    /* wait */
+	LEASE_CLOSING = 1, /* start nothing new, let what runs end, report when it has */
+	LEASE_GO = 2,      /* run, with work in flight bounded by depth_ns */
+	LEASE_FREE = 3,    /* run alone: bounded by free_depth_ns only, counted coarsely */
+};
+#define LEASE_STATE_MASK 0xffU
+#define LEASE_SEQUENCE_STEP 0x100U
+
+static inline enum lease_state lease_state_of(uint32_t word)
+{
+	return (enum lease_state)(word & LEASE_STATE_MASK);
+}
+
+/* One device as the tenant sees it. Written by D. */
+struct region_control_device {
+	uint8_t uuid[16];                  /* of the card or MIG instance; fixed */
+	_Atomic uint32_t lease;            /* futex word, seq_cst; see above */
+	_Atomic uint32_t cores_pct_x100;   /* guaranteed share, hundredths of a percent; 0: none */
+	_Atomic uint32_t limit_pct_x100;   /* most it may reach; 10000: no cap */
+	_Atomic uint32_t reserved;
+	_Atomic uint64_t quota_bytes;      /* memory; UINT64_MAX: no quota */
+	_Atomic uint64_t context_bytes;    /* what one CUDA context costs on this card */
+	_Atomic uint64_t depth_ns;         /* in-flight bound under LEASE_GO */
+	_Atomic uint64_t free_depth_ns;    /* in-flight bound under LEASE_FREE */
+	_Atomic uint64_t unslotted_bytes;  /* held by the tenant, but by no live slot: counts as used */
+};
+
+struct region_control {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size_bytes; /* sizeof(struct region_control) */
+	uint32_t device_count;
+	uint64_t epoch; /* differs from one daemon to the next */
+	char tenant_name[REGION_NAME_MAX];
+	_Atomic uint32_t heartbeat; /* counts up at least 10 times a second while the daemon lives */
+	/*
+	 * 1 while a restarted daemon still waits for processes of this tenant to move over. New
+	 * reservations wait (a second at most): until all have moved, a sum over the slots is short.
+	 */
+	_Atomic uint32_t adopting;
+	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
+	_Atomic uint32_t on_violation_reserved;
+	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES];
+};
+
+/*
+ * One process on one device. Written by T, but for a dead process's slot, which D zeroes.
+ *
+ * Memory (see ledger.h): a reservation is first tentative, then used.
+ * Work (see gate.h): launching is raised before the lease word is read, so that D, having written
+ * CLOSING, sees every thread that did not see it.
+ */
+struct region_slot_device {
+	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
+	_Atomic uint64_t tentative_bytes;         /* seq_cst; one reservation being decided, or 0 */
+	_Atomic uint64_t context_used_bytes;      /* the part of used_bytes that is contexts */
+	_Atomic uint64_t peak_bytes;              /* highest used_bytes */
+	_Atomic uint64_t denied;                  /* allocations refused for the quota */
+
+	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
+	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */
+	_Atomic uint32_t busy;                   /* seq_cst; 1 while work is in flight, as far as known */
+	_Atomic uint32_t stuck;                  /* passes that gave up waiting for own progress */
+	_Atomic uint64_t inflight_ns;            /* predicted length of the work in flight */
+	_Atomic uint64_t busy_ns;                /* time with work in flight, up to its last end */
+	_Atomic uint64_t launches;               /* work items handed to the driver */
+	_Atomic uint64_t waited_ns;              /* time threads were held at the gate */
+};
+
+enum region_slot_state {
+	SLOT_EMPTY = 0,
+	SLOT_LIVE = 1,
+};
+
+struct region_slot {
+	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state: D on assignment, D on death */
+	_Atomic uint32_t generation;         /* counts assignments of this slot; D */
+	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
+	_Atomic uint32_t migrated;           /* T: usage of an earlier daemon's report is copied in */
+	struct region_slot_device device[REGION_MAX_DEVICES];
+};
+
+struct region_report {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size_bytes; /* sizeof(struct region_report) */
+	uint32_t reserved;
+	struct region_slot slot[REGION_MAX_SLOTS];
+};
+
+_Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
+_Static_assert(offsetof(struct region_control, device) % 64 == 0, "cache line");
+_Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
+_Static_assert(sizeof(struct region_slot) == 64 + 128 * REGION_MAX_DEVICES, "slot layout");
+
+/* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
+static inline bool region_control_is_valid(const struct region_control *c)
+{
+	return c->magic == REGION_MAGIC && c->version == REGION_VERSION &&
+	       c->size_bytes == sizeof(*c) && c->device_count <= REGION_MAX_DEVICES;
+}
+
+static inline bool region_report_is_valid(const struct region_report *r)
+{
+	return r->magic == REGION_MAGIC && r->version == REGION_VERSION &&
+	       r->size_bytes == sizeof(*r);
+}
+
+#endif
