@@ -9,12 +9,13 @@
  *   HOOK(symbol, hook, params, args)
  *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in gate_<kind>.c.
  *       Several symbols of the same shape share one hook.
- *   WORK(symbol, streams, params, args, work)
+ *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
  *       `streams` says what a NULL stream means: LEGACY or PER_THREAD (the _ptsz and _ptds twins).
  *       `work` describes the work, one of the WORK_ macros below, as src/interpose/work.h has it:
  *       WORK_KERNEL(stream, function, blocks, threads), WORK_GRAPH(stream, exec),
  *       WORK_COPY(stream, bytes) for asynchronous, WORK_SYNC(bytes) for calls that return when done.
+ *       It expands to an initializer with commas in it: take it as `...`.
  *
  * `_v2` is part of a symbol's name: older ABIs of the same name are other functions.
  */
@@ -27,9 +28,9 @@
 #define HOOK_TWINS(HOOK, symbol, suffix, hook, params, args) \
 	HOOK(symbol, hook, params, args) \
 	HOOK(symbol##suffix, hook, params, args)
-#define WORK_TWINS(WORK, symbol, suffix, params, args, work) \
-	WORK(symbol, LEGACY, params, args, work) \
-	WORK(symbol##suffix, PER_THREAD, params, args, work)
+#define WORK_TWINS(WORK, symbol, suffix, params, args, ...) \
+	WORK(symbol, LEGACY, params, args, __VA_ARGS__) \
+	WORK(symbol##suffix, PER_THREAD, params, args, __VA_ARGS__)
 
 /* Start, and the two ways of looking functions up. */
 #define DRIVER_TABLE_ENTRY(HOOK) \

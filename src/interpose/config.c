@@ -1,0 +1,38 @@
+#include "interpose/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "interpose/log.h"
+#include "interpose/sys.h"
+
+static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static _Atomic bool loaded;
+
+void config_load(void)
+{
+	if (atomic_load_explicit(&loaded, memory_order_acquire))
+		return;
+	const char *path = getenv("ALLOT_SOCKET");
+
+	log_open(getenv("ALLOT_LOG"));
+	if (path && strlen(path) < sizeof(socket_path))
+		strcpy(socket_path, path);
+	else if (path)
+		log_refusal("ALLOT_SOCKET: %zu bytes are too long for a socket's path (%zu at most)",
+			    strlen(path), sizeof(socket_path) - 1);
+	atomic_store_explicit(&loaded, true, memory_order_release);
+}
+
+const char *config_socket(void)
+{
+	config_load();
+	return socket_path;
+}
+
+/* Depends on libc's own start alone, which comes before every preloaded library's. */
+__attribute__((constructor)) static void load_at_start(void)
+{
+	config_load();
+}

@@ -1,0 +1,14 @@
+/*
+ * The library's settings, read from the environment once, at load: a program that clears its
+ * environment later changes nothing.
+ */
+#ifndef ALLOT_INTERPOSE_CONFIG_H
+#define ALLOT_INTERPOSE_CONFIG_H
+
+/* Path of the tenant's socket; "": this process belongs to no tenant. */
+const char *config_socket(void);
+
+/* Idempotent; called at load and, should a program's constructor be faster, on first use. */
+void config_load(void);
+
+#endif

@@ -1,0 +1,208 @@
+#include "interpose/elf_lookup.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#define VERSYM_HIDDEN 0x8000
+
+/* glibc relocates the pointers of a dynamic section, musl and the vDSO do not. */
+static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
+{
+	return (const void *)(value < base ? base + value : value);
+}
+
+static bool read_object(const struct dl_phdr_info *info, struct elf_object *ret)
+{
+	const ElfW(Dyn) *dyn = NULL;
+	ElfW(Addr) soname = 0;
+	bool has_soname = false;
+	struct elf_object o = { .base = info->dlpi_addr };
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	if (!dyn)
+		return false;
+	for (; dyn->d_tag != DT_NULL; dyn++) {
+		const void *p = dynamic_pointer(o.base, dyn->d_un.d_ptr);
+		switch (dyn->d_tag) {
+		case DT_SYMTAB:
+			o.symbols = p;
+			break;
+		case DT_STRTAB:
+			o.strings = p;
+			break;
+		case DT_GNU_HASH:
+			o.gnu_hash = p;
+			break;
+		case DT_HASH:
+			o.sysv_hash = p;
+			break;
+		case DT_VERSYM:
+			o.versions = p;
+			break;
+		case DT_SONAME:
+			soname = dyn->d_un.d_val;
+			has_soname = true;
+			break;
+		default:
+			break;
+		}
+	}
+	if (!o.symbols || !o.strings || (!o.gnu_hash && !o.sysv_hash))
+		return false;
+	if (has_soname) {
+		o.soname = o.strings + soname;
+	} else if (info->dlpi_name) {
+		const char *slash = strrchr(info->dlpi_name, '/');
+		o.soname = slash ? slash + 1 : info->dlpi_name;
+	}
+	*ret = o;
+	return true;
+}
+
+static void *defined_address(const struct elf_object *o, uint32_t index, const char *name)
+{
+	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->symbols + index;
+	unsigned type = sym->st_info & 0xf;
+
+	/* An indirect function would have to be called to be resolved; no driver has any. */
+	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
+	    type == STT_TLS || strcmp(o->strings + sym->st_name, name) != 0)
+		return NULL;
+	return (void *)(o->base + sym->st_value);
+}
+
+/*
+ * Prefers the default version of a versioned symbol: dlsym@@GLIBC_2.34 beside dlsym@GLIBC_2.2.5.
+ * `found` holds a hidden version until a default one turns up.
+ */
+static bool is_default_version(const struct elf_object *o, uint32_t index)
+{
+	return !o->versions || !(o->versions[index] & VERSYM_HIDDEN);
+}
+
+static void *gnu_lookup(const struct elf_object *o, const char *name)
+{
+	const uint32_t *h = o->gnu_hash;
+	uint32_t buckets = h[0], offset = h[1], bloom_words = h[2];
+	const uint32_t *bucket = h + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(*h));
+	const uint32_t *chain = bucket + buckets;
+	uint32_t hash = 5381;
+	void *hidden = NULL;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+		hash = hash * 33 + *c;
+	if (!buckets)
+		return NULL;
+	uint32_t i = bucket[hash % buckets];
+	if (i < offset)
+		return NULL;
+	for (;; i++) {
+		uint32_t entry = chain[i - offset];
+		if ((entry | 1) == (hash | 1)) {
+			void *address = defined_address(o, i, name);
+			if (address && is_default_version(o, i))
+				return address;
+			if (address)
+				hidden = address;
+		}
+		if (entry & 1)
+			return hidden;
+	}
+}
+
+static void *sysv_lookup(const struct elf_object *o, const char *name)
+{
+	const uint32_t *h = o->sysv_hash;
+	uint32_t buckets = h[0], hash = 0;
+	void *hidden = NULL;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
+		hash = (hash << 4) + *c;
+		uint32_t high = hash & 0xf0000000U;
+		hash = (hash ^ (high >> 24)) & ~high;
+	}
+	if (!buckets)
+		return NULL;
+	for (uint32_t i = h[2 + hash % buckets]; i; i = h[2 + buckets + i]) {
+		void *address = defined_address(o, i, name);
+		if (address && is_default_version(o, i))
+			return address;
+		if (address)
+			hidden = address;
+	}
+	return hidden;
+}
+
+void *elf_symbol(const struct elf_object *object, const char *name)
+{
+	return object->gnu_hash ? gnu_lookup(object, name) : sysv_lookup(object, name);
+}
+
+struct search {
+	const char *soname; /* by SONAME, or ... */
+	const char *symbol; /* ... by symbol, skipping the object that holds self */
+	const void *self;
+	bool past_self; /* only objects after self count */
+	bool found;
+	struct elf_object object;
+	void *address;
+};
+
+static bool holds(const struct dl_phdr_info *info, const void *address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type == PT_LOAD && (uintptr_t)address - start < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+
+	if (s->self && holds(info, s->self)) {
+		s->past_self = true;
+		return 0;
+	}
+	if (!s->past_self || !read_object(info, &s->object))
+		return 0;
+	if (s->soname) {
+		s->found = s->object.soname && strcmp(s->object.soname, s->soname) == 0;
+	} else {
+		s->address = elf_symbol(&s->object, s->symbol);
+		s->found = s->address != NULL;
+	}
+	return s->found;
+}
+
+bool elf_find_object(const char *soname, struct elf_object *ret_object)
+{
+	struct search s = { .soname = soname, .past_self = true };
+
+	dl_iterate_phdr(visit, &s);
+	if (s.found)
+		*ret_object = s.object;
+	return s.found;
+}
+
+void *elf_next_symbol(const void *self, const char *name)
+{
+	struct search s = { .symbol = name, .self = self };
+
+	dl_iterate_phdr(visit, &s);
+	return s.address;
+}
+
+void *elf_any_symbol(const void *self, const char *name)
+{
+	struct search s = { .symbol = name, .self = self, .past_self = true };
+
+	dl_iterate_phdr(visit, &s);
+	return s.address;
+}

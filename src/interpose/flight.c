@@ -1,0 +1,432 @@
+#include "interpose/flight.h"
+
+#include <string.h>
+
+#include "interpose/log.h"
+#include "interpose/real.h"
+
+#define STREAMS 1024 /* a power of two */
+#define PLACES 16    /* where a stream may stand, from its hash on */
+#define MARK_TARGET_NS (2 * NS_PER_MS) /* free run: work between two marks */
+#define MARK_MAX_LAUNCHES 64
+#define LEASE_MARK_NS (200 * NS_PER_US)
+#define LEASE_MARK_LAUNCHES 16
+
+struct flight_device flight_devices[REGION_MAX_DEVICES];
+
+static struct flight_stream streams[STREAMS];
+static struct {
+	_Atomic uintptr_t handle; /* 0: free */
+	_Atomic uint64_t owner;
+} keys[STREAMS];
+static struct sys_lock table_lock;
+static struct sys_lock capture_lock;
+static _Atomic uint32_t streams_end; /* records [0, streams_end) were ever used: bound for polls */
+static _Atomic uint32_t generation = 1; /* counts drops: invalidates the threads' caches */
+
+static __thread struct {
+	CUstream handle;
+	uint64_t owner;
+	uint32_t generation;
+	struct flight_stream *stream;
+} cache;
+
+/* ---- which stream ---- */
+
+static uint32_t hash_of(CUstream handle, uint64_t owner)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;
+	return (uint32_t)(h >> 40);
+}
+
+static struct flight_stream *find(CUstream handle, uint64_t owner)
+{
+	uint32_t start = hash_of(handle, owner);
+
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t at = (start + i) % STREAMS;
+		if (atomic_load_explicit(&keys[at].handle, memory_order_acquire) ==
+			    (uintptr_t)handle &&
+		    atomic_load_explicit(&keys[at].owner, memory_order_relaxed) == owner)
+			return &streams[at];
+	}
+	return NULL;
+}
+
+static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner,
+			CUcontext context, int device)
+{
+	sys_lock(&s->lock);
+	s->handle = handle;
+	s->owner = owner;
+	s->context = context;
+	s->device = device;
+	s->is_per_thread = handle == CU_STREAM_PER_THREAD;
+	s->head = s->tail = 0;
+	s->seen_launched = atomic_load(&s->launched);
+	s->progress_ns = 0;
+	atomic_store(&s->unmarked, 0);
+	atomic_store(&s->unmarked_counted, 0);
+	atomic_store(&s->unmarked_ns, 0);
+	atomic_store(&s->mark_every, 1);
+	atomic_store(&s->average_ns, 0);
+	atomic_store(&s->sample.in_use, false);
+	atomic_store(&s->in_use, true);
+	sys_unlock(&s->lock);
+}
+
+static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
+{
+	int device = guest_current_index();
+	uint32_t start = hash_of(handle, owner);
+
+	if (device < 0)
+		return NULL;
+	WITH_LOCK(&table_lock);
+	struct flight_stream *s = find(handle, owner);
+	if (s)
+		return s;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t at = (start + i) % STREAMS;
+		if (atomic_load(&keys[at].handle))
+			continue;
+		init_stream(&streams[at], handle, owner, context, device);
+		atomic_store(&keys[at].owner, owner);
+		atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
+		if (at >= atomic_load(&streams_end))
+			atomic_store(&streams_end, at + 1);
+		return &streams[at];
+	}
+	return NULL;
+}
+
+struct flight_stream *flight_stream_of(const struct work *work)
+{
+	CUstream handle = work->stream;
+	CUcontext context = NULL;
+	uint64_t owner = 0;
+
+	if (!handle)
+		handle = work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
+		if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+			return NULL;
+		owner = (uint64_t)(uintptr_t)context;
+		if (handle == CU_STREAM_PER_THREAD)
+			owner ^= (uint64_t)(uintptr_t)&cache; /* differs from thread to thread */
+	}
+	uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
+	if (likely(cache.handle == handle && cache.owner == owner && cache.generation == now))
+		return cache.stream;
+
+	struct flight_stream *s = find(handle, owner);
+	if (!s) {
+		if (!context && real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+			return NULL;
+		s = context ? add(handle, owner, context) : NULL;
+	}
+	if (s) {
+		cache.handle = handle;
+		cache.owner = owner;
+		cache.generation = now;
+		cache.stream = s;
+	}
+	return s;
+}
+
+bool flight_is_capturing(const struct work *work)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUstream stream = work->stream;
+
+	if (!real.cuStreamIsCapturing)
+		return false;
+	if (!stream && work->streams == PER_THREAD)
+		stream = CU_STREAM_PER_THREAD;
+	/* An error means a legacy stream beside a capture: nothing may be recorded there either. */
+	return real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* ---- marks ---- */
+
+static void count_into_device(struct flight_stream *s, int32_t launches, int64_t ns)
+{
+	struct flight_device *d = &flight_devices[s->device];
+
+	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
+	atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
+}
+
+/* Records the mark of all unmarked launches; `sampled`: the timed pair's end. Holds s->lock. */
+static void push_mark(struct flight_stream *s, bool sampled)
+{
+	struct flight_mark *m = &s->ring[s->head % FLIGHT_RING];
+
+	if (s->head - s->tail == FLIGHT_RING)
+		return; /* the counts go into the next one */
+	if (!sampled && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
+		m->event = NULL;
+	uint32_t launches = atomic_exchange(&s->unmarked, 0);
+	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
+	uint64_t ns = atomic_exchange(&s->unmarked_ns, 0);
+	uint64_t average = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+
+	if (launches < counted)
+		launches = counted;
+	uint64_t late_ns = (launches - counted) * average;
+	count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
+	CUevent event = sampled ? s->sample.end : m->event;
+	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
+		/* A broken context, or a capture that drew the stream in: not ours to follow. */
+		count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
+		if (sampled)
+			atomic_store(&s->sample.in_use, false);
+		return;
+	}
+	m->is_sample = sampled;
+	m->launches = launches;
+	m->ns = ns + late_ns;
+	s->head++;
+}
+
+void flight_mark_now(struct flight_stream *s)
+{
+	WITH_LOCK(&s->lock);
+	if (atomic_load(&s->in_use))
+		push_mark(s, false);
+}
+
+void flight_begin(struct flight_stream *s, const struct work *work, struct flight_pass *pass)
+{
+	pass->is_sampled = false;
+	pass->estimate = estimate_of(work);
+	if (!estimate_wants_sample(pass->estimate) ||
+	    atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
+		return;
+	WITH_LOCK(&s->lock);
+	bool is_ready = s->head - s->tail < FLIGHT_RING &&
+			(s->sample.start || !real.cuEventCreate(&s->sample.start, CU_EVENT_DEFAULT)) &&
+			(s->sample.end || !real.cuEventCreate(&s->sample.end, CU_EVENT_DEFAULT)) &&
+			!real.cuEventRecord(s->sample.start, s->handle);
+	if (!is_ready) {
+		atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
+		return;
+	}
+	s->sample.estimate = pass->estimate;
+	s->sample.key = atomic_load_explicit(&pass->estimate->key, memory_order_relaxed);
+	pass->is_sampled = true;
+}
+
+void flight_end(struct flight_stream *s, const struct work *work, struct flight_pass *pass,
+		bool is_launched)
+{
+	if (!is_launched) {
+		if (pass->is_sampled)
+			atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
+		return;
+	}
+	uint64_t ns = atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
+	bool is_known = ns != 0;
+
+	if (!is_known)
+		ns = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
+	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
+	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
+	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
+	count_into_device(s, 1, (int64_t)ns);
+	if (pass->is_sampled || !is_known || s->is_per_thread || sum >= LEASE_MARK_NS ||
+	    n >= LEASE_MARK_LAUNCHES) {
+		WITH_LOCK(&s->lock);
+		if (atomic_load(&s->in_use))
+			push_mark(s, pass->is_sampled);
+	}
+}
+
+/* ---- the helper's side ---- */
+
+static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches)
+{
+	if (s->progress_ns && launches) {
+		uint64_t sample = (now_ns - s->progress_ns) / launches;
+		uint64_t known = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+		uint64_t average = known ? (known * 3 + sample) / 4 : sample;
+		uint64_t every = average ? MARK_TARGET_NS / average : MARK_MAX_LAUNCHES;
+
+		if (every < 1 || s->is_per_thread)
+			every = 1;
+		if (every > MARK_MAX_LAUNCHES)
+			every = MARK_MAX_LAUNCHES;
+		atomic_store_explicit(&s->average_ns, average, memory_order_relaxed);
+		atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
+	}
+	s->progress_ns = now_ns;
+}
+
+static void end_sample(struct flight_stream *s, CUresult result)
+{
+	float ms = 0;
+
+	if (result == CUDA_SUCCESS && real.cuEventElapsedTime &&
+	    real.cuEventElapsedTime(&ms, s->sample.start, s->sample.end) == CUDA_SUCCESS && ms >= 0)
+		estimate_learn(s->sample.estimate, s->sample.key, (uint64_t)(ms * 1e6F));
+	atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
+}
+
+/* Takes off the marks that were reached; true while something is in flight. Holds s->lock. */
+static bool reap(struct flight_stream *s, uint64_t now_ns)
+{
+	uint32_t launches = 0;
+
+	while (s->tail != s->head) {
+		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+		CUresult result = real.cuEventQuery(m->is_sample ? s->sample.end : m->event);
+
+		if (result == CUDA_ERROR_NOT_READY)
+			break;
+		/* Any other answer: done, or the context is broken and nothing of it will run. */
+		if (m->is_sample)
+			end_sample(s, result);
+		launches += m->launches;
+		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
+		s->tail++;
+	}
+	if (launches) {
+		atomic_fetch_add(&flight_devices[s->device].completed, launches);
+		learn_average(s, now_ns, launches);
+	} else if (s->tail != s->head && !s->progress_ns) {
+		s->progress_ns = now_ns;
+	}
+	if (s->tail == s->head)
+		s->progress_ns = 0;
+	return s->tail != s->head;
+}
+
+/* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
+static void mark_tail(struct flight_stream *s)
+{
+	WITH_LOCK(&capture_lock);
+	if (atomic_load(&guest.captures) == 0 && !s->is_per_thread)
+		push_mark(s, false);
+}
+
+static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)
+{
+	WITH_LOCK(&s->lock);
+	if (!atomic_load(&s->in_use))
+		return false;
+	uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
+	bool is_quiet = launched == s->seen_launched;
+
+	s->seen_launched = launched;
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) && (is_quiet || flush))
+		mark_tail(s);
+	bool is_busy = reap(s, now_ns);
+	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
+}
+
+uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
+{
+	uint32_t end = atomic_load(&streams_end), busy = 0;
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &streams[i];
+		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
+			continue;
+		uint32_t bit = 1U << s->device;
+		if (poll_stream(s, now_ns, flush & bit))
+			busy |= bit;
+	}
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		struct flight_device *d = &flight_devices[i];
+		if (atomic_load(&d->waiters)) {
+			atomic_fetch_add(&d->progress, 1);
+			sys_futex_wake(&d->progress, INT32_MAX);
+		}
+	}
+	return busy;
+}
+
+uint64_t flight_launches(int device)
+{
+	uint32_t end = atomic_load(&streams_end);
+	uint64_t sum = atomic_load(&flight_devices[device].launched_before);
+
+	for (uint32_t i = 0; i < end; i++)
+		if (atomic_load(&streams[i].in_use) && streams[i].device == device)
+			sum += atomic_load_explicit(&streams[i].launched, memory_order_relaxed);
+	return sum;
+}
+
+/* ---- going away ---- */
+
+/* Holds table_lock. */
+static void drop(uint32_t at, bool context_lives)
+{
+	struct flight_stream *s = &streams[at];
+
+	WITH_LOCK(&s->lock);
+	atomic_store(&keys[at].handle, 0);
+	atomic_store(&s->in_use, false);
+	for (; s->tail != s->head; s->tail++) {
+		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
+		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
+	}
+	count_into_device(s, -(int32_t)atomic_exchange(&s->unmarked_counted, 0),
+			  -(int64_t)atomic_exchange(&s->unmarked_ns, 0));
+	atomic_fetch_add(&flight_devices[s->device].launched_before,
+			 atomic_exchange(&s->launched, 0));
+	for (int i = 0; i < FLIGHT_RING; i++) {
+		if (s->ring[i].event && context_lives)
+			real.cuEventDestroy_v2(s->ring[i].event);
+		s->ring[i].event = NULL;
+	}
+	if (s->sample.start && context_lives)
+		real.cuEventDestroy_v2(s->sample.start);
+	if (s->sample.end && context_lives)
+		real.cuEventDestroy_v2(s->sample.end);
+	s->sample.start = s->sample.end = NULL;
+	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+}
+
+void flight_drop_stream(CUstream stream)
+{
+	WITH_LOCK(&table_lock);
+	struct flight_stream *s = stream ? find(stream, 0) : NULL;
+	if (s)
+		drop((uint32_t)(s - streams), true);
+}
+
+void flight_drop_context(CUcontext context)
+{
+	WITH_LOCK(&table_lock);
+	for (uint32_t i = 0; i < atomic_load(&streams_end); i++)
+		if (atomic_load(&streams[i].in_use) && streams[i].context == context)
+			drop(i, false);
+}
+
+void flight_capture_begins(void)
+{
+	WITH_LOCK(&capture_lock);
+	atomic_fetch_add(&guest.captures, 1);
+}
+
+void flight_capture_ended(void)
+{
+	uint32_t n = atomic_load(&guest.captures);
+
+	while (n && !atomic_compare_exchange_weak(&guest.captures, &n, n - 1))
+		;
+}
+
+void flight_reset(void)
+{
+	memset(streams, 0, sizeof(streams[0]) * atomic_load(&streams_end));
+	memset(keys, 0, sizeof(keys));
+	memset(flight_devices, 0, sizeof(flight_devices));
+	memset(&cache, 0, sizeof(cache));
+	memset(&table_lock, 0, sizeof(table_lock));
+	memset(&capture_lock, 0, sizeof(capture_lock));
+	atomic_store(&streams_end, 0);
+}

@@ -1,0 +1,125 @@
+/*
+ * What is in flight: per stream, how much work was handed to the driver and not yet seen to end.
+ *
+ * The launching thread counts, and now and then records an untimed event behind the work (a mark);
+ * the helper thread alone queries marks, because a query from any other thread breaks a capture in
+ * global mode (measured: 200 of 200; none of 400 from a thread in relaxed mode). Where a stream goes
+ * quiet with unmarked work behind it, the helper records the mark itself.
+ *
+ * Costs on the way of a launch: free run, two relaxed counters and one event in `mark_every`
+ * launches; under a lease, a look-up of the estimate and an event for about 200 us of work.
+ *
+ * Thread safe. Records are never unmapped: a stale pointer is harmless.
+ */
+#ifndef ALLOT_INTERPOSE_FLIGHT_H
+#define ALLOT_INTERPOSE_FLIGHT_H
+
+#include "interpose/estimate.h"
+#include "interpose/guest.h"
+#include "interpose/work.h"
+
+#define FLIGHT_RING 32
+
+struct flight_mark {
+	CUevent event; /* this place's own, untimed, made on first use */
+	bool is_sample; /* the record's timed pair is what to query */
+	uint32_t launches;
+	uint64_t ns; /* added to the device's inflight_ns */
+};
+
+struct flight_stream {
+	/* identity: handle, and for the default streams the context or thread they belong to */
+	CUstream handle;
+	uint64_t owner;
+	CUcontext context;
+	int device;
+	bool is_per_thread; /* only its own thread can record into it */
+	_Atomic bool in_use;
+
+	_Atomic uint32_t launched;    /* ever */
+	_Atomic uint32_t unmarked;    /* launches behind the last mark */
+	_Atomic uint32_t unmarked_counted; /* of these, in the device's inflight already */
+	_Atomic uint64_t unmarked_ns;      /* of these, in the device's inflight_ns already */
+	_Atomic uint32_t mark_every;  /* free run: launches to a mark */
+	_Atomic uint64_t average_ns;  /* a launch, by completions seen; 0: not known */
+
+	struct sys_lock lock; /* the rest */
+	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */
+	struct flight_mark ring[FLIGHT_RING];
+	uint32_t seen_launched; /* helper: at its last look */
+	uint64_t progress_ns;   /* helper: time of the last completion, while busy since */
+	struct {
+		CUevent start, end; /* timed */
+		_Atomic bool in_use;
+		struct estimate *estimate;
+		uint64_t key;
+	} sample;
+};
+
+/* One device's totals in this process. */
+struct flight_device {
+	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
+	_Atomic int32_t inflight;                 /* launches that a mark or count stands for */
+	_Atomic uint64_t completed;               /* launches seen to end */
+	_Atomic uint64_t launched_before;         /* on streams that are gone */
+	_Atomic uint64_t busy_since_ns;           /* when it last became busy */
+	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0: none */
+	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
+	_Atomic uint32_t waiters;
+};
+
+extern struct flight_device flight_devices[REGION_MAX_DEVICES];
+
+/* The record of the stream that `work` goes to; NULL when there is no context or no room. */
+struct flight_stream *flight_stream_of(const struct work *work);
+
+/* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
+bool flight_is_capturing(const struct work *work);
+
+/* Free run: one more launch on the stream. */
+void flight_mark_now(struct flight_stream *stream);
+static inline void flight_count(struct flight_stream *s)
+{
+	uint32_t n = atomic_load_explicit(&s->unmarked, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&s->launched,
+			      atomic_load_explicit(&s->launched, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
+	if (unlikely(n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed)))
+		flight_mark_now(s);
+}
+
+/*
+ * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;
+ * end() counts and marks.
+ */
+struct flight_pass {
+	struct estimate *estimate;
+	bool is_sampled;
+};
+void flight_begin(struct flight_stream *stream, const struct work *work, struct flight_pass *pass);
+void flight_end(struct flight_stream *stream, const struct work *work, struct flight_pass *pass,
+		bool is_launched);
+
+/*
+ * Helper thread: looks at all marks. `flush`: devices (bits) whose quiet streams get their mark at
+ * once. Returns the devices (bits) with work in flight.
+ */
+uint32_t flight_poll(uint64_t now_ns, uint32_t flush);
+
+/* Launches ever handed to the driver for a device. */
+uint64_t flight_launches(int device);
+
+/* The stream or context goes: its marks with it. Before the real call. */
+void flight_drop_stream(CUstream stream);
+void flight_drop_context(CUcontext context);
+
+/* A capture begins: the helper records nothing from here on. */
+void flight_capture_begins(void);
+void flight_capture_ended(void);
+
+/* In a forked child. */
+void flight_reset(void);
+
+#endif

@@ -1,0 +1,151 @@
+#include "interpose/gate.h"
+
+#include "interpose/helper.h"
+
+/* Sleeps are bounded, so that a page of a dead daemon is left soon. */
+#define LEASE_NAP_NS (50 * NS_PER_MS)
+#define DEPTH_NAP_NS (500 * NS_PER_US)
+#define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
+
+static bool has_room(const struct flight_device *f, uint64_t depth_ns, int32_t depth_items)
+{
+	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+
+	return ns < (int64_t)depth_ns ||
+	       atomic_load_explicit(&f->inflight, memory_order_relaxed) < depth_items;
+}
+
+/* Has a wait for own progress given up, and nothing ended since? Then waiting is of no use. */
+static bool is_stalled(const struct flight_device *f)
+{
+	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
+
+	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1;
+}
+
+static bool may_pass(enum lease_state state, const struct region_control_device *c,
+		     const struct flight_device *f)
+{
+	/* Two items at least, whatever their length: or the GPU runs dry between long kernels. */
+	if (likely(state == LEASE_FREE))
+		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed), 2) ||
+		       is_stalled(f);
+	if (state == LEASE_GO)
+		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed), 2) ||
+		       is_stalled(f);
+	return false;
+}
+
+/* A thread's wait for own work: any end of work restarts it. */
+struct depth_wait {
+	uint64_t since_ns; /* 0: not begun */
+	uint64_t completed;
+};
+
+/* Sleeps until own work may have made room, or gives up when nothing at all has ended. */
+static void wait_for_depth(struct flight_device *f, struct region_slot_device *d,
+			   struct depth_wait *wait)
+{
+	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
+	int64_t inflight = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+	uint64_t patience = inflight > 0 ? 4 * (uint64_t)inflight : 0;
+	uint32_t progress = atomic_load(&f->progress);
+
+	if (patience < DEPTH_PATIENCE_MIN_NS)
+		patience = DEPTH_PATIENCE_MIN_NS;
+	if (!wait->since_ns || wait->completed != completed) {
+		wait->since_ns = sys_now_ns();
+		wait->completed = completed;
+	} else if (sys_now_ns() - wait->since_ns > patience) {
+		atomic_store(&f->stalled_at, completed + 1);
+		atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
+		return;
+	}
+	atomic_fetch_add(&f->waiters, 1);
+	sys_futex_wait(&f->progress, progress, DEPTH_NAP_NS, false);
+	atomic_fetch_sub(&f->waiters, 1);
+}
+
+/* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
+static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
+{
+	struct flight_device *f = &flight_devices[pass->index];
+	struct depth_wait depth = { 0 };
+	uint64_t start = sys_now_ns();
+
+	for (;;) {
+		/* Looked up anew each time: a new daemon brings new pages. */
+		struct region_slot_device *d = guest_slot_device(pass->index);
+		const struct region_control_device *c = guest_control_device(pass->index);
+
+		atomic_fetch_add(&d->launching, 1);
+		uint32_t word = atomic_load(&c->lease);
+		enum lease_state state = lease_state_of(word);
+		bool is_lost = atomic_load(&guest.daemon_lost);
+
+		if (may_pass(is_lost ? LEASE_FREE : state, c, f) &&
+		    (!is_lost || helper_local_cap_allows(pass->index))) {
+			pass->device = d;
+			pass->is_leased = !is_lost && state != LEASE_FREE;
+			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
+						  memory_order_relaxed);
+			return;
+		}
+		atomic_fetch_sub(&d->launching, 1);
+		if (is_lost && !helper_local_cap_allows(pass->index)) {
+			sys_sleep_ns(NS_PER_MS);
+		} else if (is_lost || state == LEASE_GO || state == LEASE_FREE) {
+			wait_for_depth(f, d, &depth);
+		} else {
+			depth.since_ns = 0;
+			atomic_fetch_add(&d->waiting, 1);
+			sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
+			atomic_fetch_sub(&d->waiting, 1);
+		}
+	}
+}
+
+void gate_enter_active(struct gate_pass *pass, const struct work *work)
+{
+	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
+	    flight_is_capturing(work))
+		return; /* nothing runs now; the graph is gated when it is launched */
+	pass->stream = flight_stream_of(work);
+	pass->index = pass->stream ? pass->stream->device : guest_current_index();
+	if (unlikely(pass->index < 0))
+		return; /* no context: the driver will say so */
+
+	struct region_slot_device *d = guest_slot_device(pass->index);
+	const struct region_control_device *c = guest_control_device(pass->index);
+
+	atomic_fetch_add(&d->launching, 1);
+	enum lease_state state = lease_state_of(atomic_load(&c->lease));
+	if (likely(may_pass(state, c, &flight_devices[pass->index]))) {
+		pass->device = d;
+		pass->is_leased = state != LEASE_FREE;
+	} else {
+		atomic_fetch_sub(&d->launching, 1);
+		wait_at_gate(pass);
+	}
+	if (work->kind == WORK_IS_SYNC)
+		pass->stream = NULL;
+	if (unlikely(pass->is_leased) && pass->stream)
+		flight_begin(pass->stream, work, &pass->flight);
+}
+
+void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
+{
+	struct region_slot_device *d = pass->device;
+
+	if (pass->stream && unlikely(pass->is_leased))
+		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
+	else if (pass->stream && result == CUDA_SUCCESS)
+		flight_count(pass->stream);
+	if (unlikely(!atomic_load_explicit(&d->busy, memory_order_relaxed)) && pass->stream) {
+		atomic_store_explicit(&flight_devices[pass->index].busy_since_ns, sys_now_ns(),
+				      memory_order_relaxed);
+		atomic_store(&d->busy, 1);
+		helper_wake();
+	}
+	atomic_fetch_sub(&d->launching, 1);
+}

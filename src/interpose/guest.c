@@ -1,0 +1,204 @@
+#include "interpose/guest.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/config.h"
+#include "interpose/flight.h"
+#include "interpose/helper.h"
+#include "interpose/ledger.h"
+#include "interpose/log.h"
+#include "interpose/ptrmap.h"
+#include "interpose/real.h"
+#include "interpose/registration.h"
+
+#define JOIN_PATIENCE_NS (30 * NS_PER_S)
+#define JOIN_RETRY_NS (50 * NS_PER_MS)
+#define MAX_CUDA_DEVICES 64
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct guest guest;
+
+static const _Atomic uint32_t no_mark;
+const _Atomic uint32_t *guest_fork_mark = &no_mark;
+
+static struct sys_lock join_lock;
+
+/* Mappings of the daemon before this one: readable until the next change, see guest.h. */
+static struct {
+	const struct region_control *control;
+	struct region_report *report;
+} previous;
+
+/* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
+static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
+
+static bool set_fork_mark(void)
+{
+	static _Atomic uint32_t *page;
+
+	if (!page) {
+		void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			return false;
+		if (madvise(p, 4096, MADV_WIPEONFORK) != 0) {
+			munmap(p, 4096);
+			return false;
+		}
+		page = p;
+	}
+	atomic_store(page, 1);
+	guest_fork_mark = page;
+	return true;
+}
+
+/*
+ * In the child of a fork: the parent's slot, threads and driver state are not ours. Mappings stay
+ * (a thread may look at them); nothing is written to them any more.
+ */
+static void forget_parent(void)
+{
+	atomic_store(&guest.captures, 0);
+	memset(&previous, 0, sizeof(previous));
+	ptrmap_reset();
+	flight_reset();
+	helper_reset();
+	atomic_store(&guest.mode, GUEST_UNKNOWN);
+}
+
+static void publish(void *context)
+{
+	const struct registration *r = context;
+
+	atomic_store(&guest.control, r->control);
+	atomic_store(&guest.report, r->report);
+	atomic_store(&guest.slot, &r->report->slot[r->slot]);
+}
+
+static void adopt(const struct registration *r)
+{
+	struct region_slot *old = atomic_load(&guest.slot);
+	const struct region_control *old_control = atomic_load(&guest.control);
+	struct region_report *old_report = atomic_load(&guest.report);
+
+	ledger_move(old, &r->report->slot[r->slot], publish, (void *)(uintptr_t)r);
+	registration_unmap(previous.control, previous.report);
+	previous.control = old_control;
+	previous.report = old_report;
+}
+
+static void explain_refusal(const char *path, int error, const char *message)
+{
+	if (*message)
+		log_refusal("no GPU for this process: %s", message);
+	else if (error == -ENOENT || error == -ECONNREFUSED)
+		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); "
+			    "start allotd, or run without ALLOT_SOCKET", path);
+	else if (error == -EACCES || error == -EPERM)
+		log_refusal("no GPU for this process: %s: permission denied", path);
+	else
+		log_refusal("no GPU for this process: registration at %s failed (errno %d)", path,
+			    -error);
+}
+
+static enum guest_mode ask_until_answered(const char *path)
+{
+	struct registration r;
+	uint64_t start = sys_now_ns();
+	int error;
+
+	for (;;) {
+		error = registration_ask(path, 0, &r);
+		bool daemon_is_away = error == -ENOENT || error == -ECONNREFUSED ||
+				      error == -ECONNRESET || error == -EAGAIN;
+		if (!error || !daemon_is_away || sys_now_ns() - start > JOIN_PATIENCE_NS)
+			break;
+		sys_sleep_ns(JOIN_RETRY_NS);
+	}
+	if (error || !set_fork_mark()) {
+		explain_refusal(path, error ? error : -ENOMEM, r.message);
+		return GUEST_REFUSED;
+	}
+	atomic_store(&guest.slot, NULL);
+	ledger_move(NULL, &r.report->slot[r.slot], publish, &r);
+	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
+	return GUEST_ACTIVE;
+}
+
+enum guest_mode guest_join(void)
+{
+	enum guest_mode mode = (enum guest_mode)atomic_load(&guest.mode);
+
+	if (mode == GUEST_ACTIVE && !atomic_load(guest_fork_mark)) {
+		forget_parent();
+		mode = GUEST_UNKNOWN;
+	}
+	if (likely(mode != GUEST_UNKNOWN))
+		return mode;
+	WITH_LOCK(&join_lock);
+	mode = (enum guest_mode)atomic_load(&guest.mode);
+	if (mode != GUEST_UNKNOWN)
+		return mode;
+	const char *path = config_socket();
+	mode = *path ? ask_until_answered(path) : GUEST_PLAIN;
+	atomic_store(&guest.mode, mode);
+	return mode;
+}
+
+bool guest_rejoin(void)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	struct registration r;
+
+	WITH_LOCK(&join_lock);
+	int error = registration_ask(config_socket(), control->epoch, &r);
+	if (error)
+		return false;
+	adopt(&r);
+	atomic_store(&guest.daemon_lost, false);
+	log_debug("adopted by a new daemon, slot %u", r.slot);
+	return true;
+}
+
+int guest_uuid_index(const void *uuid)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+
+	for (uint32_t i = 0; control && i < control->device_count; i++)
+		if (memcmp(control->device[i].uuid, uuid, 16) == 0)
+			return (int)i;
+	return -1;
+}
+
+int guest_device_index(CUdevice device)
+{
+	CUuuid uuid;
+
+	if (device < 0 || device >= MAX_CUDA_DEVICES)
+		return -1;
+	int known = atomic_load_explicit(&device_index[device], memory_order_relaxed);
+	if (likely(known))
+		return known > 0 ? known - 1 : -1;
+	/* _v2 names the MIG instance where there is one, as the tenant's list does. */
+	CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
+						   : real.cuDeviceGetUuid(&uuid, device);
+	if (result != CUDA_SUCCESS)
+		return -1;
+	int index = guest_uuid_index(&uuid);
+	atomic_store_explicit(&device_index[device], (int8_t)(index >= 0 ? index + 1 : -1),
+			      memory_order_relaxed);
+	return index;
+}
+
+int guest_current_index(void)
+{
+	CUdevice device;
+
+	if (!real.cuCtxGetDevice || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+		return -1;
+	return guest_device_index(device);
+}

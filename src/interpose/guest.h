@@ -1,0 +1,75 @@
+/*
+ * The guest process as the library sees it: which tenant it belongs to, its slot in the report, the
+ * map from CUDA devices to the tenant's devices, and the helper thread.
+ *
+ * Life: UNKNOWN -> (first cuInit or NVML question) -> PLAIN, ACTIVE or REFUSED. A daemon that was
+ * restarted hands out new files: the pointers change, the old mappings stay readable until the
+ * next-but-one change, so whoever picked up a slot finishes on it.
+ */
+#ifndef ALLOT_INTERPOSE_GUEST_H
+#define ALLOT_INTERPOSE_GUEST_H
+
+#include <stdbool.h>
+
+#include "driver/cuda_abi.h"
+#include "interpose/sys.h"
+#include "region/region.h"
+
+enum guest_mode {
+	GUEST_UNKNOWN = 0, /* not asked yet */
+	GUEST_PLAIN,       /* no tenant configured: transparent */
+	GUEST_ACTIVE,      /* registered */
+	GUEST_REFUSED,     /* configured, but the daemon could not be had: cuInit fails (closed) */
+	GUEST_LEAVING,     /* the process exits: transparent, the driver may be gone */
+};
+
+struct guest {
+	_Atomic uint32_t mode;
+	const struct region_control *_Atomic control;
+	struct region_report *_Atomic report;
+	struct region_slot *_Atomic slot; /* ours in report */
+	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
+	_Atomic uint32_t captures;        /* stream captures under way in this process */
+};
+
+extern struct guest guest;
+
+/* Zeroed by the kernel in a forked child (MADV_WIPEONFORK): a child is not its parent's slot. */
+extern const _Atomic uint32_t *guest_fork_mark;
+
+/* True while this process may use its slot: registered, and not a fork of the one that did. */
+static inline bool guest_is_active(void)
+{
+	return atomic_load_explicit(&guest.mode, memory_order_acquire) == GUEST_ACTIVE &&
+	       likely(atomic_load_explicit(guest_fork_mark, memory_order_relaxed));
+}
+
+/*
+ * Joins the tenant, if one is configured and this process (or this fork of it) has not yet. Blocks
+ * up to 30 s while no daemon answers. Thread safe; called off the hot path.
+ */
+enum guest_mode guest_join(void);
+
+/* Index of a CUDA device in the tenant's list; -1: not one of the tenant's. After cuInit. */
+int guest_device_index(CUdevice device);
+
+/* Index for a UUID (16 bytes); -1: not one of the tenant's. */
+int guest_uuid_index(const void *uuid);
+
+/* Index of the calling thread's current device; -1: none current, or not the tenant's. */
+int guest_current_index(void);
+
+static inline const struct region_control_device *guest_control_device(int index)
+{
+	return &atomic_load_explicit(&guest.control, memory_order_acquire)->device[index];
+}
+
+static inline struct region_slot_device *guest_slot_device(int index)
+{
+	return &atomic_load_explicit(&guest.slot, memory_order_acquire)->device[index];
+}
+
+/* Adopts a restarted daemon's files; false when none answers now. Called by the helper. */
+bool guest_rejoin(void);
+
+#endif

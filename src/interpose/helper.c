@@ -1,0 +1,253 @@
+#include "interpose/helper.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "interpose/elf_lookup.h"
+#include "interpose/flight.h"
+#include "interpose/guest.h"
+#include "interpose/hook_pool.h"
+#include "interpose/log.h"
+#include "interpose/real.h"
+
+/* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
+#define POLL_CLOSING_NS (40 * NS_PER_US)
+#define POLL_LEASE_NS (150 * NS_PER_US)
+#define POLL_FREE_NS (1 * NS_PER_MS)
+#define POLL_IDLE_NS (50 * NS_PER_MS)
+/* Without a heartbeat for this long, the daemon is gone. It beats 20 times a second. */
+#define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
+#define REJOIN_EVERY_NS (50 * NS_PER_MS)
+/* What a cap may save up while nobody arbitrates. */
+#define LOCAL_WINDOW_NS (100 * NS_PER_MS)
+
+static struct sys_lock start_lock;
+static bool is_started;
+static _Atomic bool is_leaving;
+static _Atomic bool is_in_driver;
+static _Atomic uint32_t bell;
+static _Atomic bool is_asleep; /* in the long sleep: ring the bell */
+
+/* The helper's own bookkeeping of a device. */
+static struct {
+	uint64_t busy_ns; /* up to seen_ns */
+	bool is_busy;
+	uint64_t seen_ns;
+	_Atomic int64_t local_tokens_ns;
+} account[REGION_MAX_DEVICES];
+
+static uint64_t heartbeat_seen_ns;
+static uint32_t heartbeat_seen;
+static uint64_t rejoined_ns;
+
+static void watch_heartbeat(uint64_t now_ns)
+{
+	uint32_t beat = atomic_load_explicit(&atomic_load(&guest.control)->heartbeat,
+					     memory_order_relaxed);
+
+	if (beat != heartbeat_seen || !heartbeat_seen_ns) {
+		heartbeat_seen = beat;
+		heartbeat_seen_ns = now_ns;
+		if (atomic_load(&guest.daemon_lost)) {
+			atomic_store(&guest.daemon_lost, false);
+			log_debug("the daemon beats again");
+		}
+		return;
+	}
+	if (now_ns - heartbeat_seen_ns < HEARTBEAT_PATIENCE_NS)
+		return;
+	if (!atomic_exchange(&guest.daemon_lost, true))
+		log_debug("no heartbeat from the daemon: going on under the last quotas");
+	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
+		return;
+	rejoined_ns = now_ns;
+	if (guest_rejoin())
+		heartbeat_seen_ns = 0;
+}
+
+/* While nobody arbitrates, each tenant keeps its own cap; see helper_local_cap_allows(). */
+static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
+{
+	const struct region_control_device *c = guest_control_device(index);
+	int64_t limit = atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed);
+	int64_t most = (int64_t)LOCAL_WINDOW_NS * limit / 10000;
+	int64_t tokens = atomic_load(&account[index].local_tokens_ns) +
+			 (int64_t)elapsed_ns * limit / 10000 - (int64_t)used_ns;
+
+	atomic_store(&account[index].local_tokens_ns, tokens < most ? tokens : most);
+}
+
+bool helper_local_cap_allows(int index)
+{
+	const struct region_control_device *c = guest_control_device(index);
+
+	return atomic_load_explicit(&c->limit_pct_x100, memory_order_relaxed) >= 10000 ||
+	       atomic_load(&account[index].local_tokens_ns) > 0;
+}
+
+/* Tells the daemon what device `index` does. `is_busy`: by the marks, as of now_ns. */
+static void report_device(int index, bool is_busy, uint64_t now_ns)
+{
+	struct region_slot_device *d = guest_slot_device(index);
+	struct flight_device *f = &flight_devices[index];
+	uint64_t used_ns = 0, since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
+	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+
+	if (since_ns < account[index].seen_ns)
+		since_ns = account[index].seen_ns;
+	if ((is_busy || atomic_load(&d->busy)) && now_ns > since_ns) {
+		used_ns = now_ns - since_ns;
+		account[index].busy_ns += used_ns;
+		atomic_store_explicit(&d->busy_ns, account[index].busy_ns, memory_order_relaxed);
+	}
+	if (account[index].seen_ns)
+		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
+	account[index].seen_ns = now_ns;
+	atomic_store_explicit(&d->inflight_ns,
+			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->launches, flight_launches(index), memory_order_relaxed);
+	if (!is_busy && atomic_load(&d->busy)) {
+		/* Cleared first, looked at again after: a launch in between must not be lost. */
+		atomic_store(&d->busy, 0);
+		if (flight_poll(now_ns, 0) & (1U << index)) {
+			atomic_store(&d->busy, 1);
+			is_busy = true;
+		}
+	} else if (is_busy) {
+		atomic_store(&d->busy, 1);
+	}
+	account[index].is_busy = is_busy;
+}
+
+static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
+{
+	uint32_t closing = 0;
+
+	*ret_any_lease = false;
+	for (uint32_t i = 0; i < count; i++) {
+		enum lease_state s =
+			lease_state_of(atomic_load(&guest_control_device((int)i)->lease));
+		if (s == LEASE_CLOSING || s == LEASE_STOP)
+			closing |= 1U << i;
+		if (s != LEASE_FREE)
+			*ret_any_lease = true;
+	}
+	return closing;
+}
+
+/* One look; returns how long to sleep. */
+static uint64_t look(void)
+{
+	uint64_t now_ns = sys_now_ns();
+	uint32_t count = atomic_load(&guest.control)->device_count;
+	bool any_lease, any_busy = false;
+	uint32_t closing = devices_closing(count, &any_lease);
+	uint32_t busy = flight_poll(now_ns, closing);
+
+	for (uint32_t i = 0; i < count; i++) {
+		report_device((int)i, busy & (1U << i), now_ns);
+		any_busy = any_busy || account[i].is_busy ||
+			   atomic_load(&flight_devices[i].waiters);
+	}
+	hook_pool_refresh(now_ns);
+	watch_heartbeat(now_ns);
+	if (busy & closing)
+		return POLL_CLOSING_NS;
+	if (any_busy)
+		return any_lease ? POLL_LEASE_NS : POLL_FREE_NS;
+	return POLL_IDLE_NS;
+}
+
+static void *helper_main(void *unused)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+	prctl(PR_SET_NAME, "allot", 0, 0, 0);
+	if (real.cuThreadExchangeStreamCaptureMode)
+		real.cuThreadExchangeStreamCaptureMode(&mode);
+	for (;;) {
+		uint32_t rung = atomic_load(&bell);
+
+		atomic_store(&is_in_driver, true);
+		if (atomic_load(&is_leaving)) {
+			atomic_store(&is_in_driver, false);
+			return NULL;
+		}
+		uint64_t sleep_ns = look();
+		atomic_store(&is_in_driver, false);
+		if (sleep_ns < POLL_IDLE_NS) {
+			sys_sleep_ns(sleep_ns);
+			continue;
+		}
+		atomic_store(&is_asleep, true);
+		if (atomic_load(&bell) == rung)
+			sys_futex_wait(&bell, rung, sleep_ns, false);
+		atomic_store(&is_asleep, false);
+	}
+}
+
+void helper_wake(void)
+{
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&is_asleep))
+		sys_futex_wake(&bell, 1);
+}
+
+/*
+ * At exit, before the driver's own handlers (ours is registered after cuInit, so it runs first): the
+ * helper must not be inside a driver that is being torn down.
+ */
+static void leave(void)
+{
+	atomic_store(&is_leaving, true);
+	if (atomic_load(&guest.mode) == GUEST_ACTIVE)
+		atomic_store(&guest.mode, GUEST_LEAVING);
+	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
+		sys_sleep_ns(100 * NS_PER_US);
+}
+
+/* pthread_create lives in libpthread before glibc 2.34: looked up when it is needed. */
+static bool create_thread(void)
+{
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+			elf_any_symbol(&guest, "pthread_create");
+	uint64_t all = ~0ULL, old = 0;
+	pthread_t thread;
+
+	if (!create)
+		return false;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
+	int error = create(&thread, NULL, helper_main, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	return error == 0;
+}
+
+void helper_start(void)
+{
+	WITH_LOCK(&start_lock);
+	if (is_started)
+		return;
+	is_started = true;
+	atexit(leave);
+	if (!create_thread())
+		log_write("no helper thread: work of this process is gated, but not measured");
+}
+
+void helper_reset(void)
+{
+	start_lock = (struct sys_lock){ 0 };
+	is_started = false;
+	atomic_store(&is_leaving, false);
+	atomic_store(&is_in_driver, false);
+	atomic_store(&is_asleep, false);
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		account[i].busy_ns = account[i].seen_ns = 0;
+		account[i].is_busy = false;
+	}
+	heartbeat_seen_ns = rejoined_ns = 0;
+}

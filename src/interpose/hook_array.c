@@ -1,0 +1,187 @@
+/*
+ * Arrays and mipmapped arrays, charged with the driver's own figure: it tells the size of an array
+ * made with deferred mapping, which holds no memory, so a twin is made, asked and destroyed.
+ */
+#include "interpose/charge.h"
+#include "interpose/guest.h"
+#include "interpose/hooks.h"
+#include "interpose/ledger.h"
+#include "interpose/real.h"
+
+/* Arrays whose memory the program maps itself: charged where it is made (cuMemCreate). */
+#define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
+#define FALLBACK_ALIGNMENT (64 * KIB)
+
+static unsigned format_bytes(CUarray_format format)
+{
+	switch (format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8:
+		return 1;
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_HALF:
+		return 2;
+	default:
+		return 4;
+	}
+}
+
+/* For a driver that can't tell: the texels, in tiles. `levels` of a mipmap add a third at most. */
+static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
+{
+	uint64_t texels = (uint64_t)d->Width * (d->Height ? d->Height : 1) * (d->Depth ? d->Depth : 1);
+	uint64_t bytes = texels * d->NumChannels * format_bytes(d->Format);
+
+	if (levels > 1)
+		bytes += bytes / 3;
+	return (bytes + FALLBACK_ALIGNMENT - 1) / FALLBACK_ALIGNMENT * FALLBACK_ALIGNMENT;
+}
+
+static bool array_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, CUdevice device, uint64_t *ret)
+{
+	CUDA_ARRAY_MEMORY_REQUIREMENTS need;
+	CUarray twin;
+
+	if (!real.cuArrayGetMemoryRequirements || !real.cuArray3DCreate_v2 ||
+	    real.cuArray3DCreate_v2(&twin, desc) != CUDA_SUCCESS)
+		return false;
+	bool is_known = real.cuArrayGetMemoryRequirements(&need, twin, device) == CUDA_SUCCESS;
+	real.cuArrayDestroy(twin);
+	*ret = need.size;
+	return is_known;
+}
+
+static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
+			      CUdevice device, uint64_t *ret)
+{
+	CUDA_ARRAY_MEMORY_REQUIREMENTS need;
+	CUmipmappedArray twin;
+
+	if (!real.cuMipmappedArrayGetMemoryRequirements || !real.cuMipmappedArrayCreate ||
+	    real.cuMipmappedArrayCreate(&twin, desc, levels) != CUDA_SUCCESS)
+		return false;
+	bool is_known =
+		real.cuMipmappedArrayGetMemoryRequirements(&need, twin, device) == CUDA_SUCCESS;
+	real.cuMipmappedArrayDestroy(twin);
+	*ret = need.size;
+	return is_known;
+}
+
+/* Bytes that this array will cost; levels 0: not a mipmap. */
+static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+{
+	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
+	CUdevice device;
+	uint64_t bytes = 0;
+
+	if (desc->Flags & HOLDS_NO_MEMORY)
+		return 0;
+	deferred.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
+	bool is_known = real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+			(levels ? mipmap_twin_bytes(&deferred, levels, device, &bytes)
+				: array_twin_bytes(&deferred, device, &bytes));
+	return charge_rounded(is_known ? bytes : computed_bytes(desc, levels));
+}
+
+CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
+			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	int index = guest_is_active() && desc ? guest_current_index() : -1;
+
+	if (index < 0)
+		return create(array, desc);
+	CUDA_ARRAY3D_DESCRIPTOR same = {
+		.Width = desc->Width,
+		.Height = desc->Height,
+		.Format = desc->Format,
+		.NumChannels = desc->NumChannels,
+	};
+	uint64_t bytes = array_bytes(&same, 0);
+	if (charge_reserve(index, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(array, desc);
+	if (result != CUDA_SUCCESS) {
+		ledger_release(index, bytes);
+		return result;
+	}
+	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes,
+			    charge_owner()))
+		return result;
+	real.cuArrayDestroy(*array);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
+			     CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	int index = guest_is_active() && desc ? guest_current_index() : -1;
+	uint64_t bytes = index < 0 ? 0 : array_bytes(desc, 0);
+
+	if (index < 0)
+		return create(array, desc);
+	if (charge_reserve(index, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(array, desc);
+	if (result != CUDA_SUCCESS) {
+		ledger_release(index, bytes);
+		return result;
+	}
+	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes,
+			    charge_owner()))
+		return result;
+	real.cuArrayDestroy(*array);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
+					       unsigned int),
+			    CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+			    unsigned int levels)
+{
+	int index = guest_is_active() && desc ? guest_current_index() : -1;
+	uint64_t bytes = index < 0 ? 0 : array_bytes(desc, levels ? levels : 1);
+
+	if (index < 0)
+		return create(mipmap, desc, levels);
+	if (charge_reserve(index, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(mipmap, desc, levels);
+	if (result != CUDA_SUCCESS) {
+		ledger_release(index, bytes);
+		return result;
+	}
+	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*mipmap, index, bytes,
+			    charge_owner()))
+		return result;
+	real.cuMipmappedArrayDestroy(*mipmap);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_array_destroy(CUresult (*destroy)(CUarray), CUarray array)
+{
+	struct holding h;
+
+	if (!guest_is_active() || !ptrmap_remove(HOLDING_ARRAY, (uint64_t)(uintptr_t)array, &h))
+		return destroy(array);
+	CUresult result = destroy(array);
+	if (result == CUDA_SUCCESS)
+		ledger_release(h.device, h.bytes);
+	else
+		ptrmap_insert(&h);
+	return result;
+}
+
+CUresult hook_mipmap_destroy(CUresult (*destroy)(CUmipmappedArray), CUmipmappedArray mipmap)
+{
+	struct holding h;
+
+	if (!guest_is_active() || !ptrmap_remove(HOLDING_ARRAY, (uint64_t)(uintptr_t)mipmap, &h))
+		return destroy(mipmap);
+	CUresult result = destroy(mipmap);
+	if (result == CUDA_SUCCESS)
+		ledger_release(h.device, h.bytes);
+	else
+		ptrmap_insert(&h);
+	return result;
+}

@@ -1,0 +1,220 @@
+/*
+ * Contexts: the memory that no allocation call names (518 MiB each on an H200), and the end of
+ * everything that was allocated in one.
+ */
+#include "interpose/charge.h"
+#include "interpose/flight.h"
+#include "interpose/guest.h"
+#include "interpose/helper.h"
+#include "interpose/hooks.h"
+#include "interpose/ledger.h"
+#include "interpose/real.h"
+
+#define DEVICES 64
+
+static struct sys_lock primary_lock; /* creating takes 0.1 to 0.2 s; two at once count once */
+static struct {
+	CUcontext context;
+	uint32_t retained;
+} primary[DEVICES];
+
+static uint64_t context_cost(int index)
+{
+	return atomic_load_explicit(&guest_control_device(index)->context_bytes,
+				    memory_order_relaxed);
+}
+
+static void give_back(const struct holding *h, void *unused)
+{
+	ledger_release(h->device, h->bytes);
+}
+
+/* The context is gone, and with it all that it owned. */
+static void context_gone(CUcontext context)
+{
+	struct holding h;
+
+	ptrmap_remove_owned((uint64_t)(uintptr_t)context, give_back, NULL);
+	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
+		ledger_release_context(h.device, h.bytes);
+}
+
+/*
+ * May this process use `device` at all, and at which index? CUDA_SUCCESS with -1: not governed. A
+ * device outside the tenant's list (a tenant that cleared CUDA_VISIBLE_DEVICES) is not there.
+ */
+static CUresult admit(CUdevice device, int *ret_index)
+{
+	*ret_index = -1;
+	switch (guest_join()) {
+	case GUEST_REFUSED:
+		return CUDA_ERROR_SYSTEM_NOT_READY;
+	case GUEST_ACTIVE:
+		*ret_index = guest_device_index(device);
+		return *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	default:
+		return CUDA_SUCCESS;
+	}
+}
+
+static bool remember_context(CUcontext context, int index, uint64_t cost)
+{
+	struct holding h = {
+		.kind = HOLDING_CONTEXT,
+		.key = (uint64_t)(uintptr_t)context,
+		.device = index,
+		.bytes = cost,
+	};
+
+	helper_start();
+	return ptrmap_insert(&h);
+}
+
+CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			     CUdevice device)
+{
+	int index;
+	CUresult result = admit(device, &index);
+
+	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
+		return result != CUDA_SUCCESS ? result : retain(context, device);
+	WITH_LOCK(&primary_lock);
+	if (primary[device].context) {
+		result = retain(context, device);
+		if (result == CUDA_SUCCESS)
+			primary[device].retained++;
+		return result;
+	}
+	uint64_t cost = context_cost(index);
+	if (ledger_reserve_context(index, cost))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = retain(context, device);
+	if (result != CUDA_SUCCESS || !remember_context(*context, index, cost)) {
+		ledger_release_context(index, cost);
+		return result;
+	}
+	primary[device].context = *context;
+	primary[device].retained = 1;
+	return result;
+}
+
+static bool is_active(CUdevice device)
+{
+	unsigned int flags;
+	int active = 0;
+
+	return real.cuDevicePrimaryCtxGetState &&
+	       real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+/* Holds primary_lock; `end` is the driver's release or reset. */
+static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_last)
+{
+	CUcontext context = primary[device].context;
+
+	/* Marks die with the context: nobody may query them once it is gone. */
+	if (is_last)
+		flight_drop_context(context);
+	CUresult result = end(device);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (primary[device].retained)
+		primary[device].retained--;
+	if (!is_active(device)) {
+		flight_drop_context(context);
+		context_gone(context);
+		primary[device].context = NULL;
+		primary[device].retained = 0;
+	}
+	return result;
+}
+
+CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
+{
+	if (!guest_is_active() || device < 0 || device >= DEVICES)
+		return release(device);
+	WITH_LOCK(&primary_lock);
+	if (!primary[device].context)
+		return release(device);
+	return end_primary(release, device, primary[device].retained <= 1);
+}
+
+CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
+{
+	if (!guest_is_active() || device < 0 || device >= DEVICES)
+		return reset(device);
+	WITH_LOCK(&primary_lock);
+	if (!primary[device].context)
+		return reset(device);
+	return end_primary(reset, device, true);
+}
+
+/* The part of every cuCtxCreate before and after the call itself. */
+struct creation {
+	int index;
+	uint64_t cost;
+};
+
+static CUresult begin_create(CUdevice device, struct creation *c)
+{
+	CUresult result = admit(device, &c->index);
+
+	if (result != CUDA_SUCCESS || c->index < 0)
+		return result;
+	c->cost = context_cost(c->index);
+	return ledger_reserve_context(c->index, c->cost) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult end_create(const struct creation *c, CUresult result, CUcontext *context)
+{
+	if (c->index >= 0 &&
+	    (result != CUDA_SUCCESS || !remember_context(*context, c->index, c->cost)))
+		ledger_release_context(c->index, c->cost);
+	return result;
+}
+
+CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
+			 CUcontext *context, unsigned int flags, CUdevice device)
+{
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	return result != CUDA_SUCCESS ? result
+				      : end_create(&c, create(context, flags, device), context);
+}
+
+CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
+					       unsigned int, CUdevice),
+			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
+			    unsigned int flags, CUdevice device)
+{
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	return result != CUDA_SUCCESS
+		       ? result
+		       : end_create(&c, create(context, affinity, affinities, flags, device), context);
+}
+
+CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
+					       CUdevice),
+			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
+			    CUdevice device)
+{
+	struct creation c;
+	CUresult result = begin_create(device, &c);
+
+	return result != CUDA_SUCCESS ? result
+				      : end_create(&c, create(context, how, flags, device), context);
+}
+
+CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
+{
+	if (!guest_is_active())
+		return destroy(context);
+	flight_drop_context(context);
+	CUresult result = destroy(context);
+	if (result == CUDA_SUCCESS)
+		context_gone(context);
+	return result;
+}

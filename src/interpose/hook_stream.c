@@ -1,0 +1,53 @@
+/* Streams, captures and graphs, as far as the gate must know of them. */
+#include "interpose/flight.h"
+#include "interpose/guest.h"
+#include "interpose/hooks.h"
+
+static CUresult capture_began(CUresult result)
+{
+	if (result != CUDA_SUCCESS)
+		flight_capture_ended();
+	return result;
+}
+
+CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
+			    CUstreamCaptureMode mode)
+{
+	flight_capture_begins();
+	return capture_began(begin(stream, mode));
+}
+
+CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const CUgraphNode *,
+						       const CUgraphEdgeData *, size_t,
+						       CUstreamCaptureMode),
+				     CUstream stream, CUgraph graph,
+				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+				     size_t count, CUstreamCaptureMode mode)
+{
+	flight_capture_begins();
+	return capture_began(begin(stream, graph, dependencies, edges, count, mode));
+}
+
+/* A capture that was spoilt ends too, with an error; one that never was, or another thread's, not. */
+CUresult hook_end_capture(CUresult (*end)(CUstream, CUgraph *), CUstream stream, CUgraph *graph)
+{
+	CUresult result = end(stream, graph);
+
+	if (result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_INVALID_HANDLE &&
+	    result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+		flight_capture_ended();
+	return result;
+}
+
+CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
+{
+	if (guest_is_active())
+		flight_drop_stream(stream);
+	return destroy(stream);
+}
+
+/* Its estimate stays; a new graph at the same address corrects it within a few launches. */
+CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
+{
+	return destroy(exec);
+}

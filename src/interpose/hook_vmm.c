@@ -1,0 +1,123 @@
+/*
+ * Memory of the virtual memory API. Physical memory is charged when it is made, and until its handle
+ * is released as often as it was obtained *and* its last mapping is gone: the driver keeps it so long.
+ */
+#include "interpose/charge.h"
+#include "interpose/guest.h"
+#include "interpose/hooks.h"
+#include "interpose/ledger.h"
+#include "interpose/real.h"
+
+/* Guards the reference counts, which live in the holdings' `related`. */
+static struct sys_lock vmm_lock;
+
+/* One reference more or less; at none the memory is gone. Holds vmm_lock. */
+static void add_reference(uint64_t handle, int by)
+{
+	struct holding h;
+
+	if (!ptrmap_find(HOLDING_PHYSICAL, handle, &h))
+		return; /* imported, or host memory: not charged here */
+	h.related += (uint64_t)(int64_t)by;
+	if (h.related == 0) {
+		ptrmap_remove(HOLDING_PHYSICAL, handle, &h);
+		ledger_release(h.device, h.bytes);
+	} else {
+		ptrmap_update(&h);
+	}
+}
+
+CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
+					    const CUmemAllocationProp *, unsigned long long),
+			 CUmemGenericAllocationHandle *handle, size_t bytes,
+			 const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	int index = -1;
+
+	if (guest_is_active() && prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		index = guest_device_index(prop->location.id);
+	if (index < 0)
+		return create(handle, bytes, prop, flags);
+	if (charge_reserve(index, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(handle, bytes, prop, flags);
+	if (result != CUDA_SUCCESS) {
+		ledger_release(index, bytes);
+		return result;
+	}
+	struct holding h = {
+		.kind = HOLDING_PHYSICAL,
+		.key = *handle,
+		.device = index,
+		.bytes = bytes,
+		.related = 1,
+	};
+	WITH_LOCK(&vmm_lock);
+	if (ptrmap_insert(&h))
+		return result;
+	ledger_release(index, bytes);
+	real.cuMemRelease(*handle);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
+			  CUmemGenericAllocationHandle handle)
+{
+	if (!guest_is_active())
+		return release(handle);
+	/* Held over the call: the driver may hand the same handle value to another thread at once. */
+	WITH_LOCK(&vmm_lock);
+	CUresult result = release(handle);
+	if (result == CUDA_SUCCESS)
+		add_reference(handle, -1);
+	return result;
+}
+
+CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle *, void *),
+				CUmemGenericAllocationHandle *handle, void *addr)
+{
+	if (!guest_is_active())
+		return retain(handle, addr);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = retain(handle, addr);
+	if (result == CUDA_SUCCESS)
+		add_reference(*handle, 1);
+	return result;
+}
+
+CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+				      unsigned long long),
+		      CUdeviceptr ptr, size_t bytes, size_t offset,
+		      CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	if (!guest_is_active())
+		return map(ptr, bytes, offset, handle, flags);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = map(ptr, bytes, offset, handle, flags);
+	struct holding h = {
+		.kind = HOLDING_MAPPING,
+		.key = ptr,
+		.bytes = bytes,
+		.related = handle,
+	};
+	if (result == CUDA_SUCCESS && ptrmap_insert(&h))
+		add_reference(handle, 1);
+	return result;
+}
+
+CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr, size_t bytes)
+{
+	struct holding h;
+
+	if (!guest_is_active())
+		return unmap(ptr, bytes);
+	WITH_LOCK(&vmm_lock);
+	CUresult result = unmap(ptr, bytes);
+	/* One call may take away several mappings that lie side by side. */
+	for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + bytes; at += h.bytes) {
+		if (!ptrmap_remove(HOLDING_MAPPING, at, &h) || !h.bytes)
+			break;
+		add_reference(h.related, -1);
+	}
+	return result;
+}

@@ -1,0 +1,17 @@
+/*
+ * The hooks written by hand: one for each HOOK row's `hook`, by kind in hook_<kind>.c. Each gets the
+ * real function and the call's arguments. Symbols that share a hook share a prototype.
+ */
+#ifndef ALLOT_INTERPOSE_HOOKS_H
+#define ALLOT_INTERPOSE_HOOKS_H
+
+#include "driver/driver_table.h"
+
+#define HOOK_REST(...) __VA_ARGS__
+/* hook_<hook>(real, params...): declared once for each row; equal declarations may repeat. */
+#define DECLARE_HOOK_FUNCTION(symbol, hook, params, args) \
+	CUresult hook_##hook(CUresult(*real_function) params, HOOK_REST params);
+
+DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
+
+#endif

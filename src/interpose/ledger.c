@@ -1,0 +1,184 @@
+#include "interpose/ledger.h"
+
+#include "interpose/guest.h"
+#include "interpose/log.h"
+
+/* How long a reservation waits for another process's to be decided: a few driver calls' worth. */
+#define DECISION_PATIENCE_NS (100 * NS_PER_MS)
+/* How long it waits for a restarted daemon to gather the tenant's processes. */
+#define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
+
+static struct sys_lock ledger_lock;
+
+struct tally {
+	uint64_t used;      /* all slots, and what no slot holds */
+	uint64_t tentative; /* other slots' */
+	bool lower_asks;    /* a slot before ours has tentative bytes */
+};
+
+static uint32_t slot_count(const struct region_control *control)
+{
+	uint32_t n = atomic_load_explicit(&control->slot_limit, memory_order_acquire);
+	return n < REGION_MAX_SLOTS ? n : REGION_MAX_SLOTS;
+}
+
+static struct tally tally(int index)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	struct region_report *report = atomic_load(&guest.report);
+	const struct region_slot *own = atomic_load(&guest.slot);
+	uint32_t count = slot_count(control);
+	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
+	bool past_own = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct region_slot_device *d = &report->slot[i].device[index];
+		t.used += atomic_load(&d->used_bytes);
+		if (&report->slot[i] == own) {
+			past_own = true;
+			continue;
+		}
+		uint64_t tentative = atomic_load(&d->tentative_bytes);
+		t.tentative += tentative;
+		if (tentative && !past_own)
+			t.lower_asks = true;
+	}
+	return t;
+}
+
+static void raise_peak(struct region_slot_device *d)
+{
+	uint64_t used = atomic_load_explicit(&d->used_bytes, memory_order_relaxed);
+	if (used > atomic_load_explicit(&d->peak_bytes, memory_order_relaxed))
+		atomic_store_explicit(&d->peak_bytes, used, memory_order_relaxed);
+}
+
+static void wait_for_adoption(void)
+{
+	uint64_t start = 0;
+
+	while (atomic_load_explicit(&atomic_load(&guest.control)->adopting, memory_order_acquire)) {
+		uint64_t now = sys_now_ns();
+		if (!start)
+			start = now;
+		if (now - start > ADOPTION_PATIENCE_NS)
+			return;
+		sys_sleep_ns(NS_PER_MS);
+	}
+}
+
+/* Decides one reservation; the caller holds ledger_lock. */
+static int decide(int index, uint64_t bytes)
+{
+	struct region_slot_device *d = guest_slot_device(index);
+	uint64_t start = 0;
+
+	for (;;) {
+		uint64_t quota = ledger_quota(index);
+		atomic_store(&d->tentative_bytes, bytes);
+		struct tally t = tally(index);
+		bool is_over = bytes > quota || t.used > quota - bytes;
+
+		if (!is_over && t.tentative <= quota - bytes - t.used) {
+			atomic_fetch_add(&d->used_bytes, bytes);
+			atomic_store(&d->tentative_bytes, 0);
+			return 0;
+		}
+		uint64_t now = sys_now_ns();
+		if (!start)
+			start = now;
+		if (is_over || now - start > DECISION_PATIENCE_NS) {
+			atomic_store(&d->tentative_bytes, 0);
+			return -ENOMEM;
+		}
+		if (t.lower_asks)
+			atomic_store(&d->tentative_bytes, 0);
+		sys_sleep_ns(20 * NS_PER_US);
+	}
+}
+
+int ledger_reserve(int index, uint64_t bytes, bool count_denial)
+{
+	wait_for_adoption();
+	WITH_LOCK(&ledger_lock);
+	struct region_slot_device *d = guest_slot_device(index);
+	int error = decide(index, bytes);
+
+	if (!error)
+		raise_peak(d);
+	else if (count_denial)
+		atomic_fetch_add_explicit(&d->denied, 1, memory_order_relaxed);
+	return error;
+}
+
+/* The caller holds ledger_lock. */
+static void take_back(_Atomic uint64_t *word, uint64_t bytes)
+{
+	uint64_t held = atomic_load(word);
+	atomic_fetch_sub(word, bytes < held ? bytes : held);
+}
+
+void ledger_release(int index, uint64_t bytes)
+{
+	WITH_LOCK(&ledger_lock);
+	take_back(&guest_slot_device(index)->used_bytes, bytes);
+}
+
+int ledger_reserve_context(int index, uint64_t bytes)
+{
+	int error = ledger_reserve(index, bytes, true);
+	if (!error) {
+		WITH_LOCK(&ledger_lock);
+		atomic_fetch_add(&guest_slot_device(index)->context_used_bytes, bytes);
+	}
+	return error;
+}
+
+void ledger_release_context(int index, uint64_t bytes)
+{
+	WITH_LOCK(&ledger_lock);
+	take_back(&guest_slot_device(index)->context_used_bytes, bytes);
+	take_back(&guest_slot_device(index)->used_bytes, bytes);
+}
+
+void ledger_adjust(int index, int64_t bytes)
+{
+	WITH_LOCK(&ledger_lock);
+	struct region_slot_device *d = guest_slot_device(index);
+	if (bytes < 0) {
+		take_back(&d->used_bytes, (uint64_t)-bytes);
+	} else {
+		atomic_fetch_add(&d->used_bytes, (uint64_t)bytes);
+		raise_peak(d);
+	}
+}
+
+uint64_t ledger_used(int index)
+{
+	return tally(index).used;
+}
+
+uint64_t ledger_quota(int index)
+{
+	return atomic_load_explicit(&guest_control_device(index)->quota_bytes,
+				    memory_order_relaxed);
+}
+
+void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
+		 void (*publish)(void *), void *context)
+{
+	WITH_LOCK(&ledger_lock);
+	for (int i = 0; i < REGION_MAX_DEVICES && old_slot; i++) {
+		struct region_slot_device *from = &old_slot->device[i], *to = &new_slot->device[i];
+		atomic_store(&to->used_bytes, atomic_load(&from->used_bytes));
+		atomic_store(&to->context_used_bytes, atomic_load(&from->context_used_bytes));
+		atomic_store(&to->peak_bytes, atomic_load(&from->peak_bytes));
+		atomic_store(&to->denied, atomic_load(&from->denied));
+		atomic_store(&to->launches, atomic_load(&from->launches));
+		atomic_store(&to->busy_ns, atomic_load(&from->busy_ns));
+		atomic_store(&to->waited_ns, atomic_load(&from->waited_ns));
+		atomic_store(&to->busy, atomic_load(&from->busy));
+	}
+	atomic_store(&new_slot->migrated, 1);
+	publish(context);
+}

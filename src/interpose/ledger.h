@@ -1,0 +1,52 @@
+/*
+ * The ledger: device memory that this tenant holds, against its quota. The slots in the report are
+ * the only truth; there is no total beside them to go wrong when a process is killed.
+ *
+ * A reservation, in the process's own slot:
+ *   1. tentative += n                       (seq_cst: of two that decide at once, one sees the other)
+ *   2. sum used and tentative of all slots
+ *   3. fits: used += n, tentative -= n. Over, and over even without the others' tentative bytes:
+ *      tentative -= n, refused. Over only because of them: the lower slot keeps its tentative bytes
+ *      and looks again when they are decided; the higher withdraws its own and tries anew. So
+ *      nobody is refused for memory that another asked for and did not get.
+ * What was reserved counts from then on; a failed driver call gives it back.
+ *
+ * A process killed between any two of these leaves a slot that the daemon zeroes as a whole.
+ * Thread safe; one reservation of a process is decided at a time.
+ */
+#ifndef ALLOT_INTERPOSE_LEDGER_H
+#define ALLOT_INTERPOSE_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "region/region.h"
+
+/*
+ * Takes `bytes` of the tenant's quota on device `index` (guest_device_index()). 0, or -ENOMEM when
+ * they do not fit. `denied` counts a refusal; try first without where something can be trimmed.
+ */
+int ledger_reserve(int index, uint64_t bytes, bool count_denial);
+
+/* Gives `bytes` back; never below zero. */
+void ledger_release(int index, uint64_t bytes);
+
+/* As the two above, and marks the bytes as contexts' for `ps` and the daemon's measurement. */
+int ledger_reserve_context(int index, uint64_t bytes);
+void ledger_release_context(int index, uint64_t bytes);
+
+/* Adds or takes bytes without asking the quota: what the driver has done cannot be refused. */
+void ledger_adjust(int index, int64_t bytes);
+
+/* What the whole tenant holds on device `index`, and its quota (UINT64_MAX: none). */
+uint64_t ledger_used(int index);
+uint64_t ledger_quota(int index);
+
+/*
+ * Makes `new_slot` the truth: copies what this process holds from the old slot, while no reservation
+ * is being decided, then calls publish(). Used when a restarted daemon hands out a fresh report.
+ */
+void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
+		 void (*publish)(void *), void *context);
+
+#endif

@@ -1,0 +1,174 @@
+#include "interpose/ptrmap.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/sys.h"
+
+#define SHARDS 64
+#define FIRST_CAPACITY 64 /* a power of two, as all capacities */
+
+struct shard {
+	_Alignas(64) struct sys_lock lock;
+	struct holding *table;
+	size_t capacity, count;
+};
+
+static struct shard shards[SHARDS];
+
+static uint64_t mix(uint64_t key, enum holding_kind kind)
+{
+	uint64_t h = (key ^ ((uint64_t)kind << 56)) * 0x9e3779b97f4a7c15ULL;
+	return h ^ (h >> 29);
+}
+
+static struct shard *shard_of(uint64_t hash)
+{
+	return &shards[hash >> 58];
+}
+
+/* The place that holds the key, or the empty one where it would go. */
+static size_t place(const struct shard *s, uint64_t hash, enum holding_kind kind, uint64_t key)
+{
+	size_t i = hash & (s->capacity - 1);
+
+	while (s->table[i].kind != HOLDING_NONE &&
+	       (s->table[i].key != key || s->table[i].kind != kind))
+		i = (i + 1) & (s->capacity - 1);
+	return i;
+}
+
+static bool grow(struct shard *s)
+{
+	struct holding *old = s->table;
+	size_t old_capacity = s->capacity;
+	size_t capacity = old_capacity ? old_capacity * 2 : FIRST_CAPACITY;
+	void *memory = mmap(NULL, capacity * sizeof(*old), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return false;
+	s->table = memory;
+	s->capacity = capacity;
+	for (size_t i = 0; i < old_capacity; i++)
+		if (old[i].kind != HOLDING_NONE)
+			s->table[place(s, mix(old[i].key, old[i].kind), old[i].kind, old[i].key)] =
+				old[i];
+	if (old)
+		munmap(old, old_capacity * sizeof(*old));
+	return true;
+}
+
+bool ptrmap_insert(const struct holding *holding)
+{
+	uint64_t hash = mix(holding->key, holding->kind);
+	struct shard *s = shard_of(hash);
+
+	WITH_LOCK(&s->lock);
+	if ((s->count + 1) * 2 > s->capacity && !grow(s))
+		return false;
+	size_t i = place(s, hash, holding->kind, holding->key);
+	if (s->table[i].kind == HOLDING_NONE)
+		s->count++;
+	s->table[i] = *holding;
+	return true;
+}
+
+/* Closes the gap at i by moving back what probed past it: no tombstones, so probes stay short. */
+static void erase(struct shard *s, size_t i)
+{
+	size_t mask = s->capacity - 1;
+
+	s->count--;
+	for (size_t j = (i + 1) & mask; s->table[j].kind != HOLDING_NONE; j = (j + 1) & mask) {
+		size_t home = mix(s->table[j].key, s->table[j].kind) & mask;
+		if (((j - home) & mask) >= ((j - i) & mask)) {
+			s->table[i] = s->table[j];
+			i = j;
+		}
+	}
+	s->table[i].kind = HOLDING_NONE;
+}
+
+bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
+{
+	uint64_t hash = mix(key, kind);
+	struct shard *s = shard_of(hash);
+
+	WITH_LOCK(&s->lock);
+	if (!s->capacity)
+		return false;
+	size_t i = place(s, hash, kind, key);
+	if (s->table[i].kind == HOLDING_NONE)
+		return false;
+	*ret_holding = s->table[i];
+	erase(s, i);
+	return true;
+}
+
+bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
+{
+	uint64_t hash = mix(key, kind);
+	struct shard *s = shard_of(hash);
+
+	WITH_LOCK(&s->lock);
+	if (!s->capacity)
+		return false;
+	size_t i = place(s, hash, kind, key);
+	if (s->table[i].kind == HOLDING_NONE)
+		return false;
+	*ret_holding = s->table[i];
+	return true;
+}
+
+bool ptrmap_update(const struct holding *holding)
+{
+	uint64_t hash = mix(holding->key, holding->kind);
+	struct shard *s = shard_of(hash);
+
+	WITH_LOCK(&s->lock);
+	if (!s->capacity)
+		return false;
+	size_t i = place(s, hash, holding->kind, holding->key);
+	if (s->table[i].kind == HOLDING_NONE)
+		return false;
+	s->table[i] = *holding;
+	return true;
+}
+
+void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
+			 void *context)
+{
+	for (struct shard *s = shards; s < shards + SHARDS; s++) {
+		WITH_LOCK(&s->lock);
+		for (size_t i = 0; i < s->capacity;) {
+			if (s->table[i].kind == HOLDING_NONE || s->table[i].owner != owner) {
+				i++;
+				continue;
+			}
+			struct holding gone = s->table[i];
+			erase(s, i); /* may move another here: look at i again */
+			drop(&gone, context);
+		}
+	}
+}
+
+void ptrmap_each(enum holding_kind kind, void (*visit)(const struct holding *, void *),
+		 void *context)
+{
+	for (struct shard *s = shards; s < shards + SHARDS; s++) {
+		WITH_LOCK(&s->lock);
+		for (size_t i = 0; i < s->capacity; i++)
+			if (s->table[i].kind == kind)
+				visit(&s->table[i], context);
+	}
+}
+
+void ptrmap_reset(void)
+{
+	for (struct shard *s = shards; s < shards + SHARDS; s++) {
+		if (s->table)
+			munmap(s->table, s->capacity * sizeof(*s->table));
+		memset(s, 0, sizeof(*s));
+	}
+}

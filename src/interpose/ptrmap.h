@@ -1,0 +1,53 @@
+/*
+ * What this process holds, by address or handle: found again in O(1) when it is freed. Sharded by
+ * key; each shard a hash table with open addressing that grows by itself, in memory of its own
+ * (mmap: the program's allocator may be anything). Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_PTRMAP_H
+#define ALLOT_INTERPOSE_PTRMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum holding_kind {
+	HOLDING_NONE = 0, /* an empty place */
+	HOLDING_MEMORY,   /* linear memory, by device pointer */
+	HOLDING_ARRAY,    /* an array or mipmapped array, by handle */
+	HOLDING_CONTEXT,  /* a context, by handle */
+	HOLDING_PHYSICAL, /* VMM memory, by handle: see hook_vmm.c */
+	HOLDING_MAPPING,  /* a mapping of such, by address */
+	HOLDING_POOL,     /* reserved bytes of a memory pool, by handle: see hook_pool.c */
+};
+
+struct holding {
+	uint64_t key; /* unique within its kind */
+	enum holding_kind kind;
+	int device;       /* index in the tenant's list */
+	uint64_t bytes;   /* charged */
+	uint64_t owner;   /* the context it dies with, or 0 */
+	uint64_t related; /* MAPPING: the physical handle. PHYSICAL: references, see hook_vmm.c */
+};
+
+/* False when memory ran out; the caller gives its reservation back and fails the call. */
+bool ptrmap_insert(const struct holding *holding);
+
+/* Removes and returns it; false when there is none. */
+bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
+
+bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
+
+/* Replaces an existing holding's bytes and related; false when there is none. */
+bool ptrmap_update(const struct holding *holding);
+
+/* Removes every holding that dies with context `owner`, calling `drop` for each. */
+void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
+			 void *context);
+
+/* Calls `visit` for every holding of a kind, a shard locked at a time: visit must not call back. */
+void ptrmap_each(enum holding_kind kind, void (*visit)(const struct holding *, void *),
+		 void *context);
+
+/* Forgets everything, in a forked child. */
+void ptrmap_reset(void);
+
+#endif

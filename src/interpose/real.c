@@ -1,0 +1,111 @@
+#include "interpose/real.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "interpose/elf_lookup.h"
+#include "interpose/sys.h"
+
+struct real_driver real;
+struct real_nvml real_nvml;
+
+/* The wrappers, as exported (wrap.c, hook_nvml.c). */
+#define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
+#define DECLARE_WORK(symbol, streams, params, args, ...) CUresult symbol params;
+DRIVER_TABLE(DECLARE_HOOK, DECLARE_WORK)
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+
+struct symbol_row {
+	const char *name;
+	void **slot;
+	void *hook; /* NULL: called, not hooked */
+};
+
+#define ROW_HOOK(symbol, hook, params, args) { #symbol, (void **)&real.symbol, (void *)symbol },
+#define ROW_WORK(symbol, streams, params, args, ...) \
+	{ #symbol, (void **)&real.symbol, (void *)symbol },
+#define ROW_CALL(symbol, params) { #symbol, (void **)&real.symbol, NULL },
+
+static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK)
+							 DRIVER_CALLS(ROW_CALL) };
+static const struct symbol_row nvml_rows[] = {
+	{ "nvmlDeviceGetMemoryInfo", (void **)&real_nvml.nvmlDeviceGetMemoryInfo,
+	  (void *)nvmlDeviceGetMemoryInfo },
+	{ "nvmlDeviceGetMemoryInfo_v2", (void **)&real_nvml.nvmlDeviceGetMemoryInfo_v2,
+	  (void *)nvmlDeviceGetMemoryInfo_v2 },
+	{ "nvmlDeviceGetUUID", (void **)&real_nvml.nvmlDeviceGetUUID, NULL },
+};
+#define DRIVER_ROWS (sizeof(driver_rows) / sizeof(driver_rows[0]))
+#define NVML_ROWS (sizeof(nvml_rows) / sizeof(nvml_rows[0]))
+
+static struct sys_lock find_lock;
+static _Atomic bool driver_found, nvml_found;
+
+static bool fill(const char *soname, const struct symbol_row *rows, size_t count,
+		 _Atomic bool *found)
+{
+	struct elf_object object;
+
+	if (likely(atomic_load_explicit(found, memory_order_acquire)))
+		return true;
+	WITH_LOCK(&find_lock);
+	if (atomic_load_explicit(found, memory_order_relaxed))
+		return true;
+	if (!elf_find_object(soname, &object))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		__atomic_store_n(rows[i].slot, elf_symbol(&object, rows[i].name),
+				 __ATOMIC_RELAXED);
+	atomic_store_explicit(found, true, memory_order_release);
+	return true;
+}
+
+bool real_find_driver(void)
+{
+	return fill("libcuda.so.1", driver_rows, DRIVER_ROWS, &driver_found);
+}
+
+bool real_find_nvml(void)
+{
+	return fill("libnvidia-ml.so.1", nvml_rows, NVML_ROWS, &nvml_found);
+}
+
+static void *hook_in(const struct symbol_row *rows, size_t count, const void *address)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].hook && *rows[i].slot == address)
+			return rows[i].hook;
+	return NULL;
+}
+
+/* Linear: a few hundred comparisons, and asked a few hundred times in a process's life. */
+void *real_hook_of_address(const void *address)
+{
+	void *hook = NULL;
+
+	if (!address)
+		return NULL;
+	if (real_find_driver())
+		hook = hook_in(driver_rows, DRIVER_ROWS, address);
+	if (!hook && real_find_nvml())
+		hook = hook_in(nvml_rows, NVML_ROWS, address);
+	return hook;
+}
+
+static void *hook_named(const struct symbol_row *rows, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].hook && strcmp(rows[i].name, name) == 0)
+			return rows[i].hook;
+	return NULL;
+}
+
+void *real_hook_of_name(const char *name)
+{
+	if (name[0] == 'c' && name[1] == 'u')
+		return hook_named(driver_rows, DRIVER_ROWS, name);
+	if (strncmp(name, "nvml", 4) == 0)
+		return hook_named(nvml_rows, NVML_ROWS, name);
+	return NULL;
+}

@@ -1,0 +1,148 @@
+#include "interpose/registration.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "interpose/sys.h"
+#include "region/registration.h"
+
+enum { FD_CONTROL, FD_REPORT, FD_COUNT };
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval patience = { .tv_sec = 5 };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		int error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+/* One request, with our credentials for a daemon whose kernel lacks SO_PEERPIDFD. */
+static int send_request(int fd, uint64_t previous_epoch)
+{
+	struct registration_request request = {
+		.magic = REGISTRATION_MAGIC,
+		.version = REGISTRATION_VERSION,
+		.pid = (int32_t)syscall(SYS_getpid),
+		.previous_epoch = previous_epoch,
+	};
+	struct ucred who = {
+		.pid = (pid_t)request.pid,
+		.uid = (uid_t)syscall(SYS_getuid),
+		.gid = (gid_t)syscall(SYS_getgid),
+	};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(who))];
+	} control = { 0 };
+	struct iovec part = { &request, sizeof(request) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+
+	control.header.cmsg_len = CMSG_LEN(sizeof(who));
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_CREDENTIALS;
+	memcpy(CMSG_DATA(&control.header), &who, sizeof(who));
+	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(request) ? 0 : -errno;
+}
+
+static int receive_reply(int fd, struct registration_reply *ret, int fds[FD_COUNT])
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * FD_COUNT)];
+	} control;
+	struct iovec part = { ret, sizeof(*ret) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return -errno;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int) * FD_COUNT))
+		memcpy(fds, CMSG_DATA(c), sizeof(int) * FD_COUNT);
+	if (n == 0)
+		return -ECONNRESET;
+	if (n != (ssize_t)sizeof(*ret) || ret->magic != REGISTRATION_MAGIC ||
+	    ret->version != REGISTRATION_VERSION)
+		return -EPROTO;
+	ret->message[sizeof(ret->message) - 1] = '\0';
+	return 0;
+}
+
+void registration_unmap(const struct region_control *control, struct region_report *report)
+{
+	if (control)
+		munmap((void *)(uintptr_t)control, sizeof(*control));
+	if (report)
+		munmap(report, sizeof(*report));
+}
+
+static int map_files(const int fds[FD_COUNT], struct registration *r)
+{
+	void *control = mmap(NULL, sizeof(*r->control), PROT_READ, MAP_SHARED, fds[FD_CONTROL], 0);
+	void *report = mmap(NULL, sizeof(*r->report), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    fds[FD_REPORT], 0);
+
+	r->control = control == MAP_FAILED ? NULL : control;
+	r->report = report == MAP_FAILED ? NULL : report;
+	if (r->control && r->report && region_control_is_valid(r->control) &&
+	    region_report_is_valid(r->report) && r->slot < REGION_MAX_SLOTS)
+		return 0;
+	int error = r->control && r->report ? -EPROTO : -ENOMEM;
+	registration_unmap(r->control, r->report);
+	r->control = NULL;
+	r->report = NULL;
+	return error;
+}
+
+int registration_ask(const char *path, uint64_t previous_epoch, struct registration *ret)
+{
+	struct registration_reply reply;
+	int fds[FD_COUNT] = { -1, -1 };
+	int fd = connect_to(path);
+
+	memset(ret, 0, sizeof(*ret));
+	if (fd < 0)
+		return fd;
+	int error = send_request(fd, previous_epoch);
+	if (!error)
+		error = receive_reply(fd, &reply, fds);
+	close(fd);
+	if (!error && reply.status) {
+		memcpy(ret->message, reply.message, sizeof(ret->message));
+		error = -reply.status;
+	}
+	if (!error && (fds[FD_CONTROL] < 0 || fds[FD_REPORT] < 0))
+		error = -EPROTO;
+	if (!error) {
+		ret->slot = reply.slot;
+		error = map_files(fds, ret);
+	}
+	for (int i = 0; i < FD_COUNT; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return error;
+}

@@ -1,0 +1,24 @@
+/* The guest's side of src/region/registration.h: one exchange, two mappings, no descriptor kept. */
+#ifndef ALLOT_INTERPOSE_REGISTRATION_H
+#define ALLOT_INTERPOSE_REGISTRATION_H
+
+#include <stdint.h>
+
+#include "region/region.h"
+
+struct registration {
+	const struct region_control *control; /* read-only mapping */
+	struct region_report *report;         /* shared mapping */
+	uint32_t slot;
+	char message[128]; /* why it failed */
+};
+
+/*
+ * Asks the daemon behind `path` once. 0 and a filled `ret`, or -errno: -ENOENT and -ECONNREFUSED
+ * mean that no daemon listens now. Blocks 5 s at most. Unmap with registration_unmap().
+ */
+int registration_ask(const char *path, uint64_t previous_epoch, struct registration *ret);
+
+void registration_unmap(const struct region_control *control, struct region_report *report);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * What the library needs of the kernel and the compiler, by system call where libc's wrapper would
+ * drag in a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread
+ * safe, and neither allocates nor touches errno's meaning for the program (see sys_errno_guard).
+ */
+#ifndef ALLOT_INTERPOSE_SYS_H
+#define ALLOT_INTERPOSE_SYS_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ALLOT_EXPORT __attribute__((visibility("default")))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define NS_PER_US 1000ULL
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+/* Monotonic time; for durations only. 23 ns: not for the hot path. */
+static inline uint64_t sys_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Waits while *word == value, at most timeout_ns. `shared` for words in a file mapping. */
+static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns,
+				  bool shared)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(timeout_ns / NS_PER_S),
+		.tv_nsec = (long)(timeout_ns % NS_PER_S),
+	};
+	int saved = errno;
+	syscall(SYS_futex, word, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
+	errno = saved;
+}
+
+static inline void sys_futex_wake(const _Atomic uint32_t *word, int count)
+{
+	int saved = errno;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+	errno = saved;
+}
+
+static inline void sys_sleep_ns(uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_nsec = (long)(ns % NS_PER_S),
+	};
+	int saved = errno;
+	syscall(SYS_nanosleep, &t, NULL);
+	errno = saved;
+}
+
+/*
+ * A mutex of our own: pthread's may be missing (a program without libpthread on old glibc), and an
+ * interposed one must not be called. Zero is unlocked. Not recursive.
+ */
+struct sys_lock {
+	_Atomic uint32_t state; /* 0 free, 1 held, 2 held and waited for */
+};
+
+static inline bool sys_trylock(struct sys_lock *lock)
+{
+	uint32_t expected = 0;
+	return atomic_compare_exchange_strong_explicit(&lock->state, &expected, 1,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void sys_lock(struct sys_lock *lock)
+{
+	if (likely(sys_trylock(lock)))
+		return;
+	while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0)
+		sys_futex_wait(&lock->state, 2, NS_PER_S, false);
+}
+
+static inline void sys_unlock(struct sys_lock *lock)
+{
+	if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)
+		sys_futex_wake(&lock->state, 1);
+}
+
+static inline void sys_unlock_cleanup(struct sys_lock **lock)
+{
+	sys_unlock(*lock);
+}
+
+/* Holds `lock` to the end of the scope. */
+#define WITH_LOCK(lock) \
+	__attribute__((cleanup(sys_unlock_cleanup), unused)) struct sys_lock *held_lock = (lock); \
+	sys_lock(held_lock)
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * A piece of GPU work as the gate sees it. The WORK_ macros make one from a driver call's parameters
+ * in driver_table.h; whatever is dear to compute (hashes, predictions) is left for when it is needed.
+ */
+#ifndef ALLOT_INTERPOSE_WORK_H
+#define ALLOT_INTERPOSE_WORK_H
+
+#include <stdint.h>
+
+#include "driver/cuda_abi.h"
+
+/* What a NULL stream means to an entry point. */
+enum stream_meaning { LEGACY, PER_THREAD };
+
+enum work_kind {
+	WORK_IS_KERNEL, /* asynchronous; predicted by function and shape */
+	WORK_IS_GRAPH,  /* asynchronous; predicted by executable graph */
+	WORK_IS_COPY,   /* asynchronous; predicted by entry point and size */
+	WORK_IS_SYNC,   /* done when the call returns: nothing is left in flight */
+};
+
+struct work {
+	enum work_kind kind;
+	enum stream_meaning streams;
+	CUstream stream;
+	const void *subject;     /* function, executable graph, or the entry point's name */
+	uint64_t blocks, threads; /* of a kernel; a copy's bytes are in blocks */
+};
+
+#define WORK_KERNEL(stream_, function_, blocks_, threads_) \
+	{ .kind = WORK_IS_KERNEL, .stream = (stream_), .subject = (function_), \
+	  .blocks = (blocks_), .threads = (threads_) }
+#define WORK_GRAPH(stream_, exec_) \
+	{ .kind = WORK_IS_GRAPH, .stream = (stream_), .subject = (exec_) }
+#define WORK_COPY(stream_, bytes_) \
+	{ .kind = WORK_IS_COPY, .stream = (stream_), .subject = __func__, .blocks = (bytes_) }
+#define WORK_SYNC(bytes_) \
+	{ .kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) }
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The exported driver functions, one for each row of driver_table.h: nothing here but what the rows
+ * say. A function that is called before the driver is loaded, or that this driver lacks, answers so.
+ */
+#include "interpose/gate.h"
+#include "interpose/hooks.h"
+#include "interpose/real.h"
+
+#define UNWRAP(...) __VA_ARGS__
+
+static CUresult absent(void)
+{
+	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
+}
+
+#define WRAP_HOOK(symbol, hook, params, args) \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT CUresult symbol params \
+	{ \
+		if (unlikely(!real.symbol) && (!real_find_driver() || !real.symbol)) \
+			return absent(); \
+		return hook_##hook(real.symbol, UNWRAP args); \
+	}
+
+#define WRAP_WORK(symbol, meaning, params, args, ...) \
+	ALLOT_EXPORT CUresult symbol params; \
+	ALLOT_EXPORT CUresult symbol params \
+	{ \
+		if (unlikely(!real.symbol) && (!real_find_driver() || !real.symbol)) \
+			return absent(); \
+		struct work work = __VA_ARGS__; \
+		struct gate_pass pass; \
+		work.streams = meaning; \
+		gate_enter(&pass, &work); \
+		CUresult result = real.symbol args; \
+		gate_leave(&pass, &work, result); \
+		return result; \
+	}
+
+DRIVER_TABLE(WRAP_HOOK, WRAP_WORK)
