@@ -86,6 +86,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 		if (may_pass(is_lost ? LEASE_FREE : state, c, f) &&
 		    (!is_lost || helper_local_cap_allows(pass->index))) {
 			pass->device = d;
+			pass->is_raised = true;
 			pass->is_leased = !is_lost && state != LEASE_FREE;
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
@@ -105,6 +106,22 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 	}
 }
 
+static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c)
+{
+	struct region_slot_device *d = guest_slot_device(pass->index);
+
+	atomic_fetch_add(&d->launching, 1);
+	enum lease_state state = lease_state_of(atomic_load(&c->lease));
+	if (likely(may_pass(state, c, &flight_devices[pass->index]))) {
+		pass->device = d;
+		pass->is_raised = true;
+		pass->is_leased = state != LEASE_FREE;
+	} else {
+		atomic_fetch_sub(&d->launching, 1);
+		wait_at_gate(pass);
+	}
+}
+
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
@@ -115,17 +132,15 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->index < 0))
 		return; /* no context: the driver will say so */
 
-	struct region_slot_device *d = guest_slot_device(pass->index);
 	const struct region_control_device *c = guest_control_device(pass->index);
 
-	atomic_fetch_add(&d->launching, 1);
-	enum lease_state state = lease_state_of(atomic_load(&c->lease));
-	if (likely(may_pass(state, c, &flight_devices[pass->index]))) {
-		pass->device = d;
-		pass->is_leased = state != LEASE_FREE;
+	if (likely(lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
+		   work->kind != WORK_IS_SYNC &&
+		   may_pass(LEASE_FREE, c, &flight_devices[pass->index]))) {
+		pass->device = guest_slot_device(pass->index);
+		pass->is_leased = pass->is_raised = false;
 	} else {
-		atomic_fetch_sub(&d->launching, 1);
-		wait_at_gate(pass);
+		pass_under_lease(pass, c);
 	}
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
@@ -147,5 +162,6 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		atomic_store(&d->busy, 1);
 		helper_wake();
 	}
-	atomic_fetch_sub(&d->launching, 1);
+	if (pass->is_raised)
+		atomic_fetch_sub(&d->launching, 1);
 }

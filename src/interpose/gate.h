@@ -3,8 +3,10 @@
  *
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
- * To pass, a thread first raises `launching` in its slot and only then reads the lease word; so the
- * daemon, which first writes CLOSING and then reads `launching`, misses nobody.
+ * Under leases a thread first raises `launching` in its slot and only then reads the lease word; so
+ * the daemon, which first writes CLOSING and then reads `launching`, misses nobody. In free run that
+ * is left out (it would be half of the gate's cost): a launch that slips past the end of free run
+ * shows itself by `busy`, and the arbiter lets it drain.
  *
  * Waits, and what ends them:
  *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
@@ -28,7 +30,8 @@ struct gate_pass {
 	struct region_slot_device *device; /* NULL: not gated */
 	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
 	int index;
-	bool is_leased;
+	bool is_leased; /* predicted and sampled, and ... */
+	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
 	struct flight_pass flight;
 };
 

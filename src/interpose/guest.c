@@ -62,6 +62,8 @@ static bool set_fork_mark(void)
  */
 static void forget_parent(void)
 {
+	join_lock = (struct sys_lock){ 0 };
+	ledger_reset();
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();

@@ -203,9 +203,10 @@ void helper_wake(void)
  */
 static void leave(void)
 {
+	if (!guest_is_active())
+		return; /* a forked child inherits the handler, but not the thread */
 	atomic_store(&is_leaving, true);
-	if (atomic_load(&guest.mode) == GUEST_ACTIVE)
-		atomic_store(&guest.mode, GUEST_LEAVING);
+	atomic_store(&guest.mode, GUEST_LEAVING);
 	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
 		sys_sleep_ns(100 * NS_PER_US);
 }

@@ -182,3 +182,8 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 	atomic_store(&new_slot->migrated, 1);
 	publish(context);
 }
+
+void ledger_reset(void)
+{
+	ledger_lock = (struct sys_lock){ 0 };
+}

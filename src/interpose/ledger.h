@@ -49,4 +49,7 @@ uint64_t ledger_quota(int index);
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context);
 
+/* In a forked child: no other thread decides anything. */
+void ledger_reset(void);
+
 #endif
