@@ -12,21 +12,36 @@
  *
  *   Free run    At most one tenant is active and it has no cap: every uncapped tenant is FREE.
  *               (Those that are idle too: their first launch needs no one's leave; the next step sees
- *               it and goes to leases.)
+ *               it and goes to leases. For the same reason an idle capped tenant with tokens is GO
+ *               while the mode is IDLE or FREE, and only then.)
  *   Leases      Several active, or the active one is capped: one tenant at a time has GO. Next comes
  *               the one with the least virtual time (charged time / weight) among those that have
  *               demand and tokens. A lease ends when the quantum is over and another would be chosen,
- *               when the tokens are used up, or when the holder has been idle for idle_ns while
- *               another waits. It ends by CLOSING; the next GO comes when the holder's work is done,
- *               or at the drain deadline: then the overlap is charged to the overrunner as well.
+ *               when the tokens are used up, when the holder has been idle for idle_ns while another
+ *               waits, or, after min_lease_ns, when one came back that would have been chosen
+ *               instead. It ends by CLOSING, ahead of its time by the predicted work in flight; the
+ *               next GO comes when the holder's work is done, or at the drain deadline: then the
+ *               overlap is charged to the overrunner as well.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
- *               reports to be busy: saying "idle" gains nothing.
+ *               reports to be busy, and depth_ns at least when it shows no use of the lease at all:
+ *               saying "idle" gains next to nothing. While several run at once each is
+ *               charged its part of the time. The tenant's own busy_ns settles what sampling can't
+ *               see (the start between two polls, the delay of its busy flag), and no more: the
+ *               charge stays between the wall time and the own samples less one poll and
+ *               report_lag_ns. What the GPU itself needs to change tenants (switch_ns) is nobody's.
  *   Cap         A token bucket: filled at limit x time, emptied by the charge; may go into debt, which
- *               later time pays; holds at most limit x window.
- *   Return      A tenant that comes back from idleness starts at the least virtual time of the active
- *               (not with years of credit), but keeps its debt.
+ *               later time pays; holds at most limit x window for who waits, a lease's worth for who
+ *               is idle.
+ *   Weight      The guarantee; those without one share what the guarantees of all tenants leave of
+ *               100, at least 1 each.
+ *   Return      A tenant that comes back (from idleness, or to having tokens) starts at the least
+ *               virtual time of those that compete, less one quantum of its own at most: not with
+ *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
+ *               up to debt_max_ns.
+ *
+ * Time jumps (the daemon was stopped): a step counts max_step_ns at most, for tokens and charges.
  */
 #ifndef ALLOT_ARBITER_ARBITER_H
 #define ALLOT_ARBITER_ARBITER_H
@@ -40,13 +55,20 @@
 
 struct arbiter_config {
 	uint64_t quantum_ns;     /* length of a lease under contention */
+	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
+	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns;   /* tokens a capped tenant gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_ns;        /* a holder this long idle gives way */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
 	uint64_t start_grace_ns; /* GO to first work that is not charged, at most */
+	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
 	uint64_t drain_min_ns;   /* drain deadline: at least this after CLOSING ... */
 	uint64_t drain_max_ns;   /* ... at most this; between: 4 x predicted work in flight */
+	uint64_t switch_ns;      /* the GPU's part of a hand-over: not charged to who gets it */
+	uint64_t report_lag_ns;  /* how late a tenant's busy flag may fall: bound of the correction */
+	uint64_t debt_max_ns;    /* charge beyond this much debt is forgiven */
+	uint64_t max_step_ns;    /* the most time that one step counts */
 	/* How soon the caller should step again: while draining, under leases, in free run, all idle. */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 };
@@ -59,7 +81,11 @@ struct arbiter_share {
 	double limit_pct; /* cap, cores_pct <= .. <= 100; 100: none */
 };
 
-/* What the caller saw of one tenant since the last step, over all its processes on this device. */
+/*
+ * What the caller saw of one tenant since the last step, over all its processes on this device.
+ * Read a slot's `launching` before its `busy`: a thread sets busy before it lowers launching. Nothing
+ * in here is trusted; counters that go backwards count as no progress.
+ */
 struct arbiter_observation {
 	bool waiting;         /* a thread is held at the gate */
 	bool launching;       /* a thread is between the gate and the driver */
@@ -74,7 +100,7 @@ enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES };
 
 /* One tenant's account. Durations in nanoseconds since the tenant was added. */
 struct arbiter_account {
-	uint64_t charged_ns; /* GPU time charged */
+	uint64_t charged_ns; /* GPU time charged; never goes down */
 	uint64_t overrun_ns; /* the part of it that ran past a lease: overlap with another's */
 	uint64_t waited_ns;  /* time with demand, but without the lease */
 	uint64_t leases;     /* leases given */
@@ -88,7 +114,7 @@ struct arbiter_account {
 
 struct arbiter;
 
-/* NULL when out of memory. `config` is copied. */
+/* NULL when out of memory. `config` is copied; times of zero are legal, if unwise. */
 struct arbiter *arbiter_new(const struct arbiter_config *config);
 struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is fine; returns NULL */
 
@@ -97,6 +123,7 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is fine; returns 
  * its own until it is removed; -ENOSPC when full; -EINVAL for a share out of range.
  */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
+/* Here and below an index that is not in use is ignored (-EINVAL where there is a result). */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* Changes a share from now on; the account is kept. -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
@@ -115,6 +142,7 @@ uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-int arbiter_holder(const struct arbiter *arbiter); /* -1: none */
+/* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
+int arbiter_holder(const struct arbiter *arbiter);
 
 #endif

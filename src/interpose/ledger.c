@@ -33,12 +33,16 @@ static struct tally tally(int index)
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
+		/*
+		 * Tentative first: a reservation that is granted between the two loads must be seen
+		 * in one of them. (The other way round it was in neither, and both fitted.)
+		 */
+		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
 		if (&report->slot[i] == own) {
 			past_own = true;
 			continue;
 		}
-		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.tentative += tentative;
 		if (tentative && !past_own)
 			t.lower_asks = true;

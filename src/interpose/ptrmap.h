@@ -24,7 +24,7 @@ struct holding {
 	enum holding_kind kind;
 	int device;       /* index in the tenant's list */
 	uint64_t bytes;   /* charged */
-	uint64_t owner;   /* the context it dies with, or 0 */
+	uint64_t owner;   /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
 	uint64_t related; /* MAPPING: the physical handle. PHYSICAL: references, see hook_vmm.c */
 };
 

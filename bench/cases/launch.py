@@ -1,0 +1,45 @@
+"""What a tenant's launch and allocation cost more than native ones, alone on the GPU and uncapped."""
+
+import statistics
+
+from harness import plot
+from harness.result import Row, at_most
+
+
+def measure(bench, is_native, mean_of):
+    command = [bench.machine.build.program("launch-cost"), "--bursts",
+               str(bench.settings.launch_bursts)]
+    job = bench.machine.start("launch-cost", command, None if is_native else ["--memory", "4GiB"])
+    job.check(120)
+    last = job.json()[-1][1]
+    for key, values in mean_of.items():
+        values.append(last[key])
+
+
+def launch_cost(bench):
+    """Native and tenant in turn, many short rounds: a process's luck with its addresses and clocks
+    moves a launch by more than what is looked for, so medians over processes are compared."""
+    keys = ("launch_ns_median", "alloc_free_ns_median")
+    native = {key: [] for key in keys}
+    tenant = {key: [] for key in keys}
+    for i in range(bench.settings.launch_rounds):
+        for is_native in ((True, False) if i % 2 == 0 else (False, True)):
+            measure(bench, is_native, native if is_native else tenant)
+
+    for key, what, most in (("launch_ns_median", "launch", 50),
+                            ("alloc_free_ns_median", "cuMemAlloc + cuMemFree, 1 MiB", None)):
+        here, there = statistics.median(tenant[key]), statistics.median(native[key])
+        bench.result.add(Row(what, "ns", here, native=there))
+        row = Row(f"{what}: added", "ns", here - there)
+        bench.result.add(at_most(row, most) if most is not None else row)
+        pairs = [t - n for t, n in zip(tenant[key], native[key])]
+        bench.result.add(Row(f"{what}: added, quartiles' distance", "ns", quartiles(pairs)))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "Cost of calls, alone and uncapped", bench.result.rows, "ns"))
+
+
+def quartiles(values):
+    if len(values) < 4:
+        return max(values) - min(values)
+    low, _, high = statistics.quantiles(values, n=4)
+    return high - low

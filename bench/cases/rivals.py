@@ -1,0 +1,11 @@
+"""The incumbent on one H200, measured earlier by the same load (driver 580.159.04, 2026-11-20):
+HAMi-core with its NVML fix and GPU_CORE_UTILIZATION_POLICY=FORCE."""
+
+SOURCE = "HAMi-core 8f3a89c, measured earlier on an H200, driver 580.159.04, 2026-11-20"
+
+CAP_PCT = {(132, 20): 99.9, (132, 50): 92.4, (132, 80): 99.9,
+           (8192, 20): 32.1, (8192, 50): 64.9, (8192, 80): 83.9}
+THREE_PCT = {45: 48.0, 30: 25.8, 15: 7.4}
+FIFTY_PCT = 22.1
+FOUR_PCT = 17.5
+RESNET_HALF_TIMES = 1.0

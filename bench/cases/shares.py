@@ -1,0 +1,104 @@
+"""Shares of GPU time: work done by kernels of known cost."""
+
+from harness import plot
+from harness.load import Kernel, Load
+from harness.result import Row, at_least, within
+
+from . import rivals
+
+MEMORY = ["--memory", "4GiB"]
+SMALL = Kernel(1000, 132)       # a block an SM
+LARGE = Kernel(1000, 8192)      # many waves of short blocks
+
+
+def capped(name, kernel, pct):
+    return Load(name, kernel, [*MEMORY, "--cores", str(pct)])
+
+
+def fair(name, kernel, pct):
+    """A guarantee, and all that others leave."""
+    return Load(name, kernel, [*MEMORY, "--cores", str(pct), "--cores-limit", "100"])
+
+
+def add_bars(bench, title, unit="%"):
+    bench.result.charts.append(
+        lambda stem: plot.bars(stem + ".svg", title, bench.result.rows, unit))
+
+
+def cap(bench):
+    for kernel in (SMALL, LARGE):
+        for pct in ((50,) if bench.settings.quick else (20, 50, 80)):
+            outcome, = bench.loads.run([capped("capped", kernel, pct)], bench.settings.seconds)
+            bench.result.add(within(
+                Row(f"alone, cap {pct} %, {kernel}", "%", outcome.share_pct, pct,
+                    native=100.0, rival=rivals.CAP_PCT.get((kernel.blocks, pct))), 1.5))
+    add_bars(bench, "One tenant alone, capped: work done")
+
+
+def three(bench):
+    shares = (45, 30, 15)
+    for kernel in (LARGE, SMALL):
+        outcomes = bench.loads.run([capped(f"t{pct}", kernel, pct) for pct in shares],
+                                   bench.settings.seconds)
+        for pct, outcome in zip(shares, outcomes):
+            rival = rivals.THREE_PCT[pct] if kernel == LARGE else None
+            bench.result.add(within(Row(f"three, {pct} %, {kernel}", "%", outcome.share_pct, pct,
+                                        rival=rival), 1))
+        for pct, outcome in zip(shares, outcomes):
+            if outcome.deviation_pct() is not None:
+                bench.result.add(Row(f"three, {pct} %, {kernel}: 1 s windows, std dev", "points",
+                                     outcome.deviation_pct()))
+        series = {f"{pct} %": outcome.windows_pct for pct, outcome in zip(shares, outcomes)}
+        bench.result.charts.append(
+            lambda stem, kernel=kernel, series=series: plot.lines(
+                f"{stem}-{kernel.blocks}.svg", f"45 / 30 / 15 % together, kernels of {kernel}",
+                series, {f"{pct} %": pct for pct in shares}, "% of the GPU, 1 s windows"))
+    add_bars(bench, "Three tenants at 45 / 30 / 15 %: work done")
+
+
+def fifty_beside_four(bench):
+    kernel = LARGE
+    native = bench.loads.run([Load(f"n{i}", kernel) for i in range(5)],
+                             bench.settings.native_seconds)
+    outcomes = bench.loads.run(
+        [capped("fifty", kernel, 50)] + [capped(f"ten{i}", kernel, 10) for i in range(4)],
+        bench.settings.seconds)
+    bench.result.add(at_least(Row(f"50 % beside four at 10 %, {kernel}", "%",
+                                  outcomes[0].share_pct, 50, native[0].share_pct,
+                                  rivals.FIFTY_PCT), 48))
+    for i, outcome in enumerate(outcomes[1:], 1):
+        bench.result.add(Row(f"beside it, 10 %, number {i}", "%", outcome.share_pct, 10,
+                             native[i].share_pct, rivals.FOUR_PCT))
+    add_bars(bench, "50 % beside four at 10 %: work done")
+
+
+def five_equal(bench):
+    kernel = SMALL
+    native = bench.loads.run([Load(f"n{i}", kernel) for i in range(5)],
+                             bench.settings.native_seconds)
+    outcomes = bench.loads.run([fair(f"fifth{i}", kernel, 20) for i in range(5)],
+                               bench.settings.seconds)
+    bench.result.add(at_least(Row(f"five equal, sum, {kernel}", "%",
+                                  sum(o.share_pct for o in outcomes), 100,
+                                  sum(o.share_pct for o in native)), 96))
+    for i, outcome in enumerate(outcomes):
+        bench.result.add(Row(f"five equal, number {i + 1}", "%", outcome.share_pct, 20,
+                             native[i].share_pct))
+    add_bars(bench, "Five equal tenants: work done, one alone is 100 %")
+
+
+def mixed(bench):
+    kernels = [Kernel(us, 132) for us in (20, 200, 1000, 5000, 50000)]
+    native = bench.loads.run([Load(f"n{k.cost_us}us", k) for k in kernels],
+                             bench.settings.native_seconds)
+    outcomes = bench.loads.run([fair(f"k{k.cost_us}us", k, 20) for k in kernels],
+                               bench.settings.seconds)
+    for kernel, outcome, unmanaged in zip(kernels, outcomes, native):
+        bench.result.add(Row(f"mixed, {kernel}", "%", outcome.share_pct, 20, unmanaged.share_pct))
+    shares = [outcome.share_pct for outcome in outcomes]
+    unmanaged = [outcome.share_pct for outcome in native]
+    bench.result.add(Row("mixed, sum", "%", sum(shares), 100, sum(unmanaged)))
+    spread = Row("mixed, most less least", "points", max(shares) - min(shares), 0,
+                 max(unmanaged) - min(unmanaged))
+    bench.result.add(within(spread, 2))
+    add_bars(bench, "Kernels of 20 us to 50 ms side by side, equal shares: work done")

@@ -1,0 +1,1 @@
+"""What bench/run and tests/gpu/run share: programs of the build, tenants, NVML, reports."""

@@ -1,0 +1,46 @@
+"""The programs of a build, whether scripts/build, meson alone or tests/gpu/pack laid it out."""
+
+import os
+
+# Where meson leaves each of them in its own tree.
+PLACES = {
+    "allot": "src/cli",
+    "allotd": "src/node",
+    "allot-sim": "src/sim",
+    "allot-load": "bench/load",
+    "launch-cost": "bench",
+    "gpu-progress": "tests/gpu",
+    "gpu-memory": "tests/gpu",
+}
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Missing(Exception):
+    """A part of the build that is not there; the text says what to do."""
+
+
+class Build:
+    def __init__(self, root=None):
+        self.root = os.path.abspath(root or os.path.join(REPOSITORY, "build"))
+
+    def program(self, name):
+        place = PLACES[name]
+        for folder in ("", place, os.path.join("meson", place)):
+            path = os.path.join(self.root, folder, name)
+            if os.access(path, os.X_OK) and os.path.isfile(path):
+                return path
+        raise Missing(f"{name} is not in {self.root}; run scripts/build, or name its folder "
+                      "with --build")
+
+    def sim_dir(self):
+        """The folder of the simulated libcuda.so.1 and libnvidia-ml.so.1."""
+        for folder in ("sim", "src/sim", "meson/src/sim"):
+            path = os.path.join(self.root, folder)
+            if os.path.exists(os.path.join(path, "libcuda.so.1")):
+                return path
+        raise Missing(f"the simulated GPU is not in {self.root}; run scripts/build")
+
+
+def torch_load():
+    return os.path.join(REPOSITORY, "bench", "load", "torch_load.py")

@@ -1,0 +1,126 @@
+"""The GPU that is measured, real or simulated, and how a command gets onto it: in a tenant of its
+own through `allot run`, or native, with nothing of allot around it."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from . import nvml
+from .build import REPOSITORY
+from .job import Failed, Job
+
+
+def read_commit():
+    """From ALLOT_COMMIT, where the copy has no .git, else from git."""
+    if os.environ.get("ALLOT_COMMIT"):
+        return os.environ["ALLOT_COMMIT"]
+    try:
+        out = subprocess.run(["git", "-C", REPOSITORY, "describe", "--always", "--dirty",
+                              "--abbrev=12"], capture_output=True, text=True, check=True)
+        return out.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+class Machine:
+    """Use it in a `with`. A tenant without processes on the GPU (the keeper) holds one daemon
+    for the whole time, so that no case measures a daemon's start."""
+
+    def __init__(self, build, sim=None):
+        self.build = build
+        self.sim = sim
+        self.allot = build.program("allot")
+        self.jobs = []
+        self.keeper = None
+        self.run_dir = tempfile.mkdtemp(prefix="allot-gpu-", dir="/tmp")
+        self.tenant_environment = dict(os.environ, ALLOT_RUN_DIR=self.run_dir,
+                                       PYTHONUNBUFFERED="1")
+        self.native_environment = dict(os.environ, PYTHONUNBUFFERED="1")
+
+    def __enter__(self):
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _open(self):
+        self.keeper = self.tenant(
+            "keeper", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
+            ["--memory", "64MiB"])
+        socket = self.keeper.wait_line(0, 60)
+        if socket is None:
+            raise Failed(f"allot run does not work here{self.keeper.tail()}")
+        library = "libnvidia-ml.so.1"
+        if self.sim:
+            sim_dir = self.build.sim_dir()
+            library = os.path.join(sim_dir, library)
+            os.environ["ALLOT_SIM_SOCKET"] = socket     # for NVML in this process
+            old = self.native_environment.get("LD_LIBRARY_PATH")
+            self.native_environment["ALLOT_SIM_SOCKET"] = socket
+            self.native_environment["LD_LIBRARY_PATH"] = sim_dir + (":" + old if old else "")
+        self.nvml = nvml.Nvml(library=library)
+        self.gpu = self.nvml.name()
+        self.driver = self.nvml.driver()
+
+    def close(self):
+        for job in self.jobs:
+            job.kill()
+        self._wait_for_daemon_to_end()
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+
+    def _wait_for_daemon_to_end(self):
+        """A private daemon goes when its last tenant has gone."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if not any("allotd.sock" in files for _, _, files in os.walk(self.run_dir)):
+                return
+            time.sleep(0.1)
+
+    # ---- commands
+
+    def native(self, name, command, stdin=False):
+        return self._start(name, command, self.native_environment, stdin)
+
+    def tenant(self, name, command, options=(), stdin=False):
+        """`options` are those of allot run."""
+        sim = ["--sim", self.sim] if self.sim else []
+        return self._start(name, [self.allot, "run", "--name", name, *sim, *options, "--",
+                                  *command], self.tenant_environment, stdin)
+
+    def start(self, name, command, options=None):
+        """A tenant with these options, or native when they are None."""
+        if options is None:
+            return self.native(name, command)
+        return self.tenant(name, command, options)
+
+    def _start(self, name, command, environment, stdin):
+        # `allot run` refuses to start within a tenant.
+        environment = {k: v for k, v in environment.items() if k != "ALLOT_SOCKET"}
+        job = Job(name, command, environment, stdin)
+        self.jobs = [j for j in self.jobs if j.process.poll() is None]
+        self.jobs.append(job)
+        return job
+
+    def ps(self):
+        """What `allot ps --json` says."""
+        sim = ["--sim", self.sim] if self.sim else []
+        out = subprocess.run([self.allot, "ps", "--json", *sim], env=self.tenant_environment,
+                             capture_output=True, text=True, timeout=20, check=False)
+        if out.returncode != 0:
+            raise Failed(f"allot ps: status {out.returncode}: {out.stderr.strip()}")
+        return json.loads(out.stdout)
+
+    def tenant_device(self, name):
+        """The first device of a tenant in `allot ps`, or None when there is no such tenant."""
+        for tenant in self.ps()["tenants"]:
+            if tenant["name"] == name:
+                return tenant["devices"][0]
+        return None

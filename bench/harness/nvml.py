@@ -1,0 +1,65 @@
+"""NVML seen from outside the tenants, with ctypes: no package is needed."""
+
+import ctypes
+
+
+class Unavailable(Exception):
+    pass
+
+
+class Process(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("used_bytes", ctypes.c_ulonglong),
+                ("gpu_instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong),
+                ("used", ctypes.c_ulonglong)]
+
+
+class Nvml:
+    """One device. The library stays loaded, and initialized, until the program ends."""
+
+    def __init__(self, index=0, library="libnvidia-ml.so.1"):
+        try:
+            self.lib = ctypes.CDLL(library)
+        except OSError as error:
+            raise Unavailable(str(error)) from error
+        self._call("nvmlInit_v2")
+        self.device = ctypes.c_void_p()
+        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index),
+                   ctypes.byref(self.device))
+
+    def _call(self, name, *arguments):
+        result = getattr(self.lib, name)(*arguments)
+        if result != 0:
+            raise Unavailable(f"{name}: NVML error {result}")
+
+    def _text(self, name, *before):
+        text = ctypes.create_string_buffer(96)
+        self._call(name, *before, text, ctypes.c_uint(len(text)))
+        return text.value.decode()
+
+    def name(self):
+        return self._text("nvmlDeviceGetName", self.device)
+
+    def driver(self):
+        return self._text("nvmlSystemGetDriverVersion")
+
+    def count(self):
+        count = ctypes.c_uint()
+        self._call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        return count.value
+
+    def memory(self):
+        memory = Memory()
+        self._call("nvmlDeviceGetMemoryInfo", self.device, ctypes.byref(memory))
+        return memory
+
+    def processes(self):
+        """{pid: bytes}"""
+        count = ctypes.c_uint(64)
+        rows = (Process * count.value)()
+        self._call("nvmlDeviceGetComputeRunningProcesses_v3", self.device, ctypes.byref(count),
+                   rows)
+        return {row.pid: row.used_bytes for row in rows[:count.value]}

@@ -1,0 +1,94 @@
+"""A bench's rows: printed as they come, judged, and written as JSON and SVG."""
+
+import datetime
+import json
+import os
+import re
+from dataclasses import dataclass
+
+COLUMNS = f"{'case':46} {'unit':7} {'asked':>8} {'got':>9} {'native':>9} {'rival':>8}  bar"
+
+
+@dataclass
+class Row:
+    name: str
+    unit: str
+    got: float
+    asked: float = None
+    native: float = None
+    rival: float = None
+    bar: str = None         # in words: "within 1 of asked", "at least 48"
+    passed: bool = None     # None: reported only
+
+    def line(self):
+        def number(value):
+            return "" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.2f}"
+        verdict = {True: "PASS", False: "FAIL", None: ""}[self.passed]
+        return (f"{self.name:46} {self.unit:7} {number(self.asked):>8} {number(self.got):>9} "
+                f"{number(self.native):>9} {number(self.rival):>8}  {self.bar or '':24} "
+                f"{verdict}").rstrip()
+
+    def json(self):
+        values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
+                  "native": self.native, "rival": self.rival, "bar": self.bar,
+                  "pass": self.passed}
+        return {key: round(value, 4) if isinstance(value, float) else value
+                for key, value in values.items() if value is not None}
+
+
+def within(row, points):
+    """Judges a row by its distance from what was asked."""
+    row.bar = f"within {points:g} of asked"
+    row.passed = abs(row.got - row.asked) <= points
+    return row
+
+
+def at_least(row, least):
+    row.bar = f"at least {least:g}"
+    row.passed = row.got >= least
+    return row
+
+
+def at_most(row, most):
+    row.bar = f"at most {most:g}"
+    row.passed = row.got <= most
+    return row
+
+
+class Result:
+    """What one bench found."""
+
+    def __init__(self, bench, machine, commit, rival_source):
+        self.bench = bench
+        self.machine = machine
+        self.commit = commit
+        self.rival_source = rival_source
+        self.date = datetime.date.today().isoformat()
+        self.rows = []
+        self.charts = []        # functions of a path's stem, see plot.py
+
+    def add(self, row):
+        if self.machine.sim:
+            row.rival = None    # measured on a real GPU: nothing to compare with
+        self.rows.append(row)
+        print(row.line(), flush=True)
+
+    def stem(self, folder):
+        gpu = re.sub(r"[^a-z0-9]+", "-", self.machine.gpu.lower()).strip("-")
+        if self.machine.sim and "sim" not in gpu:
+            gpu = "sim-" + gpu
+        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}")
+
+    def write(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        text = {"version": 1, "bench": self.bench, "gpu": self.machine.gpu,
+                "driver": self.machine.driver, "simulated": bool(self.machine.sim),
+                "date": self.date, "commit": self.commit,
+                "rival_source": None if self.machine.sim else self.rival_source,
+                "cases": [row.json() for row in self.rows]}
+        stem = self.stem(folder)
+        with open(stem + ".json", "w", encoding="utf-8") as file:
+            json.dump({k: v for k, v in text.items() if v is not None}, file, indent=1)
+            file.write("\n")
+        for chart in self.charts:
+            chart(stem)

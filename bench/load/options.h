@@ -1,0 +1,28 @@
+/* The command line of allot-load: one row an option, from which parsing, bounds
+ * and help text come. */
+#ifndef ALLOT_LOAD_OPTIONS_H
+#define ALLOT_LOAD_OPTIONS_H
+
+#include <stdbool.h>
+
+struct options {
+	double kernel_us;
+	double blocks;
+	double seconds;
+	double streams;
+	double sync_every;     /* launches; 0: never */
+	double mib;            /* device memory held; 0: none */
+	double iters;          /* 0: calibrate */
+	double report_every_s; /* 0: the last line only */
+	double start_at_s;     /* Unix time; 0: at once */
+	bool graph;
+	bool alloc_over;
+	bool calibrate_only;
+	bool json;
+};
+
+/* Fills `o` with defaults and what the command line says. Ends the program with
+ * status 0 after --help, and with 2 and a line on what is wrong otherwise. */
+void options_parse(struct options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,59 @@
+# Sourced by the other scripts: installs what is missing on Debian 12 and 13, Ubuntu 22.04 and 24.04.
+# shellcheck shell=sh
+
+# need TEST PACKAGE...: when the command TEST fails, installs the packages.
+wanted=
+
+need() {
+	test_command=$1
+	shift
+	sh -c "$test_command" >/dev/null 2>&1 || wanted="$wanted $*"
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+		sudo "$@"
+	else
+		return 1
+	fi
+}
+
+# Installs everything that need() found missing; 1 with one clear line when it can't.
+install_needed() {
+	[ -n "$wanted" ] || return 0
+	echo "installing:$wanted" >&2
+	if ! command -v apt-get >/dev/null; then
+		echo "allot: no apt-get here; please install by hand:$wanted" >&2
+		return 1
+	fi
+	log=$(mktemp)
+	if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
+		# shellcheck disable=SC2086
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+			--no-install-recommends $wanted; } >"$log" 2>&1; then
+		rm -f "$log"
+		wanted=
+		return 0
+	fi
+	tail -5 "$log" >&2
+	rm -f "$log"
+	echo "allot: could not install; please run as root: apt-get install$wanted" >&2
+	return 1
+}
+
+# A header or library that the compiler can use.
+has_library() {
+	printf 'pkg-config --exists %s' "$1"
+}
+
+need_build_tools() {
+	need 'command -v cc' gcc libc6-dev
+	need 'command -v meson' meson
+	need 'command -v ninja' ninja-build
+	need 'command -v pkg-config' pkg-config
+	need "$(has_library jansson)" libjansson-dev
+	need "$(has_library cmocka)" libcmocka-dev
+	need 'command -v python3' python3
+}

@@ -1,0 +1,411 @@
+#include "arbiter/arbiter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arbiter/tenant.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+
+struct arbiter_config arbiter_default_config(void)
+{
+	return (struct arbiter_config){
+		.quantum_ns = 20 * MS,
+		.min_lease_ns = 5 * MS,
+		.depth_ns = 2 * MS,
+		.cap_slice_ns = 10 * MS,
+		.window_ns = 500 * MS,
+		.idle_ns = 1 * MS,
+		.free_after_ns = 100 * MS,
+		.start_grace_ns = 300 * US,
+		.start_limit_ns = 5 * MS,
+		.drain_min_ns = 10 * MS,
+		.drain_max_ns = 100 * MS,
+		.switch_ns = 100 * US,
+		.report_lag_ns = 100 * US,
+		.debt_max_ns = 10000 * MS,
+		.max_step_ns = 200 * MS,
+		.poll_drain_ns = 50 * US,
+		.poll_lease_ns = 200 * US,
+		.poll_free_ns = 1 * MS,
+		.poll_idle_ns = 5 * MS,
+	};
+}
+
+struct arbiter *arbiter_new(const struct arbiter_config *config)
+{
+	struct arbiter *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->config = *config;
+	a->mode = ARBITER_IDLE;
+	a->holder = a->last_holder = NONE;
+	return a;
+}
+
+struct arbiter *arbiter_free(struct arbiter *a)
+{
+	free(a);
+	return NULL;
+}
+
+/* Tenants. */
+
+static struct tenant *find(struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return NULL;
+	return &a->tenant[tenant];
+}
+
+static bool share_is_valid(struct arbiter_share share)
+{
+	/* Written so that a NaN fails. */
+	return share.cores_pct >= 0 && share.limit_pct > 0 && share.limit_pct <= 100.0 &&
+	       share.cores_pct <= share.limit_pct;
+}
+
+static void count_promises(struct arbiter *a)
+{
+	a->promised_pct = 0;
+	a->active_unpromised = 0;
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		const struct tenant *t = &a->tenant[i];
+
+		if (!t->used)
+			continue;
+		a->promised_pct += t->share.cores_pct;
+		a->active_unpromised += t->active && t->share.cores_pct <= 0;
+	}
+	a->shares_changed = true;
+}
+
+static void activate(struct arbiter *a, struct tenant *t)
+{
+	t->active = true;
+	t->active_index = a->active_count;
+	t->present_at = a->clock;
+	a->active[a->active_count++] = (int)(t - a->tenant);
+	a->active_unpromised += t->share.cores_pct <= 0;
+	t->candidate = false;
+	charge_begin(t);
+}
+
+static void deactivate(struct arbiter *a, struct tenant *t)
+{
+	int last = a->active[--a->active_count];
+
+	a->active[t->active_index] = last;
+	a->tenant[last].active_index = t->active_index;
+	a->active_unpromised -= t->share.cores_pct <= 0;
+	t->active = t->candidate = t->demand = t->running = false;
+	t->reported_ns = 0;
+}
+
+/* A newcomer's first tokens: enough for a lease, not a bucket full at each registration. */
+static void limit_tokens(struct arbiter *a, struct tenant *t)
+{
+	double most = charge_tokens_needed(a, t);
+
+	if (t->tokens_ns > most)
+		t->tokens_ns = most;
+}
+
+int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
+{
+	int index = 0;
+	struct tenant *t;
+
+	if (!share_is_valid(share))
+		return -EINVAL;
+	while (index < ARBITER_MAX_TENANTS && a->tenant[index].used)
+		index++;
+	if (index == ARBITER_MAX_TENANTS)
+		return -ENOSPC;
+	if (!a->stepped) {
+		a->stepped = true;
+		a->last_now_ns = now_ns;
+	}
+	t = &a->tenant[index];
+	*t = (struct tenant){
+		.used = true,
+		.share = share,
+		.state = LEASE_STOP,
+		.vtime = a->vclock,
+		.tokens_ns = (double)a->config.cap_slice_ns,
+		.filled_at = a->clock,
+		.held_at = a->clock,
+	};
+	limit_tokens(a, t);
+	count_promises(a);
+	return index;
+}
+
+void arbiter_remove(struct arbiter *a, int tenant)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t)
+		return;
+	if (a->holder == tenant)
+		a->holder = NONE;
+	if (a->last_holder == tenant)
+		a->last_holder = NONE;
+	if (t->active)
+		deactivate(a, t);
+	*t = (struct tenant){ .used = false };
+	count_promises(a);
+}
+
+int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
+{
+	struct tenant *t = find(a, tenant);
+	double weight;
+	bool was_capped;
+
+	if (!t || !share_is_valid(share))
+		return -EINVAL;
+	charge_fill_tokens(a, t);
+	weight = order_weight(a, t);
+	was_capped = is_capped(t);
+	t->share = share;
+	count_promises(a);
+	/* What it is ahead or behind is time; keep that, in units of the new weight. */
+	t->vtime = a->vclock + (t->vtime - a->vclock) * weight / order_weight(a, t);
+	if (!was_capped)
+		limit_tokens(a, t);
+	charge_fill_tokens(a, t);
+	return 0;
+}
+
+void arbiter_set_paused(struct arbiter *a, int tenant, bool paused)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t || t->paused == paused)
+		return;
+	t->paused = paused;
+	a->shares_changed = true;
+}
+
+static bool shows_activity(const struct tenant *t)
+{
+	if (t->seen.stopped)
+		return (t->seen.busy || t->seen.launching) && !t->overrunning;
+	return t->seen.busy || t->seen.launching || t->launched || (t->seen.waiting && !t->paused);
+}
+
+void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observation *seen)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t)
+		return;
+	if (t->counters_known) {
+		if (seen->busy_ns > t->seen.busy_ns)
+			t->reported_ns += (double)(seen->busy_ns - t->seen.busy_ns);
+		if (seen->launches > t->seen.launches)
+			t->launched = true;
+	}
+	t->counters_known = true;
+	t->seen = *seen;
+	t->seen_since_close = true;
+	if (!t->active && shows_activity(t))
+		activate(a, t);
+}
+
+/* Modes. */
+
+static bool is_absent(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->demand || t->running || t->draining)
+		return false;
+	return t->paused || t->seen.stopped || a->clock - t->present_at >= a->config.free_after_ns;
+}
+
+static void drop_absent(struct arbiter *a)
+{
+	for (int i = a->active_count - 1; i >= 0; i--) {
+		struct tenant *t = &a->tenant[a->active[i]];
+
+		if (!is_absent(a, t))
+			continue;
+		if (a->mode == ARBITER_LEASES)
+			lease_hold(a, t);
+		deactivate(a, t);
+	}
+}
+
+static enum arbiter_mode choose_mode(const struct arbiter *a)
+{
+	const struct tenant *only;
+
+	if (a->active_count == 0)
+		return ARBITER_IDLE;
+	only = &a->tenant[a->active[0]];
+	if (a->active_count == 1 && (!is_capped(only) || only->paused))
+		return ARBITER_FREE;
+	return ARBITER_LEASES;
+}
+
+/* Outside of leases: who may go ahead unasked. */
+static void set_free_state(struct arbiter *a, struct tenant *t)
+{
+	enum lease_state state = LEASE_FREE;
+
+	if (t->paused) {
+		if (t->active && t->running && lets_through(t->state))
+			lease_close(a, t);
+		else if (!t->draining)
+			lease_hold(a, t);
+		return;
+	}
+	if (is_capped(t)) {
+		charge_fill_tokens(a, t);
+		state = t->tokens_ns >= charge_tokens_needed(a, t) ? LEASE_GO : LEASE_STOP;
+	}
+	if (state == LEASE_STOP) {
+		lease_hold(a, t);
+	} else {
+		t->state = state;
+		t->draining = false;
+		/* A stopped one's flags still say nothing. */
+		t->overrunning = t->overrunning && t->seen.stopped;
+	}
+}
+
+static void enter_free_run(struct arbiter *a)
+{
+	a->holder = NONE;
+	a->shares_changed = false;
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		if (a->tenant[i].used)
+			set_free_state(a, &a->tenant[i]);
+	}
+}
+
+/* The only one at work needs no drain: it becomes the holder as it runs. */
+static int find_only_present(const struct arbiter *a)
+{
+	int only = NONE;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (!t->demand && !t->running)
+			continue;
+		if (only != NONE)
+			return NONE;
+		only = a->active[i];
+	}
+	return only;
+}
+
+static void enter_leases(struct arbiter *a)
+{
+	int only = find_only_present(a);
+
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		struct tenant *t = &a->tenant[i];
+
+		if (!t->used || !lets_through(t->state))
+			continue;
+		if (i == only && t->demand && (!is_capped(t) || t->tokens_ns > 0))
+			lease_grant(a, i);
+		else if (t->active && t->running)
+			lease_close(a, t);
+		else
+			lease_hold(a, t);
+	}
+}
+
+static void set_mode(struct arbiter *a, enum arbiter_mode mode)
+{
+	if (mode == ARBITER_LEASES) {
+		if (a->mode != ARBITER_LEASES)
+			enter_leases(a);
+	} else if (a->mode == ARBITER_LEASES || a->shares_changed) {
+		enter_free_run(a);
+	}
+	a->mode = mode;
+}
+
+/* The step. */
+
+static uint64_t advance(struct arbiter *a, uint64_t now_ns)
+{
+	uint64_t dt_ns = 0;
+
+	if (a->stepped && now_ns > a->last_now_ns)
+		dt_ns = min_u64(now_ns - a->last_now_ns, a->config.max_step_ns);
+	if (!a->stepped || now_ns > a->last_now_ns)
+		a->last_now_ns = now_ns;
+	a->stepped = true;
+	a->clock += dt_ns;
+	return dt_ns;
+}
+
+uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
+{
+	uint64_t dt_ns = advance(a, now_ns);
+
+	order_read_demand(a);
+	charge_step(a, dt_ns);
+	lease_end_drains(a, dt_ns);
+	drop_absent(a);
+	set_mode(a, choose_mode(a));
+	order_mark_candidates(a);
+	if (a->mode == ARBITER_LEASES)
+		lease_decide(a);
+	for (int i = 0; i < a->active_count; i++)
+		a->tenant[a->active[i]].launched = false;
+
+	if (lease_any_drain(a))
+		return a->last_now_ns + a->config.poll_drain_ns;
+	if (a->mode == ARBITER_LEASES)
+		return a->last_now_ns + lease_next_look_ns(a);
+	return a->last_now_ns + (a->mode == ARBITER_FREE ? a->config.poll_free_ns
+							 : a->config.poll_idle_ns);
+}
+
+/* Answers. */
+
+enum lease_state arbiter_state(const struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return LEASE_STOP;
+	return a->tenant[tenant].state;
+}
+
+struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return (struct arbiter_account){ .state = LEASE_STOP };
+	t = &a->tenant[tenant];
+	return (struct arbiter_account){
+		.charged_ns = (uint64_t)t->charged_peak_ns,
+		.overrun_ns = (uint64_t)t->overrun_ns,
+		.waited_ns = t->waited_ns,
+		.leases = t->leases,
+		.expired = t->expired,
+		.tokens_ns = (int64_t)t->tokens_ns,
+		.weight = order_weight(a, t),
+		.state = t->state,
+		.active = t->active,
+		.draining = t->draining || t->overrunning,
+	};
+}
+
+enum arbiter_mode arbiter_mode(const struct arbiter *a)
+{
+	return a->mode;
+}
+
+int arbiter_holder(const struct arbiter *a)
+{
+	return a->holder;
+}

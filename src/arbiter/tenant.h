@@ -1,0 +1,148 @@
+/*
+ * What the files of this folder share; nothing outside includes it.
+ *
+ *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
+ *   order.c    who comes next: weights, candidates, virtual time on return
+ *   lease.c    the lease of the present holder: grant, close, drain, expire
+ *   arbiter.c  the interface: tenants, observations, modes, the step
+ *
+ * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
+ * caller's clock moves it by max_step_ns at most). Charges are doubles: shares of a step are
+ * fractions of a nanosecond, and 2^53 ns is 104 days at full precision.
+ */
+#ifndef ALLOT_ARBITER_TENANT_H
+#define ALLOT_ARBITER_TENANT_H
+
+#include "arbiter/arbiter.h"
+
+#define NONE (-1)
+
+struct tenant {
+	bool used;
+	bool paused;
+	struct arbiter_share share;
+	enum lease_state state;
+
+	/* Observed. */
+	struct arbiter_observation seen;
+	bool counters_known;   /* seen.busy_ns and .launches are a base for differences */
+	bool seen_since_close; /* observed after its CLOSING could be read */
+	bool launched;         /* new work since the last step */
+	double reported_ns;    /* own busy time since the last step */
+
+	/* Derived at each step; see order.c. */
+	bool demand;     /* would use a lease */
+	bool running;    /* has, or may have, work on the GPU */
+	bool candidate;  /* has demand and tokens: competes */
+	uint64_t present_at; /* last had demand or work */
+	uint64_t worked_at;  /* last busy or launching */
+
+	/* In the list of active tenants. */
+	bool active;
+	int active_index;
+
+	/* Past CLOSING. */
+	bool draining;           /* its end, or its deadline, is awaited */
+	bool overrunning;        /* missed the deadline and has not been seen idle since */
+	uint64_t drain_deadline;
+	uint64_t held_at;        /* when its word last went from letting through to holding */
+
+	/* The account. */
+	double vtime;        /* ns of charge per percent of weight */
+	double tokens_ns;
+	uint64_t filled_at;  /* when tokens were last filled */
+	double charged_ns, charged_peak_ns, overrun_ns;
+	uint64_t waited_ns, leases, expired;
+
+	/* Not yet settled: see charge_settle(). */
+	double sampled_ns;  /* charged on the strength of samples */
+	double wall_ns;     /* the most it can have been */
+	double claimed_ns;  /* what the tenant itself says */
+	bool switched;      /* began with a change of tenants on the GPU */
+	bool overlapped;    /* others ran at the same time: nothing to settle */
+};
+
+enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS };
+
+struct arbiter {
+	struct arbiter_config config;
+	struct tenant tenant[ARBITER_MAX_TENANTS];
+	int active[ARBITER_MAX_TENANTS];
+	int active_count;
+	int active_unpromised; /* active tenants without a guarantee */
+	double promised_pct;   /* sum of all guarantees */
+
+	bool stepped;
+	uint64_t last_now_ns;
+	uint64_t clock;
+	enum arbiter_mode mode;
+	bool shares_changed; /* states in free run are to be set anew */
+	double vclock;       /* least virtual time of those that compete; never goes down */
+
+	/* The lease. */
+	int holder;
+	int last_holder;      /* who had the one before; NONE when that is unknown */
+	enum close_reason close_reason;
+	bool started;         /* first work under it seen, or its grace over */
+	bool worked;          /* work under it seen */
+	uint64_t granted_at;
+	uint64_t ran_ns;      /* since started, or since it was renewed */
+	double vtime_at_start;
+};
+
+static inline bool is_capped(const struct tenant *t)
+{
+	return t->share.limit_pct < 100.0;
+}
+
+static inline bool lets_through(enum lease_state state)
+{
+	return state == LEASE_GO || state == LEASE_FREE;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* charge.c */
+
+/* Fills the bucket up to the present. */
+void charge_fill_tokens(struct arbiter *a, struct tenant *t);
+/* Tokens at which a capped tenant may get a lease. */
+double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
+/* Charges all active tenants for the dt_ns that end now, by the mode in force during them. */
+void charge_step(struct arbiter *a, uint64_t dt_ns);
+/* Corrects the unsettled charge by the tenant's own report; last_dt_ns: the last step's length. */
+void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
+/* A lease of which the holder shows no use at all: it pays for what it may have run unseen. */
+void charge_unused_lease(struct arbiter *a, struct tenant *t);
+/* Begins a new period to settle. */
+void charge_begin(struct tenant *t);
+
+/* order.c */
+
+double order_weight(const struct arbiter *a, const struct tenant *t);
+/* Works out demand and running of all active tenants from what was seen. */
+void order_read_demand(struct arbiter *a);
+/* Works out who competes; moves virtual times of those who come back, and the virtual clock. */
+void order_mark_candidates(struct arbiter *a);
+/* The candidate with the least virtual time, other than `except`; NONE when there is none. */
+int order_best(const struct arbiter *a, int except);
+
+/* lease.c */
+
+void lease_grant(struct arbiter *a, int tenant);
+/* Sends CLOSING to a tenant that is let through, holder or not. */
+void lease_close(struct arbiter *a, struct tenant *t);
+/* Holds a tenant without a drain. */
+void lease_hold(struct arbiter *a, struct tenant *t);
+/* Ends the drains that are over or past their deadline. */
+void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
+/* Ends, renews or reopens the holder's lease; grants one when no one has it. */
+void lease_decide(struct arbiter *a);
+/* Time until the holder's lease should be looked at again, at most poll_lease_ns. */
+uint64_t lease_next_look_ns(const struct arbiter *a);
+bool lease_any_drain(const struct arbiter *a);
+
+#endif

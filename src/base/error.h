@@ -1,0 +1,32 @@
+/*
+ * One error type for the daemon and the command line: an errno code and one line of text that gains
+ * context on its way up. Functions return -errno and describe the failure in the struct error that
+ * the caller passed (NULL: not wanted). Nothing is allocated; long texts are cut.
+ *
+ *     return error_set_errno(err, errno, "open %s", path);   -> -ENOENT, "open /x: No such file ..."
+ *     return error_add(err, r, "tenant %s", name);            -> r, "tenant a: open /x: No such ..."
+ */
+#ifndef ALLOT_BASE_ERROR_H
+#define ALLOT_BASE_ERROR_H
+
+#include <stdbool.h>
+
+#define ERROR_TEXT_MAX 512
+
+struct error {
+	int code; /* positive errno; 0: no error */
+	char text[ERROR_TEXT_MAX];
+};
+
+/* Both set code (a positive errno) and text, and return -code. */
+int error_set(struct error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* As error_set(), with ": " and strerror(code) after the text. */
+int error_set_errno(struct error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the text; returns `result` unchanged, so that it can be returned on. */
+int error_add(struct error *err, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Logging of the daemon and the tools: one line each, to stderr. Under systemd (stderr is the
+ * journal) each line begins with its priority, "<6>"; otherwise with the program's name.
+ * Thread safe: one write() a line. Library code does not log above debug; the caller that decides
+ * logs, once.
+ */
+#ifndef ALLOT_BASE_LOG_H
+#define ALLOT_BASE_LOG_H
+
+enum log_level {
+	LOG_LEVEL_ERROR = 3,
+	LOG_LEVEL_WARNING = 4,
+	LOG_LEVEL_INFO = 6,
+	LOG_LEVEL_DEBUG = 7
+};
+
+/* Call before threads exist. `program` must stay valid. */
+void log_init(const char *program);
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * A connection to a daemon (docs/protocol.md): JSON objects, one a line, one reply a request.
+ * Thread safety: one caller at a time.
+ */
+#ifndef ALLOT_CLI_CLIENT_H
+#define ALLOT_CLI_CLIENT_H
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#define CLIENT_PROTOCOL_VERSION 1
+
+struct client;
+
+/*
+ * Connects to the daemon of a run directory, and makes sure that it is root's or the caller's own.
+ * -ENOENT when none runs there, -EACCES when the caller may not open the socket. The caller owns
+ * the client.
+ */
+int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
+
+/* NULL is fine; returns NULL. A tenant held through this connection is let go. */
+struct client *client_free(struct client *client);
+
+/* Readable or hung up when the daemon is gone: it never speaks first. Stays the client's. */
+int client_fd(const struct client *client);
+
+const char *client_run_dir(const struct client *client);
+
+/*
+ * Sends op with `body` (an object that this takes over; NULL: none), and waits for the reply, some
+ * seconds at most. A refusal is returned as the daemon's -errno with the daemon's text;
+ * -ECONNRESET when the daemon went away, -ETIMEDOUT when it does not answer. The caller owns
+ * *ret_reply (ret_reply may be NULL).
+ */
+int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
+		   struct error *err);
+
+static inline void cleanup_client_pointer(struct client **client)
+{
+	client_free(*client);
+}
+
+static inline void cleanup_json_pointer(json_t **json)
+{
+	json_decref(*json);
+}
+
+#define cleanup_client cleanup(cleanup_client_pointer)
+#define cleanup_json cleanup(cleanup_json_pointer)
+
+#endif

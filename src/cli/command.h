@@ -1,0 +1,38 @@
+/*
+ * The subcommands of `allot`, a file each. main.c has the list; a subcommand's `run` gets the
+ * arguments after its name and returns the exit status.
+ */
+#ifndef ALLOT_CLI_COMMAND_H
+#define ALLOT_CLI_COMMAND_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+
+/* Exit statuses of every subcommand but run, which has its own (run.h). */
+#define EXIT_REFUSED 1 /* what was asked for could not be done */
+#define EXIT_USAGE 2
+
+struct command {
+	const char *name;
+	const char *usage;   /* after "allot NAME " */
+	const char *summary; /* one line */
+	const char *about;   /* paragraph(s) for --help, after the usage; NULL: the summary */
+	const struct option_row *rows;
+	int (*run)(const struct command *self, int argc, char **argv);
+};
+
+extern const struct command command_run;
+extern const struct command command_ps;
+extern const struct command command_set;
+extern const struct command command_pause;
+extern const struct command command_resume;
+
+/* Prints "allot: NAME: text" to stderr and returns status. */
+int command_fail(const struct command *self, const struct error *err, int status);
+
+/* Prints the subcommand's help to stdout and returns 0. */
+int command_help(const struct command *self);
+
+#endif

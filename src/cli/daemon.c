@@ -1,0 +1,266 @@
+#include "cli/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/paths.h"
+#include "cli/install.h"
+#include "cli/probe.h"
+#include "cli/spawn.h"
+
+#define START_TIMEOUT_MS 20000
+
+static int private_run_dir(const struct daemon_target *target, char ret_dir[PATHS_MAX],
+			   struct error *err)
+{
+	char hardware[PATHS_HARDWARE_MAX];
+	int r;
+
+	if (target->run_dir) {
+		if (strlen(target->run_dir) >= PATHS_MAX)
+			return error_set(err, ENAMETOOLONG, "'%.60s...': too long", target->run_dir);
+		strcpy(ret_dir, target->run_dir);
+		return 0;
+	}
+	r = paths_hardware(target->sim_spec, hardware, err);
+	if (r < 0)
+		return error_add(err, r, "--sim");
+	return paths_private_run_dir(hardware, ret_dir, err);
+}
+
+/* -ENOENT when there is no system daemon, or it is not meant. */
+static int find_system(const struct daemon_target *target, struct client **ret_client,
+		       struct error *err)
+{
+	char hardware[PATHS_HARDWARE_MAX], dir[PATHS_MAX];
+	int r;
+
+	if (target->run_dir || paths_base_is_overridden())
+		return error_set(err, ENOENT, "the system daemon is not meant");
+	r = paths_hardware(target->sim_spec, hardware, err);
+	if (r < 0)
+		return error_add(err, r, "--sim");
+	r = paths_system_run_dir(hardware, dir, err);
+	return r < 0 ? r : client_connect(dir, ret_client, err);
+}
+
+int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err)
+{
+	char dir[PATHS_MAX];
+	int r = find_system(target, ret_client, err);
+
+	if (r != -ENOENT)
+		return r;
+	r = private_run_dir(target, dir, err);
+	return r < 0 ? r : client_connect(dir, ret_client, err);
+}
+
+/* Holds the lock under which daemons of run_dir are started; ends with the descriptor. */
+static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
+{
+	char path[PATHS_MAX];
+	cleanup_fd int fd = -1;
+	int r = paths_join(run_dir, "start.lock", path, sizeof(path), err);
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_set_errno(err, errno, "%s", path);
+	do
+		r = flock(fd, LOCK_EX);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return error_set_errno(err, errno, "%s: lock", path);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static bool answers(const char *socket_path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_fd int fd = -1;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return false;
+	strcpy(address.sun_path, socket_path);
+	for (int type = 0; type < 2; type++) {
+		close_fd(&fd);
+		fd = socket(AF_UNIX, (type ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Starts the simulated GPU's server unless it answers. *ret_pid is 0 when it ran already. */
+static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
+		     struct error *err)
+{
+	char server[PATHS_MAX], log[PATHS_MAX], file[PATHS_MAX];
+	pid_t pid = 0;
+	int r;
+
+	if (answers(sim_socket)) {
+		*ret_pid = 0;
+		return 0;
+	}
+	r = install_find(INSTALL_SIM_SERVER, server, err);
+	if (r < 0)
+		return r;
+	r = paths_join(run_dir, "sim.log", log, sizeof(log), err);
+	if (r < 0)
+		return r;
+	/* The server works elsewhere: a description file needs its whole path. */
+	if (strpbrk(spec, "/.") && realpath(spec, file))
+		spec = file;
+	char *const argv[] = { server,
+			       (char *)"--socket",
+			       (char *)sim_socket,
+			       (char *)"--spec",
+			       (char *)spec,
+			       (char *)"--ready-fd",
+			       (char *)SPAWN_READY_FD_STRING,
+			       NULL };
+	r = spawn_server(argv, log, START_TIMEOUT_MS, &pid, err);
+	if (r < 0)
+		return error_add(err, r, "--sim");
+	*ret_pid = pid;
+	return 0;
+}
+
+static int start_daemon(const char *run_dir, const char *sim_socket, struct error *err)
+{
+	char daemon[PATHS_MAX], nvml[PATHS_MAX], log[PATHS_MAX];
+	char *argv[16];
+	size_t n = 0;
+	int r = install_find(INSTALL_DAEMON, daemon, err);
+
+	if (r < 0)
+		return r;
+	r = paths_join(run_dir, "allotd.log", log, sizeof(log), err);
+	if (r < 0)
+		return r;
+	argv[n++] = daemon;
+	argv[n++] = (char *)"--private";
+	argv[n++] = (char *)"--run-dir";
+	argv[n++] = (char *)run_dir;
+	argv[n++] = (char *)"--ready-fd";
+	argv[n++] = (char *)SPAWN_READY_FD_STRING;
+	if (sim_socket) {
+		r = install_find(INSTALL_SIM_NVML, nvml, err);
+		if (r < 0)
+			return r;
+		argv[n++] = (char *)"--sim-socket";
+		argv[n++] = (char *)sim_socket;
+		argv[n++] = (char *)"--nvml";
+		argv[n++] = nvml;
+	}
+	argv[n] = NULL;
+	r = spawn_server(argv, log, START_TIMEOUT_MS, NULL, err);
+	return r < 0 ? error_add(err, r, "the daemon did not start") : 0;
+}
+
+/* Under the start lock, with no daemon running. */
+static int start_all(const struct daemon_target *target, const char *run_dir, struct error *err)
+{
+	char sim_socket[PATHS_MAX];
+	pid_t sim_pid = 0;
+	int r;
+
+	if (!target->sim_spec)
+		return start_daemon(run_dir, NULL, err);
+	r = paths_join(run_dir, "sim.sock", sim_socket, sizeof(sim_socket), err);
+	if (r < 0)
+		return r;
+	r = start_sim(run_dir, target->sim_spec, sim_socket, &sim_pid, err);
+	if (r < 0)
+		return r;
+	r = start_daemon(run_dir, sim_socket, err);
+	if (r < 0 && sim_pid > 0)
+		kill(sim_pid, SIGTERM);
+	return r;
+}
+
+static int get_private(const struct daemon_target *target, const char *run_dir,
+		       struct client **ret_client, struct error *err)
+{
+	cleanup_fd int lock = -1;
+	int r = client_connect(run_dir, ret_client, err);
+
+	if (r != -ENOENT)
+		return r;
+	/* What can be known to fail is known before anything is made. */
+	if (!target->sim_spec) {
+		r = probe_gpu(err);
+		if (r < 0)
+			return r;
+	}
+	r = paths_make_private(run_dir, err);
+	if (r < 0)
+		return r;
+	r = lock_start(run_dir, &lock, err);
+	if (r < 0)
+		return r;
+	r = client_connect(run_dir, ret_client, err);
+	if (r != -ENOENT)
+		return r;
+	r = start_all(target, run_dir, err);
+	return r < 0 ? r : client_connect(run_dir, ret_client, err);
+}
+
+int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err)
+{
+	char dir[PATHS_MAX];
+	int r = find_system(target, ret_client, err);
+
+	if (r != -ENOENT)
+		return r;
+	r = private_run_dir(target, dir, err);
+	return r < 0 ? r : get_private(target, dir, ret_client, err);
+}
+
+int daemon_return(const struct daemon_target *target, const char *run_dir,
+		  struct client **ret_client, struct error *err)
+{
+	char own[PATHS_MAX];
+	int r = private_run_dir(target, own, err);
+
+	if (r < 0)
+		return r;
+	if (strcmp(own, run_dir) == 0)
+		return get_private(target, run_dir, ret_client, err);
+	r = client_connect(run_dir, ret_client, err);
+	return r == -ENOENT ? -EAGAIN : r;
+}
+
+bool daemon_find_simulated(char *ret_hardware, size_t size)
+{
+	char base[PATHS_MAX], socket_path[PATHS_MAX];
+	cleanup_dir DIR *dir = NULL;
+	struct dirent *entry;
+	char *slash;
+
+	if (paths_private_run_dir("gpu", base, NULL) < 0)
+		return false;
+	slash = strrchr(base, '/');
+	*slash = '\0';
+	dir = opendir(base);
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "sim-", 4) != 0 || strlen(entry->d_name) >= size)
+			continue;
+		if (snprintf(socket_path, sizeof(socket_path), "%s/%s/allotd.sock", base,
+			     entry->d_name) >= (int)sizeof(socket_path))
+			continue;
+		if (answers(socket_path)) {
+			strcpy(ret_hardware, entry->d_name);
+			return true;
+		}
+	}
+	return false;
+}

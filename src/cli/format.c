@@ -1,0 +1,50 @@
+#include "cli/format.h"
+
+#include <stdio.h>
+
+void format_bytes(uint64_t bytes, char text[FORMAT_MAX])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes / 1024.0;
+	size_t i = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, FORMAT_MAX, "%u B", (unsigned int)bytes);
+		return;
+	}
+	/* 1023.95 would be shown as 1024.0 */
+	while (value >= 1023.95 && i + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024.0;
+		i++;
+	}
+	snprintf(text, FORMAT_MAX, "%.1f %s", value, units[i]);
+}
+
+void format_asked_pct(double pct, char text[FORMAT_MAX])
+{
+	snprintf(text, FORMAT_MAX, "%.5g", pct);
+}
+
+void format_got_pct(double pct, char text[FORMAT_MAX])
+{
+	snprintf(text, FORMAT_MAX, "%.1f", pct);
+}
+
+void format_seconds(double seconds, char text[FORMAT_MAX])
+{
+	unsigned long whole;
+
+	if (seconds < 0)
+		seconds = 0;
+	if (seconds < 59.95) {
+		snprintf(text, FORMAT_MAX, "%.1fs", seconds);
+		return;
+	}
+	if (seconds > 1e9)
+		seconds = 1e9;
+	whole = (unsigned long)(seconds + 0.5);
+	if (whole < 3600)
+		snprintf(text, FORMAT_MAX, "%lum%02lus", whole / 60, whole % 60);
+	else
+		snprintf(text, FORMAT_MAX, "%luh%02lum", whole / 3600, whole / 60 % 60);
+}

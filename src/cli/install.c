@@ -1,0 +1,67 @@
+#include "cli/install.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PLACES_MAX 5
+
+struct part {
+	const char *name;
+	const char *places[PLACES_MAX]; /* relative to the program's directory, in order */
+};
+
+/* In each row: scripts/build, meson's own tree, installed (allot in <prefix>/bin). */
+static const struct part parts[] = {
+	[INSTALL_DAEMON] = { "allotd",
+			     { "allotd", "../node/allotd", "../libexec/allot/allotd",
+			       "../libexec/allotd" } },
+	[INSTALL_LIBRARY] = { "liballot.so",
+			      { "liballot.so", "../interpose/liballot.so",
+				"../lib/allot/liballot.so", "../libexec/allot/liballot.so" } },
+	[INSTALL_SIM_SERVER] = { "allot-sim",
+				 { "allot-sim", "../sim/allot-sim", "../libexec/allot/allot-sim" } },
+	[INSTALL_SIM_CUDA] = { "the simulated libcuda.so.1",
+			       { "sim/libcuda.so.1", "../sim/libcuda.so.1",
+				 "../lib/allot/sim/libcuda.so.1" } },
+	[INSTALL_SIM_NVML] = { "the simulated libnvidia-ml.so.1",
+			       { "sim/libnvidia-ml.so.1", "../sim/libnvidia-ml.so.1",
+				 "../lib/allot/sim/libnvidia-ml.so.1" } },
+};
+
+static int own_directory(char ret_dir[PATHS_MAX], struct error *err)
+{
+	ssize_t n = readlink("/proc/self/exe", ret_dir, PATHS_MAX - 1);
+	char *slash;
+
+	if (n < 0)
+		return error_set_errno(err, errno, "/proc/self/exe");
+	ret_dir[n] = '\0';
+	slash = strrchr(ret_dir, '/');
+	if (!slash)
+		return error_set(err, ENOENT, "'%s': no directory of this program", ret_dir);
+	*slash = '\0';
+	return 0;
+}
+
+int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err)
+{
+	const struct part *wanted = &parts[part];
+	char dir[PATHS_MAX], path[PATHS_MAX];
+	int r = own_directory(dir, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < PLACES_MAX && wanted->places[i]; i++) {
+		r = paths_join(dir, wanted->places[i], path, sizeof(path), err);
+		if (r < 0)
+			return r;
+		if (access(path, R_OK) == 0 && realpath(path, ret_path))
+			return 0;
+	}
+	return error_set(err, ENOENT,
+			 "%s is not installed beside this program (%s); build with "
+			 "scripts/build, or install allot whole",
+			 wanted->name, dir);
+}

@@ -1,0 +1,22 @@
+/*
+ * Where this copy of allot keeps its other parts: looked for beside the program itself, as built by
+ * scripts/build, as built by meson, and as installed. No environment variable leads elsewhere.
+ */
+#ifndef ALLOT_CLI_INSTALL_H
+#define ALLOT_CLI_INSTALL_H
+
+#include "base/error.h"
+#include "base/paths.h"
+
+enum install_part {
+	INSTALL_DAEMON,     /* allotd */
+	INSTALL_LIBRARY,    /* liballot.so */
+	INSTALL_SIM_SERVER, /* allot-sim */
+	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
+	INSTALL_SIM_NVML,   /* the simulated libnvidia-ml.so.1, in the same directory */
+};
+
+/* The absolute path of a part; -ENOENT when this installation lacks it. */
+int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err);
+
+#endif

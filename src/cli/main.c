@@ -1,0 +1,91 @@
+/* allot: finds the subcommand, and answers help and --version. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct command *const commands[] = {
+	&command_run, &command_ps, &command_set, &command_pause, &command_resume, NULL,
+};
+
+int command_fail(const struct command *self, const struct error *err, int status)
+{
+	fprintf(stderr, "allot: %s: %s\n", self->name, err->text);
+	return status;
+}
+
+int command_help(const struct command *self)
+{
+	printf("Usage: allot %s %s\n\n%s\n\nOptions:\n", self->name, self->usage,
+	       self->about ? self->about : self->summary);
+	options_print_help(self->rows, stdout);
+	printf("  --help                  this text\n");
+	return 0;
+}
+
+static int print_help(void)
+{
+	printf("Usage: allot COMMAND [OPTION...]\n\n"
+	       "Shares the GPUs of one machine: memory quotas and shares of compute.\n\n"
+	       "Commands:\n");
+	for (size_t i = 0; commands[i]; i++)
+		printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+	printf("  %-9s %s\n\n", "help", "help on a command: allot help run");
+	printf("For example, on a machine with a GPU:\n"
+	       "  allot run --memory 4GiB --cores 30 -- python3 train.py\n"
+	       "and on one without:\n"
+	       "  allot run --sim h200 --memory 4GiB --cores 30 -- ./program\n");
+	return 0;
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static const char *command_name(const void *list, size_t i)
+{
+	const struct command *const *all = list;
+
+	return all[i] ? all[i]->name : NULL;
+}
+
+static int refuse_unknown(const char *name)
+{
+	const char *nearest = options_nearest(name, command_name, commands);
+
+	if (nearest)
+		fprintf(stderr, "allot: '%.40s': unknown command; did you mean %s?\n", name,
+			nearest);
+	else
+		fprintf(stderr, "allot: '%.40s': unknown command; allot help lists them\n", name);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		fprintf(stderr, "allot: no command given; allot help lists them\n");
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("allot %s\n", ALLOT_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+	    strcmp(argv[1], "-h") == 0) {
+		if (argc < 3)
+			return print_help();
+		command = find_command(argv[2]);
+		return command ? command_help(command) : refuse_unknown(argv[2]);
+	}
+	command = find_command(argv[1]);
+	if (!command)
+		return refuse_unknown(argv[1]);
+	return command->run(command, argc - 2, argv + 2);
+}

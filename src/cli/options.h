@@ -1,0 +1,114 @@
+/*
+ * Options of a subcommand: one table row each. The row parses the value, and --help is made from it.
+ *
+ *     static const struct option_row rows[] = {
+ *         OPTION_SIZE("--memory", "SIZE", struct run_options, memory, "device memory ..."),
+ *         OPTION_END,
+ *     };
+ */
+#ifndef ALLOT_CLI_OPTIONS_H
+#define ALLOT_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+
+/* Values of options: absence is `is_set` false, never a number. */
+struct option_size {
+	bool is_set;
+	uint64_t bytes;
+};
+
+struct option_percent {
+	bool is_set;
+	double pct;
+};
+
+struct option_int {
+	bool is_set;
+	int64_t value;
+};
+
+struct option_duration {
+	bool is_set;
+	uint64_t ns;
+};
+
+struct option_devices {
+	bool is_set;
+	struct parse_devices devices;
+};
+
+struct option_row;
+
+/* Parses text into the row's field of `values`; text is NULL for a flag or an omitted value. */
+typedef int option_parser(const struct option_row *row, const char *text, void *field,
+			  struct error *err);
+
+enum option_value {
+	OPTION_VALUE_NONE,
+	OPTION_VALUE_REQUIRED,
+	OPTION_VALUE_NUMBER_OR_NONE, /* the next argument is the value if it begins with a digit */
+};
+
+struct option_row {
+	const char *name; /* "--memory" */
+	enum option_value value;
+	const char *argument; /* as the help shows it: "SIZE" */
+	option_parser *parse;
+	size_t offset;       /* of the field in the subcommand's options */
+	const char *help;    /* lines separated by \n, 52 columns each */
+	int64_t min, max;    /* parse_option_int */
+	const char *offered; /* parse_option_choice: the values of this version, "fail" */
+	const char *of_later; /* ... and those that are known, but not in this version: "wait swap" */
+};
+
+option_parser option_flag;     /* bool */
+option_parser option_text;     /* const char *, into argv */
+option_parser option_name;     /* the same, a tenant's name */
+option_parser option_size;     /* struct option_size */
+option_parser option_percent;  /* struct option_percent */
+option_parser option_int;      /* struct option_int */
+option_parser option_duration; /* struct option_duration */
+option_parser option_devices;  /* struct option_devices */
+option_parser option_choice;   /* const char *, into argv */
+
+#define OPTION(name_, value_, argument_, parse_, type, field, ...) \
+	{ \
+		.name = (name_), .value = (value_), .argument = (argument_), .parse = (parse_), \
+		.offset = offsetof(type, field), __VA_ARGS__ \
+	}
+#define OPTION_END \
+	{ \
+		.name = NULL \
+	}
+
+/* What stands before the operands. */
+enum option_order {
+	OPTIONS_THEN_OPERANDS, /* the first operand ends the options: its own options are its own */
+	OPTIONS_ANYWHERE,
+};
+
+/*
+ * Reads options from argv[0..argc) into `values` and moves the operands to the front of argv, in
+ * order; "--" ends the options. Returns the number of operands, or -EINVAL or -ERANGE with the
+ * option and what is wrong with it. "--help" sets *ret_help and ends the reading.
+ */
+int options_read(const struct option_row *rows, enum option_order order, int argc, char **argv,
+		 void *values, bool *ret_help, struct error *err);
+
+/* The "Options:" part of a help text. */
+void options_print_help(const struct option_row *rows, FILE *out);
+
+/*
+ * The candidate that `text` was probably meant to be: at most two edits off and closer than its own
+ * length; NULL when none is. `next` returns the i-th candidate, NULL after the last.
+ */
+const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
+			    const void *list);
+
+#endif

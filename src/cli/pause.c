@@ -1,0 +1,64 @@
+/* allot pause and allot resume: a paused tenant starts no more work on its GPUs. */
+#include <errno.h>
+
+#include "cli/command.h"
+#include "cli/target.h"
+
+struct pause_options {
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	TARGET_ROWS(struct pause_options),
+	OPTION_END,
+};
+
+/* The subcommand's name is the protocol's operation. */
+static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
+		       struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	int r = daemon_find(&options->target, &client, err);
+
+	if (r < 0)
+		return error_add(err, r, "'%s'", name);
+	return client_request(client, op, json_pack("{s:s}", "name", name), NULL, err);
+}
+
+static int pause_run(const struct command *self, int argc, char **argv)
+{
+	struct pause_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r >= 0 && r != 1)
+		r = error_set(&err, EINVAL, "write one tenant's name; allot ps lists them");
+	if (r == 1)
+		r = parse_name(argv[0], &err);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	r = tell_daemon(&options, self->name, argv[0], &err);
+	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_pause = {
+	.name = "pause",
+	.usage = "NAME [OPTION...]",
+	.summary = "let a tenant start no more work on its GPUs",
+	.about = "Lets a tenant start no more work on its GPUs, until allot resume. Its memory "
+		 "stays, and\n"
+		 "what runs already ends.",
+	.rows = rows,
+	.run = pause_run,
+};
+
+const struct command command_resume = {
+	.name = "resume",
+	.usage = "NAME [OPTION...]",
+	.summary = "let a paused tenant go on",
+	.rows = rows,
+	.run = pause_run,
+};

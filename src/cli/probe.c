@@ -1,0 +1,48 @@
+#include "cli/probe.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#define HINT \
+	"; install NVIDIA's driver where there is a GPU, or add --sim h200 to run on a simulated " \
+	"one"
+
+/* The whole of NVML that this needs, as published in nvml.h. */
+typedef int nvml_init(void);
+typedef int nvml_shutdown(void);
+typedef int nvml_device_count(unsigned int *count);
+typedef const char *nvml_error_string(int result);
+
+static int count_gpus(void *nvml, struct error *err)
+{
+	nvml_init *init = (nvml_init *)dlsym(nvml, "nvmlInit_v2");
+	nvml_shutdown *shutdown = (nvml_shutdown *)dlsym(nvml, "nvmlShutdown");
+	nvml_device_count *device_count = (nvml_device_count *)dlsym(nvml, "nvmlDeviceGetCount_v2");
+	nvml_error_string *error_string = (nvml_error_string *)dlsym(nvml, "nvmlErrorString");
+	unsigned int count = 0;
+	int result;
+
+	if (!init || !shutdown || !device_count)
+		return error_set(err, ENODEV, "no GPU: libnvidia-ml.so.1 here is not NVML" HINT);
+	result = init();
+	if (result != 0)
+		return error_set(err, ENODEV, "no GPU: NVML says \"%s\"" HINT,
+				 error_string ? error_string(result) : "error");
+	result = device_count(&count);
+	shutdown();
+	if (result != 0 || count == 0)
+		return error_set(err, ENODEV, "no GPU: the driver finds none" HINT);
+	return 0;
+}
+
+int probe_gpu(struct error *err)
+{
+	void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	int r;
+
+	if (!nvml)
+		return error_set(err, ENODEV, "no GPU: there is no NVIDIA driver here" HINT);
+	r = count_gpus(nvml, err);
+	dlclose(nvml);
+	return r;
+}

@@ -1,0 +1,152 @@
+#include "cli/selection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+json_int_t device_index(const json_t *device)
+{
+	return json_integer_value(json_object_get(device, "index"));
+}
+
+const char *device_uuid(const json_t *device)
+{
+	const char *uuid = json_string_value(json_object_get(device, "uuid"));
+
+	return uuid ? uuid : "";
+}
+
+void selection_describe(const struct selection *selection, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < selection->count && used + 1 < size; i++) {
+		const char *name = json_string_value(json_object_get(selection->device[i], "name"));
+		int n = snprintf(text + used, size - used, "%s%zu (%s, %s)", i ? ", " : "", i,
+				 name ? name : "?", device_uuid(selection->device[i]));
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void select_all(const json_t *devices, struct selection *ret)
+{
+	size_t i;
+	json_t *device;
+
+	ret->count = 0;
+	json_array_foreach((json_t *)devices, i, device) if (ret->count < PARSE_DEVICES_MAX)
+		ret->device[ret->count++] = device;
+}
+
+/* One entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of exactly one UUID. */
+static const json_t *find_visible(const struct selection *all, const char *entry, size_t length)
+{
+	const json_t *found = NULL;
+	char *end;
+	long index;
+
+	if (length > 4 && (strncmp(entry, "GPU-", 4) == 0 || strncmp(entry, "MIG-", 4) == 0)) {
+		for (size_t i = 0; i < all->count; i++)
+			if (strncmp(device_uuid(all->device[i]), entry, length) == 0) {
+				if (found)
+					return NULL;
+				found = all->device[i];
+			}
+		return found;
+	}
+	index = strtol(entry, &end, 10);
+	if (end == entry || end != entry + length || index < 0)
+		return NULL;
+	for (size_t i = 0; i < all->count; i++)
+		if (device_index(all->device[i]) == index)
+			return all->device[i];
+	return NULL;
+}
+
+static void select_visible(const struct selection *all, const char *visible, struct selection *ret)
+{
+	ret->count = 0;
+	for (const char *c = visible; c;) {
+		size_t length;
+		const json_t *device;
+
+		c += strspn(c, " ");
+		length = strcspn(c, ", ");
+		device = find_visible(all, c, length);
+		if (!device || ret->count == PARSE_DEVICES_MAX)
+			return;
+		ret->device[ret->count++] = device;
+		c += length + strspn(c + length, " ");
+		c = *c == ',' ? c + 1 : NULL;
+	}
+}
+
+static const json_t *find_wanted(const struct selection *among, const struct parse_device *wanted)
+{
+	if (!wanted->by_uuid)
+		return wanted->index < among->count ? among->device[wanted->index] : NULL;
+	for (size_t i = 0; i < among->count; i++)
+		if (strcasecmp(device_uuid(among->device[i]), wanted->uuid) == 0)
+			return among->device[i];
+	return NULL;
+}
+
+static int refuse_wanted(const struct selection *among, const struct parse_device *wanted,
+			 const char *visible, struct error *err)
+{
+	char there[300], name[PARSE_UUID_MAX];
+
+	selection_describe(among, there, sizeof(there));
+	if (wanted->by_uuid)
+		strcpy(name, wanted->uuid);
+	else
+		snprintf(name, sizeof(name), "%u", (unsigned int)wanted->index);
+	return error_set(err, ENODEV, "--gpu: '%s': no such GPU%s; there is %s", name,
+			 visible ? " within CUDA_VISIBLE_DEVICES" : "", there);
+}
+
+int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
+		   struct selection *ret_selection, struct error *err)
+{
+	struct selection all, among, chosen = { 0 };
+
+	select_all(devices, &all);
+	if (all.count == 0)
+		return error_set(err, ENODEV, "the daemon has no GPU");
+	among = all;
+	if (visible) {
+		select_visible(&all, visible, &among);
+		if (among.count == 0)
+			return error_set(
+				err, ENODEV,
+				"CUDA_VISIBLE_DEVICES is '%.60s', which names no GPU of this "
+				"machine; unset it, or name one",
+				visible);
+	}
+	if (!wanted) {
+		among.count = 1;
+		*ret_selection = among;
+		return 0;
+	}
+	if (wanted->all) {
+		*ret_selection = among;
+		return 0;
+	}
+	for (size_t i = 0; i < wanted->count; i++) {
+		const json_t *device = find_wanted(&among, &wanted->item[i]);
+
+		if (!device)
+			return refuse_wanted(&among, &wanted->item[i], visible, err);
+		for (size_t j = 0; j < chosen.count; j++)
+			if (chosen.device[j] == device)
+				return error_set(err, EINVAL, "--gpu: names %s twice",
+						 device_uuid(device));
+		chosen.device[chosen.count++] = device;
+	}
+	*ret_selection = chosen;
+	return 0;
+}

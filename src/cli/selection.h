@@ -1,0 +1,35 @@
+/*
+ * Which of the daemon's devices are meant: --gpu within CUDA_VISIBLE_DEVICES within what there is.
+ * Pure.
+ */
+#ifndef ALLOT_CLI_SELECTION_H
+#define ALLOT_CLI_SELECTION_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+
+struct selection {
+	size_t count;
+	const json_t *device[PARSE_DEVICES_MAX]; /* of the list that was given: not ours */
+};
+
+/*
+ * devices: the "devices" of a hello or list reply. visible: CUDA_VISIBLE_DEVICES, NULL when unset; it
+ * is read as CUDA reads it (up to the first entry that names nothing; a UUID may be cut short), its
+ * numbers count in the daemon's order. wanted: --gpu, NULL when not given, which means the first
+ * visible one; its indexes count within `visible`. -ENODEV names what there is.
+ */
+int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
+		   struct selection *ret_selection, struct error *err);
+
+/* "0 (NVIDIA H200), 1 (NVIDIA H200)": for messages. */
+void selection_describe(const struct selection *selection, char *text, size_t size);
+
+/* index and uuid of one device; 0 and "" where the daemon left them out. */
+json_int_t device_index(const json_t *device);
+const char *device_uuid(const json_t *device);
+
+#endif

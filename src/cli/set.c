@@ -1,0 +1,161 @@
+/* allot set: changes a live tenant's quotas. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/selection.h"
+#include "cli/target.h"
+
+struct set_options {
+	struct option_devices gpu;
+	struct option_size memory;
+	struct option_percent cores;
+	struct option_percent cores_limit;
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--gpu", OPTION_VALUE_REQUIRED, "I", option_devices, struct set_options,
+	       gpu, .help = "on this GPU, as allot ps counts them (needed when the\ntenant has several)"),
+	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct set_options, memory,
+	       .help = "GPU memory it may hold, such as 4GiB"),
+	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct set_options,
+	       cores, .help = "share of GPU time that is guaranteed, such as 30"),
+	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct set_options,
+	       cores_limit, .help = "share it may reach when others leave time unused"),
+	TARGET_ROWS(struct set_options),
+	OPTION_END,
+};
+
+static int check_options(const struct set_options *options, struct error *err)
+{
+	if (!options->memory.is_set && !options->cores.is_set && !options->cores_limit.is_set)
+		return error_set(err, EINVAL,
+				 "nothing to set; write for example: allot set NAME --memory 4GiB");
+	if (options->cores.is_set && options->cores_limit.is_set &&
+	    options->cores_limit.pct < options->cores.pct)
+		return error_set(
+			err, EINVAL,
+			"--cores-limit: '%g': less than --cores %g; write %g to 100, or leave "
+			"it out",
+			options->cores_limit.pct, options->cores.pct, options->cores.pct);
+	return 0;
+}
+
+static json_t *make_device(const struct set_options *options, const json_t *named)
+{
+	json_t *device = json_object();
+
+	if (named)
+		json_object_set_new(device, "index", json_integer(device_index(named)));
+	if (options->memory.is_set)
+		json_object_set_new(device, "memory_bytes",
+				    json_integer((json_int_t)options->memory.bytes));
+	if (options->cores.is_set)
+		json_object_set_new(device, "cores_pct", json_real(options->cores.pct));
+	if (options->cores_limit.is_set)
+		json_object_set_new(device, "cores_limit_pct", json_real(options->cores_limit.pct));
+	return device;
+}
+
+/* The request's "devices". */
+static int make_devices(struct client *client, const struct set_options *options,
+			json_t **ret_devices, struct error *err)
+{
+	cleanup_json json_t *hello = NULL;
+	struct selection selection = { .count = 1 };
+	json_t *devices;
+	int r;
+
+	if (options->gpu.is_set) {
+		r = client_request(client, "hello", NULL, &hello, err);
+		if (r < 0)
+			return r;
+		r = selection_make(json_object_get(hello, "devices"), NULL, &options->gpu.devices,
+				   &selection, err);
+		if (r < 0)
+			return r;
+	}
+	devices = json_array();
+	for (size_t i = 0; i < selection.count; i++)
+		json_array_append_new(devices,
+				      make_device(options, hello ? selection.device[i] : NULL));
+	*ret_devices = devices;
+	return 0;
+}
+
+static void print_devices(const char *name, const json_t *devices)
+{
+	size_t i;
+	json_t *device;
+
+	json_array_foreach((json_t *)devices, i, device)
+	{
+		const json_t *quota = json_object_get(device, "memory_quota_bytes");
+		const json_t *cores = json_object_get(device, "cores_pct");
+		const json_t *limit = json_object_get(device, "cores_limit_pct");
+		char text[FORMAT_MAX];
+
+		printf("%s: GPU %lld:", name, (long long)device_index(device));
+		if (json_is_integer(quota)) {
+			format_bytes((uint64_t)json_integer_value(quota), text);
+			printf(" memory %s", text);
+		}
+		if (json_number_value(cores) > 0)
+			printf(", cores %g %%", json_number_value(cores));
+		if (json_is_number(limit))
+			printf(", limit %g %%", json_number_value(limit));
+		putchar('\n');
+	}
+}
+
+static int set_tenant(const struct set_options *options, const char *name, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *reply = NULL;
+	json_t *devices;
+	int r = daemon_find(&options->target, &client, err);
+
+	if (r < 0)
+		return error_add(err, r, "'%s'", name);
+	r = make_devices(client, options, &devices, err);
+	if (r < 0)
+		return r;
+	r = client_request(client, "set", json_pack("{s:s,s:o}", "name", name, "devices", devices),
+			   &reply, err);
+	if (r < 0)
+		return r;
+	print_devices(name, json_object_get(reply, "devices"));
+	return 0;
+}
+
+static int set_run(const struct command *self, int argc, char **argv)
+{
+	struct set_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r >= 0 && r != 1)
+		r = error_set(&err, EINVAL, "write one tenant's name; allot ps lists them");
+	if (r == 1)
+		r = parse_name(argv[0], &err);
+	if (r == 0)
+		r = check_options(&options, &err);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	r = set_tenant(&options, argv[0], &err);
+	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_set = {
+	.name = "set",
+	.usage = "NAME [OPTION...]",
+	.summary = "change a running tenant's memory quota or share",
+	.rows = rows,
+	.run = set_run,
+};

@@ -1,0 +1,196 @@
+#include "cli/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+
+/* What the new process tells before it becomes the server. */
+struct birth {
+	pid_t pid;
+	int exec_error; /* 0, or why it could not */
+};
+
+static void close_others(int first)
+{
+	long last = sysconf(_SC_OPEN_MAX);
+
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
+		return;
+#endif
+	if (last < 0 || last > 65536)
+		last = 65536;
+	for (long fd = first; fd < last; fd++)
+		close((int)fd);
+}
+
+/* In the new process; async-signal-safe calls only. Does not return. */
+static void become_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
+{
+	struct birth birth = { .pid = getpid() };
+	/* Lift both above the numbers that they must not be in the way of. */
+	int ready = fcntl(ready_fd, F_DUPFD, 10);
+	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
+	int null_fd = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
+		_exit(127);
+	/*
+	 * The ready descriptor is dup'ed to SPAWN_READY_FD last, when nothing else lives there. The
+	 * report pipe goes to SPAWN_READY_FD + 1 and closes by itself on exec.
+	 */
+	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
+	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
+	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)
+		_exit(127);
+	close_others(SPAWN_READY_FD + 2);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGHUP, SIG_IGN);
+	if (chdir("/") < 0)
+		_exit(127);
+	execv(argv[0], argv);
+	birth.exec_error = errno;
+	if (write(SPAWN_READY_FD + 1, &birth, sizeof(birth)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* Reads one struct birth; false at the end of the pipe. */
+static bool read_birth(int fd, struct birth *ret)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, ret, sizeof(*ret));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*ret);
+}
+
+/* Cuts a log prefix, "<3>" or "allotd: ", off a line. */
+static const char *skip_prefix(const char *line, const char *program)
+{
+	size_t length = strlen(program);
+
+	if (line[0] == '<' && line[1] && line[2] == '>')
+		line += 3;
+	if (strncmp(line, program, length) == 0 && line[length] == ':')
+		line += length + 1 + strspn(line + length + 1, " ");
+	if (strncmp(line, "error: ", 7) == 0)
+		line += 7;
+	return line;
+}
+
+/* The server ended: says why, by the last line of its log from offset on. */
+static int tell_end(const char *path, const char *log_path, off_t offset, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	const char *program = slash ? slash + 1 : path;
+	cleanup_file FILE *log = fopen(log_path, "re");
+	char line[400], last[400] = "";
+
+	if (log && fseeko(log, offset, SEEK_SET) == 0)
+		while (fgets(line, sizeof(line), log)) {
+			line[strcspn(line, "\n")] = '\0';
+			if (*line)
+				strcpy(last, line);
+		}
+	if (*last)
+		return error_set(err, EIO, "%s", skip_prefix(last, program));
+	return error_set(err, EIO, "%s ended before it was ready; see %s", program, log_path);
+}
+
+static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
+{
+	struct pollfd p = { .fd = ready_fd, .events = POLLIN };
+	char byte;
+	int n;
+
+	do
+		n = poll(&p, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return error_set(err, ETIMEDOUT, "not ready after %d s", timeout_ms / 1000);
+	if (n < 0)
+		return error_set_errno(err, errno, "poll");
+	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;
+}
+
+/* Forks twice, so that the server is nobody's child that could become a zombie of ours. */
+static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_fd, struct error *err)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return error_set_errno(err, errno, "fork");
+	if (pid == 0) {
+		pid_t server;
+
+		setsid();
+		server = fork();
+		if (server == 0)
+			become_server(argv, log_fd, ready_fd, birth_fd);
+		_exit(server < 0);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return error_set_errno(err, errno, "waitpid");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return error_set(err, EAGAIN, "fork: no more processes");
+	return 0;
+}
+
+int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,
+		 struct error *err)
+{
+	cleanup_fd int log_fd = -1, ready_read = -1, ready_write = -1, birth_read = -1,
+		       birth_write = -1;
+	struct birth birth, failure;
+	off_t log_start;
+	int pipe_fds[2];
+	int r;
+
+	log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (log_fd < 0)
+		return error_set_errno(err, errno, "%s", log_path);
+	log_start = lseek(log_fd, 0, SEEK_END);
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "pipe");
+	ready_read = pipe_fds[0];
+	ready_write = pipe_fds[1];
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "pipe");
+	birth_read = pipe_fds[0];
+	birth_write = pipe_fds[1];
+
+	r = fork_server(argv, log_fd, ready_write, birth_write, err);
+	if (r < 0)
+		return r;
+	close_fd(&ready_write);
+	close_fd(&birth_write);
+	if (!read_birth(birth_read, &birth))
+		return error_set(err, EIO, "%s: could not be started", argv[0]);
+	if (read_birth(birth_read, &failure))
+		return error_set_errno(err, failure.exec_error, "%s", argv[0]);
+	r = wait_until_ready(ready_read, timeout_ms, err);
+	if (r == -ETIMEDOUT)
+		kill(birth.pid, SIGKILL);
+	if (r == -EIO)
+		return tell_end(argv[0], log_path, log_start < 0 ? 0 : log_start, err);
+	if (r == 0 && ret_pid)
+		*ret_pid = birth.pid;
+	return r;
+}

@@ -1,0 +1,253 @@
+#include "cli/table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "cli/selection.h"
+
+#define GAP 2
+#define NAME_MIN 8
+
+enum column {
+	COLUMN_TENANT,
+	COLUMN_GPU,
+	COLUMN_STATE,
+	COLUMN_MEMORY_ASKED,
+	COLUMN_MEMORY_GOT,
+	COLUMN_CORES_ASKED,
+	COLUMN_CORES_LIMIT,
+	COLUMN_GOT_1S,
+	COLUMN_GOT_60S,
+	COLUMN_REFUSED,
+	COLUMN_WAITED,
+	COLUMN_COUNT,
+};
+
+struct column_head {
+	const char *group; /* over this column and those after it that have none of their own */
+	const char *title;
+	bool is_text; /* to the left */
+};
+
+static const struct column_head heads[COLUMN_COUNT] = {
+	[COLUMN_TENANT] = { "", "TENANT", true },
+	[COLUMN_GPU] = { "", "GPU", false },
+	[COLUMN_STATE] = { "", "STATE", true },
+	[COLUMN_MEMORY_ASKED] = { "MEMORY", "ASKED", false },
+	[COLUMN_MEMORY_GOT] = { NULL, "GOT", false },
+	[COLUMN_CORES_ASKED] = { "COMPUTE %", "ASKED", false },
+	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
+	[COLUMN_GOT_1S] = { NULL, "1s", false },
+	[COLUMN_GOT_60S] = { NULL, "60s", false },
+	[COLUMN_REFUSED] = { "", "REFUSED", false },
+	[COLUMN_WAITED] = { "", "WAITED", false },
+};
+
+struct row {
+	char cell[COLUMN_COUNT][64];
+};
+
+struct table {
+	struct row *rows;
+	size_t count;
+	int width[COLUMN_COUNT]; /* 0: not shown */
+};
+
+static void put_bytes(const json_t *object, const char *key, char *cell)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t bytes = json_integer_value(value);
+
+	if (!json_is_integer(value) || bytes < 0 || bytes == INT64_MAX)
+		strcpy(cell, "-");
+	else
+		format_bytes((uint64_t)bytes, cell);
+}
+
+static void put_number(const json_t *object, const char *key,
+		       void (*format)(double value, char text[FORMAT_MAX]), char *cell)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_number(value))
+		strcpy(cell, "-");
+	else
+		format(json_number_value(value), cell);
+}
+
+static void put_text(const json_t *object, const char *key, char *cell)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	snprintf(cell, sizeof(((struct row *)NULL)->cell[0]), "%s", text ? text : "-");
+}
+
+static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
+{
+	json_int_t index = device_index(device);
+	json_int_t denied = json_integer_value(json_object_get(device, "denied"));
+
+	if (is_first) {
+		put_text(tenant, "name", row->cell[COLUMN_TENANT]);
+		put_text(tenant, "state", row->cell[COLUMN_STATE]);
+	}
+	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
+	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
+	put_bytes(device, "memory_used_bytes", row->cell[COLUMN_MEMORY_GOT]);
+	put_number(device, "cores_pct", format_asked_pct, row->cell[COLUMN_CORES_ASKED]);
+	put_number(device, "cores_limit_pct", format_asked_pct, row->cell[COLUMN_CORES_LIMIT]);
+	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
+	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);
+	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
+	snprintf(row->cell[COLUMN_REFUSED], sizeof(row->cell[0]), "%lld", (long long)denied);
+	/* No guarantee is not a share of 0. */
+	if (strcmp(row->cell[COLUMN_CORES_ASKED], "0") == 0)
+		strcpy(row->cell[COLUMN_CORES_ASKED], "-");
+}
+
+static bool fill(struct table *table, const json_t *tenants)
+{
+	size_t most = 0, i, j;
+	json_t *tenant, *device;
+
+	json_array_foreach((json_t *)tenants, i, tenant)
+		most += json_array_size(json_object_get(tenant, "devices"));
+	table->rows = calloc(most + 1, sizeof(*table->rows));
+	if (!table->rows)
+		return false;
+	json_array_foreach((json_t *)tenants, i, tenant)
+		json_array_foreach(json_object_get(tenant, "devices"), j, device)
+			fill_row(&table->rows[table->count++], tenant, device, j == 0);
+	return true;
+}
+
+static int total_width(const struct table *table)
+{
+	int total = -GAP;
+
+	for (int c = 0; c < COLUMN_COUNT; c++)
+		total += table->width[c] ? table->width[c] + GAP : 0;
+	return total;
+}
+
+static void set_widths(struct table *table, int width)
+{
+	int over;
+
+	for (int c = 0; c < COLUMN_COUNT; c++) {
+		table->width[c] = (int)strlen(heads[c].title);
+		for (size_t i = 0; i < table->count; i++) {
+			int length = (int)strlen(table->rows[i].cell[c]);
+
+			if (length > table->width[c])
+				table->width[c] = length;
+		}
+	}
+	if (total_width(table) > width)
+		table->width[COLUMN_WAITED] = 0;
+	over = total_width(table) - width;
+	if (over > 0) {
+		int *name = &table->width[COLUMN_TENANT];
+		int least = *name < NAME_MIN ? *name : NAME_MIN;
+
+		*name = *name - over < least ? least : *name - over;
+	}
+}
+
+/* Cuts a cell to the column's width; '~' tells that it was. */
+static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
+{
+	if ((int)strlen(text) > width)
+		fprintf(out, "%.*s~", width - 1, text);
+	else
+		fprintf(out, to_the_left ? "%-*s" : "%*s", width, text);
+}
+
+/* One line of cells without blanks at its end. `get` gives a column's text. */
+static void write_line(const struct table *table, const struct row *row, FILE *out)
+{
+	char line[COLUMN_COUNT * (64 + GAP) + 1];
+	FILE *memory = fmemopen(line, sizeof(line), "w");
+	size_t length;
+
+	if (!memory)
+		return;
+	for (int c = 0; c < COLUMN_COUNT; c++) {
+		if (!table->width[c])
+			continue;
+		if (c)
+			fprintf(memory, "%*s", GAP, "");
+		write_cell(row->cell[c], table->width[c], heads[c].is_text, memory);
+	}
+	fclose(memory);
+	length = strlen(line);
+	while (length && line[length - 1] == ' ')
+		length--;
+	fprintf(out, "%.*s\n", (int)length, line);
+}
+
+/* The line over the titles: each group's name where its first column's text begins. */
+static void write_groups(const struct table *table, FILE *out)
+{
+	int position = 0, written = 0;
+
+	for (int c = 0; c < COLUMN_COUNT; c++) {
+		if (!table->width[c])
+			continue;
+		if (heads[c].group && *heads[c].group) {
+			int start = position + table->width[c] - (int)strlen(heads[c].title);
+
+			written += fprintf(out, "%*s%s", start - written, "", heads[c].group);
+		}
+		position += table->width[c] + GAP;
+	}
+	fputc('\n', out);
+}
+
+static void write_devices(const json_t *devices, FILE *out)
+{
+	size_t i;
+	json_t *device;
+
+	json_array_foreach((json_t *)devices, i, device)
+	{
+		const char *name = json_string_value(json_object_get(device, "name"));
+		const json_t *busy = json_object_get(device, "busy_pct");
+		char total[FORMAT_MAX], used[FORMAT_MAX];
+
+		put_bytes(device, "memory_bytes", total);
+		put_bytes(device, "memory_used_bytes", used);
+		fprintf(out, "GPU %lld: %s, %s, %s used", (long long)device_index(device),
+			name ? name : "?", total, used);
+		if (json_is_number(busy))
+			fprintf(out, ", %.0f %% busy", json_number_value(busy));
+		fputc('\n', out);
+	}
+	if (i)
+		fputc('\n', out);
+}
+
+void table_write(const json_t *list, int width, FILE *out)
+{
+	const json_t *tenants = json_object_get(list, "tenants");
+	struct table table = { 0 };
+	struct row titles;
+
+	write_devices(json_object_get(list, "devices"), out);
+	if (json_array_size(tenants) == 0) {
+		fprintf(out, "no tenants\n");
+		return;
+	}
+	if (!fill(&table, tenants))
+		return;
+	set_widths(&table, width);
+	for (int c = 0; c < COLUMN_COUNT; c++)
+		strcpy(titles.cell[c], heads[c].title);
+	write_groups(&table, out);
+	write_line(&table, &titles, out);
+	for (size_t i = 0; i < table.count; i++)
+		write_line(&table, &table.rows[i], out);
+	free(table.rows);
+}

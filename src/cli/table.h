@@ -1,0 +1,23 @@
+/*
+ * What `allot ps` shows, from what the daemon lists. Pure: JSON in, text out. Values that the daemon
+ * left out are shown as "-".
+ *
+ *     GPU 0: NVIDIA H200, 139.8 GiB, 3.7 GiB used, 98 % busy
+ *
+ *                            MEMORY             COMPUTE %
+ *     TENANT  GPU  STATE      ASKED      GOT    ASKED  LIMIT  1s    60s   REFUSED  WAITED
+ *     a         0  running  4.0 GiB  3.2 GiB       45     45  45.1  44.9        0    2.1s
+ */
+#ifndef ALLOT_CLI_TABLE_H
+#define ALLOT_CLI_TABLE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/*
+ * Writes the table to out, at most `width` columns wide where that can be: WAITED is left out first,
+ * then names are cut, to 8 columns at least.
+ */
+void table_write(const json_t *list, int width, FILE *out);
+
+#endif

@@ -1,0 +1,15 @@
+/* The options that name a daemon, shared by the subcommands that speak to a running one. */
+#ifndef ALLOT_CLI_TARGET_H
+#define ALLOT_CLI_TARGET_H
+
+#include "cli/command.h"
+#include "cli/daemon.h"
+
+/* Rows for a struct with a `struct daemon_target` named `target`. */
+#define TARGET_ROWS(type) \
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, type, target.sim_spec, \
+	       .help = "the simulated GPU that allot run --sim SPEC started"), \
+		OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, type, \
+		       target.run_dir, .help = "the daemon of this run directory")
+
+#endif

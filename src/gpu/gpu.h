@@ -1,0 +1,73 @@
+/*
+ * The device interface: what the daemon asks of the cards it shares. A backend is a vtable; the
+ * daemon knows nothing of NVML. Backends are listed in gpu.c, a file each.
+ *
+ * Thread safety: any call from any thread, as NVML promises; open and close from one.
+ * Calls may take milliseconds, and seconds when a card is sick: never from an event loop.
+ */
+#ifndef ALLOT_GPU_GPU_H
+#define ALLOT_GPU_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define GPU_UUID_TEXT_MAX 80
+#define GPU_NAME_MAX 96
+#define GPU_VERSION_MAX 80
+
+struct gpu_info {
+	uint8_t uuid[16];
+	char uuid_text[GPU_UUID_TEXT_MAX]; /* "GPU-8-4-4-4-12 hex digits" */
+	char name[GPU_NAME_MAX];
+	uint64_t memory_bytes; /* what can be held on the card: its total less the driver's reserve */
+};
+
+struct gpu_memory {
+	uint64_t used_bytes; /* by all processes, without the driver's reserve */
+	uint64_t total_bytes;
+	uint64_t reserved_bytes; /* 0 where the driver does not tell it apart */
+};
+
+struct gpu_process {
+	int pid; /* in the pid namespace of the driver: the host's */
+	bool used_known;
+	uint64_t used_bytes; /* contexts and all; only when used_known */
+};
+
+struct gpu; /* one opened backend: all its cards */
+
+struct gpu_backend {
+	const char *name;
+	/*
+	 * `source` is the backend's own (NVML: the path or name of the library). -ENODEV when there is
+	 * no driver or no card, with one line that says which.
+	 */
+	int (*open)(const char *source, struct gpu **ret, struct error *err);
+	struct gpu *(*close)(struct gpu *gpu); /* NULL is fine; returns NULL */
+	unsigned (*count)(struct gpu *gpu);
+	const char *(*driver_version)(struct gpu *gpu); /* "" when unknown; lives as long as gpu */
+	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
+	int (*memory)(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err);
+	/*
+	 * The processes that hold memory on the card, each once: at most `max` of them; *ret_count is
+	 * how many there are (more than max: the list is cut).
+	 */
+	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
+			 size_t *ret_count, struct error *err);
+};
+
+extern const struct gpu_backend gpu_nvml;
+
+/* By name, from the list; NULL when there is none of that name. */
+const struct gpu_backend *gpu_backend_find(const char *name);
+
+/*
+ * "GPU-11223344-...", "MIG-..." or bare hex digits to bytes; -EINVAL when it holds no 32 digits (old
+ * MIG names hold a card's UUID and numbers: not understood).
+ */
+int gpu_uuid_parse(const char *text, uint8_t ret_uuid[16]);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * NVML, loaded at run time. Every entry but the few that any driver of the last years has may be
+ * missing; each is asked for by the version whose structures nvml_abi.h describes.
+ */
+#include "gpu/gpu.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "driver/nvml_abi.h"
+
+#define NVML_PROCESSES_MAX 4096
+
+/* One row an entry point: its name, whether the backend can do without it, its parameters. */
+#define NVML_ENTRIES(X) \
+	X(init, "nvmlInit_v2", true, (void)) \
+	X(shutdown, "nvmlShutdown", true, (void)) \
+	X(count, "nvmlDeviceGetCount_v2", true, (unsigned *)) \
+	X(handle, "nvmlDeviceGetHandleByIndex_v2", true, (unsigned, nvmlDevice_t *)) \
+	X(uuid, "nvmlDeviceGetUUID", true, (nvmlDevice_t, char *, unsigned)) \
+	X(name, "nvmlDeviceGetName", true, (nvmlDevice_t, char *, unsigned)) \
+	X(memory, "nvmlDeviceGetMemoryInfo", true, (nvmlDevice_t, nvmlMemory_t *)) \
+	X(memory_v2, "nvmlDeviceGetMemoryInfo_v2", false, (nvmlDevice_t, nvmlMemory_v2_t *)) \
+	X(compute, "nvmlDeviceGetComputeRunningProcesses_v3", false, \
+	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
+	X(graphics, "nvmlDeviceGetGraphicsRunningProcesses_v3", false, \
+	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
+	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned))
+
+struct gpu {
+	void *library;
+	bool initialized;
+	unsigned device_count;
+	nvmlDevice_t *device;
+	char version[GPU_VERSION_MAX];
+#define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
+	NVML_ENTRIES(X)
+#undef X
+};
+
+static const char *nvml_strerror(nvmlReturn_t r)
+{
+	switch (r) {
+	case NVML_ERROR_UNINITIALIZED: return "not initialized";
+	case NVML_ERROR_NOT_SUPPORTED: return "not supported by this card or driver";
+	case NVML_ERROR_NO_PERMISSION: return "no permission";
+	case NVML_ERROR_NOT_FOUND: return "not found";
+	case NVML_ERROR_INSUFFICIENT_SIZE: return "list too long";
+	case NVML_ERROR_DRIVER_NOT_LOADED: return "the NVIDIA driver is not loaded";
+	case NVML_ERROR_TIMEOUT: return "timed out";
+	case NVML_ERROR_GPU_IS_LOST: return "the card is lost";
+	default: return "failed";
+	}
+}
+
+static int nvml_errno(nvmlReturn_t r)
+{
+	switch (r) {
+	case NVML_SUCCESS: return 0;
+	case NVML_ERROR_NOT_SUPPORTED:
+	case NVML_ERROR_FUNCTION_NOT_FOUND: return EOPNOTSUPP;
+	case NVML_ERROR_NO_PERMISSION: return EPERM;
+	case NVML_ERROR_DRIVER_NOT_LOADED:
+	case NVML_ERROR_NOT_FOUND:
+	case NVML_ERROR_GPU_IS_LOST: return ENODEV;
+	case NVML_ERROR_TIMEOUT: return ETIMEDOUT;
+	default: return EIO;
+	}
+}
+
+static int nvml_fail(struct error *err, const char *call, nvmlReturn_t r)
+{
+	return error_set(err, nvml_errno(r), "%s: %s (NVML code %d)", call, nvml_strerror(r),
+			 (int)r);
+}
+
+static int load(struct gpu *gpu, const char *path, struct error *err)
+{
+	gpu->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!gpu->library)
+		return error_set(err, ENODEV, "no NVIDIA driver found: %s", dlerror());
+
+#define X(field, symbol, required, parameters) \
+	gpu->field = (__typeof__(gpu->field))dlsym(gpu->library, symbol); \
+	if (required && !gpu->field) \
+		return error_set(err, ENODEV, "%s lacks %s: too old a driver", path, symbol);
+	NVML_ENTRIES(X)
+#undef X
+	return 0;
+}
+
+static struct gpu *nvml_close(struct gpu *gpu)
+{
+	if (!gpu)
+		return NULL;
+	if (gpu->initialized)
+		gpu->shutdown();
+	if (gpu->library)
+		dlclose(gpu->library);
+	free(gpu->device);
+	free(gpu);
+	return NULL;
+}
+
+static void cleanup_gpu(struct gpu **gpu)
+{
+	nvml_close(*gpu);
+}
+
+static int open_devices(struct gpu *gpu, struct error *err)
+{
+	unsigned count = 0;
+	nvmlReturn_t r = gpu->count(&count);
+	if (r != NVML_SUCCESS)
+		return nvml_fail(err, "nvmlDeviceGetCount", r);
+	if (count == 0)
+		return error_set(err, ENODEV, "the NVIDIA driver is there, but no GPU");
+
+	gpu->device = calloc(count, sizeof(*gpu->device));
+	if (!gpu->device)
+		return error_set_errno(err, ENOMEM, "list of GPUs");
+	for (unsigned i = 0; i < count; i++) {
+		r = gpu->handle(i, &gpu->device[i]);
+		if (r != NVML_SUCCESS)
+			return error_add(err, nvml_fail(err, "nvmlDeviceGetHandleByIndex", r),
+					 "GPU %u", i);
+	}
+	gpu->device_count = count;
+	return 0;
+}
+
+static int nvml_open(const char *source, struct gpu **ret, struct error *err)
+{
+	cleanup(cleanup_gpu) struct gpu *gpu = calloc(1, sizeof(*gpu));
+	if (!gpu)
+		return error_set_errno(err, ENOMEM, "NVML");
+
+	int r = load(gpu, source, err);
+	if (r < 0)
+		return r;
+	nvmlReturn_t n = gpu->init();
+	if (n != NVML_SUCCESS)
+		return nvml_fail(err, "nvmlInit", n);
+	gpu->initialized = true;
+	r = open_devices(gpu, err);
+	if (r < 0)
+		return r;
+	if (gpu->driver_version)
+		gpu->driver_version(gpu->version, sizeof(gpu->version));
+	gpu->version[sizeof(gpu->version) - 1] = '\0';
+	*ret = steal_pointer(&gpu);
+	return 0;
+}
+
+static unsigned nvml_count(struct gpu *gpu)
+{
+	return gpu->device_count;
+}
+
+static const char *nvml_driver_version(struct gpu *gpu)
+{
+	return gpu->version;
+}
+
+static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err)
+{
+	if (gpu->memory_v2) {
+		nvmlMemory_v2_t m = { .version = nvmlMemory_v2 };
+		if (gpu->memory_v2(gpu->device[index], &m) == NVML_SUCCESS) {
+			*ret = (struct gpu_memory){ .used_bytes = m.used,
+						    .total_bytes = m.total,
+						    .reserved_bytes = m.reserved };
+			return 0;
+		}
+	}
+	nvmlMemory_t m = { 0 };
+	nvmlReturn_t r = gpu->memory(gpu->device[index], &m);
+	if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetMemoryInfo", r), "GPU %u", index);
+	*ret = (struct gpu_memory){ .used_bytes = m.used, .total_bytes = m.total };
+	return 0;
+}
+
+static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err)
+{
+	struct gpu_info info = { 0 };
+	struct gpu_memory memory;
+
+	nvmlReturn_t r = gpu->uuid(gpu->device[index], info.uuid_text, sizeof(info.uuid_text));
+	if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetUUID", r), "GPU %u", index);
+	info.uuid_text[sizeof(info.uuid_text) - 1] = '\0';
+	if (gpu_uuid_parse(info.uuid_text, info.uuid) < 0)
+		return error_set(err, EPROTO, "GPU %u: '%s' is not a UUID", index, info.uuid_text);
+	r = gpu->name(gpu->device[index], info.name, sizeof(info.name));
+	if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetName", r), "GPU %u", index);
+	info.name[sizeof(info.name) - 1] = '\0';
+	int e = nvml_memory(gpu, index, &memory, err);
+	if (e < 0)
+		return e;
+	if (memory.reserved_bytes >= memory.total_bytes)
+		return error_set(err, EPROTO, "GPU %u: reports no memory", index);
+	info.memory_bytes = memory.total_bytes - memory.reserved_bytes;
+	*ret = info;
+	return 0;
+}
+
+/* A process that computes and draws is in both lists, with the same figure. */
+static size_t add_process(struct gpu_process *list, size_t max, size_t count,
+			  const nvmlProcessInfo_t *p)
+{
+	for (size_t i = 0; i < count && i < max; i++)
+		if (list[i].pid == (int)p->pid)
+			return count;
+	if (count < max) {
+		bool known = p->usedGpuMemory != NVML_VALUE_NOT_AVAILABLE_ULL;
+		list[count] = (struct gpu_process){ .pid = (int)p->pid,
+						    .used_known = known,
+						    .used_bytes = known ? p->usedGpuMemory : 0 };
+	}
+	return count + 1;
+}
+
+static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
+			  size_t *ret_count, struct error *err)
+{
+	if (!gpu->compute)
+		return error_set(err, EOPNOTSUPP, "GPU %u: the driver lists no processes", index);
+	cleanup_free nvmlProcessInfo_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
+	if (!raw)
+		return error_set_errno(err, ENOMEM, "list of GPU processes");
+
+	size_t count = 0;
+	unsigned n = NVML_PROCESSES_MAX;
+	nvmlReturn_t r = gpu->compute(gpu->device[index], &n, raw);
+	if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetComputeRunningProcesses", r),
+				 "GPU %u", index);
+	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
+		count = add_process(list, max, count, &raw[i]);
+
+	n = NVML_PROCESSES_MAX;
+	if (gpu->graphics && gpu->graphics(gpu->device[index], &n, raw) == NVML_SUCCESS)
+		for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
+			count = add_process(list, max, count, &raw[i]);
+	*ret_count = count;
+	return 0;
+}
+
+const struct gpu_backend gpu_nvml = {
+	.name = "nvml",
+	.open = nvml_open,
+	.close = nvml_close,
+	.count = nvml_count,
+	.driver_version = nvml_driver_version,
+	.info = nvml_info,
+	.memory = nvml_memory,
+	.processes = nvml_processes,
+};

@@ -1,0 +1,225 @@
+#include "node/adopt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/drain.h"
+#include "node/procfs.h"
+#include "node/tenant.h"
+#include "node/tenant_state.h"
+
+#define LOOK_NS (2 * NSEC_PER_MSEC)
+
+static void publish_unslotted(struct tenant *tenant)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		uint64_t sum = 0;
+		for (const struct old_process *o = tenant->old; o; o = o->next)
+			sum += o->used_bytes[i];
+		atomic_store_explicit(&tenant->region.control->device[i].unslotted_bytes, sum,
+				      memory_order_seq_cst);
+	}
+}
+
+static void forget(struct old_process *old)
+{
+	struct tenant *tenant = old->tenant;
+	struct old_process **link = &tenant->old;
+	while (*link != old)
+		link = &(*link)->next;
+	*link = old->next;
+	loop_remove(old->source);
+	close_fd(&old->pidfd);
+	free(old);
+	publish_unslotted(tenant);
+}
+
+void adopt_forget_all(struct tenant *tenant)
+{
+	while (tenant->old) {
+		struct old_process *old = tenant->old;
+		tenant->old = old->next;
+		loop_remove(old->source);
+		close_fd(&old->pidfd);
+		free(old);
+	}
+}
+
+static void old_process_died(void *data, uint32_t events)
+{
+	struct old_process *old = data;
+	struct tenant *tenant = old->tenant;
+	/* One that registered drains by its slot. */
+	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
+		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i]);
+	forget(old);
+	tenant_state_save_soon(tenant);
+	tenant_end_if_unused(tenant);
+}
+
+/* Watches a process of the state file, when it is still the same one. */
+static int watch(struct tenant *tenant, struct old_process *old)
+{
+	uint64_t start_time;
+	old->pidfd = (int)syscall(SYS_pidfd_open, old->pid, 0);
+	if (old->pidfd < 0)
+		return -errno;
+	/* Read after the pidfd was opened: it stands for this very process, or for none. */
+	int r = procfs_start_time(old->pid, &start_time);
+	if (r < 0 || start_time != old->start_time)
+		return -ESRCH;
+	return loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
+			&old->source);
+}
+
+/* Takes the living ones of the list over, frees the rest. */
+static void take_processes(struct tenant *tenant, struct tenant_state *state)
+{
+	while (state->old) {
+		struct old_process *old = state->old;
+		state->old = old->next;
+		if (watch(tenant, old) < 0) {
+			close_fd(&old->pidfd);
+			free(old);
+			continue;
+		}
+		old->tenant = tenant;
+		old->next = tenant->old;
+		tenant->old = old;
+	}
+}
+
+static int adopt(struct node *node, const char *id, struct error *err)
+{
+	char path[NODE_PATH_MAX];
+	struct tenant_state state;
+	struct tenant *tenant;
+	snprintf(path, sizeof(path), "%s/tenants/%.8s/tenant.json", node->run_dir, id);
+	int r = tenant_state_load(node, path, id, &state, err);
+	if (r < 0)
+		return r;
+	if (node_find_tenant(node, state.terms.name)) {
+		tenant_state_free(&state);
+		return error_set(err, EEXIST, "%s: a second tenant of that name", path);
+	}
+	r = tenant_adopt(node, &state.terms, &tenant, err);
+	if (r < 0) {
+		tenant_state_free(&state);
+		return r;
+	}
+	uint64_t now_ns = clock_now_ns();
+	take_processes(tenant, &state);
+	publish_unslotted(tenant);
+	tenant->started = tenant->old != NULL;
+	tenant->grace = true;
+	tenant->grace_end_ns = now_ns + node->config.adopt_grace_ns;
+	tenant->adopting_end_ns = now_ns + node->config.adopt_wait_ns;
+	tenant->adopting = tenant->old != NULL;
+	atomic_store(&tenant->region.control->adopting, tenant->adopting);
+	tenant_state_save_soon(tenant);
+	return 0;
+}
+
+static bool is_id(const char *name)
+{
+	return strlen(name) == TENANT_ID_MAX - 1 &&
+	       strspn(name, "0123456789abcdef") == TENANT_ID_MAX - 1;
+}
+
+unsigned adopt_all(struct node *node)
+{
+	char path[NODE_PATH_MAX];
+	unsigned count = 0;
+	snprintf(path, sizeof(path), "%s/tenants", node->run_dir);
+	cleanup_dir DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct error err = { 0 };
+		if (!is_id(entry->d_name))
+			continue;
+		if (adopt(node, entry->d_name, &err) < 0)
+			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
+				  err.text);
+		else
+			count++;
+	}
+	if (count)
+		loop_arm(node->adopt_timer, LOOK_NS, 0);
+	return count;
+}
+
+void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before)
+{
+	for (struct old_process *o = tenant->old, *next; o; o = next) {
+		next = o->next;
+		if (o->pid != pid || o->registered)
+			continue;
+		if (!from_before) {
+			forget(o);
+			continue;
+		}
+		o->registered = true;
+		o->slot = slot;
+		break;
+	}
+	tenant->grace = false;
+	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
+}
+
+bool adopt_is_expected(const struct tenant *tenant, int pid)
+{
+	for (const struct old_process *o = tenant->old; o; o = o->next)
+		if (o->pid == pid && !o->registered)
+			return true;
+	return false;
+}
+
+void adopt_slot_gone(struct tenant *tenant, unsigned slot)
+{
+	for (struct old_process *o = tenant->old; o; o = o->next)
+		if (o->registered && o->slot == slot)
+			o->registered = false;
+}
+
+/* True while there is something of the tenant to look at again. */
+static bool look_at(struct tenant *tenant, uint64_t now_ns)
+{
+	bool copying = false;
+	for (struct old_process *o = tenant->old, *next; o; o = next) {
+		next = o->next;
+		if (!o->registered)
+			continue;
+		/* Counted in its slot from here on; until here in both, which errs on the safe side. */
+		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
+			forget(o);
+		else
+			copying = true;
+	}
+	if (tenant->adopting && (!tenant->old || now_ns >= tenant->adopting_end_ns)) {
+		tenant->adopting = false;
+		atomic_store(&tenant->region.control->adopting, 0);
+		log_info("tenant '%s' (%s): adopted, %u processes moved over%s", tenant->terms.name,
+			 tenant->terms.id, tenant->process_count,
+			 tenant->old ? ", some are still to come" : "");
+	}
+	return copying || tenant->adopting;
+}
+
+void adopt_look(void *data, uint32_t events)
+{
+	struct node *node = data;
+	struct tenant *t;
+	uint64_t now_ns = clock_now_ns();
+	bool again = false;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	again |= look_at(t, now_ns);
+	if (again)
+		loop_arm(node->adopt_timer, LOOK_NS, 0);
+}

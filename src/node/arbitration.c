@@ -1,0 +1,296 @@
+#include "node/arbitration.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "node/observe.h"
+#include "node/region_host.h"
+#include "node/window.h"
+
+#define STEP_MIN_NS UINT64_C(20000) /* never spin, whatever the arbiter asks for */
+#define ARBITRATION_NICE (-10)
+
+struct lessee {
+	struct arbitration *owner;
+	struct lessee *next;
+	int index; /* the arbiter's */
+	struct region_control *control;
+	unsigned device;
+	struct observer observer;
+	struct arbiter_observation seen;
+	struct window window_1s, window_60s;
+	uint64_t charged_counted_ns; /* what the card's sum has of it */
+};
+
+struct arbitration {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* something changed, or stop */
+	bool stop;
+	struct arbiter *arbiter;
+	struct lessee *lessees;
+	unsigned process_count;
+	uint64_t pulse_ns;   /* when the next is due */
+	uint64_t charged_ns; /* of all lessees that there ever were */
+	struct window window_1s;
+};
+
+static void observe_all(struct arbitration *a, uint64_t now_ns)
+{
+	int holder = arbiter_holder(a->arbiter);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		bool has_lease = l->index == holder ||
+				 arbiter_account(a->arbiter, l->index).draining;
+		l->seen = observer_look(&l->observer, now_ns, has_lease);
+		arbiter_observe(a->arbiter, l->index, &l->seen);
+	}
+}
+
+/* Whoever loses the lease hears of it before anyone gets it. */
+static void publish(struct arbitration *a)
+{
+	for (int grants = 0; grants <= 1; grants++)
+		for (struct lessee *l = a->lessees; l; l = l->next) {
+			enum lease_state state = arbiter_state(a->arbiter, l->index);
+			bool is_grant = state == LEASE_GO || state == LEASE_FREE;
+			if (is_grant == (bool)grants)
+				region_set_lease(l->control, l->device, state);
+		}
+}
+
+static void count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
+{
+	a->charged_ns += charged_ns - l->charged_counted_ns;
+	l->charged_counted_ns = charged_ns;
+}
+
+static void pulse(struct arbitration *a, uint64_t now_ns)
+{
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		uint64_t charged_ns = arbiter_account(a->arbiter, l->index).charged_ns;
+		window_add(&l->window_1s, now_ns, charged_ns);
+		window_add(&l->window_60s, now_ns, charged_ns);
+		count_charge(a, l, charged_ns);
+		atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
+	}
+	window_add(&a->window_1s, now_ns, a->charged_ns);
+	a->pulse_ns = now_ns + ARBITRATION_PULSE_NS;
+}
+
+/* One look, decision and publication; returns when the next is due. */
+static uint64_t step(struct arbitration *a)
+{
+	uint64_t now_ns = clock_now_ns();
+	observe_all(a, now_ns);
+	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
+	publish(a);
+	if (now_ns >= a->pulse_ns)
+		pulse(a, now_ns);
+	if (!a->process_count || next_ns > a->pulse_ns)
+		next_ns = a->pulse_ns;
+	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
+}
+
+static void *run(void *data)
+{
+	struct arbitration *a = data;
+	prctl(PR_SET_NAME, "allot-arbiter");
+	prctl(PR_SET_TIMERSLACK, 1);
+	/* A late arbiter is idle GPU time; without the privilege it is as late as others. */
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop) {
+		if (!a->lessees) {
+			pthread_cond_wait(&a->wake, &a->lock);
+			continue;
+		}
+		/* An absolute time of CLOCK_MONOTONIC (the condition's clock): lateness does not add up. */
+		struct timespec until = clock_to_timespec(step(a));
+		pthread_cond_timedwait(&a->wake, &a->lock, &until);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+static void init_locks(struct arbitration *a)
+{
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&a->lock, NULL);
+}
+
+static void free_parts(struct arbitration *a)
+{
+	arbiter_free(a->arbiter);
+	pthread_cond_destroy(&a->wake);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
+		      struct error *err)
+{
+	struct arbitration *a = calloc(1, sizeof(*a));
+	if (!a)
+		return error_set_errno(err, ENOMEM, "arbitration");
+	init_locks(a);
+	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->arbiter = arbiter_new(config);
+	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
+	if (e) {
+		free_parts(a);
+		return error_set_errno(err, e, "arbitration thread");
+	}
+	*ret = a;
+	return 0;
+}
+
+struct arbitration *arbitration_stop(struct arbitration *a)
+{
+	if (!a)
+		return NULL;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	free_parts(a);
+	return NULL;
+}
+
+double arbitration_busy_pct(struct arbitration *a)
+{
+	pthread_mutex_lock(&a->lock);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		count_charge(a, l, arbiter_account(a->arbiter, l->index).charged_ns);
+	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
+	pthread_mutex_unlock(&a->lock);
+	return pct < 100 ? pct : 100;
+}
+
+int lessee_add(struct arbitration *a, struct region_control *control,
+	       const struct region_report *report, unsigned device, struct arbiter_share share,
+	       struct lessee **ret, struct error *err)
+{
+	struct lessee *l = calloc(1, sizeof(*l));
+	if (!l)
+		return error_set_errno(err, ENOMEM, "lessee");
+	*l = (struct lessee){ .owner = a,
+			      .control = control,
+			      .device = device,
+			      .observer = { .report = report, .device = device } };
+
+	pthread_mutex_lock(&a->lock);
+	uint64_t now_ns = clock_now_ns();
+	l->index = arbiter_add(a->arbiter, now_ns, share);
+	if (l->index >= 0) {
+		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
+		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		l->next = a->lessees;
+		a->lessees = l;
+		pthread_cond_signal(&a->wake);
+	}
+	pthread_mutex_unlock(&a->lock);
+
+	if (l->index < 0) {
+		int e = -l->index;
+		free(l);
+		return e == ENOSPC
+			       ? error_set(err, e,
+					   "the card has %d tenants already, the most it may have",
+					   ARBITER_MAX_TENANTS)
+			       : error_set_errno(err, e, "share");
+	}
+	*ret = l;
+	return 0;
+}
+
+struct lessee *lessee_remove(struct lessee *lessee)
+{
+	if (!lessee)
+		return NULL;
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	struct lessee **link = &a->lessees;
+	while (*link != lessee)
+		link = &(*link)->next;
+	*link = lessee->next;
+	count_charge(a, lessee, arbiter_account(a->arbiter, lessee->index).charged_ns);
+	arbiter_remove(a->arbiter, lessee->index);
+	a->process_count -= (unsigned)lessee->observer.count;
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	observer_free(&lessee->observer);
+	free(lessee);
+	return NULL;
+}
+
+int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	int r = arbiter_set_share(a->arbiter, lessee->index, share);
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	return r;
+}
+
+void lessee_set_paused(struct lessee *lessee, bool paused)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	arbiter_set_paused(a->arbiter, lessee->index, paused);
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+}
+
+int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
+	if (r == 0) {
+		a->process_count++;
+		pthread_cond_signal(&a->wake);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return r;
+}
+
+void lessee_remove_process(struct lessee *lessee, unsigned slot)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	size_t before = lessee->observer.count;
+	observer_remove(&lessee->observer, slot);
+	a->process_count -= (unsigned)(before - lessee->observer.count);
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+}
+
+struct lessee_figures lessee_figures(struct lessee *lessee)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	struct lessee_figures f = { .account = arbiter_account(a->arbiter, lessee->index),
+				    .mode = arbiter_mode(a->arbiter),
+				    .waiting = lessee->seen.waiting,
+				    .busy = lessee->seen.busy || lessee->seen.launching,
+				    .stopped = lessee->seen.stopped };
+	uint64_t now_ns = clock_now_ns();
+	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
+	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
+	pthread_mutex_unlock(&a->lock);
+	return f;
+}

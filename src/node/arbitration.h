@@ -1,0 +1,61 @@
+/*
+ * Arbitration of one card: a thread that looks at every tenant's slots, lets the arbiter decide
+ * (arbiter/arbiter.h), writes the lease words and wakes whom they concern. It also counts up the
+ * heartbeats of the regions and samples the windows of what each tenant got: the heartbeat says that
+ * leases are being decided.
+ *
+ * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
+ * No lessee: the thread sleeps. No process: it wakes for the heartbeat alone.
+ */
+#ifndef ALLOT_NODE_ARBITRATION_H
+#define ALLOT_NODE_ARBITRATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arbiter/arbiter.h"
+#include "base/error.h"
+#include "region/region.h"
+
+#define ARBITRATION_PULSE_NS UINT64_C(50000000) /* heartbeat and window samples */
+
+struct arbitration;
+struct lessee;
+
+/* What is known of a lessee now. */
+struct lessee_figures {
+	struct arbiter_account account;
+	enum arbiter_mode mode;
+	double got_1s_pct, got_60s_pct;
+	bool waiting; /* threads are held at its gates */
+	bool busy;    /* work of it is in flight */
+	bool stopped; /* none of its processes can run */
+};
+
+/* Starts the thread. */
+int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
+		      struct error *err);
+/* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */
+struct arbitration *arbitration_stop(struct arbitration *a);
+/* Charged time of all lessees, also of those removed, in the last second; at most 100. */
+double arbitration_busy_pct(struct arbitration *a);
+
+/*
+ * `device` is the card's place in the region. Both maps must outlive the lessee. -ENOSPC when the
+ * arbiter is full, -EINVAL for a share out of range.
+ */
+int lessee_add(struct arbitration *a, struct region_control *control,
+	       const struct region_report *report, unsigned device, struct arbiter_share share,
+	       struct lessee **ret, struct error *err);
+/* NULL is fine; returns NULL. The lease word stays as it is. */
+struct lessee *lessee_remove(struct lessee *lessee);
+int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
+void lessee_set_paused(struct lessee *lessee, bool paused);
+
+/* A process took, or gives back, a slot. Remove before the slot is zeroed. */
+int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
+void lessee_remove_process(struct lessee *lessee, unsigned slot);
+
+struct lessee_figures lessee_figures(struct lessee *lessee);
+
+#endif

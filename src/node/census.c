@@ -1,0 +1,163 @@
+/* The census's thread: reads NVML, hands the reading to the main thread through an eventfd. */
+#include "node/census.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/drain.h"
+#include "node/tenant.h"
+
+struct census {
+	struct node *node;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool wanted, stop;
+	bool under_way; /* main thread's: requested and not yet compared */
+	int ready_fd;   /* the thread counts it up when a reading is complete */
+	struct loop_source *source;
+	/* Written by the thread from request to ready, read by the main thread from ready to request. */
+	struct census_card card[NODE_MAX_CARDS];
+};
+
+static void read_card(struct node *node, unsigned index, struct census_card *c)
+{
+	struct error err = { 0 };
+	size_t count = 0;
+	c->begun_ns = clock_now_ns();
+	c->memory_known = node->backend->memory(node->gpu, index, &c->memory, &err) >= 0;
+	c->processes_known = node->backend->processes(node->gpu, index, c->process,
+						      CENSUS_MAX_PROCESSES, &count, &err) >= 0;
+	c->process_count = count < CENSUS_MAX_PROCESSES ? count : CENSUS_MAX_PROCESSES;
+	if (!c->memory_known || !c->processes_known)
+		log_debug("census: %s", err.text);
+}
+
+static void *run(void *data)
+{
+	struct census *census = data;
+	uint64_t one = 1;
+	prctl(PR_SET_NAME, "allot-census");
+	pthread_mutex_lock(&census->lock);
+	for (;;) {
+		while (!census->wanted && !census->stop)
+			pthread_cond_wait(&census->wake, &census->lock);
+		if (census->stop)
+			break;
+		census->wanted = false;
+		pthread_mutex_unlock(&census->lock);
+		for (unsigned i = 0; i < census->node->card_count; i++)
+			read_card(census->node, i, &census->card[i]);
+		ssize_t n = write(census->ready_fd, &one, sizeof(one));
+		(void)n; /* the counter can't overflow: one reading at a time */
+		pthread_mutex_lock(&census->lock);
+	}
+	pthread_mutex_unlock(&census->lock);
+	return NULL;
+}
+
+static void reading_ready(void *data, uint32_t events)
+{
+	struct census *census = data;
+	struct node *node = census->node;
+	uint64_t count;
+	if (read(census->ready_fd, &count, sizeof(count)) < 0)
+		return;
+	census->under_way = false;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		census_compare(node, i, &census->card[i]);
+		drain_update(node, &node->card[i], &census->card[i]);
+	}
+}
+
+/* What the ledgers say before NVML is asked: an unchanged one can be compared exactly. */
+static void note_ledgers(struct node *node)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+			struct region_slot_device *s = &t->region.report->slot[i].device[d];
+			struct process_census *c = &t->process[i]->census[d];
+			c->used_before = process_used_bytes(t->process[i], d);
+			c->context_before = atomic_load(&s->context_used_bytes);
+		}
+}
+
+void census_request(struct census *census)
+{
+	if (census->under_way)
+		return;
+	census->under_way = true;
+	note_ledgers(census->node);
+	pthread_mutex_lock(&census->lock);
+	census->wanted = true;
+	pthread_cond_signal(&census->wake);
+	pthread_mutex_unlock(&census->lock);
+}
+
+static void free_parts(struct census *census)
+{
+	loop_remove(census->source);
+	close_fd(&census->ready_fd);
+	for (unsigned i = 0; i < NODE_MAX_CARDS; i++)
+		free(census->card[i].process);
+	pthread_cond_destroy(&census->wake);
+	pthread_mutex_destroy(&census->lock);
+	free(census);
+}
+
+static int prepare(struct census *census)
+{
+	for (unsigned i = 0; i < census->node->card_count; i++) {
+		census->card[i].process = calloc(CENSUS_MAX_PROCESSES,
+						 sizeof(*census->card[i].process));
+		if (!census->card[i].process)
+			return -ENOMEM;
+	}
+	census->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (census->ready_fd < 0)
+		return -errno;
+	return loop_add(census->node->loop, census->ready_fd, EPOLLIN, reading_ready, census,
+			&census->source);
+}
+
+int census_start(struct node *node, struct census **ret, struct error *err)
+{
+	struct census *census = calloc(1, sizeof(*census));
+	if (!census)
+		return error_set_errno(err, ENOMEM, "census");
+	census->node = node;
+	census->ready_fd = -1;
+	pthread_mutex_init(&census->lock, NULL);
+	pthread_cond_init(&census->wake, NULL);
+	int r = prepare(census);
+	if (r >= 0)
+		r = -pthread_create(&census->thread, NULL, run, census);
+	if (r < 0) {
+		free_parts(census);
+		return error_set_errno(err, -r, "census thread");
+	}
+	*ret = census;
+	return 0;
+}
+
+struct census *census_stop(struct census *census)
+{
+	if (!census)
+		return NULL;
+	pthread_mutex_lock(&census->lock);
+	census->stop = true;
+	pthread_cond_signal(&census->wake);
+	pthread_mutex_unlock(&census->lock);
+	pthread_join(census->thread, NULL);
+	free_parts(census);
+	return NULL;
+}

@@ -1,0 +1,59 @@
+/*
+ * The census: what NVML says of every card and GPU process, read by a thread of its own (NVML can be
+ * slow), and compared with the ledgers by the main thread.
+ *
+ *     main:   census_request()  notes each ledger, wakes the thread
+ *     thread: reads every card
+ *     main:   compares: violations, the cost of a context, what drains
+ */
+#ifndef ALLOT_NODE_CENSUS_H
+#define ALLOT_NODE_CENSUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "gpu/gpu.h"
+
+#define CENSUS_MAX_PROCESSES 4096
+/* A process may hold this much more than its ledger before it counts as a violation ... */
+#define CENSUS_SLACK_BYTES (UINT64_C(64) << 20)
+#define CENSUS_SLACK_PART 20 /* ... or a 20th of its ledger, whichever is more, ... */
+#define CENSUS_OVER_COUNT 3  /* ... in so many censuses in a row */
+
+struct node;
+struct census;
+struct tenant;
+struct process;
+
+/* One card as read. */
+struct census_card {
+	uint64_t begun_ns; /* when its reading began */
+	bool memory_known, processes_known;
+	struct gpu_memory memory;
+	size_t process_count;
+	struct gpu_process *process;
+};
+
+/* Starts the thread; node's backend and cards must be open. */
+int census_start(struct node *node, struct census **ret, struct error *err);
+/* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
+struct census *census_stop(struct census *census);
+
+/* Asks for a census; one that is under way counts. Main thread only. */
+void census_request(struct census *census);
+
+/*
+ * What it costs a process to have its one context, from what NVML and its ledger say it holds; 0 when
+ * that can't be told. Pure.
+ */
+uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_t context_bytes,
+			     uint64_t context_charge);
+/* True when NVML's figure is more than the ledger explains. Pure. */
+bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes);
+
+/* Compares one card's reading with its tenants' ledgers. Main thread only. */
+void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);
+
+#endif

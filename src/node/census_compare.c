@@ -1,0 +1,147 @@
+/* What a census means: violations, what a context costs. Main thread only, no NVML. */
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "node/census.h"
+#include "node/tenant.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define CONTEXT_MIN_BYTES (16 * MIB)
+#define CONTEXT_MAX_BYTES (4096 * MIB)
+#define CONTEXT_STEP_BYTES (2 * MIB)
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes)
+{
+	uint64_t slack = ledger_bytes / CENSUS_SLACK_PART;
+	if (slack < CENSUS_SLACK_BYTES)
+		slack = CENSUS_SLACK_BYTES;
+	return nvml_bytes > ledger_bytes && nvml_bytes - ledger_bytes > slack;
+}
+
+uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_t context_bytes,
+			     uint64_t context_charge)
+{
+	/* One context, not several: what is charged for contexts is about one charge. */
+	if (context_bytes == 0 || context_bytes > ledger_bytes ||
+	    context_bytes >= context_charge + context_charge / 2)
+		return 0;
+	uint64_t others = ledger_bytes - context_bytes;
+	if (nvml_bytes <= others)
+		return 0;
+	uint64_t cost = nvml_bytes - others;
+	cost = (cost + CONTEXT_STEP_BYTES - 1) / CONTEXT_STEP_BYTES * CONTEXT_STEP_BYTES;
+	return cost >= CONTEXT_MIN_BYTES && cost <= CONTEXT_MAX_BYTES ? cost : 0;
+}
+
+static void publish_context(struct node *node, struct card *card, uint64_t cost)
+{
+	struct tenant *t;
+	log_info("GPU %u: a context costs %" PRIu64 " MiB", card->index, cost / MIB);
+	card->context_bytes = cost;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		if (t->terms.device[i].card == card)
+			atomic_store_explicit(&t->region.control->device[i].context_bytes, cost,
+					      memory_order_relaxed);
+}
+
+/*
+ * The least that was ever seen is the context's own cost: code that a process loads into it comes on
+ * top. Learned only while the process stands still: ledger and NVML the same in two looks.
+ */
+static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
+			  uint64_t nvml_bytes)
+{
+	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	const struct process_census *c = &p->census[device];
+	uint64_t used = process_used_bytes(p, device), context = load(d->context_used_bytes);
+	if (used != c->used_before || context != c->context_before ||
+	    nvml_bytes != c->nvml_before || load(d->tentative_bytes))
+		return;
+	uint64_t cost = census_context_cost(nvml_bytes, used, context, card->context_bytes);
+	if (cost && (!card->context_measured || cost < card->context_bytes)) {
+		if (cost != card->context_bytes)
+			publish_context(node, card, cost);
+		card->context_measured = true;
+	}
+}
+
+static void check_violation(struct card *card, struct process *p, unsigned device,
+			    uint64_t nvml_bytes, uint64_t ledger_bytes)
+{
+	struct process_census *c = &p->census[device];
+	struct tenant *t = p->tenant;
+	if (!census_is_over(nvml_bytes, ledger_bytes)) {
+		c->over_count = 0;
+		return;
+	}
+	if (++c->over_count < CENSUS_OVER_COUNT || p->violated)
+		return;
+	p->violated = true;
+	t->violations++;
+	log_warning("tenant '%s' (%s): process %d holds %" PRIu64 " MiB on GPU %u, %" PRIu64
+		    " MiB more than its ledger",
+		    t->terms.name, t->terms.id, p->pid, nvml_bytes / MIB, card->index,
+		    (nvml_bytes - ledger_bytes) / MIB);
+}
+
+/* A pid may have several slots (several copies of the library): NVML knows only their sum. */
+static unsigned slots_of_pid(const struct tenant *t, int pid)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		count += t->process[i] && t->process[i]->pid == pid;
+	return count;
+}
+
+static uint64_t ledger_of_pid(struct tenant *t, int pid, unsigned device)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && t->process[i]->pid == pid)
+			sum += process_used_bytes(t->process[i], device);
+	return sum;
+}
+
+static void compare_process(struct node *node, struct card *card, struct process *p,
+			    unsigned device, const struct census_card *seen)
+{
+	struct process_census *c = &p->census[device];
+	uint64_t nvml_bytes = 0;
+	for (size_t i = 0; i < seen->process_count; i++)
+		if (seen->process[i].pid == p->pid && seen->process[i].used_known)
+			nvml_bytes = seen->process[i].used_bytes;
+	if (nvml_bytes) {
+		uint64_t ledger = ledger_of_pid(p->tenant, p->pid, device);
+		/* A context's cost first: a wrong one would look like a violation. */
+		if (slots_of_pid(p->tenant, p->pid) == 1)
+			learn_context(node, card, p, device, nvml_bytes);
+		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
+		if (ledger < c->used_before)
+			ledger = c->used_before;
+		/* So is what a context costs, when it was charged before that was known. */
+		if (c->context_before && c->context_before < card->context_bytes)
+			ledger += card->context_bytes - c->context_before;
+		check_violation(card, p, device, nvml_bytes, ledger);
+	}
+	c->nvml_before = nvml_bytes;
+}
+
+void census_compare(struct node *node, unsigned card_index, const struct census_card *seen)
+{
+	struct card *card = &node->card[card_index];
+	struct tenant *t;
+	if (seen->memory_known) {
+		card->memory_known = true;
+		card->memory_used_bytes = seen->memory.used_bytes;
+	}
+	if (!seen->processes_known)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned d = 0; d < t->terms.device_count; d++)
+		for (unsigned i = 0; t->terms.device[d].card == card && i < t->slot_limit; i++)
+			if (t->process[i])
+				compare_process(node, card, t->process[i], d, seen);
+}

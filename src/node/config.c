@@ -1,0 +1,255 @@
+#include "node/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/parse.h"
+
+#define CONFIG_FILE_MAX 65536
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+enum kind { KIND_DURATION, KIND_SIZE, KIND_LEVEL, KIND_TEXT };
+
+/* `default_text` is NULL where the arbiter has the default. */
+struct setting {
+	const char *name;
+	enum kind kind;
+	size_t offset;
+	const char *default_text;
+	uint64_t min, max; /* nanoseconds or bytes */
+	const char *help;
+};
+
+#define AT(field) offsetof(struct config, field)
+#define US(n) ((n)*NSEC_PER_USEC)
+#define MS(n) ((n)*NSEC_PER_MSEC)
+#define S(n) ((n)*NSEC_PER_SEC)
+
+static const struct setting settings[] = {
+	{ "log_level", KIND_LEVEL, AT(log_level), "info", 0, 0, "error, warning, info or debug" },
+	{ "nvml", KIND_TEXT, AT(nvml), "libnvidia-ml.so.1", 0, 0, "NVML's library, by name or path" },
+	{ "linger", KIND_DURATION, AT(linger_ns), "1s", MS(1), S(86400),
+	  "a private daemon without tenants exits after this long" },
+	{ "census_interval", KIND_DURATION, AT(census_ns), "1s", MS(50), S(3600),
+	  "how often each ledger is compared with what NVML says" },
+	{ "adopt_wait", KIND_DURATION, AT(adopt_wait_ns), "1s", MS(1), S(60),
+	  "after a restart, how long reservations wait for processes to move over" },
+	{ "adopt_grace", KIND_DURATION, AT(adopt_grace_ns), "5s", MS(1), S(3600),
+	  "after a restart, how long a held tenant may have neither holder nor process" },
+	{ "context_bytes", KIND_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
+	  "memory charged for a CUDA context, until it has been measured" },
+	{ "depth", KIND_DURATION, AT(arbiter.depth_ns), NULL, US(10), S(1),
+	  "work that a lease holder may have in flight" },
+	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
+	  "work that a tenant which runs alone may have in flight" },
+	{ "quantum", KIND_DURATION, AT(arbiter.quantum_ns), NULL, US(100), S(1),
+	  "length of a lease while several tenants compute" },
+	{ "min_lease", KIND_DURATION, AT(arbiter.min_lease_ns), NULL, US(10), S(1),
+	  "a lease is not cut short for a returning tenant before this" },
+	{ "cap_slice", KIND_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
+	  "GPU time that a capped tenant gathers before it runs again" },
+	{ "cap_window", KIND_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),
+	  "over which a cap may be filled up" },
+	{ "idle", KIND_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
+	  "a lease holder this long idle gives way" },
+	{ "free_after", KIND_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),
+	  "others this long idle before the one active tenant runs free" },
+	{ "start_grace", KIND_DURATION, AT(arbiter.start_grace_ns), NULL, 0, S(1),
+	  "from getting a lease to the first work: not charged, at most" },
+	{ "drain_min", KIND_DURATION, AT(arbiter.drain_min_ns), NULL, US(100), S(10),
+	  "a drain may take this long at least" },
+	{ "drain_max", KIND_DURATION, AT(arbiter.drain_max_ns), NULL, US(100), S(60),
+	  "a drain may take this long at most" },
+	{ "poll_drain", KIND_DURATION, AT(arbiter.poll_drain_ns), NULL, US(10), S(1),
+	  "how often the arbiter looks while a lease is being drained" },
+	{ "poll_lease", KIND_DURATION, AT(arbiter.poll_lease_ns), NULL, US(10), S(1),
+	  "how often the arbiter looks under leases" },
+	{ "poll_free", KIND_DURATION, AT(arbiter.poll_free_ns), NULL, US(10), S(1),
+	  "how often the arbiter looks while one tenant runs free" },
+	{ "poll_idle", KIND_DURATION, AT(arbiter.poll_idle_ns), NULL, US(10), S(1),
+	  "how often the arbiter looks while no tenant computes" },
+};
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} levels[] = { { "error", LOG_LEVEL_ERROR },
+	       { "warning", LOG_LEVEL_WARNING },
+	       { "info", LOG_LEVEL_INFO },
+	       { "debug", LOG_LEVEL_DEBUG } };
+
+static int set_level(enum log_level *level, const char *value, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (!strcmp(levels[i].name, value)) {
+			*level = levels[i].level;
+			return 0;
+		}
+	return error_set(err, EINVAL, "'%s': must be error, warning, info or debug", value);
+}
+
+static void format_number(const struct setting *s, uint64_t value, char *text, size_t size)
+{
+	if (s->kind == KIND_SIZE)
+		snprintf(text, size, "%" PRIu64 "MiB", value / MIB);
+	else if (value % NSEC_PER_SEC == 0)
+		snprintf(text, size, "%" PRIu64 "s", value / NSEC_PER_SEC);
+	else if (value % NSEC_PER_MSEC == 0)
+		snprintf(text, size, "%" PRIu64 "ms", value / NSEC_PER_MSEC);
+	else
+		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
+}
+
+static int set_number(const struct setting *s, uint64_t *field, const char *value, struct error *err)
+{
+	char low[32], high[32];
+	uint64_t number;
+	int r = s->kind == KIND_SIZE ? parse_size(value, &number, err)
+				     : parse_duration(value, &number, err);
+	if (r < 0)
+		return r;
+	if (number < s->min || number > s->max) {
+		format_number(s, s->min, low, sizeof(low));
+		format_number(s, s->max, high, sizeof(high));
+		return error_set(err, ERANGE, "'%s': must be from %s to %s", value, low, high);
+	}
+	*field = number;
+	return 0;
+}
+
+static int set_value(struct config *config, const struct setting *s, const char *value,
+		     struct error *err)
+{
+	char *field = (char *)config + s->offset;
+	switch (s->kind) {
+	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
+	case KIND_DURATION:
+	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
+	case KIND_TEXT:
+		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
+			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
+					 CONFIG_PATH_MAX - 1);
+		strcpy(field, value);
+		return 0;
+	}
+	return error_set(err, EINVAL, "setting of unknown kind");
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct error *err)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (!strcmp(settings[i].name, key)) {
+			int r = set_value(config, &settings[i], value, err);
+			return r < 0 ? error_add(err, r, "%s", key) : 0;
+		}
+	return error_set(err, EINVAL, "%.60s: no such setting (allotd --help lists them)", key);
+}
+
+void config_default(struct config *config)
+{
+	*config = (struct config){ .arbiter = arbiter_default_config() };
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].default_text)
+			set_value(config, &settings[i], settings[i].default_text, NULL);
+}
+
+/* Cuts white space off both ends, in place. */
+static char *trim(char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	size_t n = strlen(text);
+	while (n > 0 && isspace((unsigned char)text[n - 1]))
+		text[--n] = '\0';
+	return text;
+}
+
+static int parse_line(struct config *config, char *line, struct error *err)
+{
+	char *comment = strchr(line, '#');
+	if (comment)
+		*comment = '\0';
+	line = trim(line);
+	if (!*line)
+		return 0;
+	char *equals = strchr(line, '=');
+	if (!equals)
+		return error_set(err, EINVAL, "%.60s: must be 'key = value'", line);
+	*equals = '\0';
+	return config_set(config, trim(line), trim(equals + 1), err);
+}
+
+unsigned config_parse(struct config *config, const char *file, const char *text,
+		      config_complain complain, void *data)
+{
+	unsigned bad = 0, number = 0;
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char line[1024];
+		struct error err = { 0 };
+		int r;
+		number++;
+		if (length >= sizeof(line)) {
+			r = error_set(&err, EINVAL, "line longer than %zu bytes", sizeof(line) - 1);
+		} else {
+			memcpy(line, text, length);
+			line[length] = '\0';
+			r = parse_line(config, line, &err);
+		}
+		if (r < 0) {
+			bad++;
+			error_add(&err, r, "%s:%u", file, number);
+			complain(data, err.text);
+		}
+		text += length + (text[length] == '\n');
+	}
+	return bad;
+}
+
+int config_load(struct config *config, const char *file, config_complain complain, void *data,
+		struct error *err)
+{
+	cleanup_file FILE *f = fopen(file, "re");
+	if (!f)
+		return error_set_errno(err, errno, "%s", file);
+	cleanup_free char *text = malloc(CONFIG_FILE_MAX + 1);
+	if (!text)
+		return error_set_errno(err, ENOMEM, "%s", file);
+	size_t n = fread(text, 1, CONFIG_FILE_MAX + 1, f);
+	if (ferror(f))
+		return error_set_errno(err, errno ? errno : EIO, "%s", file);
+	if (n > CONFIG_FILE_MAX)
+		return error_set(err, EFBIG, "%s: longer than %d bytes", file, CONFIG_FILE_MAX);
+	if (memchr(text, '\0', n))
+		return error_set(err, EINVAL, "%s: not a text file", file);
+	text[n] = '\0';
+	return (int)config_parse(config, file, text, complain, data);
+}
+
+static void format_default(const struct setting *s, char *text, size_t size)
+{
+	struct config config;
+	if (s->default_text) {
+		snprintf(text, size, "%s", s->default_text);
+		return;
+	}
+	config_default(&config);
+	format_number(s, *(uint64_t *)(void *)((char *)&config + s->offset), text, size);
+}
+
+void config_print_help(FILE *out)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		char value[CONFIG_PATH_MAX];
+		format_default(&settings[i], value, sizeof(value));
+		fprintf(out, "  %-16s %-18s %s\n", settings[i].name, value, settings[i].help);
+	}
+}

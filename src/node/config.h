@@ -1,0 +1,54 @@
+/*
+ * The daemon's settings: `key = value` lines, '#' begins a comment. One table row a setting (config.c):
+ * its name, kind, bounds, default and help text; the parser, --help and the documentation come from
+ * that table.
+ */
+#ifndef ALLOT_NODE_CONFIG_H
+#define ALLOT_NODE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "arbiter/arbiter.h"
+#include "base/error.h"
+#include "base/log.h"
+
+#define CONFIG_PATH_MAX 256
+
+struct config {
+	enum log_level log_level;
+	uint64_t linger_ns;
+	uint64_t census_ns;
+	uint64_t adopt_wait_ns;
+	uint64_t adopt_grace_ns;
+	uint64_t context_bytes;
+	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
+	char nvml[CONFIG_PATH_MAX];
+	struct arbiter_config arbiter;
+};
+
+/* Every setting at its default. */
+void config_default(struct config *config);
+
+/* Called once a bad line, with "file:line: key: value: what would be right". */
+typedef void (*config_complain)(void *data, const char *text);
+
+/*
+ * Applies `text` (NUL-terminated; `file` names it in complaints) to *config, line by line. Returns the
+ * number of bad lines, which change nothing. Pure apart from `complain`.
+ */
+unsigned config_parse(struct config *config, const char *file, const char *text,
+		      config_complain complain, void *data);
+
+/* Reads the file and applies it. Returns the number of bad lines, or -errno when it can't be read. */
+int config_load(struct config *config, const char *file, config_complain complain, void *data,
+		struct error *err);
+
+/* Sets one value as a line would. -EINVAL with what would be right; *config is unchanged then. */
+int config_set(struct config *config, const char *key, const char *value, struct error *err);
+
+/* One line a setting: its name, default and meaning. */
+void config_print_help(FILE *out);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The control socket, <run dir>/allotd.sock: connections, lines, limits. What the lines say is
+ * session.h's. No client can hold the loop up: sockets never block, a line has CONTROL_LINE_MAX bytes,
+ * a client that does not read its replies is not read from, and after CONTROL_DEADLINE_NS is dropped.
+ */
+#ifndef ALLOT_NODE_CONTROL_H
+#define ALLOT_NODE_CONTROL_H
+
+#include "base/error.h"
+
+#define CONTROL_LINE_MAX 65536
+#define CONTROL_DEADLINE_NS UINT64_C(5000000000)
+#define CONTROL_MAX_CONNECTIONS 1024
+#define CONTROL_MAX_PER_UID 256 /* of one user who is not root */
+
+struct node;
+struct control;
+
+/* Listens. The socket is open to everyone, unless the daemon is private. */
+int control_open(struct node *node, struct control **ret, struct error *err);
+/*
+ * Closes every connection and removes the socket. Tenants that were held stay: their holders attach to
+ * the next daemon. NULL is fine; returns NULL.
+ */
+struct control *control_close(struct control *control);
+
+/* How many connections there are. */
+unsigned control_connections(const struct control *control);
+
+/* Serves a connected stream socket, and takes it over on success; for tests and for the listener. */
+int control_serve(struct control *control, int fd, struct error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Memory that dead processes held: their tenants have it back at once, but the driver may free it
+ * later. Until NVML confirms (the process is off its list and the card's figure fell), or DRAIN_MAX_NS
+ * have passed, it counts as draining towards the card. Main thread only.
+ */
+#ifndef ALLOT_NODE_DRAIN_H
+#define ALLOT_NODE_DRAIN_H
+
+#include <stdint.h>
+
+#define DRAIN_MAX_NS UINT64_C(2000000000)
+#define DRAIN_LOOK_NS UINT64_C(20000000) /* a census so often while something drains */
+
+struct node;
+struct card;
+struct census_card;
+
+/* bytes may be 0: nothing happens. */
+void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes);
+uint64_t drain_bytes(const struct card *card);
+/* Looks whether the last census confirms; also drops what is too old. NULL: no census came. */
+void drain_update(struct node *node, struct card *card, const struct census_card *seen);
+void drain_free_all(struct card *card);
+
+#endif

@@ -1,0 +1,28 @@
+/* Helpers over jansson for the control protocol and the state files: checked reads, cleanup. */
+#ifndef ALLOT_NODE_JSON_H
+#define ALLOT_NODE_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+static inline void cleanup_json_decref(json_t **json)
+{
+	json_decref(*json);
+}
+#define cleanup_json cleanup(cleanup_json_decref)
+
+/*
+ * Reads a member of an object. 1: *ret was written; 0: it is absent or null; -EINVAL: it is not of
+ * that type or out of range, with "<key>: must be ...".
+ */
+int json_read_string(const json_t *object, const char *key, const char **ret, struct error *err);
+int json_read_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *ret,
+		  struct error *err);
+int json_read_number(const json_t *object, const char *key, double *ret, struct error *err);
+int json_read_bool(const json_t *object, const char *key, bool *ret, struct error *err);
+int json_read_array(const json_t *object, const char *key, json_t **ret, struct error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* Requests that only tell: hello, list. What `allot ps --json` prints (docs/protocol.md). */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "node/drain.h"
+#include "node/session.h"
+
+static const char *const mode_names[] = {
+	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases"
+};
+static const char *const lease_names[] = {
+	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free"
+};
+
+/* Shares to two decimals: more is noise. */
+static double rounded(double pct)
+{
+	return (double)(int64_t)(pct * 100 + 0.5) / 100;
+}
+
+static json_t *card_to_json(struct node *node, struct card *card)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	return json_pack("{s:i, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index", card->index,
+			 "uuid", card->info.uuid_text, "name", card->info.name, "memory_bytes",
+			 (json_int_t)card->info.memory_bytes, "memory_used_bytes",
+			 card->memory_known ? json_integer((json_int_t)card->memory_used_bytes)
+					    : json_null(),
+			 "busy_pct", rounded(arbitration_busy_pct(card->arbitration)),
+			 "promised_bytes", (json_int_t)p.promised_bytes, "promised_cores_pct",
+			 rounded(p.promised_cores_pct), "draining_bytes",
+			 (json_int_t)drain_bytes(card), "context_bytes",
+			 (json_int_t)card->context_bytes);
+}
+
+static json_t *cards_to_json(struct node *node)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < node->card_count; i++)
+		json_array_append_new(list, card_to_json(node, &node->card[i]));
+	return list;
+}
+
+static const char *state_name(const struct tenant *t, const struct lessee_figures *figures)
+{
+	bool waiting = false;
+	if (t->terms.paused)
+		return "paused";
+	if (!t->started)
+		return "starting";
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		if (figures[i].busy)
+			return "running";
+		waiting |= figures[i].waiting;
+	}
+	return waiting ? "waiting" : "idle";
+}
+
+static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
+{
+	const struct tenant_device_terms *d = &t->terms.device[i];
+	struct tenant_usage usage = tenant_usage(t, i);
+	json_t *json = json_pack(
+		"{s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "index", d->card->index,
+		"memory_quota_bytes", (json_int_t)d->promise.quota_bytes, "memory_used_bytes",
+		(json_int_t)usage.used_bytes, "cores_pct", rounded(d->promise.cores_pct),
+		"cores_limit_pct", rounded(d->promise.limit_pct), "got_1s_pct",
+		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
+		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
+	/* Beyond the stable fields. */
+	json_t *more = json_pack("{s:s, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I}", "uuid",
+				 d->card->info.uuid_text, "memory_given", d->promise.memory_given,
+				 "lease", lease_names[f->account.state], "mode",
+				 mode_names[f->mode], "stopped", f->stopped, "used_s",
+				 (double)f->account.charged_ns / (double)NSEC_PER_SEC, "overrun_s",
+				 (double)f->account.overrun_ns / (double)NSEC_PER_SEC, "leases",
+				 (json_int_t)f->account.leases, "expired",
+				 (json_int_t)f->account.expired);
+	json_object_update(json, more);
+	json_decref(more);
+	return json;
+}
+
+static json_t *processes_to_json(struct tenant *t)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < t->slot_limit; i++) {
+		struct process *p = t->process[i];
+		if (!p)
+			continue;
+		json_t *devices = json_array();
+		for (unsigned d = 0; d < t->terms.device_count; d++)
+			json_array_append_new(devices,
+					      json_pack("{s:i, s:I}", "index",
+							t->terms.device[d].card->index,
+							"memory_used_bytes",
+							(json_int_t)process_used_bytes(p, d)));
+		json_array_append_new(list,
+				      json_pack("{s:i, s:o}", "pid", p->pid, "devices", devices));
+	}
+	return list;
+}
+
+static json_t *tenant_to_json(struct tenant *t)
+{
+	struct lessee_figures figures[REGION_MAX_DEVICES];
+	json_t *devices = json_array();
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		figures[i] = lessee_figures(t->device[i].lessee);
+		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:s, s:b, s:b, s:i, s:o}", "name",
+			 t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
+			 "devices", devices, "uid", (json_int_t)t->terms.uid, "priority",
+			 t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
+			 t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations,
+			 "processes", processes_to_json(t));
+}
+
+int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	json_t *tenants = json_array();
+	struct tenant *t;
+	TAILQ_FOREACH(t, &session->node->tenants, link)
+	json_array_append_new(tenants, tenant_to_json(t));
+	json_object_set_new(reply, "version", json_integer(1));
+	json_object_set_new(reply, "devices", cards_to_json(session->node));
+	json_object_set_new(reply, "tenants", tenants);
+	return 0;
+}
+
+int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct node *node = session->node;
+	json_object_set_new(reply, "pid", json_integer(getpid()));
+	json_object_set_new(reply, "daemon", json_string("allotd " ALLOT_VERSION));
+	json_object_set_new(reply, "epoch", json_integer((json_int_t)node->epoch));
+	json_object_set_new(reply, "simulated", json_boolean(node->simulated));
+	json_object_set_new(reply, "driver", json_string(node->backend->driver_version(node->gpu)));
+	json_object_set_new(reply, "devices", cards_to_json(node));
+	return 0;
+}

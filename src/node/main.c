@@ -1,0 +1,249 @@
+/* allotd: start and end, in order. What it does between is node.c's and the loop's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "node/lock.h"
+#include "node/node.h"
+#include "node/options.h"
+
+static struct node node; /* large; one a process */
+
+/* ---- background ---- */
+
+/*
+ * Goes on in a child of its own session. The parent waits for the child to be ready and exits with
+ * what became of it; it does not return here. *ret_fd: where the child says that it is ready.
+ */
+static int go_to_background(int *ret_fd, struct error *err)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "pipe");
+	pid_t pid = fork();
+	if (pid < 0)
+		return error_set_errno(err, errno, "fork");
+	if (pid > 0) {
+		char c;
+		close(fds[1]);
+		_exit(read(fds[0], &c, 1) == 1 ? 0 : 1);
+	}
+	close(fds[0]);
+	setsid();
+	*ret_fd = fds[1];
+	return 0;
+}
+
+/* Lets go of the terminal: the log goes to a file. */
+static void leave_terminal(const char *run_dir)
+{
+	char path[NODE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/allotd.log", run_dir);
+	cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	cleanup_fd int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+				  0600);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(log >= 0 ? log : null, STDERR_FILENO);
+	}
+}
+
+static void say_ready(int *fd)
+{
+	static const char text[] = "ready\n";
+	if (*fd >= 0 && write(*fd, text, sizeof(text) - 1) < 0)
+		log_debug("nobody waits for us to be ready: %s", strerror(errno));
+	close_fd(fd);
+}
+
+/* ---- places ---- */
+
+/* A run directory that everybody may look into, for the system daemon. */
+static int make_system_dir(const char *dir, struct error *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s", dir);
+	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {
+		if (slash == path)
+			continue;
+		*slash = '\0';
+		if (mkdir(path, 0755) == 0 && chmod(path, 0755) < 0)
+			return error_set_errno(err, errno, "chmod %s", path);
+		*slash = '/';
+	}
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return error_set_errno(err, errno, "make %s", path);
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return error_set(err, ENOTDIR, "%s: not a directory", path);
+	if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return error_set(err, EPERM,
+				 "%s: must belong to root and be writable by nobody else", path);
+	return chmod(path, 0755) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
+}
+
+/* The directory, made and checked, in its absolute form. */
+static int prepare_run_dir(const struct options *options, struct error *err)
+{
+	char dir[PATHS_MAX];
+	int r = 0;
+	if (options->run_dir)
+		snprintf(dir, sizeof(dir), "%s", options->run_dir);
+	else if (node.is_private)
+		r = paths_private_run_dir("gpu", dir, err);
+	else
+		r = paths_system_run_dir("gpu", dir, err);
+	if (r < 0)
+		return r;
+	if (!node.is_private)
+		r = make_system_dir(dir, err);
+	else if (options->run_dir && (mkdir(dir, 0700) == 0 || errno == EEXIST))
+		r = paths_check_private(dir, err);
+	else
+		r = paths_make_private(dir, err);
+	if (r < 0)
+		return r;
+	cleanup_free char *real = realpath(dir, NULL);
+	if (!real)
+		return error_set_errno(err, errno, "%s", dir);
+	if (strlen(real) >= NODE_RUN_DIR_MAX)
+		return error_set(err, ENAMETOOLONG,
+				 "%s: too long: sockets below it need a path of at most %d bytes",
+				 real, NODE_RUN_DIR_MAX - 1);
+	strcpy(node.run_dir, real);
+	return 0;
+}
+
+static int prepare_sim(const char *socket_path, struct error *err)
+{
+	if (!socket_path)
+		return 0;
+	cleanup_free char *real = realpath(socket_path, NULL);
+	if (!real)
+		return error_set_errno(err, errno, "simulated GPU: %s", socket_path);
+	if (strlen(real) >= sizeof(node.sim_socket))
+		return error_set(err, ENAMETOOLONG, "simulated GPU: %s", real);
+	strcpy(node.sim_socket, real);
+	node.simulated = true;
+	/* The simulated NVML looks for its card there. */
+	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0 ? error_set_errno(err, errno, "environment")
+						       : 0;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static gid_t find_admin_group(void)
+{
+	const struct group *group = getgrnam("allot");
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
+/* ---- signals ---- */
+
+static int signal_fd = -1;
+
+static void signal_came(void *data, uint32_t events)
+{
+	struct signalfd_siginfo info;
+	if (read(signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		return;
+	log_info("signal %d: ending; tenants go on", (int)info.ssi_signo);
+	loop_quit(node.loop);
+}
+
+/* Before any thread: all inherit the mask. */
+static int block_signals(struct error *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signal_fd < 0 ? error_set_errno(err, errno, "signals") : 0;
+}
+
+/* ---- life ---- */
+
+static int start(struct options *options, int *run_lock, struct error *err)
+{
+	struct loop_source *signals;
+	int r = block_signals(err);
+	if (r >= 0)
+		r = prepare_sim(options->sim_socket, err);
+	if (r >= 0)
+		r = prepare_run_dir(options, err);
+	if (r < 0)
+		return r;
+	*run_lock = lock_run_dir(node.run_dir, err);
+	if (*run_lock < 0)
+		return *run_lock;
+	r = node_open(&node, gpu_backend_find("nvml"), node.config.nvml, err);
+	if (r < 0)
+		return r;
+	r = loop_add(node.loop, signal_fd, EPOLLIN, signal_came, NULL, &signals);
+	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct error err = { 0 };
+	int background_fd = -1, run_lock = -1;
+
+	log_init("allotd");
+	int status = options_parse(argc, argv, &options);
+	if (status >= 0)
+		return status;
+	log_set_level(options.config.log_level);
+	umask(077);
+	raise_descriptor_limit();
+	node.config = options.config;
+	node.is_private = options.is_private || geteuid() != 0;
+	node.lingers = options.is_private;
+	node.admin_gid = find_admin_group();
+
+	int r = 0;
+	if (!options.foreground && options.ready_fd < 0)
+		r = go_to_background(&background_fd, &err);
+	if (r >= 0)
+		r = start(&options, &run_lock, &err);
+	if (r >= 0) {
+		log_info("ready: %u GPUs, %s", node.card_count, node.run_dir);
+		if (background_fd >= 0)
+			leave_terminal(node.run_dir);
+		say_ready(&options.ready_fd);
+		say_ready(&background_fd);
+		r = loop_run(node.loop);
+		if (r < 0)
+			error_set_errno(&err, -r, "event loop");
+	}
+	if (r < 0)
+		log_error("%s", err.text);
+	node_close(&node);
+	close_fd(&run_lock);
+	return r < 0 ? 1 : 0;
+}

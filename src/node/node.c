@@ -1,0 +1,299 @@
+#include "node/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/adopt.h"
+#include "node/census.h"
+#include "node/control.h"
+#include "node/drain.h"
+#include "node/lock.h"
+#include "node/tenant.h"
+#include "node/tenant_state.h"
+
+#define TICK_NS NSEC_PER_SEC
+#define FIRST_LINGER_NS \
+	(10 * NSEC_PER_SEC) /* more, before the first tenant: whoever started it comes */
+
+struct tenant *node_find_tenant(struct node *node, const char *name_or_id)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (!strcmp(t->terms.name, name_or_id))
+		return t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (!strcmp(t->terms.id, name_or_id))
+		return t;
+	return NULL;
+}
+
+struct card *node_find_card(struct node *node, const uint8_t uuid[16])
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (!memcmp(node->card[i].info.uuid, uuid, 16))
+			return &node->card[i];
+	return NULL;
+}
+
+struct promise_card node_promised(struct node *node, const struct card *card,
+				  const struct tenant *except)
+{
+	struct promise_card p = { .index = card->index, .memory_bytes = card->info.memory_bytes };
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	{
+		if (t == except)
+			continue;
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			const struct promise *q = &t->terms.device[i].promise;
+			if (t->terms.device[i].card != card)
+				continue;
+			p.tenant_count++;
+			p.promised_cores_pct += q->cores_pct;
+			if (q->memory_given)
+				p.promised_bytes += q->quota_bytes;
+			else
+				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
+		}
+	}
+	return p;
+}
+
+void node_update_rest(struct node *node, const struct card *card)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		if (t->terms.device[i].card == card && !t->terms.device[i].promise.memory_given)
+			tenant_set_quota(t, i, promise_rest_bytes(&p));
+}
+
+void node_tenants_changed(struct node *node)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		node_update_rest(node, &node->card[i]);
+	bool populated = node->tenant_count > 0;
+	if (populated == node->populated)
+		return;
+	node->populated = populated;
+	if (populated) {
+		loop_arm(node->tick, TICK_NS, TICK_NS);
+		loop_arm(node->census_timer, node->config.census_ns, node->config.census_ns);
+		loop_disarm(node->linger_timer);
+		return;
+	}
+	loop_disarm(node->tick);
+	loop_disarm(node->census_timer);
+	if (node->lingers)
+		loop_arm(node->linger_timer, node->config.linger_ns, 0);
+}
+
+/* Each second: usage to the state files; tenants that nobody came back to. */
+static void tick_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	struct tenant *next;
+	for (struct tenant *t = TAILQ_FIRST(&node->tenants); t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		tenant_state_check_usage(t);
+		tenant_end_if_unused(t);
+	}
+}
+
+static void census_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	census_request(node->census);
+}
+
+static void drain_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	for (unsigned i = 0; i < node->card_count; i++)
+		drain_update(node, &node->card[i], NULL);
+	census_request(node->census);
+}
+
+static void linger_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	/* Someone who is connected may be about to make a tenant. */
+	if (node->tenant_count)
+		return;
+	if (control_connections(node->control)) {
+		loop_arm(node->linger_timer, node->config.linger_ns, 0);
+		return;
+	}
+	log_info("no tenants: ending");
+	loop_quit(node->loop);
+}
+
+static int make_timers(struct node *node, struct error *err)
+{
+	const struct {
+		loop_handler handler;
+		struct loop_source **timer;
+	} timers[] = {
+		{ tick_due, &node->tick },
+		{ census_due, &node->census_timer },
+		{ tenant_state_save_due, &node->save_timer },
+		{ adopt_look, &node->adopt_timer },
+		{ linger_due, &node->linger_timer },
+		{ drain_due, &node->drain_timer },
+	};
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
+		if (r < 0)
+			return error_set_errno(err, -r, "timer");
+	}
+	return 0;
+}
+
+static int make_epoch(uint64_t *ret, struct error *err)
+{
+	uint64_t epoch;
+	do {
+		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
+			return error_set_errno(err, errno, "random numbers");
+		epoch &= (UINT64_C(1) << 53) - 1; /* exact in any JSON reader */
+	} while (!epoch);
+	*ret = epoch;
+	return 0;
+}
+
+/* What a card's lock is called: its UUID, and for a simulated card the simulation that it is in. */
+static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
+{
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	for (const char *c = node->sim_socket; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 16777619U;
+	if (node->simulated)
+		snprintf(key, size, "sim-%08x-%s", hash, card->info.uuid_text);
+	else
+		snprintf(key, size, "%s", card->info.uuid_text);
+	for (char *c = key; *c; c++)
+		if (*c == '/')
+			*c = '_';
+}
+
+static int open_card(struct node *node, unsigned index, struct error *err)
+{
+	struct card *card = &node->card[index];
+	struct gpu_memory memory;
+	char key[GPU_UUID_TEXT_MAX + 32];
+
+	*card = (struct card){ .index = index,
+			       .lock_fd = { -1, -1 },
+			       .context_bytes = node->config.context_bytes };
+	node->card_count = index + 1;
+	int r = node->backend->info(node->gpu, index, &card->info, err);
+	if (r < 0)
+		return r;
+	card_key(node, card, key, sizeof(key));
+	r = lock_card(key, node->run_dir, card->lock_fd, err);
+	if (r >= 0)
+		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
+	if (r < 0)
+		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
+	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
+		card->memory_known = true;
+		card->memory_used_bytes = memory.used_bytes;
+	}
+	return 0;
+}
+
+static int open_cards(struct node *node, const char *source, struct error *err)
+{
+	int r = node->backend->open(source, &node->gpu, err);
+	if (r < 0)
+		return r;
+	unsigned count = node->backend->count(node->gpu);
+	if (count > NODE_MAX_CARDS)
+		return error_set(err, E2BIG, "%u GPUs: this build manages %d", count,
+				 NODE_MAX_CARDS);
+	for (unsigned i = 0; i < count; i++) {
+		r = open_card(node, i, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int make_tenants_dir(const struct node *node, struct error *err)
+{
+	char path[NODE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/tenants", node->run_dir);
+	if (mkdir(path, 0711) < 0 && errno != EEXIST)
+		return error_set_errno(err, errno, "make %s", path);
+	if (chmod(path, node->is_private ? 0700 : 0711) < 0)
+		return error_set_errno(err, errno, "chmod %s", path);
+	return 0;
+}
+
+int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
+	      struct error *err)
+{
+	TAILQ_INIT(&node->tenants);
+	node->backend = backend;
+	int r = make_epoch(&node->epoch, err);
+	if (r >= 0)
+		r = loop_new(&node->loop, err);
+	if (r >= 0)
+		r = make_timers(node, err);
+	if (r >= 0)
+		r = open_cards(node, source, err);
+	if (r >= 0)
+		r = census_start(node, &node->census, err);
+	if (r >= 0)
+		r = make_tenants_dir(node, err);
+	if (r < 0)
+		return r;
+	unsigned adopted = adopt_all(node);
+	if (adopted)
+		log_info("%u tenants of the daemon before are adopted", adopted);
+	r = control_open(node, &node->control, err);
+	if (r >= 0 && node->lingers && !node->tenant_count)
+		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
+	return r;
+}
+
+static void close_cards(struct node *node)
+{
+	for (unsigned i = 0; i < node->card_count; i++) {
+		struct card *card = &node->card[i];
+		arbitration_stop(card->arbitration);
+		drain_free_all(card);
+		lock_release(card->lock_fd);
+	}
+	node->card_count = 0;
+	if (node->gpu)
+		node->gpu = node->backend->close(node->gpu);
+}
+
+void node_close(struct node *node)
+{
+	struct tenant *t;
+	if (!node->loop)
+		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (tenant_state_save(t, false, NULL) < 0)
+		log_warning("tenant '%s': its last state can't be written", t->terms.name);
+	node->control = control_close(node->control);
+	while ((t = TAILQ_FIRST(&node->tenants)))
+		tenant_free(t);
+	node->census = census_stop(node->census);
+	close_cards(node);
+	node->tick = loop_remove(node->tick);
+	node->census_timer = loop_remove(node->census_timer);
+	node->save_timer = loop_remove(node->save_timer);
+	node->adopt_timer = loop_remove(node->adopt_timer);
+	node->linger_timer = loop_remove(node->linger_timer);
+	node->drain_timer = loop_remove(node->drain_timer);
+	node->loop = loop_free(node->loop);
+}

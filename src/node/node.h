@@ -1,0 +1,98 @@
+/*
+ * The daemon's state: its cards, its tenants, its one event loop. Everything here belongs to the main
+ * thread; arbitration (a thread a card) and census (one thread) share nothing of it but what their
+ * own headers say.
+ */
+#ifndef ALLOT_NODE_NODE_H
+#define ALLOT_NODE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "gpu/gpu.h"
+#include "node/arbitration.h"
+#include "node/config.h"
+#include "node/loop.h"
+#include "node/promise.h"
+
+#define NODE_MAX_CARDS 64
+/* The path of a tenant's socket below it must fit struct sockaddr_un. */
+#define NODE_RUN_DIR_MAX 80
+#define NODE_PATH_MAX 160 /* of anything below the run directory */
+
+struct tenant;
+struct census;
+struct control;
+struct drain;
+
+struct card {
+	unsigned index;
+	struct gpu_info info;
+	struct arbitration *arbitration;
+	int lock_fd[2]; /* one arbiter per card: see lock.h; -1: none */
+	uint64_t context_bytes;
+	bool context_measured;
+	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
+	uint64_t memory_used_bytes;
+	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
+};
+
+TAILQ_HEAD(tenant_list, tenant);
+
+struct node {
+	struct config config;
+	char run_dir[NODE_RUN_DIR_MAX];
+	bool is_private; /* one user's: nobody else may come near its files */
+	bool lingers;    /* ends when there have been no tenants for config.linger_ns */
+	bool populated;  /* there are tenants: see node_tenants_changed() */
+	bool simulated;
+	char sim_socket[NODE_PATH_MAX]; /* real path; "" when not simulated */
+	uint64_t epoch;                 /* of this daemon; fits a JSON integer, never 0 */
+	gid_t admin_gid;                /* group allot; (gid_t)-1: there is none */
+
+	struct loop *loop;
+	const struct gpu_backend *backend;
+	struct gpu *gpu;
+	unsigned card_count;
+	struct card card[NODE_MAX_CARDS];
+
+	struct tenant_list tenants;
+	unsigned tenant_count;
+	struct census *census;
+	struct control *control;
+	struct loop_source *tick;         /* each second while there are tenants */
+	struct loop_source *census_timer; /* as often as the setting says, while there are tenants */
+	struct loop_source *save_timer;   /* state files to write soon */
+	struct loop_source *adopt_timer;
+	struct loop_source *linger_timer;
+	struct loop_source *drain_timer;
+};
+
+/*
+ * Opens the backend's cards and starts their arbitration. *node must be zero but for config, run_dir
+ * and flags. On failure what was begun is undone by node_close(), which is always safe after this.
+ */
+int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
+	      struct error *err);
+/* Tenants' files stay where they are (a new daemon adopts them); everything else is given back. */
+void node_close(struct node *node);
+
+/* A tenant came or went: timers that run only while there are some, quotas of those with the rest. */
+void node_tenants_changed(struct node *node);
+
+/* What is promised of a card to all but `except` (NULL: to all). Reads slots: the main thread only. */
+struct promise_card node_promised(struct node *node, const struct card *card,
+				  const struct tenant *except);
+
+/* Gives every tenant that has the rest of this card its quota. */
+void node_update_rest(struct node *node, const struct card *card);
+
+/* NULL when there is none of that name or, failing that, id. */
+struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
+
+struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
+
+#endif

@@ -1,0 +1,122 @@
+#include "node/observe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "node/procfs.h"
+
+#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* no prediction beyond an hour is believed */
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define load_ordered(field) atomic_load_explicit(&(field), memory_order_seq_cst)
+
+int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns)
+{
+	if (o->count == o->capacity) {
+		size_t capacity = o->capacity ? 2 * o->capacity : 4;
+		void *p = reallocarray(o->process, capacity, sizeof(*o->process));
+		if (!p)
+			return -ENOMEM;
+		o->process = p;
+		o->capacity = capacity;
+	}
+	o->process[o->count++] =
+		(struct observed_process){ .slot = slot, .pid = pid, .since_ns = now_ns };
+	return 0;
+}
+
+void observer_remove(struct observer *o, unsigned slot)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->process[i].slot == slot) {
+			o->process[i] = o->process[--o->count];
+			return;
+		}
+}
+
+void observer_free(struct observer *o)
+{
+	free(o->process);
+	o->process = NULL;
+	o->count = o->capacity = 0;
+}
+
+/* Adds what the process did since the last look. A process can't have worked longer than it exists. */
+static void add_progress(struct observer *o, struct observed_process *p,
+			 const struct region_slot *slot, uint64_t now_ns)
+{
+	const struct region_slot_device *d = &slot->device[o->device];
+	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
+
+	/* Counters carried over from an earlier daemon's report are no work of now. */
+	if (!p->migrated && load(slot->migrated)) {
+		p->migrated = true;
+		p->busy_seen = busy;
+		p->launches_seen = launches;
+		return;
+	}
+	if (busy > p->busy_seen) {
+		uint64_t most = now_ns - p->since_ns - p->busy_credited_ns;
+		uint64_t grown = busy - p->busy_seen;
+		grown = grown < most ? grown : most;
+		p->busy_credited_ns += grown;
+		o->busy_ns += grown;
+	}
+	p->busy_seen = busy;
+	if (launches > p->launches_seen)
+		o->launches += launches - p->launches_seen;
+	p->launches_seen = launches;
+}
+
+static bool all_stopped(const struct observer *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (!procfs_is_stopped(o->process[i].pid))
+			return false;
+	return o->count > 0;
+}
+
+/* Only a tenant that has work or demand and stands still is looked at, and again until it moves. */
+static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
+			  uint64_t now_ns, bool has_lease)
+{
+	uint64_t progress = seen->launches + seen->busy_ns + seen->inflight_ns;
+	bool has_work = seen->waiting || seen->launching || seen->busy;
+	if (progress != o->progress || !(has_lease && has_work)) {
+		o->progress = progress;
+		o->progress_ns = now_ns;
+		if (!o->stopped)
+			return;
+	}
+	if (!o->stopped && now_ns - o->progress_ns < OBSERVE_STALL_NS)
+		return;
+	if (now_ns - o->checked_ns < OBSERVE_STALL_NS)
+		return;
+	o->checked_ns = now_ns;
+	o->stopped = all_stopped(o);
+}
+
+struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease)
+{
+	struct arbiter_observation seen = { 0 };
+	for (size_t i = 0; i < o->count; i++) {
+		struct observed_process *p = &o->process[i];
+		const struct region_slot *slot = &o->report->slot[p->slot];
+		const struct region_slot_device *d = &slot->device[o->device];
+		/* Launching is read before busy: a launch that ends between the two is seen as busy. */
+		seen.launching |= load_ordered(d->launching) != 0;
+		seen.waiting |= load_ordered(d->waiting) != 0;
+		seen.busy |= load_ordered(d->busy) != 0;
+		uint64_t inflight = load(d->inflight_ns);
+		seen.inflight_ns += inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
+		add_progress(o, p, slot, now_ns);
+	}
+	seen.busy_ns = o->busy_ns;
+	seen.launches = o->launches;
+	if (o->count)
+		check_stopped(o, &seen, now_ns, has_lease);
+	else
+		o->stopped = false;
+	seen.stopped = o->stopped;
+	return seen;
+}

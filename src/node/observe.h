@@ -1,0 +1,49 @@
+/*
+ * Reads what a tenant's processes report of one device and makes of it what the arbiter is told. The
+ * report is the tenant's to write: counters only ever go up here, and by no more than time allows.
+ * Not thread safe; the caller (arbitration.c) holds its lock.
+ */
+#ifndef ALLOT_NODE_OBSERVE_H
+#define ALLOT_NODE_OBSERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arbiter/arbiter.h"
+#include "region/region.h"
+
+#define OBSERVE_STALL_NS UINT64_C(20000000) /* no progress for so long: look whether it can run */
+
+struct observed_process {
+	unsigned slot;
+	int pid;
+	bool migrated;
+	uint64_t since_ns;                 /* when the slot was taken */
+	uint64_t busy_seen, launches_seen; /* the counters as last read */
+	uint64_t busy_credited_ns;         /* of busy_ns, what was believed */
+};
+
+struct observer {
+	const struct region_report *report;
+	unsigned device;
+	struct observed_process *process;
+	size_t count, capacity;
+	uint64_t busy_ns, launches; /* sums that outlive processes */
+	uint64_t progress;          /* fingerprint of the last look */
+	uint64_t progress_ns;       /* when it last changed */
+	uint64_t checked_ns;        /* when /proc was last asked */
+	bool stopped;
+};
+
+int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);
+void observer_remove(struct observer *o, unsigned slot);
+void observer_free(struct observer *o); /* what it holds, not itself */
+
+/*
+ * Looks at every process. `has_lease`: the tenant holds the lease or is draining, so that standing
+ * still is worth a look into /proc.
+ */
+struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease);
+
+#endif

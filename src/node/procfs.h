@@ -1,0 +1,16 @@
+/*
+ * What /proc says of a process. Thread safe. A few system calls each: not for hot loops.
+ */
+#ifndef ALLOT_NODE_PROCFS_H
+#define ALLOT_NODE_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* When the process was started (clock ticks since boot): with the pid, names it for good. -ESRCH. */
+int procfs_start_time(int pid, uint64_t *ret_ticks);
+
+/* True when the process can't run: stopped by a signal or a debugger, or its cgroup is frozen. */
+bool procfs_is_stopped(int pid);
+
+#endif

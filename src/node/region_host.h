@@ -1,0 +1,42 @@
+/*
+ * The daemon's side of one tenant's region (region/region.h): makes the two memory files, seals them,
+ * keeps them mapped. What of it may be called from which thread: create and free from one; the maps
+ * themselves are written with atomics.
+ *
+ *     file      daemon            tenant
+ *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
+ *     report    mapped writable   descriptor; sealed against shrinking and growing
+ */
+#ifndef ALLOT_NODE_REGION_HOST_H
+#define ALLOT_NODE_REGION_HOST_H
+
+#include "base/error.h"
+#include "region/region.h"
+
+struct region_host {
+	struct region_control *control; /* NULL: not created */
+	struct region_report *report;
+	int control_fd; /* read-only; the one that is sent */
+	int report_fd;
+};
+
+/*
+ * Makes both files for a tenant of that name, with header fields filled in and every device zero but
+ * for its lease (LEASE_STOP). *host is written only on success. Needs /proc.
+ */
+int region_host_create(struct region_host *host, const char *tenant_name, uint64_t epoch,
+		       unsigned device_count, struct error *err);
+/* Unmaps and closes; a zeroed or freed host is fine. */
+void region_host_free(struct region_host *host);
+
+/* Puts a lease word into a state and wakes its waiters, when it is in another. Any thread, one at a time. */
+void region_host_set_lease(struct region_host *host, unsigned device, enum lease_state state);
+/* The same for a control map alone. */
+void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
+
+/* Zeroes a slot and marks it empty: what its process held is given back. */
+void region_host_clear_slot(struct region_host *host, unsigned slot);
+/* Marks an empty slot as a process's: raises slot_limit first where that is needed. */
+void region_host_assign_slot(struct region_host *host, unsigned slot, int pid);
+
+#endif

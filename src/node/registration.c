@@ -1,0 +1,364 @@
+#include "node/registration.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/adopt.h"
+#include "node/peer.h"
+#include "node/procfs.h"
+#include "node/tenant.h"
+#include "region/registration.h"
+
+#define BACKLOG 128
+#define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
+
+/* One exchange that has begun: connected, the request not yet read. */
+struct exchange {
+	struct exchange *next;
+	struct registration *registration;
+	int fd;
+	struct loop_source *source;
+	uint64_t deadline_ns;
+	struct peer peer;
+};
+
+struct registration {
+	struct tenant *tenant;
+	int fd;
+	struct loop_source *source;
+	struct loop_source *timer; /* deadlines, and accepting again when descriptors ran out */
+	struct exchange *pending;
+	unsigned pending_count;
+};
+
+static void exchange_close(struct exchange *x)
+{
+	struct exchange **link = &x->registration->pending;
+	while (*link != x)
+		link = &(*link)->next;
+	*link = x->next;
+	x->registration->pending_count--;
+	loop_remove(x->source);
+	peer_close(&x->peer);
+	close(x->fd);
+	free(x);
+}
+
+/* Never blocks: the answer fits the socket's buffer, or the client gets none. False: it got none. */
+static bool send_reply(int fd, const struct registration_reply *reply, const int *fds,
+		       unsigned count)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(2 * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply) };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+	if (count) {
+		message.msg_control = control.space;
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+static void refuse(int fd, const struct error *err)
+{
+	struct registration_reply reply = { .magic = REGISTRATION_MAGIC,
+					    .version = REGISTRATION_VERSION,
+					    .status = err->code ? err->code : EIO };
+	snprintf(reply.message, sizeof(reply.message), "%.*s", (int)sizeof(reply.message) - 1,
+		 err->text);
+	send_reply(fd, &reply, NULL, 0);
+}
+
+static int check_request(const struct registration_request *request, ssize_t size, struct error *err)
+{
+	if (size != (ssize_t)sizeof(*request) || request->magic != REGISTRATION_MAGIC)
+		return error_set(err, EPROTO, "not a registration request");
+	if (request->version != REGISTRATION_VERSION)
+		return error_set(err, EPROTONOSUPPORT,
+				 "registration version %u is not understood: this daemon speaks %u",
+				 request->version, REGISTRATION_VERSION);
+	return 0;
+}
+
+/*
+ * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
+ * for dead. Moving from a slot to itself changes nothing.
+ */
+static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
+{
+	bool same_daemon = previous_epoch == tenant->node->epoch;
+	if (previous_epoch == 0 || (!same_daemon && adopt_is_expected(tenant, pid)))
+		return NULL;
+	for (unsigned i = 0; i < tenant->slot_limit; i++) {
+		struct process *p = tenant->process[i];
+		if (p && p->pid == pid &&
+		    (same_daemon || !atomic_load(&tenant->region.report->slot[i].migrated)))
+			return p;
+	}
+	return NULL;
+}
+
+/* Gives the process a slot; what it had under the same pid goes first, unless it only moves over. */
+static int join(struct exchange *x, uint64_t previous_epoch, struct process **ret, bool *ret_is_new,
+		struct error *err)
+{
+	struct tenant *tenant = x->registration->tenant;
+	uint64_t start_time;
+	int pid = x->peer.pid;
+
+	if (tenant->corrupt)
+		return error_set(err, EBADMSG, "the tenant's report is corrupt: it is closed");
+	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(&x->peer))
+		return error_set(err, ESRCH, "process %d is gone", pid);
+	struct process *again = find_again(tenant, pid, previous_epoch);
+	if (again) {
+		*ret = again;
+		*ret_is_new = false;
+		return 0;
+	}
+	/* exec keeps the pid, and with a first registration says that the old image is gone. */
+	if (previous_epoch == 0)
+		tenant_remove_pid(tenant, pid);
+	int r = tenant_add_process(tenant, pid, start_time, &x->peer.pidfd, ret, err);
+	if (r < 0)
+		return r;
+	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
+	*ret_is_new = true;
+	return 0;
+}
+
+static void answer(struct exchange *x, const struct registration_request *request, ssize_t size,
+		   const struct ucred *sender)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct error err = { 0 };
+	struct process *process;
+	bool is_new = false;
+	int r = check_request(request, size, &err);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, sender, &err);
+	if (r >= 0)
+		r = join(x, request->previous_epoch, &process, &is_new, &err);
+	if (r < 0) {
+		log_info("tenant '%s': process %d refused: %s", tenant->terms.name, x->peer.pid,
+			 err.text);
+		refuse(x->fd, &err);
+		return;
+	}
+	struct registration_reply reply = { .magic = REGISTRATION_MAGIC,
+					    .version = REGISTRATION_VERSION,
+					    .slot = process->slot,
+					    .epoch = tenant->node->epoch };
+	int fds[2] = { tenant->region.control_fd, tenant->region.report_fd };
+	if (send_reply(x->fd, &reply, fds, 2)) {
+		log_debug("tenant '%s': process %d has slot %u", tenant->terms.name, process->pid,
+			  process->slot);
+		return;
+	}
+	log_debug("tenant '%s': process %d went away", tenant->terms.name, process->pid);
+	if (is_new)
+		tenant_remove_process(process);
+}
+
+/* The sender's credentials from the ancillary data; descriptors that came along are closed. */
+static struct ucred read_ancillary(struct msghdr *message)
+{
+	struct ucred sender = { 0 };
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(sender)))
+			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+		if (c->cmsg_type == SCM_RIGHTS) {
+			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			for (size_t i = 0; i < count; i++) {
+				int fd;
+				memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+				close(fd);
+			}
+		}
+	}
+	return sender;
+}
+
+static void exchange_ready(void *data, uint32_t events)
+{
+	struct exchange *x = data;
+	struct registration_request request = { 0 };
+	union {
+		struct cmsghdr align;
+		char space[1024];
+	} control;
+	struct iovec iov = { .iov_base = &request, .iov_len = sizeof(request) };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control.space,
+				  .msg_controllen = sizeof(control.space) };
+
+	/* MSG_TRUNC: the length as sent, so that a longer message is not taken for a request. */
+	ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (size > 0) {
+		struct ucred sender = read_ancillary(&message);
+		answer(x, &request, size, &sender);
+	}
+	exchange_close(x);
+}
+
+static void arm_timer(struct registration *registration)
+{
+	loop_arm(registration->timer, RETRY_ACCEPT_NS, RETRY_ACCEPT_NS);
+}
+
+/* Takes the connection over, or fails and leaves it to the caller. */
+static int exchange_begin(struct registration *registration, int fd, struct error *err)
+{
+	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
+		return error_set(err, EBUSY, "too many registrations at a time: try again");
+	struct exchange *x = calloc(1, sizeof(*x));
+	if (!x)
+		return error_set_errno(err, ENOMEM, "registration");
+	*x = (struct exchange){ .registration = registration,
+				.fd = fd,
+				.deadline_ns = clock_now_ns() + REGISTRATION_DEADLINE_NS };
+	int r = peer_open(fd, &x->peer, err);
+	if (r >= 0) {
+		r = loop_add(registration->tenant->node->loop, fd, EPOLLIN, exchange_ready, x,
+			     &x->source);
+		if (r < 0) {
+			error_set_errno(err, -r, "registration");
+			peer_close(&x->peer);
+		}
+	}
+	if (r < 0) {
+		free(x);
+		return r;
+	}
+	x->next = registration->pending;
+	registration->pending = x;
+	registration->pending_count++;
+	arm_timer(registration);
+	return 0;
+}
+
+static void listener_ready(void *data, uint32_t events)
+{
+	struct registration *registration = data;
+	struct error err = { 0 };
+	int fd = accept4(registration->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		/* Out of descriptors or memory: the connection stays queued; look again in a while. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			loop_watch(registration->source, 0);
+			arm_timer(registration);
+		}
+		return;
+	}
+	if (exchange_begin(registration, fd, &err) < 0) {
+		/* Closing with a request unread would throw the refusal away too. */
+		char unread[sizeof(struct registration_request)];
+		ssize_t n = recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
+		(void)n;
+		refuse(fd, &err);
+		close(fd);
+	}
+}
+
+static void timer_due(void *data, uint32_t events)
+{
+	struct registration *registration = data;
+	uint64_t now_ns = clock_now_ns();
+	struct exchange *next;
+	for (struct exchange *x = registration->pending; x; x = next) {
+		next = x->next;
+		if (now_ns >= x->deadline_ns)
+			exchange_close(x);
+	}
+	loop_watch(registration->source, EPOLLIN);
+	if (!registration->pending)
+		loop_disarm(registration->timer);
+}
+
+static int listen_at(struct tenant *tenant, struct error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char path[NODE_PATH_MAX];
+	int on = 1;
+
+	tenant_path(tenant, "allot.sock", path);
+	if (strlen(path) >= sizeof(address.sun_path))
+		return error_set(err, ENAMETOOLONG, "%s: too long for a socket's path", path);
+	strcpy(address.sun_path, path);
+
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(err, errno, "socket");
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_set_errno(err, errno, "remove old %s", path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return error_set_errno(err, errno, "bind %s", path);
+	if (chmod(path, 0600) < 0 ||
+	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
+		return error_set_errno(err, errno, "give %s to uid %u", path,
+				       (unsigned)tenant->terms.uid);
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || listen(fd, BACKLOG) < 0)
+		return error_set_errno(err, errno, "listen on %s", path);
+	return steal_fd(&fd);
+}
+
+int registration_open(struct tenant *tenant, struct registration **ret, struct error *err)
+{
+	struct registration *registration = calloc(1, sizeof(*registration));
+	if (!registration)
+		return error_set_errno(err, ENOMEM, "registration");
+	registration->tenant = tenant;
+	registration->fd = listen_at(tenant, err);
+	if (registration->fd < 0) {
+		int r = registration->fd;
+		free(registration);
+		return r;
+	}
+	struct loop *loop = tenant->node->loop;
+	int r = loop_add(loop, registration->fd, EPOLLIN, listener_ready, registration,
+			 &registration->source);
+	if (r >= 0)
+		r = loop_add_timer(loop, timer_due, registration, &registration->timer);
+	if (r < 0) {
+		registration_close(registration);
+		return error_set_errno(err, -r, "watch the registration socket");
+	}
+	*ret = registration;
+	return 0;
+}
+
+struct registration *registration_close(struct registration *registration)
+{
+	if (!registration)
+		return NULL;
+	while (registration->pending)
+		exchange_close(registration->pending);
+	loop_remove(registration->source);
+	loop_remove(registration->timer);
+	close(registration->fd);
+	free(registration);
+	return NULL;
+}

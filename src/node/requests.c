@@ -1,0 +1,389 @@
+/* Requests that change something: create, attach, set, pause, resume, remove. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/parse.h"
+#include "node/session.h"
+#include "node/tenant_state.h"
+
+/* One entry of a request's "devices". */
+struct device_request {
+	struct card *card; /* NULL: none named */
+	struct promise_request terms;
+};
+
+static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
+		      struct error *err)
+{
+	int r = json_read_number(json, key, ret, err);
+	if (r > 0)
+		*ret_has = true;
+	return r;
+}
+
+static int read_device(struct node *node, const json_t *json, struct device_request *ret,
+		       struct error *err)
+{
+	struct device_request d = { 0 };
+	int64_t index = 0, bytes = 0;
+	if (!json_is_object(json))
+		return error_set(err, EINVAL, "devices: must be a list of objects");
+	int r = json_read_int(json, "index", 0, INT32_MAX, &index, err);
+	if (r < 0)
+		return r;
+	if (r > 0 && index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	if (r > 0)
+		d.card = &node->card[index];
+	r = json_read_int(json, "memory_bytes", 0, INT64_MAX, &bytes, err);
+	if (r < 0)
+		return r;
+	if (r > 0)
+		d.terms.memory_bytes = (uint64_t)bytes;
+	d.terms.memory_is_rest = json_is_null(json_object_get(json, "memory_bytes"));
+	d.terms.has_memory = r > 0 || d.terms.memory_is_rest;
+	r = read_share(json, "cores_pct", &d.terms.has_cores, &d.terms.cores_pct, err);
+	if (r >= 0)
+		r = read_share(json, "cores_limit_pct", &d.terms.has_limit, &d.terms.limit_pct, err);
+	if (r < 0)
+		return r;
+	*ret = d;
+	return 0;
+}
+
+/* Fills list with at most REGION_MAX_DEVICES entries; their number, 0 when there is no "devices". */
+static int read_devices(struct node *node, const json_t *request, struct device_request *list,
+			struct error *err)
+{
+	json_t *devices = NULL;
+	int r = json_read_array(request, "devices", &devices, err);
+	if (r <= 0)
+		return r;
+	size_t count = json_array_size(devices);
+	if (count == 0 || count > REGION_MAX_DEVICES)
+		return error_set(err, EINVAL, "devices: must be 1 to %d of them",
+				 REGION_MAX_DEVICES);
+	for (size_t i = 0; i < count; i++) {
+		r = read_device(node, json_array_get(devices, i), &list[i], err);
+		if (r < 0)
+			return r;
+		for (size_t j = 0; list[i].card && j < i; j++)
+			if (list[j].card == list[i].card)
+				return error_set(err, EINVAL, "devices: index %u is there twice",
+						 list[i].card->index);
+	}
+	return (int)count;
+}
+
+static bool is_named(const struct device_request *list, int count, const struct card *card)
+{
+	for (int i = 0; i < count; i++)
+		if (list[i].card == card)
+			return true;
+	return false;
+}
+
+/* More memory left to promise, then more time, then fewer tenants. */
+static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
+{
+	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
+	if (a_bytes != b_bytes)
+		return a_bytes > b_bytes;
+	if (a->promised_cores_pct < b->promised_cores_pct)
+		return true;
+	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
+}
+
+/* Where a request names no card: the emptiest that it does not name elsewhere. */
+static struct card *choose_card(struct node *node, const struct device_request *list, int count)
+{
+	struct promise_card best_promised;
+	struct card *best = NULL;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		struct card *card = &node->card[i];
+		struct promise_card promised = node_promised(node, card, NULL);
+		if (is_named(list, count, card) || (best && !is_emptier(&promised, &best_promised)))
+			continue;
+		best = card;
+		best_promised = promised;
+	}
+	return best;
+}
+
+static json_t *terms_to_json(const struct tenant *tenant)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct tenant_device_terms *d = &tenant->terms.device[i];
+		json_array_append_new(
+			list, json_pack("{s:i, s:s, s:I, s:b, s:f, s:f}", "index", d->card->index,
+					"uuid", d->card->info.uuid_text, "memory_quota_bytes",
+					(json_int_t)d->promise.quota_bytes, "memory_given",
+					d->promise.memory_given, "cores_pct", d->promise.cores_pct,
+					"cores_limit_pct", d->promise.limit_pct));
+	}
+	return list;
+}
+
+static void describe(const struct tenant *tenant, json_t *reply)
+{
+	char path[NODE_PATH_MAX];
+	tenant_path(tenant, "allot.sock", path);
+	json_object_set_new(reply, "id", json_string(tenant->terms.id));
+	json_object_set_new(reply, "name", json_string(tenant->terms.name));
+	json_object_set_new(reply, "socket", json_string(path));
+	json_object_set_new(reply, "devices", terms_to_json(tenant));
+}
+
+/* ---- create ---- */
+
+static int make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
+{
+	do {
+		uint32_t number;
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return error_set_errno(err, errno, "random numbers");
+		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
+	} while (node_find_tenant(node, id));
+	return 0;
+}
+
+/* The name asked for, or "p<pid>", "p<pid>-2", ... */
+static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
+{
+	const char *wanted = NULL;
+	int64_t pid = session->pid;
+	int r = json_read_string(request, "name", &wanted, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		r = parse_name(wanted, err);
+		if (r < 0)
+			return error_add(err, r, "name");
+		if (node_find_tenant(session->node, wanted))
+			return error_set(err, EEXIST, "name '%s' is in use", wanted);
+		snprintf(name, REGION_NAME_MAX, "%s", wanted);
+		return 0;
+	}
+	r = json_read_int(request, "pid", 1, INT32_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	snprintf(name, REGION_NAME_MAX, "p%" PRId64, pid);
+	for (unsigned i = 2; node_find_tenant(session->node, name); i++)
+		snprintf(name, REGION_NAME_MAX, "p%" PRId64 "-%u", pid, i);
+	return 0;
+}
+
+static int choose_devices(struct node *node, const json_t *request, struct tenant_terms *terms,
+			  struct error *err)
+{
+	struct device_request list[REGION_MAX_DEVICES] = { 0 };
+	int count = read_devices(node, request, list, err);
+	if (count < 0)
+		return count;
+	if (count == 0)
+		count = 1;
+	for (int i = 0; i < count; i++) {
+		if (!list[i].card)
+			list[i].card = choose_card(node, list, count);
+		if (!list[i].card)
+			return error_set(err, ENODEV, "devices: there are only %u GPUs",
+					 node->card_count);
+		struct promise_card card = node_promised(node, list[i].card, NULL);
+		int r = promise_decide(&card, NULL, 0, &list[i].terms, &terms->device[i].promise,
+				       err);
+		if (r < 0)
+			return r;
+		terms->device[i].card = list[i].card;
+	}
+	terms->device_count = (unsigned)count;
+	return 0;
+}
+
+static int read_terms(struct session *session, const json_t *request, struct tenant_terms *ret,
+		      struct error *err)
+{
+	struct tenant_terms terms = { .uid = session->uid };
+	const char *on_full = NULL;
+	int64_t priority = 0;
+	int r = choose_name(session, request, terms.name, err);
+	if (r >= 0)
+		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	if (r >= 0)
+		r = json_read_bool(request, "hold", &terms.hold, err);
+	if (r >= 0)
+		r = json_read_string(request, "on_full", &on_full, err);
+	if (r < 0)
+		return r;
+	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
+		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
+				 on_full);
+	if (terms.on_full != ON_FULL_FAIL)
+		return error_set(err, EOPNOTSUPP,
+				 "on_full: '%s' is not supported yet: must be fail", on_full);
+	terms.priority = (int)priority;
+	r = choose_devices(session->node, request, &terms, err);
+	if (r >= 0)
+		r = make_id(session->node, terms.id, err);
+	if (r < 0)
+		return r;
+	*ret = terms;
+	return 0;
+}
+
+int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant_terms terms;
+	struct tenant *tenant;
+	int r = read_terms(session, request, &terms, err);
+	if (r < 0)
+		return r;
+	r = tenant_new(session->node, &terms, &tenant, err);
+	if (r < 0)
+		return r;
+	r = tenant_state_save(tenant, true, err);
+	if (r >= 0 && terms.hold)
+		r = session_hold(session, tenant, err);
+	if (r < 0) {
+		tenant_remove(tenant, NULL);
+		return r;
+	}
+	describe(tenant, reply);
+	log_info("tenant '%s' (%s): made by uid %u", terms.name, terms.id, (unsigned)terms.uid);
+	return 0;
+}
+
+int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, json_object_get(request, "id") ? "id" : "name",
+				 &tenant, err);
+	if (r >= 0)
+		r = session_hold(session, tenant, err);
+	if (r < 0)
+		return r;
+	describe(tenant, reply);
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static int find_device(const struct tenant *tenant, const struct device_request *wanted,
+		       struct error *err)
+{
+	if (!wanted->card && tenant->terms.device_count == 1)
+		return 0;
+	if (!wanted->card)
+		return error_set(err, EINVAL, "index: missing: tenant '%s' has %u GPUs",
+				 tenant->terms.name, tenant->terms.device_count);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		if (tenant->terms.device[i].card == wanted->card)
+			return (int)i;
+	return error_set(err, ENODEV, "tenant '%s' has no GPU %u", tenant->terms.name,
+			 wanted->card->index);
+}
+
+static int decide(struct tenant *tenant, unsigned device, const struct promise_request *wanted,
+		  struct promise *ret, struct error *err)
+{
+	struct card *card = tenant->terms.device[device].card;
+	struct promise_card others = node_promised(tenant->node, card, tenant);
+	return promise_decide(&others, &tenant->terms.device[device].promise,
+			      tenant_usage(tenant, device).used_bytes, wanted, ret, err);
+}
+
+/* All devices were decided on before any changes; what can't be written down is taken back. */
+static int apply(struct tenant *tenant, const struct promise *fresh, const bool *changes,
+		 struct error *err)
+{
+	struct promise before[REGION_MAX_DEVICES];
+	int r = 0;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		before[i] = tenant->terms.device[i].promise;
+		if (!changes[i])
+			continue;
+		tenant_set_promise(tenant, i, &fresh[i]);
+		/* The tenant may have allocated since it was asked: now that the quota is down, look again. */
+		uint64_t held = tenant_usage(tenant, i).used_bytes;
+		if (held > fresh[i].quota_bytes && fresh[i].quota_bytes < before[i].quota_bytes)
+			r = error_set(err, EBUSY,
+				      "GPU %u: the tenant holds %" PRIu64 " bytes by now",
+				      tenant->terms.device[i].card->index, held);
+	}
+	if (r >= 0)
+		r = tenant_state_save(tenant, true, err);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		if (r < 0 && changes[i])
+			tenant_set_promise(tenant, i, &before[i]);
+	node_tenants_changed(tenant->node);
+	return r;
+}
+
+int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct device_request list[REGION_MAX_DEVICES] = { 0 };
+	struct promise fresh[REGION_MAX_DEVICES];
+	bool changes[REGION_MAX_DEVICES] = { false };
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	int count = read_devices(session->node, request, list, err);
+	if (count <= 0)
+		return count < 0 ? count : error_set(err, EINVAL, "devices: missing");
+	for (int i = 0; i < count; i++) {
+		int d = find_device(tenant, &list[i], err);
+		if (d < 0)
+			return d;
+		if (changes[d])
+			return error_set(err, EINVAL, "devices: one is there twice");
+		r = decide(tenant, (unsigned)d, &list[i].terms, &fresh[d], err);
+		if (r < 0)
+			return r;
+		changes[d] = true;
+	}
+	r = apply(tenant, fresh, changes, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "devices", terms_to_json(tenant));
+	return 0;
+}
+
+static int set_paused(struct session *session, const json_t *request, bool paused, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0 || tenant->terms.paused == paused)
+		return r;
+	tenant_set_paused(tenant, paused);
+	r = tenant_state_save(tenant, true, err);
+	if (r < 0)
+		tenant_set_paused(tenant, !paused);
+	return r;
+}
+
+int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	return set_paused(session, request, true, err);
+}
+
+int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	return set_paused(session, request, false, err);
+}
+
+int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	tenant_remove(tenant, "removed by request");
+	return 0;
+}

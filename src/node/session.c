@@ -1,0 +1,130 @@
+#include "node/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define PROTOCOL_VERSION 1
+
+/* One row a request. */
+static const struct {
+	const char *op;
+	int (*handle)(struct session *, const json_t *, json_t *, struct error *);
+} requests[] = {
+	{ "hello", request_hello }, { "create", request_create }, { "attach", request_attach },
+	{ "set", request_set },     { "pause", request_pause },   { "resume", request_resume },
+	{ "list", request_list },   { "remove", request_remove },
+};
+
+static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	const char *op = NULL;
+	int64_t version = 0;
+	if (!json_is_object(request))
+		return error_set(err, EINVAL, "a request must be one JSON object on a line");
+	int r = json_read_int(request, "version", INT64_MIN, INT64_MAX, &version, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return error_set(err, EINVAL, "version: missing: must be %d", PROTOCOL_VERSION);
+	if (version != PROTOCOL_VERSION)
+		return error_set(err, EPROTONOSUPPORT,
+				 "version %" PRId64 " is not understood: this daemon speaks %d",
+				 version, PROTOCOL_VERSION);
+	r = json_read_string(request, "op", &op, err);
+	if (r <= 0)
+		return r < 0 ? r : error_set(err, EINVAL, "op: missing");
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (!strcmp(op, requests[i].op))
+			return requests[i].handle(session, request, reply, err);
+	return error_set(err, EOPNOTSUPP, "op '%.40s': this daemon does not know it", op);
+}
+
+static char *to_line(json_t *reply)
+{
+	char *text = json_dumps(reply, JSON_COMPACT);
+	char *line = text ? realloc(text, strlen(text) + 2) : NULL;
+	if (!line) {
+		free(text);
+		return NULL;
+	}
+	strcat(line, "\n");
+	return line;
+}
+
+static json_t *failure(const struct error *err)
+{
+	json_t *reply = json_pack("{s:b, s:s, s:i}", "ok", 0, "error", err->text, "errno",
+				  err->code);
+	/* Text that quotes the request may have been cut inside a character: not UTF-8 any more. */
+	return reply ? reply
+		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
+}
+
+char *session_answer(struct session *session, const char *line, size_t length)
+{
+	struct error err = { 0 };
+	json_error_t where;
+	cleanup_json json_t *reply = json_pack("{s:b}", "ok", 1);
+	cleanup_json json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &where);
+	int r;
+	if (!reply)
+		return NULL;
+	if (!request)
+		r = error_set(&err, EINVAL, "not JSON: column %d: %s", where.column, where.text);
+	else
+		r = dispatch(session, request, reply, &err);
+	if (r < 0) {
+		json_decref(reply);
+		reply = failure(&err);
+	}
+	return reply ? to_line(reply) : NULL;
+}
+
+int session_hold(struct session *session, struct tenant *tenant, struct error *err)
+{
+	for (size_t i = 0; i < session->held_count; i++)
+		if (!strcmp(session->held[i], tenant->terms.id))
+			return 0;
+	if (session->held_count == SESSION_MAX_HELD)
+		return error_set(err, ENOSPC, "a connection may hold %d tenants", SESSION_MAX_HELD);
+	strcpy(session->held[session->held_count++], tenant->terms.id);
+	tenant->holders++;
+	tenant->grace = false;
+	return 0;
+}
+
+void session_end(struct session *session)
+{
+	for (size_t i = 0; i < session->held_count; i++) {
+		struct tenant *t;
+		TAILQ_FOREACH(t, &session->node->tenants, link)
+		if (!strcmp(t->terms.id, session->held[i]))
+			break;
+		if (t) {
+			t->holders--;
+			tenant_end_if_unused(t);
+		}
+	}
+	session->held_count = 0;
+}
+
+int session_find_own(struct session *session, const json_t *request, const char *key,
+		     struct tenant **ret, struct error *err)
+{
+	const char *name = NULL;
+	int r = json_read_string(request, key, &name, err);
+	if (r <= 0)
+		return r < 0 ? r : error_set(err, EINVAL, "%s: missing", key);
+	struct tenant *t = node_find_tenant(session->node, name);
+	if (!t)
+		return error_set(err, ENOENT, "no tenant '%.63s'", name);
+	if (!session->is_admin && session->uid != t->terms.uid)
+		return error_set(
+			err, EPERM,
+			"tenant '%s' belongs to uid %u: only its owner, root and members of "
+			"group allot may change it",
+			t->terms.name, (unsigned)t->terms.uid);
+	*ret = t;
+	return 0;
+}

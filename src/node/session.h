@@ -1,0 +1,53 @@
+/*
+ * The control protocol (docs/protocol.md) without its socket: one caller, its requests and replies,
+ * the tenants it holds. Main thread only.
+ */
+#ifndef ALLOT_NODE_SESSION_H
+#define ALLOT_NODE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "node/json.h"
+#include "node/tenant.h"
+
+#define SESSION_MAX_HELD 256
+
+struct session {
+	struct node *node;
+	int pid; /* of the caller, as the kernel says */
+	uid_t uid;
+	bool is_admin; /* root, or in group allot */
+	/* By id: a tenant may end under its holder. */
+	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
+	size_t held_count;
+};
+
+/*
+ * Answers one request (a line, without its end). The reply is one line with its end, to be freed;
+ * NULL: out of memory.
+ */
+char *session_answer(struct session *session, const char *line, size_t length);
+
+/* The caller is gone: lets go of what it holds, which may end tenants. */
+void session_end(struct session *session);
+
+/* Holds a tenant for this caller, once. -ENOSPC: too many. */
+int session_hold(struct session *session, struct tenant *tenant, struct error *err);
+
+/* A request's handler: adds to `reply`, or fails with -errno. */
+int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
+
+/* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */
+int session_find_own(struct session *session, const json_t *request, const char *key,
+		     struct tenant **ret, struct error *err);
+
+#endif

@@ -1,0 +1,213 @@
+#include "node/tenant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/adopt.h"
+#include "node/registration.h"
+#include "node/tenant_state.h"
+
+static const char *const on_full_names[] = {
+	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
+};
+
+const char *on_full_name(enum on_full on_full)
+{
+	return on_full_names[on_full];
+}
+
+int on_full_parse(const char *text, enum on_full *ret)
+{
+	for (unsigned i = 0; i < sizeof(on_full_names) / sizeof(on_full_names[0]); i++)
+		if (!strcmp(text, on_full_names[i])) {
+			*ret = (enum on_full)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX])
+{
+	snprintf(path, NODE_PATH_MAX, "%s/tenants/%s%s%s", tenant->node->run_dir, tenant->terms.id,
+		 leaf ? "/" : "", leaf ? leaf : "");
+}
+
+/*
+ * The directory belongs to the daemon: what is in it decides the tenant's terms after a restart. A
+ * private daemon's run directory keeps others out already.
+ */
+static int make_directory(struct tenant *tenant, struct error *err)
+{
+	char path[NODE_PATH_MAX];
+	tenant_path(tenant, NULL, path);
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return error_set_errno(err, errno, "make %s", path);
+	if (chmod(path, tenant->node->is_private ? 0700 : 0755) < 0)
+		return error_set_errno(err, errno, "chmod %s", path);
+	return 0;
+}
+
+static struct arbiter_share share_of(const struct promise *promise)
+{
+	return (struct arbiter_share){ .cores_pct = promise->cores_pct,
+				       .limit_pct = promise->limit_pct };
+}
+
+static void publish_promise(struct tenant *tenant, unsigned device)
+{
+	const struct promise *p = &tenant->terms.device[device].promise;
+	struct region_control_device *d = &tenant->region.control->device[device];
+	atomic_store_explicit(&d->cores_pct_x100, (uint32_t)(p->cores_pct * 100 + 0.5),
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->limit_pct_x100, (uint32_t)(p->limit_pct * 100 + 0.5),
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->quota_bytes, p->quota_bytes, memory_order_seq_cst);
+}
+
+static int make_region(struct tenant *tenant, struct error *err)
+{
+	const struct tenant_terms *t = &tenant->terms;
+	int r = region_host_create(&tenant->region, t->name, tenant->node->epoch, t->device_count,
+				   err);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < t->device_count; i++) {
+		struct region_control_device *d = &tenant->region.control->device[i];
+		memcpy(d->uuid, t->device[i].card->info.uuid, sizeof(d->uuid));
+		atomic_store(&d->context_bytes, t->device[i].card->context_bytes);
+		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
+		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
+		publish_promise(tenant, i);
+	}
+	return 0;
+}
+
+static int make_leases(struct tenant *tenant, struct error *err)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		struct card *card = tenant->terms.device[i].card;
+		int r = lessee_add(card->arbitration, tenant->region.control, tenant->region.report,
+				   i, share_of(&tenant->terms.device[i].promise),
+				   &tenant->device[i].lessee, err);
+		if (r < 0)
+			return error_add(err, r, "GPU %u", card->index);
+		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
+	}
+	return 0;
+}
+
+static void delete_files(const struct node *node, const char *id)
+{
+	static const char *const leaves[] = { "allot.sock", "tenant.json", "tenant.json.new" };
+	char path[NODE_PATH_MAX];
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		snprintf(path, sizeof(path), "%s/tenants/%s/%s", node->run_dir, id, leaves[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/tenants/%s", node->run_dir, id);
+	if (rmdir(path) < 0 && errno != ENOENT)
+		log_warning("can't remove %s: %s", path, strerror(errno));
+}
+
+int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+		 struct error *err)
+{
+	struct tenant *tenant = calloc(1, sizeof(*tenant));
+	if (!tenant)
+		return error_set_errno(err, ENOMEM, "tenant '%s'", terms->name);
+	tenant->node = node;
+	tenant->terms = *terms;
+	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
+	node->tenant_count++;
+
+	int r = make_directory(tenant, err);
+	if (r >= 0)
+		r = make_region(tenant, err);
+	if (r >= 0)
+		r = make_leases(tenant, err);
+	if (r >= 0)
+		r = registration_open(tenant, &tenant->registration, err);
+	if (r < 0) {
+		tenant_free(tenant);
+		return error_add(err, r, "tenant '%s'", terms->name);
+	}
+	node_tenants_changed(node);
+	*ret = tenant;
+	return 0;
+}
+
+int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+	       struct error *err)
+{
+	int r = tenant_adopt(node, terms, ret, err);
+	if (r < 0)
+		delete_files(node, terms->id);
+	return r;
+}
+
+struct tenant *tenant_free(struct tenant *tenant)
+{
+	if (!tenant)
+		return NULL;
+	registration_close(tenant->registration);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		lessee_remove(tenant->device[i].lessee);
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i])
+			tenant_forget_process(tenant->process[i]);
+	adopt_forget_all(tenant);
+	region_host_free(&tenant->region);
+	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
+	tenant->node->tenant_count--;
+	free(tenant);
+	return NULL;
+}
+
+void tenant_remove(struct tenant *tenant, const char *why)
+{
+	struct node *node = tenant->node;
+	if (why)
+		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+	delete_files(node, tenant->terms.id);
+	tenant_free(tenant);
+	node_tenants_changed(node);
+}
+
+void tenant_end_if_unused(struct tenant *tenant)
+{
+	if (!tenant->terms.hold || tenant->holders || tenant->process_count || tenant->old)
+		return;
+	if (tenant->grace && clock_now_ns() < tenant->grace_end_ns)
+		return;
+	tenant_remove(tenant, tenant->grace ? "nobody came back after the restart"
+					    : "its holder and processes are gone");
+}
+
+void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise)
+{
+	tenant->terms.device[device].promise = *promise;
+	publish_promise(tenant, device);
+	lessee_set_share(tenant->device[device].lessee, share_of(promise));
+}
+
+void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes)
+{
+	tenant->terms.device[device].promise.quota_bytes = quota_bytes;
+	atomic_store_explicit(&tenant->region.control->device[device].quota_bytes, quota_bytes,
+			      memory_order_seq_cst);
+}
+
+void tenant_set_paused(struct tenant *tenant, bool paused)
+{
+	tenant->terms.paused = paused;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		lessee_set_paused(tenant->device[i].lessee, paused);
+}

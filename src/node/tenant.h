@@ -1,0 +1,145 @@
+/*
+ * One tenant: its terms on each card, its region, its socket, its processes. Main thread only.
+ *
+ * Life: made by tenant_new() (create, or adoption after a restart), ended by tenant_remove(), or by
+ * itself: a held tenant ends when neither a holder nor a live process of it is left.
+ */
+#ifndef ALLOT_NODE_TENANT_H
+#define ALLOT_NODE_TENANT_H
+
+#include "node/node.h"
+#include "node/region_host.h"
+
+#define TENANT_ID_MAX 9 /* hex digits and NUL */
+
+enum on_full { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
+
+/* What a tenant is, as asked for, persisted and adopted. */
+struct tenant_terms {
+	char id[TENANT_ID_MAX];
+	char name[REGION_NAME_MAX];
+	uid_t uid;
+	bool hold; /* lives while held or populated; else until removed */
+	bool paused;
+	int priority;
+	enum on_full on_full;
+	unsigned device_count;
+	struct tenant_device_terms {
+		struct card *card;
+		struct promise promise;
+	} device[REGION_MAX_DEVICES];
+};
+
+struct tenant_device {
+	struct lessee *lessee;
+	uint64_t denied, waited_ns; /* of processes that are gone */
+};
+
+/* A process that a daemon before this one knew, and that has not moved over yet. */
+struct old_process {
+	struct old_process *next;
+	struct tenant *tenant;
+	int pid;
+	uint64_t start_time;
+	bool registered; /* has a slot again, and is copying */
+	unsigned slot;
+	int pidfd;
+	struct loop_source *source;
+	uint64_t used_bytes[REGION_MAX_DEVICES];
+};
+
+struct process {
+	struct tenant *tenant;
+	unsigned slot;
+	int pid;
+	uint64_t start_time;
+	int pidfd;
+	struct loop_source *source;
+	/* census.c: the ledger when the census was asked for, and what was found before. */
+	struct process_census {
+		uint64_t used_before, context_before;
+		uint64_t nvml_before; /* of the last census; 0: not seen */
+		unsigned over_count;  /* censuses in a row that found more than the ledger */
+	} census[REGION_MAX_DEVICES];
+	bool violated; /* counted and logged */
+};
+
+struct tenant {
+	TAILQ_ENTRY(tenant) link;
+	struct node *node;
+	struct tenant_terms terms;
+	struct region_host region;
+	struct tenant_device device[REGION_MAX_DEVICES];
+	struct process *process[REGION_MAX_SLOTS]; /* by slot */
+	unsigned slot_limit, process_count;
+	bool started; /* a process has registered, ever */
+	bool corrupt; /* its report held what can't be: no more registrations */
+	unsigned violations;
+	unsigned holders;
+	bool grace; /* adopted: may be without holder and process for a while */
+	uint64_t grace_end_ns;
+	struct old_process *old; /* adoption; NULL: all moved, or none */
+	bool adopting;
+	uint64_t adopting_end_ns;
+	struct registration *registration; /* its socket */
+	bool unsaved;                      /* the state file is behind */
+	bool save_failed;                  /* said so once */
+	uint64_t saved_used_bytes;         /* sum over all that the state file says */
+};
+
+/* Sums over a tenant's live slots and what its dead ones left, every value bounded. */
+struct tenant_usage {
+	uint64_t used_bytes; /* unslotted bytes included */
+	uint64_t denied, waited_ns;
+};
+
+/* "fail", "wait", "swap"; -EINVAL for another text. */
+const char *on_full_name(enum on_full on_full);
+int on_full_parse(const char *text, enum on_full *ret);
+
+/*
+ * Makes the region, the directory, the socket and the leases of a tenant whose terms were checked.
+ * Writes no state file: see tenant_state.h. On failure nothing is left behind that was not there.
+ */
+int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+	       struct error *err);
+/* The same for a tenant whose files exist already: a failure leaves those as they are. */
+int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+		 struct error *err);
+/*
+ * Forgets the tenant; its files stay, and so does what its slots say: living processes carry that over
+ * to the next daemon. NULL is fine; returns NULL.
+ */
+struct tenant *tenant_free(struct tenant *tenant);
+/* Forgets the tenant and deletes its files. */
+void tenant_remove(struct tenant *tenant, const char *why);
+/* Removes a held tenant that nobody holds and no process lives in. */
+void tenant_end_if_unused(struct tenant *tenant);
+
+/* Puts new terms of a device into force. The tenant holds no more than the quota. */
+void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
+void tenant_set_paused(struct tenant *tenant, bool paused);
+void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
+
+struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
+/* What one process's slot says it holds, bounded by the card. */
+uint64_t process_used_bytes(struct process *process, unsigned device);
+/* A value of the report that can't be: no further registrations, said once. */
+void tenant_mark_corrupt(struct tenant *tenant, const char *what);
+
+/* "<run dir>/tenants/<id>" and, with leaf, "/<leaf>". */
+void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
+
+/*
+ * Gives a process the lowest free slot. Takes the pidfd over on success. -ENOSPC: all slots are in use.
+ */
+int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
+		       struct process **ret, struct error *err);
+/* Zeroes the slot and gives it back; what it held drains. Does not end the tenant. */
+void tenant_remove_process(struct process *process);
+/* Watches it no longer; its slot stays as it is. The leases must be gone. */
+void tenant_forget_process(struct process *process);
+/* Every slot of that pid. */
+void tenant_remove_pid(struct tenant *tenant, int pid);
+
+#endif

@@ -1,0 +1,169 @@
+/* A tenant's processes: their slots, their deaths, and what their slots say. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "node/adopt.h"
+#include "node/drain.h"
+#include "node/tenant.h"
+#include "node/tenant_state.h"
+
+#define WAITED_MAX_NS (UINT64_C(1) << 53) /* a hundred days: no thread waited longer */
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+void tenant_mark_corrupt(struct tenant *tenant, const char *what)
+{
+	if (tenant->corrupt)
+		return;
+	tenant->corrupt = true;
+	log_error("tenant '%s' (%s): its report is corrupt (%s): no more processes may join it",
+		  tenant->terms.name, tenant->terms.id, what);
+}
+
+uint64_t process_used_bytes(struct process *process, unsigned device)
+{
+	struct tenant *tenant = process->tenant;
+	uint64_t most = tenant->terms.device[device].card->info.memory_bytes;
+	uint64_t used = load(tenant->region.report->slot[process->slot].device[device].used_bytes);
+	if (used > most) {
+		tenant_mark_corrupt(tenant, "a process says it holds more than the card has");
+		return most;
+	}
+	return used;
+}
+
+static uint64_t add_bounded(uint64_t sum, uint64_t value, uint64_t most)
+{
+	if (value > most)
+		value = most;
+	return sum + value < most ? sum + value : most;
+}
+
+/* What a slot's totals add to `usage`. */
+static void add_totals(struct tenant_usage *usage, const struct region_slot_device *d)
+{
+	usage->denied = add_bounded(usage->denied, load(d->denied), INT64_MAX);
+	usage->waited_ns = add_bounded(usage->waited_ns, load(d->waited_ns), WAITED_MAX_NS);
+}
+
+struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
+{
+	struct tenant_usage usage = { .denied = tenant->device[device].denied,
+				      .waited_ns = tenant->device[device].waited_ns };
+	for (unsigned i = 0; i < tenant->slot_limit; i++) {
+		if (!tenant->process[i])
+			continue;
+		usage.used_bytes += process_used_bytes(tenant->process[i], device);
+		add_totals(&usage, &tenant->region.report->slot[i].device[device]);
+	}
+	usage.used_bytes += load(tenant->region.control->device[device].unslotted_bytes);
+	return usage;
+}
+
+/* The process is dead: give its slot back, and end the tenant when it was the last. */
+static void process_died(void *data, uint32_t events)
+{
+	struct process *process = data;
+	struct tenant *tenant = process->tenant;
+	log_debug("tenant '%s': process %d ended", tenant->terms.name, process->pid);
+	tenant_remove_process(process);
+	tenant_end_if_unused(tenant);
+}
+
+static int lowest_free_slot(const struct tenant *tenant)
+{
+	for (unsigned i = 0; i < REGION_MAX_SLOTS; i++)
+		if (!tenant->process[i])
+			return (int)i;
+	return -ENOSPC;
+}
+
+static int join_leases(struct tenant *tenant, unsigned slot, int pid)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		int r = lessee_add_process(tenant->device[i].lessee, slot, pid);
+		if (r < 0) {
+			while (i-- > 0)
+				lessee_remove_process(tenant->device[i].lessee, slot);
+			return r;
+		}
+	}
+	return 0;
+}
+
+int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
+		       struct process **ret, struct error *err)
+{
+	int slot = lowest_free_slot(tenant);
+	if (slot < 0)
+		return error_set(err, ENOSPC, "the tenant has %d processes already",
+				 REGION_MAX_SLOTS);
+	cleanup_free struct process *process = calloc(1, sizeof(*process));
+	if (!process)
+		return error_set_errno(err, ENOMEM, "process %d", pid);
+	*process = (struct process){ .tenant = tenant,
+				     .slot = (unsigned)slot,
+				     .pid = pid,
+				     .start_time = start_time,
+				     .pidfd = *pidfd };
+	int r = loop_add(tenant->node->loop, *pidfd, EPOLLIN, process_died, process,
+			 &process->source);
+	if (r < 0)
+		return error_set_errno(err, -r, "watch process %d", pid);
+	region_host_assign_slot(&tenant->region, process->slot, pid);
+	r = join_leases(tenant, process->slot, pid);
+	if (r < 0) {
+		loop_remove(process->source);
+		region_host_clear_slot(&tenant->region, process->slot);
+		return error_set_errno(err, -r, "process %d", pid);
+	}
+	*pidfd = -1;
+	if (process->slot >= tenant->slot_limit)
+		tenant->slot_limit = process->slot + 1;
+	tenant->process[slot] = process;
+	tenant->process_count++;
+	tenant->started = true;
+	tenant_state_save_soon(tenant);
+	*ret = steal_pointer(&process);
+	return 0;
+}
+
+void tenant_forget_process(struct process *process)
+{
+	struct tenant *tenant = process->tenant;
+	tenant->process[process->slot] = NULL;
+	tenant->process_count--;
+	loop_remove(process->source);
+	close(process->pidfd);
+	free(process);
+}
+
+void tenant_remove_process(struct process *process)
+{
+	struct tenant *tenant = process->tenant;
+	const struct region_slot *slot = &tenant->region.report->slot[process->slot];
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		struct tenant_usage kept = { .denied = tenant->device[i].denied,
+					     .waited_ns = tenant->device[i].waited_ns };
+		add_totals(&kept, &slot->device[i]);
+		tenant->device[i].denied = kept.denied;
+		tenant->device[i].waited_ns = kept.waited_ns;
+		lessee_remove_process(tenant->device[i].lessee, process->slot);
+		drain_add(tenant->node, tenant->terms.device[i].card, process->pid,
+			  process_used_bytes(process, i));
+	}
+	adopt_slot_gone(tenant, process->slot);
+	region_host_clear_slot(&tenant->region, process->slot);
+	tenant_forget_process(process);
+	tenant_state_save_soon(tenant);
+}
+
+void tenant_remove_pid(struct tenant *tenant, int pid)
+{
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i] && tenant->process[i]->pid == pid)
+			tenant_remove_process(tenant->process[i]);
+}

@@ -1,0 +1,122 @@
+/*
+ * What the simulated driver knows of the CUDA ABI beyond src/driver/cuda_abi.h: types and values
+ * of calls that allot does not govern but that real clients make. Names and values are NVIDIA's.
+ */
+#ifndef ALLOT_SIM_CUDA_ABI_EXTRA_H
+#define ALLOT_SIM_CUDA_ABI_EXTRA_H
+
+#include "driver/cuda_abi.h"
+
+#define CUDA_ERROR_DEVICE_UNAVAILABLE ((CUresult)46)
+#define CUDA_ERROR_NOT_MAPPED_AS_POINTER ((CUresult)213)
+#define CUDA_ERROR_INVALID_SOURCE ((CUresult)300)
+#define CUDA_ERROR_ALREADY_ACQUIRED ((CUresult)210)
+#define CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED ((CUresult)712)
+#define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
+
+#define CU_CTX_FLAGS_MASK 0xff
+#define CU_STREAM_NON_BLOCKING 0x1
+#define CU_IPC_HANDLE_SIZE 64
+
+/* Enumerations that are only passed through or switched on by number. */
+typedef int CUdevice_attribute;
+typedef int CUdevice_P2PAttribute;
+typedef int CUfunction_attribute;
+typedef int CUpointer_attribute;
+typedef int CUlimit;
+typedef int CUfunc_cache;
+typedef int CUsharedconfig;
+typedef int CUjit_option;
+typedef int CUlibraryOption;
+typedef int CUmem_advise;
+typedef int CUmem_range_attribute;
+typedef int CUgraphNodeType;
+typedef int CUgraphMem_attribute;
+typedef int CUmemAllocationGranularity_flags;
+typedef int CUmemRangeHandleType;
+typedef int CUexecAffinityType;
+typedef int CUmoduleLoadingMode;
+typedef int CUstreamAttrID;
+
+typedef void (*CUhostFn)(void *data);
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
+typedef size_t (*CUoccupancyB2DSize)(int block_size);
+
+typedef struct CUipcMemHandle_st {
+	char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcMemHandle;
+
+typedef struct CUipcEventHandle_st {
+	char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcEventHandle;
+
+typedef struct CUmemAccessDesc_st {
+	CUmemLocation location;
+	int flags;
+} CUmemAccessDesc;
+
+typedef struct CUdevprop_st {
+	int maxThreadsPerBlock;
+	int maxThreadsDim[3];
+	int maxGridSize[3];
+	int sharedMemPerBlock;
+	int totalConstantMemory;
+	int SIMDWidth;
+	int memPitch;
+	int regsPerBlock;
+	int clockRate;
+	int textureAlign;
+} CUdevprop;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+	CUkernel kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned int value;
+	unsigned int elementSize;
+	size_t width;
+	size_t height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct CUDA_HOST_NODE_PARAMS_st {
+	CUhostFn fn;
+	void *userData;
+} CUDA_HOST_NODE_PARAMS;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+	cuuint64_t flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef struct CUgraphExecUpdateResultInfo_st {
+	int result;
+	CUgraphNode errorNode;
+	CUgraphNode errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+/* One operation of cuStreamBatchMemOp: 48 bytes, told apart by the first word. */
+typedef union CUstreamBatchMemOpParams_union {
+	int operation; /* 1: wait 32, 2: write 32, 3: flush, 4: wait 64, 5: write 64, 6: barrier */
+	struct {
+		int operation;
+		CUdeviceptr address;
+		cuuint64_t value;
+		unsigned int flags;
+		CUdeviceptr alias;
+	} value;
+	cuuint64_t pad[6];
+} CUstreamBatchMemOpParams;
+
+#endif

@@ -1,0 +1,251 @@
+/* Arrays and mipmapped arrays: exact sizes, no bytes. */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+#define ARRAY_ALIGN 65536 /* what an array takes is a multiple of this */
+
+struct CUarray_st {
+	uint32_t magic;
+	CUarray next;
+	CUcontext ctx;
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	uint64_t bytes;
+	uint32_t block; /* 0: holds no memory (deferred mapping, or a level of a mipmap) */
+	bool level;
+};
+
+struct CUmipmappedArray_st {
+	uint32_t magic;
+	CUcontext ctx;
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	uint64_t bytes;
+	uint32_t block;
+	unsigned int levels_n;
+	struct CUarray_st levels[16];
+};
+
+static unsigned int format_bytes(CUarray_format format)
+{
+	switch (format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8: return 1;
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_HALF: return 2;
+	case CU_AD_FORMAT_UNSIGNED_INT32:
+	case CU_AD_FORMAT_SIGNED_INT32:
+	case CU_AD_FORMAT_FLOAT: return 4;
+	default: return 0;
+	}
+}
+
+static uint64_t raw_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	return (uint64_t)d->Width * SIM_MAX(d->Height, 1) * SIM_MAX(d->Depth, 1) * d->NumChannels *
+	       format_bytes(d->Format);
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+	return (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+}
+
+static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	return d->Width && d->Width <= 1 << 17 && d->Height <= 1 << 17 && d->Depth <= 1 << 14 &&
+	       (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4) &&
+	       format_bytes(d->Format) &&
+	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the card says that it has none */
+}
+
+/* The memory for bytes, unless it is to be mapped later. */
+static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
+{
+	*ret_block = 0;
+	if (flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
+		return CUDA_SUCCESS;
+	if (sim_fault_oom())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
+}
+
+static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	CUcontext ctx;
+	CUarray array;
+	CUresult r = sim_need_context(&ctx);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ret_array || !is_valid(desc))
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	array = calloc(1, sizeof(*array));
+	if (!array)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	array->magic = MAGIC_ARRAY;
+	array->ctx = ctx;
+	array->desc = *desc;
+	array->bytes = rounded(raw_bytes(desc));
+	r = take(ctx, array->bytes, desc->Flags, &array->block);
+	if (r != CUDA_SUCCESS) {
+		free(array);
+		return r;
+	}
+	*ret_array = array;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	SIM_ENTER(cuArrayCreate_v2);
+	if (!desc)
+		return CUDA_ERROR_INVALID_VALUE;
+	return array_create(array, &(CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0,
+								desc->Format, desc->NumChannels, 0 });
+}
+
+CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	SIM_ENTER(cuArray3DCreate_v2);
+	return desc ? array_create(array, desc) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool is_array(CUarray array)
+{
+	return array && array->magic == MAGIC_ARRAY;
+}
+
+CUresult cuArrayDestroy(CUarray array)
+{
+	SIM_ENTER(cuArrayDestroy);
+	if (!is_array(array) || array->level)
+		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_UNSAFE();
+	array->magic = 0;
+	sim_block_free(array->block);
+	free(array);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)
+{
+	SIM_ENTER(cuArrayGetDescriptor_v2);
+	if (!desc || !is_array(array))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*desc = (CUDA_ARRAY_DESCRIPTOR){ array->desc.Width, array->desc.Height, array->desc.Format,
+					 array->desc.NumChannels };
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
+{
+	SIM_ENTER(cuArray3DGetDescriptor_v2);
+	if (!desc || !is_array(array))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*desc = array->desc;
+	return CUDA_SUCCESS;
+}
+
+/* Answered for arrays of deferred mapping alone, as the driver does. */
+CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUarray array,
+				      CUdevice dev)
+{
+	SIM_ENTER(cuArrayGetMemoryRequirements);
+	if (!req || !is_array(array) || !(array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ array->bytes, ARRAY_ALIGN, { 0 } };
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				unsigned int levels)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	CUmipmappedArray mipmap;
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuMipmappedArrayCreate);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ret_mipmap || !desc || !levels || !is_valid(desc))
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	mipmap = calloc(1, sizeof(*mipmap));
+	if (!mipmap)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mipmap->magic = MAGIC_MIPMAP;
+	mipmap->ctx = ctx;
+	mipmap->desc = d = *desc;
+	/* No more levels than halving the longest side gives. */
+	for (; mipmap->levels_n < SIM_MIN(levels, 16u); mipmap->levels_n++) {
+		struct CUarray_st *level = &mipmap->levels[mipmap->levels_n];
+
+		level->magic = MAGIC_ARRAY;
+		level->ctx = ctx;
+		level->desc = d;
+		level->level = true;
+		level->bytes = raw_bytes(&d);
+		mipmap->bytes += level->bytes;
+		if (d.Width <= 1 && d.Height <= 1 && d.Depth <= 1) {
+			mipmap->levels_n++;
+			break;
+		}
+		d.Width = SIM_MAX(d.Width / 2, 1);
+		d.Height = d.Height ? SIM_MAX(d.Height / 2, 1) : 0;
+		d.Depth = d.Depth ? SIM_MAX(d.Depth / 2, 1) : 0;
+	}
+	mipmap->bytes = rounded(mipmap->bytes);
+	r = take(ctx, mipmap->bytes, desc->Flags, &mipmap->block);
+	if (r != CUDA_SUCCESS) {
+		free(mipmap);
+		return r;
+	}
+	*ret_mipmap = mipmap;
+	return CUDA_SUCCESS;
+}
+
+static bool is_mipmap(CUmipmappedArray mipmap)
+{
+	return mipmap && mipmap->magic == MAGIC_MIPMAP;
+}
+
+CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsigned int level)
+{
+	SIM_ENTER(cuMipmappedArrayGetLevel);
+	if (!is_mipmap(mipmap))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!array || level >= mipmap->levels_n)
+		return CUDA_ERROR_INVALID_VALUE;
+	*array = &mipmap->levels[level];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+{
+	SIM_ENTER(cuMipmappedArrayDestroy);
+	if (!is_mipmap(mipmap))
+		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_UNSAFE();
+	mipmap->magic = 0;
+	sim_block_free(mipmap->block);
+	free(mipmap);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req,
+					       CUmipmappedArray mipmap, CUdevice dev)
+{
+	SIM_ENTER(cuMipmappedArrayGetMemoryRequirements);
+	if (!req || !is_mipmap(mipmap) || !(mipmap->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*req = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ mipmap->bytes, ARRAY_ALIGN, { 0 } };
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,363 @@
+/*
+ * Stream capture, with the rules that make it break: which calls are unsafe while which thread
+ * captures in which mode, and how streams join a capture and must come back.
+ */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+struct sim_capture {
+	struct sim_capture *next;
+	uint64_t id;
+	CUstream origin;
+	CUstreamCaptureMode mode;
+	pthread_t thread;
+	CUgraph graph;
+	bool foreign; /* the graph is the caller's */
+	bool invalid;
+	CUstream members[32]; /* streams that joined, without the origin */
+	int members_n;
+};
+
+static struct sim_capture *captures; /* under sim_capture_lock */
+static uint64_t ids;
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode before = thread_mode;
+
+	SIM_ENTER(cuThreadExchangeStreamCaptureMode);
+	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	thread_mode = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_unsafe_slow(void)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&sim_capture_lock);
+	for (struct sim_capture *c = captures; c; c = c->next) {
+		bool mine = pthread_equal(c->thread, pthread_self()) &&
+			    c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+		bool global = thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+			      c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+		if (mine || global) {
+			c->invalid = true;
+			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		}
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+	return r;
+}
+
+/* Work on the legacy stream would depend on what blocking streams capture. With the lock. */
+static CUresult legacy_breaks(CUstream stream)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (struct sim_capture *c = captures; stream->legacy && c; c = c->next)
+		if (c->origin->ctx == stream->ctx &&
+		    !(c->origin->flags & CU_STREAM_NON_BLOCKING)) {
+			c->invalid = true;
+			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+		}
+	return r;
+}
+
+bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result)
+{
+	struct sim_capture *c;
+	bool mine = true;
+
+	pthread_mutex_lock(&sim_capture_lock);
+	c = stream->capture;
+	if (!c) {
+		*ret_result = legacy_breaks(stream);
+		mine = *ret_result != CUDA_SUCCESS;
+	} else if (c->invalid) {
+		*ret_result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	} else {
+		stream->joined = false;
+		*ret_result = sim_graph_add(c->graph, step, NULL) ? CUDA_SUCCESS :
+								    CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+	return mine;
+}
+
+bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
+{
+	struct sim_capture *c;
+	bool mine = true;
+
+	pthread_mutex_lock(&sim_capture_lock);
+	c = stream->capture;
+	if (!c) {
+		*ret_result = legacy_breaks(stream);
+		mine = *ret_result != CUDA_SUCCESS;
+	} else if (c->invalid) {
+		*ret_result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	} else {
+		pthread_mutex_lock(&sim_event_lock);
+		event->capture_id = c->id;
+		event->captured_in = stream;
+		event->done = false;
+		event->records++;
+		pthread_mutex_unlock(&sim_event_lock);
+		*ret_result = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+	return mine;
+}
+
+static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_event, CUstream stream,
+		      CUevent event)
+{
+	if (of_stream && of_stream->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (!of_event) {
+		/* An event from before the capture, or from outside it. */
+		of_stream->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	}
+	if (of_stream && of_stream != of_event) {
+		of_stream->invalid = of_event->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+	}
+	if (of_stream) {
+		if (event->captured_in != stream)
+			event->captured_in->joined = true;
+		return CUDA_SUCCESS;
+	}
+	if (of_event->invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (stream->legacy || of_event->members_n == 32) {
+		of_event->invalid = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
+	of_event->members[of_event->members_n++] = stream;
+	stream->capture = of_event;
+	stream->joined = false;
+	return CUDA_SUCCESS;
+}
+
+bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result)
+{
+	struct sim_capture *of_event = NULL;
+	bool mine;
+
+	pthread_mutex_lock(&sim_capture_lock);
+	if (event->capture_id)
+		for (of_event = captures; of_event && of_event->id != event->capture_id;)
+			of_event = of_event->next;
+	mine = stream->capture || of_event;
+	if (mine)
+		*ret_result = await(stream->capture, of_event, stream, event);
+	pthread_mutex_unlock(&sim_capture_lock);
+	return mine;
+}
+
+CUresult sim_capture_forbids_wait(CUstream stream)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
+		return r;
+	pthread_mutex_lock(&sim_capture_lock);
+	if (stream->capture) {
+		stream->capture->invalid = true;
+		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	} else {
+		r = legacy_breaks(stream);
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+	return r;
+}
+
+/* With the lock: the capture is over, its graph no longer its business. */
+static void capture_end(struct sim_capture *c)
+{
+	struct sim_capture **at;
+
+	for (at = &captures; *at != c; at = &(*at)->next)
+		;
+	*at = c->next;
+	if (c->origin)
+		c->origin->capture = NULL;
+	for (int i = 0; i < c->members_n; i++)
+		c->members[i]->capture = NULL;
+	atomic_fetch_sub(&sim.captures, 1);
+	free(c);
+}
+
+void sim_capture_stream_gone(CUstream stream)
+{
+	struct sim_capture *c;
+
+	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&sim_capture_lock);
+	c = stream->capture;
+	if (c && c->origin == stream) {
+		CUgraph graph = c->foreign ? NULL : c->graph;
+
+		capture_end(c);
+		if (graph)
+			cuGraphDestroy(graph);
+	} else if (c) {
+		c->invalid |= !stream->joined;
+		for (int i = 0; i < c->members_n; i++)
+			if (c->members[i] == stream)
+				c->members[i--] = c->members[--c->members_n];
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+}
+
+static CUresult begin(CUstream handle, bool ptds, CUgraph graph, CUstreamCaptureMode mode)
+{
+	struct sim_capture *c;
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if ((unsigned int)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream->legacy)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->foreign = graph != NULL;
+	c->graph = graph ? graph : sim_graph_new();
+	c->origin = stream;
+	c->mode = mode;
+	c->thread = pthread_self();
+	pthread_mutex_lock(&sim_capture_lock);
+	if (stream->capture || !c->graph) {
+		r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		c->id = ++ids;
+		c->next = captures;
+		captures = c;
+		stream->capture = c;
+		atomic_fetch_add(&sim.captures, 1);
+	}
+	pthread_mutex_unlock(&sim_capture_lock);
+	if (r != CUDA_SUCCESS) {
+		if (!c->foreign && c->graph)
+			cuGraphDestroy(c->graph);
+		free(c);
+	}
+	return r;
+}
+
+SIM_TWINS(cuStreamBeginCapture_v2, _ptsz, (CUstream stream, CUstreamCaptureMode mode),
+	  return begin(stream, ptds, NULL, mode);)
+
+SIM_TWINS(cuStreamBeginCaptureToGraph, _ptsz,
+	  (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
+	   const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),
+	  return graph ? begin(stream, ptds, graph, mode) : CUDA_ERROR_INVALID_VALUE;)
+
+static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
+{
+	struct sim_capture *c;
+	CUgraph graph;
+	CUstream stream;
+	bool foreign;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ret_graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim_capture_lock);
+	c = stream->capture;
+	if (!c)
+		r = CUDA_ERROR_ILLEGAL_STATE;
+	else if (c->origin != stream)
+		r = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+	else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+		 !pthread_equal(c->thread, pthread_self()))
+		r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	if (r != CUDA_SUCCESS) {
+		pthread_mutex_unlock(&sim_capture_lock);
+		return r;
+	}
+	if (c->invalid)
+		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	for (int i = 0; i < c->members_n && r == CUDA_SUCCESS; i++)
+		if (!c->members[i]->joined)
+			r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	graph = c->graph;
+	foreign = c->foreign;
+	capture_end(c);
+	pthread_mutex_unlock(&sim_capture_lock);
+	*ret_graph = r == CUDA_SUCCESS ? graph : NULL;
+	if (r != CUDA_SUCCESS && !foreign)
+		cuGraphDestroy(graph);
+	return r;
+}
+
+SIM_TWINS(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph),
+	  return end(stream, ptds, graph);)
+
+static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, cuuint64_t *id,
+		     CUgraph *graph)
+{
+	const struct sim_capture *c;
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!status)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim_capture_lock);
+	c = stream->capture;
+	*status = !c ? CU_STREAM_CAPTURE_STATUS_NONE :
+	  c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED :
+		       CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	if (id)
+		*id = c ? c->id : 0;
+	if (graph)
+		*graph = c ? c->graph : NULL;
+	/* Asking about the legacy stream while a blocking one captures is answered, not obeyed. */
+	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
+		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
+			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	pthread_mutex_unlock(&sim_capture_lock);
+	return r;
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	SIM_ENTER(cuStreamIsCapturing);
+	return info(stream, false, status, NULL, NULL);
+}
+
+CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status)
+{
+	SIM_ENTER(cuStreamIsCapturing_ptsz);
+	return info(stream, true, status, NULL, NULL);
+}
+
+SIM_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
+	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+	   const CUgraphNode **nodes, size_t *count),
+	  if (nodes) *nodes = NULL; if (count) *count = 0;
+	  return info(stream, ptds, status, id, graph);)
+
+SIM_TWINS(cuStreamGetCaptureInfo_v3, _ptsz,
+	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+	   const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count),
+	  if (nodes) *nodes = NULL; if (edges) *edges = NULL; if (count) *count = 0;
+	  return info(stream, ptds, status, id, graph);)

@@ -1,0 +1,432 @@
+/* Contexts: primary and others, the stack of each thread, and what ends with a context. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+#define STACK_MAX 64
+
+static _Thread_local struct {
+	CUcontext at[STACK_MAX];
+	int n;
+} stack;
+
+struct sim_device *sim_device_of(CUdevice dev)
+{
+	return dev >= 0 && dev < sim.devices_n ? &sim.devices[dev] : NULL;
+}
+
+static bool is_listed(CUcontext ctx)
+{
+	for (CUcontext c = sim.contexts; c; c = c->next)
+		if (c == ctx)
+			return true;
+	return false;
+}
+
+bool sim_context_is_valid(CUcontext ctx)
+{
+	bool listed;
+
+	pthread_mutex_lock(&sim.lock);
+	listed = is_listed(ctx);
+	pthread_mutex_unlock(&sim.lock);
+	return listed;
+}
+
+CUcontext sim_current(void)
+{
+	return stack.n ? stack.at[stack.n - 1] : NULL;
+}
+
+CUresult sim_need_context(CUcontext *ret_ctx)
+{
+	CUcontext ctx = sim_current();
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	/* Contexts are never freed, only emptied: an old pointer can be asked. */
+	if (ctx->magic != MAGIC_CONTEXT)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*ret_ctx = ctx;
+	return CUDA_SUCCESS;
+}
+
+/* With sim.lock. */
+static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUcontext *ret_ctx)
+{
+	static const size_t limits[16] = { 1024, 1 << 20, 8 << 20, 2, 2048, 128 };
+	struct sim_device *device = sim_device_of(dev);
+	CUcontext ctx = calloc(1, sizeof(*ctx));
+	CUresult r;
+
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = sim_block_new(dev, device->info.context_bytes, SIM_BLOCK_CONTEXT, &ctx->block);
+	if (r != CUDA_SUCCESS) {
+		free(ctx);
+		return r;
+	}
+	ctx->magic = MAGIC_CONTEXT;
+	ctx->id = ++sim.next_context;
+	ctx->dev = dev;
+	ctx->flags = flags;
+	ctx->primary = primary;
+	memcpy(ctx->limits, limits, sizeof(limits));
+	ctx->legacy = sim_stream_new(ctx, 0, 0, SIM_STREAM_LEGACY);
+	if (!ctx->legacy) {
+		sim_block_free(ctx->block);
+		free(ctx);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ctx->legacy->legacy = true;
+	ctx->next = sim.contexts;
+	sim.contexts = ctx;
+	device->contexts++;
+	*ret_ctx = ctx;
+	return CUDA_SUCCESS;
+}
+
+/* With sim.lock. Everything of it is freed; the structure stays, marked: stacks may name it. */
+static void context_end(CUcontext ctx)
+{
+	struct sim_device *device = sim_context_device(ctx);
+	struct sim_region *region, *next;
+	CUcontext *at;
+
+	ctx->magic = 0;
+	for (at = &sim.contexts; *at != ctx; at = &(*at)->next)
+		;
+	*at = ctx->next;
+	sim_call((struct sim_request_msg){ .type = SIM_CTX_FREE, .card = device->card,
+					   .arg = { ctx->id } }, NULL);
+	while (ctx->streams)
+		sim_stream_free(ctx->streams);
+	ctx->legacy = NULL;
+	sim_modules_of_context_gone(ctx);
+	device->contexts--;
+	for (region = sim_va_list(); region; region = next) {
+		next = region->next;
+		if (region->ctx == ctx ||
+		    (!device->contexts && region->kind == REGION_POOL &&
+		     &sim.devices[region->dev] == device))
+			sim_region_drop(region);
+	}
+	sim_block_free(ctx->block);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuDevicePrimaryCtxRetain);
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (!device->primary)
+		r = context_new(dev, device->primary_flags, true, &device->primary);
+	if (r == CUDA_SUCCESS) {
+		device->primary_refs++;
+		*ctx = device->primary;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static CUresult primary_release(CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (!device->primary_refs) {
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	} else if (--device->primary_refs == 0) {
+		context_end(device->primary);
+		device->primary = NULL;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	SIM_ENTER(cuDevicePrimaryCtxRelease);
+	return primary_release(dev);
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	SIM_ENTER(cuDevicePrimaryCtxRelease_v2);
+	return primary_release(dev);
+}
+
+/* The context goes, whoever retained it; the next to retain it finds a fresh one. */
+static CUresult primary_reset(CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (device->primary) {
+		context_end(device->primary);
+		device->primary = NULL;
+		device->primary_refs = 0;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	SIM_ENTER(cuDevicePrimaryCtxReset);
+	return primary_reset(dev);
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	SIM_ENTER(cuDevicePrimaryCtxReset_v2);
+	return primary_reset(dev);
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+	struct sim_device *device = sim_device_of(dev);
+
+	SIM_ENTER(cuDevicePrimaryCtxGetState);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	*flags = device->primary_flags;
+	*active = device->primary != NULL;
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	struct sim_device *device = sim_device_of(dev);
+
+	SIM_ENTER(cuDevicePrimaryCtxSetFlags_v2);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	device->primary_flags = flags;
+	if (device->primary)
+		device->primary->flags = flags;
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult push(CUcontext ctx)
+{
+	if (!ctx || ctx->magic != MAGIC_CONTEXT)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (stack.n == STACK_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stack.at[stack.n++] = ctx;
+	return CUDA_SUCCESS;
+}
+
+static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	CUresult r;
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	r = context_new(dev, flags, false, ctx);
+	pthread_mutex_unlock(&sim.lock);
+	return r == CUDA_SUCCESS ? push(*ctx) : r;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	SIM_ENTER(cuCtxCreate_v2);
+	return create(ctx, flags, dev);
+}
+
+CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affinities,
+			unsigned int flags, CUdevice dev)
+{
+	SIM_ENTER(cuCtxCreate_v3);
+	/* SM affinity needs MPS on the real card, and there is none here. */
+	if (affinities)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return create(ctx, flags, dev);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *how, unsigned int flags, CUdevice dev)
+{
+	SIM_ENTER(cuCtxCreate_v4);
+	return create(ctx, flags, dev);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuCtxDestroy_v2);
+	pthread_mutex_lock(&sim.lock);
+	if (!is_listed(ctx) || ctx->primary)
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	else
+		context_end(ctx);
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS && sim_current() == ctx)
+		stack.n--;
+	return r;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	SIM_ENTER(cuCtxPushCurrent_v2);
+	return push(ctx);
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+{
+	SIM_ENTER(cuCtxPopCurrent_v2);
+	if (!stack.n)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	stack.n--;
+	if (ctx)
+		*ctx = stack.at[stack.n];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *ctx)
+{
+	SIM_ENTER(cuCtxGetCurrent);
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = sim_current();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	SIM_ENTER(cuCtxSetCurrent);
+	if (!ctx) {
+		stack.n -= stack.n > 0;
+		return CUDA_SUCCESS;
+	}
+	if (ctx->magic != MAGIC_CONTEXT)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!stack.n)
+		return push(ctx);
+	stack.at[stack.n - 1] = ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *dev)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxGetDevice);
+	r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS && !dev)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*dev = ctx->dev;
+	return r;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxSynchronize);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	SIM_UNSAFE();
+	return sim_context_wait(ctx);
+}
+
+CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	SIM_ENTER(cuCtxGetApiVersion);
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxGetFlags);
+	r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS)
+		*flags = ctx->flags;
+	return r;
+}
+
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxSetFlags);
+	r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS)
+		ctx->flags = flags;
+	return r;
+}
+
+CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuCtxGetId);
+	if (!ctx)
+		r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS && (!id || !sim_context_is_valid(ctx)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*id = ctx->id;
+	return r;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxSetLimit);
+	r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS && (limit < 0 || limit > 8))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		ctx->limits[limit] = value;
+	return r;
+}
+
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuCtxGetLimit);
+	r = sim_need_context(&ctx);
+	if (r == CUDA_SUCCESS && (!value || limit < 0 || limit > 8))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*value = ctx->limits[limit];
+	return r;
+}

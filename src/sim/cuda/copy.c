@@ -1,0 +1,204 @@
+/*
+ * Copies. Each costs its bytes at the link's speed (within the card: at its memory's), and moves
+ * real bytes where both ends have some: at once when it is asynchronous, at the end otherwise.
+ */
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+static bool on_card(uint64_t addr)
+{
+	return sim_va_is_device(addr);
+}
+
+static struct sim_step copy_step(CUstream stream, uint64_t bytes, bool within)
+{
+	const struct sim_card_info *info = &sim_context_device(stream->ctx)->info;
+	uint64_t per_s = within ? info->set_bytes_per_s : info->copy_bytes_per_s;
+
+	return (struct sim_step){ .kind = STEP_COPY,
+				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+}
+
+static void move(uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	bool can;
+
+	pthread_mutex_lock(&sim.lock);
+	can = dst && src && sim_va_has_bytes(dst, bytes) && sim_va_has_bytes(src, bytes);
+	pthread_mutex_unlock(&sim.lock);
+	if (can)
+		memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
+}
+
+/* Whether [addr, addr + bytes) of the card is allocated: a copy out of bounds is refused. */
+static bool is_inside(uint64_t addr, uint64_t bytes)
+{
+	struct sim_region *region;
+	uint64_t base, n;
+	bool inside = true;
+
+	if (!on_card(addr))
+		return true;
+	pthread_mutex_lock(&sim.lock);
+	inside = sim_allocation_at(addr, &base, &n, &region) && addr + bytes <= base + n;
+	pthread_mutex_unlock(&sim.lock);
+	return inside;
+}
+
+static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream handle, bool ptds,
+		       bool wait)
+{
+	struct sim_step step;
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (wait)
+		SIM_UNSAFE();
+	if (!bytes)
+		return CUDA_SUCCESS;
+	if (!dst || !src || !is_inside(dst, bytes) || !is_inside(src, bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	step = copy_step(stream, bytes, on_card(dst) && on_card(src));
+	if (!wait && !stream->capture)
+		move(dst, src, bytes);
+	r = sim_submit(stream, &step);
+	if (r != CUDA_SUCCESS || !wait)
+		return r;
+	r = sim_stream_wait(stream);
+	if (r == CUDA_SUCCESS)
+		move(dst, src, bytes);
+	return r;
+}
+
+/* To or from an array: arrays hold no bytes here. */
+static CUresult cost_only(uint64_t bytes, bool within, CUstream handle, bool ptds, bool wait)
+{
+	struct sim_step step;
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (wait)
+		SIM_UNSAFE();
+	step = copy_step(stream, bytes, within);
+	r = sim_submit(stream, &step);
+	return r == CUDA_SUCCESS && wait ? sim_stream_wait(stream) : r;
+}
+
+#define SYNC(symbol, params, dst, src, bytes) \
+	SIM_TWINS(symbol, _ptds, params, \
+		  return linear((uintptr_t)(dst), (uintptr_t)(src), bytes, NULL, ptds, true);)
+#define ASYNC(symbol, params, dst, src, bytes) \
+	SIM_TWINS(symbol, _ptsz, params, \
+		  return linear((uintptr_t)(dst), (uintptr_t)(src), bytes, stream, ptds, false);)
+
+SYNC(cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t bytes), dst, src, bytes)
+SYNC(cuMemcpyPeer,
+     (CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes), dst,
+     src, bytes)
+SYNC(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void *src, size_t bytes), dst, src, bytes)
+SYNC(cuMemcpyDtoH_v2, (void *dst, CUdeviceptr src, size_t bytes), dst, src, bytes)
+SYNC(cuMemcpyDtoD_v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes), dst, src, bytes)
+ASYNC(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream), dst, src,
+      bytes)
+ASYNC(cuMemcpyPeerAsync,
+      (CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes,
+       CUstream stream),
+      dst, src, bytes)
+ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream), dst,
+      src, bytes)
+ASYNC(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t bytes, CUstream stream), dst, src,
+      bytes)
+ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream), dst,
+      src, bytes)
+
+SIM_TWINS(cuMemcpyDtoA_v2, _ptds, (CUarray dst, size_t dst_offset, CUdeviceptr src, size_t bytes),
+	  return cost_only(bytes, true, NULL, ptds, true);)
+SIM_TWINS(cuMemcpyAtoD_v2, _ptds, (CUdeviceptr dst, CUarray src, size_t src_offset, size_t bytes),
+	  return cost_only(bytes, true, NULL, ptds, true);)
+SIM_TWINS(cuMemcpyAtoA_v2, _ptds,
+	  (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t bytes),
+	  return cost_only(bytes, true, NULL, ptds, true);)
+SIM_TWINS(cuMemcpyHtoA_v2, _ptds, (CUarray dst, size_t dst_offset, const void *src, size_t bytes),
+	  return cost_only(bytes, false, NULL, ptds, true);)
+SIM_TWINS(cuMemcpyAtoH_v2, _ptds, (void *dst, CUarray src, size_t src_offset, size_t bytes),
+	  return cost_only(bytes, false, NULL, ptds, true);)
+SIM_TWINS(cuMemcpyHtoAAsync_v2, _ptsz,
+	  (CUarray dst, size_t dst_offset, const void *src, size_t bytes, CUstream stream),
+	  return cost_only(bytes, false, stream, ptds, false);)
+SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
+	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
+	  return cost_only(bytes, false, stream, ptds, false);)
+
+/* One end of a pitched copy; addr 0: an array, which has no bytes. */
+struct end {
+	uint64_t addr, pitch, plane;
+	bool device;
+};
+
+static struct end end_of(CUmemorytype type, uint64_t host, uint64_t device, uint64_t pitch,
+			 uint64_t height, uint64_t x, uint64_t y, uint64_t z, uint64_t width)
+{
+	struct end end = { 0, pitch ? pitch : width, 0, type != CU_MEMORYTYPE_HOST };
+
+	end.plane = end.pitch * height;
+	if (type == CU_MEMORYTYPE_HOST)
+		end.addr = host;
+	else if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED)
+		end.addr = device;
+	if (end.addr)
+		end.addr += z * end.plane + y * end.pitch + x;
+	return end;
+}
+
+static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t height,
+		      uint64_t depth)
+{
+	for (uint64_t z = 0; dst.addr && src.addr && z < depth; z++)
+		for (uint64_t y = 0; y < height; y++)
+			move(dst.addr + z * dst.plane + y * dst.pitch,
+			     src.addr + z * src.plane + y * src.pitch, width);
+}
+
+static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t height,
+			uint64_t depth, CUstream stream, bool ptds, bool wait)
+{
+	CUresult r;
+
+	if (!wait)
+		move_rows(dst, src, width, height, depth);
+	r = cost_only(width * height * depth, dst.device && src.device, stream, ptds, wait);
+	if (r == CUDA_SUCCESS && wait)
+		move_rows(dst, src, width, height, depth);
+	return r;
+}
+
+#define END(c, side, height, z) \
+	end_of((c)->side##MemoryType, (uintptr_t)(c)->side##Host, (c)->side##Device, \
+	       (c)->side##Pitch, height, (c)->side##XInBytes, (c)->side##Y, z, (c)->WidthInBytes)
+#define COPY_2D(c, stream, wait) \
+	((c) ? pitched(END(c, dst, 0, 0), END(c, src, 0, 0), (c)->WidthInBytes, (c)->Height, 1, \
+		       stream, ptds, wait) : \
+	       CUDA_ERROR_INVALID_VALUE)
+#define COPY_3D(c, stream, wait) \
+	((c) ? pitched(END(c, dst, (c)->dstHeight ? (c)->dstHeight : (c)->Height, (c)->dstZ), \
+		       END(c, src, (c)->srcHeight ? (c)->srcHeight : (c)->Height, (c)->srcZ), \
+		       (c)->WidthInBytes, (c)->Height, (c)->Depth, stream, ptds, wait) : \
+	       CUDA_ERROR_INVALID_VALUE)
+
+SIM_TWINS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), return COPY_2D(copy, NULL, true);)
+SIM_TWINS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy),
+	  return COPY_2D(copy, NULL, true);)
+SIM_TWINS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), return COPY_3D(copy, NULL, true);)
+SIM_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *copy),
+	  return COPY_3D(copy, NULL, true);)
+SIM_TWINS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream),
+	  return COPY_2D(copy, stream, false);)
+SIM_TWINS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream),
+	  return COPY_3D(copy, stream, false);)
+SIM_TWINS(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream),
+	  return COPY_3D(copy, stream, false);)

@@ -1,0 +1,249 @@
+/* Events. An answer that can't change any more is kept, so that polling costs no round trip. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+static bool is_event(CUevent event)
+{
+	return event && event->magic == MAGIC_EVENT;
+}
+
+static CUevent event_new(CUcontext ctx, unsigned int flags)
+{
+	CUevent event = calloc(1, sizeof(*event));
+
+	if (!event)
+		return NULL;
+	event->magic = MAGIC_EVENT;
+	event->id = sim_id_get(SIM_ID_EVENT);
+	event->ctx = ctx;
+	event->flags = flags;
+	return event;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuEventCreate);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	/* An event for other processes can't be timed. */
+	if (!event || flags > 7 || (flags & 6) == CU_EVENT_INTERPROCESS)
+		return CUDA_ERROR_INVALID_VALUE;
+	*event = event_new(ctx, flags);
+	if (!*event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return sim_post((struct sim_request_msg){ .type = SIM_EVENT_NEW, .id = (*event)->id });
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	SIM_ENTER(cuEventDestroy_v2);
+	if (!is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	event->magic = 0;
+	sim_post((struct sim_request_msg){ .type = SIM_EVENT_FREE, .id = event->id });
+	sim_id_put(SIM_ID_EVENT, event->id);
+	free(event);
+	return CUDA_SUCCESS;
+}
+
+static CUresult record(CUevent event, CUstream handle, bool ptds)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!event->imported && event->ctx != stream->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
+	    sim_capture_record(stream, event, &r))
+		return r;
+	pthread_mutex_lock(&sim_event_lock);
+	event->records++;
+	event->done = false;
+	event->not_before_ns = 0;
+	event->capture_id = 0;
+	r = sim_post((struct sim_request_msg){ .type = SIM_EVENT_RECORD,
+					       .card = sim_context_device(stream->ctx)->card,
+					       .id = event->id,
+					       .arg = { stream->id } });
+	pthread_mutex_unlock(&sim_event_lock);
+	return r;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	SIM_ENTER(cuEventRecord);
+	return record(event, stream, false);
+}
+
+CUresult cuEventRecord_ptsz(CUevent event, CUstream stream)
+{
+	SIM_ENTER(cuEventRecord_ptsz);
+	return record(event, stream, true);
+}
+
+SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
+	  return record(event, stream, ptds);)
+
+/* CUDA_SUCCESS when it is done. wait: not before it is. */
+static CUresult ask(CUevent event, bool wait)
+{
+	struct sim_request_msg m = { .type = wait ? SIM_EVENT_SYNC : SIM_EVENT_QUERY,
+				     .card = sim_context_device(event->ctx)->card,
+				     .id = event->id };
+	uint64_t val[5], records;
+	CUresult r = CUDA_ERROR_NOT_READY;
+
+	pthread_mutex_lock(&sim_event_lock);
+	records = event->records;
+	if (event->capture_id)
+		r = CUDA_ERROR_CAPTURED_EVENT;
+	else if (event->done || (!records && !event->imported))
+		r = CUDA_SUCCESS;
+	else if (wait || event->not_before_ns <= sim_clock_ns())
+		r = CUDA_ERROR_UNKNOWN; /* ask the card */
+	pthread_mutex_unlock(&sim_event_lock);
+	if (r != CUDA_ERROR_UNKNOWN)
+		return r;
+	r = sim_call(m, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&sim_event_lock);
+	/* One that other processes may record as well has no answer that lasts. */
+	if (records == event->records) {
+		bool lasts = !(event->flags & CU_EVENT_INTERPROCESS);
+
+		event->done = val[0] && lasts;
+		event->at_ns = val[1];
+		event->not_before_ns = !val[0] && lasts && !sim.link.clock_off ? val[2] : 0;
+	}
+	pthread_mutex_unlock(&sim_event_lock);
+	return val[0] ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	SIM_ENTER(cuEventQuery);
+	if (!is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_UNSAFE();
+	return ask(event, false);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	CUresult r;
+
+	SIM_ENTER(cuEventSynchronize);
+	if (!is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_UNSAFE();
+	r = ask(event, true);
+	if (r == CUDA_SUCCESS)
+		sim_pools_waited(event->ctx->dev);
+	return r;
+}
+
+static CUresult elapsed(float *ms, CUevent start, CUevent end)
+{
+	CUresult r;
+
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_event(start) || !is_event(end) || !start->records || !end->records ||
+	    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_HANDLE;
+	SIM_UNSAFE();
+	r = ask(start, false);
+	if (r == CUDA_SUCCESS)
+		r = ask(end, false);
+	if (r == CUDA_SUCCESS)
+		*ms = (float)((double)(int64_t)(end->at_ns - start->at_ns) / 1e6);
+	return r;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	SIM_ENTER(cuEventElapsedTime);
+	return elapsed(ms, start, end);
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	SIM_ENTER(cuEventElapsedTime_v2);
+	return elapsed(ms, start, end);
+}
+
+static CUresult wait_event(CUstream handle, bool ptds, CUevent event)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!is_event(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
+	    sim_capture_await(stream, event, &r))
+		return r;
+	if (!event->records && !event->imported)
+		return CUDA_SUCCESS;
+	return sim_post((struct sim_request_msg){ .type = SIM_EVENT_AWAIT,
+						  .card = sim_context_device(stream->ctx)->card,
+						  .id = event->id,
+						  .arg = { stream->id } });
+}
+
+SIM_TWINS(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned int flags),
+	  return wait_event(stream, ptds, event);)
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
+{
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuIpcGetEventHandle);
+	if (!handle || !is_event(event) || !(event->flags & CU_EVENT_INTERPROCESS))
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sim_call((struct sim_request_msg){ .type = SIM_EVENT_NAME, .id = event->id }, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle->reserved, &val[0], sizeof(val[0]));
+	return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
+{
+	struct sim_request_msg m = { .type = SIM_EVENT_OPEN };
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuIpcOpenEventHandle);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!event)
+		return CUDA_ERROR_INVALID_VALUE;
+	*event = event_new(ctx, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+	if (!*event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*event)->imported = true;
+	m.id = (*event)->id;
+	memcpy(&m.arg[0], handle.reserved, sizeof(m.arg[0]));
+	r = sim_call(m, NULL);
+	if (r != CUDA_SUCCESS) {
+		sim_id_put(SIM_ID_EVENT, m.id);
+		free(*event);
+	}
+	return r;
+}

@@ -1,0 +1,188 @@
+/* What may be asked of a function: attributes, names, occupancy. */
+#include "sim/cuda/sim.h"
+
+static bool is_function(const void *f)
+{
+	return f && ((CUfunction)(uintptr_t)f)->magic == MAGIC_FUNCTION;
+}
+
+static CUresult get_attribute(int *value, CUfunction_attribute attr, CUfunction f)
+{
+	static const int values[] = { 1024, 0, 0, 0, 32, 90, 90, 0, 49152, -1, 0, 0, 0, 0, 0, 0 };
+
+	if (!value || attr < 0 || attr > 15)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*value = attr == 8 && f->max_dynamic_shared ? f->max_dynamic_shared : values[attr];
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_attribute(CUfunction f, CUfunction_attribute attr, int value)
+{
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (attr == 8 && (value < 0 || value > 232448))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (attr == 8)
+		f->max_dynamic_shared = value;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr, CUfunction f)
+{
+	SIM_ENTER(cuFuncGetAttribute);
+	return get_attribute(value, attr, f);
+}
+
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attr, int value)
+{
+	SIM_ENTER(cuFuncSetAttribute);
+	return set_attribute(f, attr, value);
+}
+
+CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)
+{
+	SIM_ENTER(cuKernelGetAttribute);
+	return get_attribute(value, attr, (CUfunction)kernel);
+}
+
+CUresult cuKernelSetAttribute(CUfunction_attribute attr, int value, CUkernel kernel, CUdevice dev)
+{
+	SIM_ENTER(cuKernelSetAttribute);
+	return set_attribute((CUfunction)kernel, attr, value);
+}
+
+static CUresult get_name(const char **name, CUfunction f)
+{
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*name = f->name;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+	SIM_ENTER(cuKernelGetName);
+	return get_name(name, (CUfunction)kernel);
+}
+
+CUresult cuFuncGetName(const char **name, CUfunction f)
+{
+	SIM_ENTER(cuFuncGetName);
+	return get_name(name, f);
+}
+
+CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
+{
+	SIM_ENTER(cuKernelGetFunction);
+	if (!is_function(kernel))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*f = (CUfunction)kernel;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
+{
+	SIM_ENTER(cuFuncGetModule);
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*module = f->module;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
+{
+	SIM_ENTER(cuFuncSetCacheConfig);
+	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuFuncSetSharedMemConfig(CUfunction f, CUsharedconfig config)
+{
+	SIM_ENTER(cuFuncSetSharedMemConfig);
+	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuFuncLoad(CUfunction f)
+{
+	SIM_ENTER(cuFuncLoad);
+	return is_function(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuFuncIsLoaded(int *state, CUfunction f)
+{
+	SIM_ENTER(cuFuncIsLoaded);
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*state = 1;
+	return CUDA_SUCCESS;
+}
+
+/* By threads alone: 2048 of an SM, at most 32 blocks. */
+static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
+{
+	if (!blocks || block_size < 1 || block_size > 1024)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*blocks = SIM_MIN(2048 / ((block_size + 31) / 32 * 32), 32);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int block_size,
+						     size_t shared_bytes)
+{
+	SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+	return active_blocks(blocks, f, block_size);
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f,
+							      int block_size, size_t shared_bytes,
+							      unsigned int flags)
+{
+	SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
+	return active_blocks(blocks, f, block_size);
+}
+
+static CUresult potential(int *min_grid, int *block_size, CUfunction f)
+{
+	CUcontext ctx;
+	CUresult r = sim_need_context(&ctx);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!min_grid || !block_size)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*block_size = 1024;
+	*min_grid = 2 * sim_context_device(ctx)->info.sms;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block_size, CUfunction f,
+					  CUoccupancyB2DSize size, size_t shared_bytes, int limit)
+{
+	SIM_ENTER(cuOccupancyMaxPotentialBlockSize);
+	return potential(min_grid, block_size, f);
+}
+
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block_size, CUfunction f,
+						   CUoccupancyB2DSize size, size_t shared_bytes,
+						   int limit, unsigned int flags)
+{
+	SIM_ENTER(cuOccupancyMaxPotentialBlockSizeWithFlags);
+	return potential(min_grid, block_size, f);
+}
+
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, int blocks,
+						 int block_size)
+{
+	SIM_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
+	if (!bytes || blocks < 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = SIM_MIN(233472 / (size_t)blocks - 1024, 232448);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,399 @@
+/*
+ * Graphs: a list of steps, run in the order in which they were added (edges are accepted, and not
+ * needed: the card runs one thing of a process at a time). A graph costs what its kernels cost, and
+ * its launch counts as one in the launch queue.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+struct CUgraphNode_st {
+	uint32_t magic;
+	CUgraphNode next;
+	struct sim_step step;
+	CUDA_KERNEL_NODE_PARAMS kernel;
+};
+
+struct CUgraph_st {
+	uint32_t magic;
+	pthread_mutex_t lock;
+	CUgraphNode first, last;
+	size_t count;
+};
+
+struct CUgraphExec_st {
+	uint32_t magic;
+	cuuint64_t flags;
+	size_t count;
+	struct sim_step *steps; /* runs of kernels and copies are one */
+};
+
+static bool is_graph(CUgraph graph)
+{
+	return graph && graph->magic == MAGIC_GRAPH;
+}
+
+CUgraph sim_graph_new(void)
+{
+	CUgraph graph = calloc(1, sizeof(*graph));
+
+	if (graph) {
+		graph->magic = MAGIC_GRAPH;
+		pthread_mutex_init(&graph->lock, NULL);
+	}
+	return graph;
+}
+
+bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node)
+{
+	CUgraphNode node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return false;
+	node->magic = MAGIC_NODE;
+	node->step = *step;
+	pthread_mutex_lock(&graph->lock);
+	if (graph->last)
+		graph->last->next = node;
+	else
+		graph->first = node;
+	graph->last = node;
+	graph->count++;
+	pthread_mutex_unlock(&graph->lock);
+	if (ret_node)
+		*ret_node = node;
+	return true;
+}
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
+{
+	SIM_ENTER(cuGraphCreate);
+	if (!graph || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*graph = sim_graph_new();
+	return *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+	SIM_ENTER(cuGraphDestroy);
+	if (!is_graph(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	graph->magic = 0;
+	while (graph->first) {
+		CUgraphNode node = graph->first;
+
+		graph->first = node->next;
+		node->magic = 0;
+		free(node);
+	}
+	free(graph);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
+{
+	SIM_ENTER(cuGraphClone);
+	if (!clone || !is_graph(graph) || !(*clone = sim_graph_new()))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (CUgraphNode node = graph->first; node; node = node->next) {
+		CUgraphNode copy;
+
+		if (!sim_graph_add(*clone, &node->step, &copy))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		copy->kernel = node->kernel;
+	}
+	return CUDA_SUCCESS;
+}
+
+static bool takes_time(const struct sim_step *step)
+{
+	return step->kind == STEP_KERNEL || step->kind == STEP_COPY || step->kind == STEP_SET;
+}
+
+/* The steps of a graph, with each run of work as one kernel. NULL when memory is out. */
+static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
+{
+	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));
+	size_t n = 0;
+
+	for (CUgraphNode node = graph->first; steps && node; node = node->next) {
+		if (node->step.kind == STEP_EMPTY)
+			continue;
+		if (takes_time(&node->step) && n && takes_time(&steps[n - 1])) {
+			steps[n - 1].ns += node->step.ns;
+			continue;
+		}
+		steps[n] = node->step;
+		if (takes_time(&steps[n]))
+			steps[n].kind = STEP_KERNEL;
+		n++;
+	}
+	*ret_count = n;
+	return steps;
+}
+
+static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t flags)
+{
+	CUgraphExec exec;
+
+	if (!ret_exec || !is_graph(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	exec = calloc(1, sizeof(*exec));
+	if (!exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec->magic = MAGIC_EXEC;
+	exec->flags = flags;
+	exec->steps = flatten(graph, &exec->count);
+	if (!exec->steps) {
+		free(exec);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_exec = exec;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	SIM_ENTER(cuGraphInstantiateWithFlags);
+	return instantiate(exec, graph, flags);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
+			       size_t log_size)
+{
+	SIM_ENTER(cuGraphInstantiate_v2);
+	if (log && log_size)
+		log[0] = '\0';
+	return instantiate(exec, graph, 0);
+}
+
+static CUresult with_params(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params,
+			    bool ptds)
+{
+	CUstream stream;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->hUploadStream)
+		r = sim_stream(params->hUploadStream, ptds, &stream);
+	if (r == CUDA_SUCCESS)
+		r = instantiate(exec, graph, params->flags);
+	params->hErrNode_out = NULL;
+	params->result_out = r != CUDA_SUCCESS;
+	return r;
+}
+
+SIM_TWINS(cuGraphInstantiateWithParams, _ptsz,
+	  (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
+	  return with_params(exec, graph, params, ptds);)
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+	SIM_ENTER(cuGraphExecDestroy);
+	if (!exec || exec->magic != MAGIC_EXEC)
+		return CUDA_ERROR_INVALID_VALUE;
+	exec->magic = 0;
+	free(exec->steps);
+	free(exec);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags)
+{
+	SIM_ENTER(cuGraphExecGetFlags);
+	if (!exec || exec->magic != MAGIC_EXEC || !flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = exec->flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	struct sim_step *steps;
+	size_t count;
+
+	SIM_ENTER(cuGraphExecUpdate_v2);
+	if (!exec || exec->magic != MAGIC_EXEC || !is_graph(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	steps = flatten(graph, &count);
+	if (!steps)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	free(exec->steps);
+	exec->steps = steps;
+	exec->count = count;
+	if (info)
+		memset(info, 0, sizeof(*info));
+	return CUDA_SUCCESS;
+}
+
+static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!exec || exec->magic != MAGIC_EXEC)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (atomic_load_explicit(&sim.captures, memory_order_relaxed)) {
+		struct sim_step none = { .kind = STEP_EMPTY };
+
+		/* Launched into a capture, it becomes part of that graph. */
+		if (sim_capture_step(stream, &none, &r)) {
+			for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
+				sim_capture_step(stream, &exec->steps[i], &r);
+			return r;
+		}
+	}
+	for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
+		r = sim_run_step(stream, &exec->steps[i], i == 0);
+	return r;
+}
+
+SIM_TWINS(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream stream),
+	  return graph_launch(exec, stream, ptds);)
+SIM_TWINS(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream),
+	  return exec && exec->magic == MAGIC_EXEC ? sim_stream(stream, ptds, &stream) :
+						     CUDA_ERROR_INVALID_VALUE;)
+
+static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size_t have)
+{
+	size_t n = 0;
+
+	if (!is_graph(graph) || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (CUgraphNode node = graph->first; nodes && node && n < have && n < *count;
+	     node = node->next)
+		nodes[n++] = node;
+	*count = nodes ? n : have;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	SIM_ENTER(cuGraphGetNodes);
+	return get_nodes(graph, nodes, count, is_graph(graph) ? graph->count : 0);
+}
+
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	SIM_ENTER(cuGraphGetRootNodes);
+	return get_nodes(graph, nodes, count, is_graph(graph) && graph->count);
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
+{
+	SIM_ENTER(cuGraphNodeGetType);
+	if (!node || node->magic != MAGIC_NODE || !type)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (node->step.kind) {
+	case STEP_KERNEL:
+	case STEP_SPIN: *type = 0; break;
+	case STEP_COPY: *type = 1; break;
+	case STEP_SET: *type = 2; break;
+	case STEP_HOST_FUNC:
+	case STEP_CALLBACK: *type = 3; break;
+	case STEP_EMPTY: *type = 5; break;
+	default: *type = 12; break; /* batch mem op */
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult add(CUgraphNode *ret_node, CUgraph graph, const struct sim_step *step)
+{
+	if (!ret_node || !is_graph(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sim_graph_add(graph, step, ret_node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+			     size_t count)
+{
+	SIM_ENTER(cuGraphAddEmptyNode);
+	return add(node, graph, &(struct sim_step){ .kind = STEP_EMPTY });
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+				 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct sim_step step = { .kind = STEP_KERNEL };
+	CUcontext ctx;
+	CUfunction f;
+	CUresult r;
+
+	SIM_ENTER(cuGraphAddKernelNode_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	f = params ? params->func ? params->func : (CUfunction)params->kern : NULL;
+	if (!f || f->magic != MAGIC_FUNCTION)
+		return CUDA_ERROR_INVALID_VALUE;
+	step.ns = sim_kernel_ns(f, ctx->dev,
+				(uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ);
+	r = add(node, graph, &step);
+	if (r == CUDA_SUCCESS)
+		(*node)->kernel = *params;
+	return r;
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)
+{
+	SIM_ENTER(cuGraphKernelNodeGetParams_v2);
+	if (!node || node->magic != MAGIC_NODE || node->step.kind != STEP_KERNEL || !params)
+		return CUDA_ERROR_INVALID_VALUE;
+	*params = node->kernel;
+	return CUDA_SUCCESS;
+}
+
+static uint64_t ns_of(uint64_t bytes, uint64_t per_s)
+{
+	return (uint64_t)((double)bytes * 1e9 / (double)per_s);
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+			      size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
+{
+	struct sim_step step = { .kind = STEP_COPY };
+
+	SIM_ENTER(cuGraphAddMemcpyNode);
+	if (!copy || !sim_context_is_valid(ctx))
+		return CUDA_ERROR_INVALID_VALUE;
+	step.ns = ns_of(copy->WidthInBytes * copy->Height * copy->Depth,
+			sim_context_device(ctx)->info.copy_bytes_per_s);
+	return add(node, graph, &step);
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+			      size_t count, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
+{
+	struct sim_step step = { .kind = STEP_SET };
+
+	SIM_ENTER(cuGraphAddMemsetNode);
+	if (!params || !sim_context_is_valid(ctx))
+		return CUDA_ERROR_INVALID_VALUE;
+	step.ns = ns_of(params->width * params->height * params->elementSize,
+			sim_context_device(ctx)->info.set_bytes_per_s);
+	return add(node, graph, &step);
+}
+
+CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+			    size_t count, const CUDA_HOST_NODE_PARAMS *params)
+{
+	SIM_ENTER(cuGraphAddHostNode);
+	if (!params || !params->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	return add(node, graph,
+		   &(struct sim_step){ .kind = STEP_HOST_FUNC,
+				       .fn = (void *)params->fn,
+				       .data = params->userData });
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+				size_t count)
+{
+	SIM_ENTER(cuGraphAddDependencies);
+	return is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

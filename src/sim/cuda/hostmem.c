@@ -1,0 +1,351 @@
+/* Page-locked host memory, memory of other processes, and what a pointer is. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sim/cuda/sim.h"
+
+struct host {
+	struct host *next;
+	uint64_t base, bytes;
+	unsigned int flags;
+	bool registered; /* the program's own memory */
+};
+
+static struct host *hosts; /* with sim.lock */
+
+static struct host *host_at(uint64_t addr)
+{
+	struct host *h = hosts;
+
+	while (h && (addr < h->base || addr >= h->base + h->bytes))
+		h = h->next;
+	return h;
+}
+
+bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+	const struct host *h = host_at(addr);
+
+	if (!h)
+		return false;
+	*ret_base = h->base;
+	*ret_bytes = h->bytes;
+	return true;
+}
+
+static CUresult host_add(uint64_t base, uint64_t bytes, unsigned int flags, bool registered)
+{
+	struct host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*h = (struct host){ NULL, base, bytes, flags, registered };
+	pthread_mutex_lock(&sim.lock);
+	h->next = hosts;
+	hosts = h;
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult r = sim_need_context(&ctx);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	*ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (*ptr == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return host_add((uintptr_t)*ptr, bytes, flags, false);
+}
+
+CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
+{
+	SIM_ENTER(cuMemAllocHost_v2);
+	return host_alloc(ptr, bytes, 0);
+}
+
+CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+{
+	SIM_ENTER(cuMemHostAlloc);
+	return flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags);
+}
+
+/* Takes the record whose base is ptr out of the list; NULL when there is none. */
+static struct host *host_take(void *ptr, bool registered)
+{
+	struct host **at = &hosts, *h;
+
+	pthread_mutex_lock(&sim.lock);
+	while (*at && ((*at)->base != (uintptr_t)ptr || (*at)->registered != registered))
+		at = &(*at)->next;
+	h = *at;
+	if (h)
+		*at = h->next;
+	pthread_mutex_unlock(&sim.lock);
+	return h;
+}
+
+CUresult cuMemFreeHost(void *ptr)
+{
+	struct host *h;
+
+	SIM_ENTER(cuMemFreeHost);
+	if (!ptr)
+		return CUDA_SUCCESS;
+	SIM_UNSAFE();
+	h = host_take(ptr, false);
+	if (!h)
+		return CUDA_ERROR_INVALID_VALUE;
+	munmap(ptr, h->bytes);
+	free(h);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
+{
+	CUcontext ctx;
+	bool known;
+	CUresult r;
+
+	SIM_ENTER(cuMemHostRegister_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	known = host_at((uintptr_t)ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return known ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED :
+		       host_add((uintptr_t)ptr, bytes, flags, true);
+}
+
+CUresult cuMemHostUnregister(void *ptr)
+{
+	struct host *h;
+
+	SIM_ENTER(cuMemHostUnregister);
+	SIM_UNSAFE();
+	h = host_take(ptr, true);
+	if (!h)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	free(h);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int flags)
+{
+	bool known;
+
+	SIM_ENTER(cuMemHostGetDevicePointer_v2);
+	pthread_mutex_lock(&sim.lock);
+	known = host_at((uintptr_t)ptr);
+	pthread_mutex_unlock(&sim.lock);
+	if (!dptr || !known || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dptr = (uintptr_t)ptr; /* one address space, as on the real card */
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
+{
+	const struct host *h;
+
+	SIM_ENTER(cuMemHostGetFlags);
+	pthread_mutex_lock(&sim.lock);
+	h = host_at((uintptr_t)ptr);
+	if (h && flags)
+		*flags = h->flags | 2; /* DEVICEMAP: all of it is */
+	pthread_mutex_unlock(&sim.lock);
+	return h && flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* What travels in a CUipcMemHandle. */
+struct ipc {
+	uint64_t name, offset, bytes;
+};
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct sim_region *region;
+	struct ipc ipc = { 0 };
+	uint64_t base, bytes, val[5];
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuIpcGetMemHandle);
+	pthread_mutex_lock(&sim.lock);
+	/* Neither VMM memory, nor pools, nor managed memory has this kind of handle. */
+	if (handle && sim_allocation_at(ptr, &base, &bytes, &region) && !region->managed &&
+	    (region->kind == REGION_LINEAR || region->kind == REGION_HEAP)) {
+		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
+			     val);
+		ipc = (struct ipc){ val[0], base - region->base, region->bytes };
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS) {
+		memset(handle, 0, sizeof(*handle));
+		memcpy(handle->reserved, &ipc, sizeof(ipc));
+	}
+	return r;
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+{
+	struct sim_region *region;
+	struct ipc ipc;
+	uint64_t val[5];
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuIpcOpenMemHandle_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	memcpy(&ipc, handle.reserved, sizeof(ipc));
+	if (!ptr || !ipc.bytes || ipc.bytes > 1ull << 44 || ipc.offset >= ipc.bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { ipc.name } }, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&sim.lock);
+	region = sim_va_new(REGION_IPC, ipc.bytes, 0);
+	if (region) {
+		region->bytes = ipc.bytes;
+		region->block = (uint32_t)val[0];
+		region->ctx = ctx;
+		region->dev = ctx->dev;
+		*ptr = region->base + ipc.offset;
+	} else {
+		sim_block_free((uint32_t)val[0]);
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return region ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
+{
+	struct sim_region *region;
+
+	SIM_ENTER(cuIpcCloseMemHandle);
+	pthread_mutex_lock(&sim.lock);
+	region = sim_va_find(ptr);
+	if (region && region->kind == REGION_IPC)
+		sim_region_drop(region);
+	else
+		region = NULL;
+	pthread_mutex_unlock(&sim.lock);
+	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* One attribute of ptr, with sim.lock. Unknown memory is INVALID_VALUE, with zeros written. */
+static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+{
+	struct sim_region *region = NULL;
+	const struct host *h = NULL;
+	uint64_t base = 0, bytes = 0;
+	bool device = sim_allocation_at(ptr, &base, &bytes, &region);
+	bool known;
+
+	if (!device)
+		h = host_at(ptr);
+	known = device || h;
+	if (h)
+		base = h->base, bytes = h->bytes;
+	switch (attr) {
+	case 1: /* CONTEXT */
+		*(CUcontext *)value = device ? region->ctx : NULL;
+		break;
+	case 2: /* MEMORY_TYPE */
+		*(unsigned int *)value = device ? CU_MEMORYTYPE_DEVICE : h ? CU_MEMORYTYPE_HOST : 0;
+		break;
+	case 3: /* DEVICE_POINTER */
+		*(CUdeviceptr *)value = known ? ptr : 0;
+		break;
+	case 4: /* HOST_POINTER */
+		*(uint64_t *)value = h || (device && region->managed) ? ptr : 0;
+		if (device && !region->managed)
+			return CUDA_ERROR_INVALID_VALUE;
+		break;
+	case 6: /* SYNC_MEMOPS */
+	case 15: /* IS_GPU_DIRECT_RDMA_CAPABLE */
+		*(int *)value = 0;
+		break;
+	case 7: /* BUFFER_ID */
+		*(uint64_t *)value = device ? region->serial << 12 | (base - region->base) / 512 :
+					      base;
+		break;
+	case 8: /* IS_MANAGED */
+		*(int *)value = device && region->managed;
+		break;
+	case 9: /* DEVICE_ORDINAL */
+		*(int *)value = device ? region->dev : known ? 0 : -2;
+		break;
+	case 10: /* IS_LEGACY_CUDA_IPC_CAPABLE */
+		*(int *)value = device && !region->managed &&
+				(region->kind == REGION_LINEAR || region->kind == REGION_HEAP);
+		break;
+	case 11: /* RANGE_START_ADDR */
+		*(uint64_t *)value = base;
+		break;
+	case 12: /* RANGE_SIZE */
+		*(size_t *)value = bytes;
+		break;
+	case 13: /* MAPPED */
+		*(int *)value = known;
+		break;
+	case 14: /* ALLOWED_HANDLE_TYPES */
+		*(uint64_t *)value = 0;
+		break;
+	case 16: /* ACCESS_FLAGS */
+		*(int *)value = known ? 3 : 0;
+		break;
+	case 17: /* MEMPOOL_HANDLE */
+		*(CUmemoryPool *)value =
+			device && region->kind == REGION_POOL ? sim_pool_of(region) : NULL;
+		break;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+{
+	CUresult r;
+
+	SIM_ENTER(cuPointerGetAttribute);
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	r = attribute(value, attr, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+/* Zeros where an attribute does not apply, and success, as the driver has it. */
+CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs, void **values,
+				CUdeviceptr ptr)
+{
+	SIM_ENTER(cuPointerGetAttributes);
+	if (!n || !attrs || !values)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	for (unsigned int i = 0; i < n; i++)
+		if (values[i])
+			attribute(values[i], attrs[i], ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+{
+	SIM_ENTER(cuPointerSetAttribute);
+	return attr == 6 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,251 @@
+/* Linear device memory, managed memory, and what of the card is free. */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+#define HEAP_BELOW (1ull << 20) /* smaller requests share 2 MiB blocks */
+
+CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block)
+{
+	uint64_t val[5];
+	CUresult r;
+
+	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NEW,
+					       .card = sim.devices[dev].card,
+					       .arg = { bytes, kind } }, val);
+	if (r == CUDA_SUCCESS)
+		*ret_block = (uint32_t)val[0];
+	return r;
+}
+
+void sim_block_free(uint32_t block)
+{
+	if (block)
+		sim_call((struct sim_request_msg){ .type = SIM_MEM_FREE, .id = block }, NULL);
+}
+
+uint64_t sim_round(CUdevice dev, uint64_t bytes)
+{
+	uint64_t to = sim.devices[dev].info.block_bytes;
+
+	return (bytes + to - 1) / to * to;
+}
+
+void sim_region_drop(struct sim_region *region)
+{
+	if (region->kind == REGION_HEAP)
+		sim_heap_region_gone(region);
+	if (region->kind == REGION_POOL)
+		sim_pool_region_gone(region);
+	if (region->kind == REGION_RESERVED)
+		sim_vmm_region_gone(region);
+	sim_block_free(region->block);
+	sim_va_free(region);
+}
+
+/* With sim.lock. */
+static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdeviceptr *ret_ptr)
+{
+	struct sim_region *region;
+	uint32_t block = 0;
+	CUresult r;
+
+	r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes), SIM_BLOCK_DATA, &block);
+	/* Managed memory that does not fit the card stays in host memory. */
+	if (r != CUDA_SUCCESS && !(managed && r == CUDA_ERROR_OUT_OF_MEMORY))
+		return r;
+	region = sim_va_new(REGION_LINEAR, bytes, 0);
+	if (!region) {
+		sim_block_free(block);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	region->bytes = bytes;
+	region->block = block;
+	region->ctx = ctx;
+	region->dev = ctx->dev;
+	region->managed = managed;
+	sim_va_back(region, managed);
+	*ret_ptr = region->base;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
+{
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_fault_oom() || bytes > 1ull << 44)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return bytes < HEAP_BELOW ? sim_heap_alloc(ctx, bytes, ret_ptr) :
+				    alloc_large(ctx, bytes, false, ret_ptr);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuMemAlloc_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr)
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	r = sim_alloc(ctx, bytes, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+			    unsigned int element_bytes)
+{
+	CUcontext ctx;
+	CUresult r;
+	size_t row = (width_bytes + 511) / 512 * 512;
+
+	SIM_ENTER(cuMemAllocPitch_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr || !pitch || !width_bytes || !height ||
+	    (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) ||
+	    row < width_bytes || height > (1ull << 44) / row)
+		return CUDA_ERROR_INVALID_VALUE;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	r = sim_alloc(ctx, row * height, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS)
+		*pitch = row;
+	return r;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuMemAllocManaged);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr || !bytes || flags < 1 || flags > 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_fault_oom() || bytes > 1ull << 44)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	r = alloc_large(ctx, bytes, true, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult sim_free(uint64_t addr)
+{
+	struct sim_region *region = sim_va_find(addr);
+
+	if (!region)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (region->kind) {
+	case REGION_HEAP:
+		return sim_heap_free(region, addr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	case REGION_POOL:
+		return sim_pool_free(region, addr);
+	case REGION_LINEAR:
+		if (addr != region->base)
+			return CUDA_ERROR_INVALID_VALUE;
+		sim_region_drop(region);
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuMemFree_v2(CUdeviceptr ptr)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuMemFree_v2);
+	if (!ptr)
+		return CUDA_SUCCESS;
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	r = sim_free(ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	CUcontext ctx;
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuMemGetInfo_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_INFO,
+					       .card = sim_context_device(ctx)->card }, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (free_bytes)
+		*free_bytes = val[0] - val[1];
+	if (total_bytes)
+		*total_bytes = val[0];
+	return CUDA_SUCCESS;
+}
+
+bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
+		       struct sim_region **ret_region)
+{
+	struct sim_region *region = sim_va_find(addr);
+
+	if (!region)
+		return false;
+	*ret_region = region;
+	if (region->kind == REGION_HEAP)
+		return sim_heap_find(region, addr, ret_base, ret_bytes);
+	if (region->kind == REGION_POOL)
+		return sim_pool_find(region, addr, ret_base, ret_bytes);
+	*ret_base = region->base;
+	*ret_bytes = region->bytes;
+	return addr < region->base + region->bytes;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
+{
+	struct sim_region *region;
+	uint64_t at = 0, n = 0;
+	bool found;
+
+	SIM_ENTER(cuMemGetAddressRange_v2);
+	pthread_mutex_lock(&sim.lock);
+	found = sim_allocation_at(ptr, &at, &n, &region) || sim_host_find(ptr, &at, &n);
+	pthread_mutex_unlock(&sim.lock);
+	if (!found)
+		return CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = at;
+	if (bytes)
+		*bytes = n;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAdvise(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev)
+{
+	SIM_ENTER(cuMemAdvise);
+	return CUDA_SUCCESS;
+}
+
+SIM_TWINS(cuMemPrefetchAsync, _ptsz, (CUdeviceptr ptr, size_t bytes, CUdevice dev, CUstream stream),
+	  return sim_stream(stream, ptds, &stream);)
+SIM_TWINS(cuMemPrefetchAsync_v2, _ptsz,
+	  (CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags,
+	   CUstream stream),
+	  return sim_stream(stream, ptds, &stream);)

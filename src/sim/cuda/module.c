@@ -1,0 +1,243 @@
+/*
+ * Modules and functions. No code is read: a function is made when it is asked for, and its name
+ * says what it costs:
+ *     allot_sim_<us>us_<blocks>b   <us> for the whole grid at <blocks> blocks, on an idle card
+ *     allot_sim_spin_<blocks>b     until the 32 bits that its first parameter points to are not 0
+ *     anything else                10 us
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+#define DEFAULT_NS 10000
+#define GLOBAL_BYTES 4096 /* of a __device__ variable: its size is in the code */
+
+static CUmodule modules;
+
+static CUresult load(CUmodule *module, const void *image)
+{
+	CUcontext ctx;
+	CUresult r = sim_need_context(&ctx);
+	CUmodule m;
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!module || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->magic = MAGIC_MODULE;
+	m->ctx = ctx;
+	pthread_mutex_lock(&sim.lock);
+	m->next = modules;
+	modules = m;
+	pthread_mutex_unlock(&sim.lock);
+	*module = m;
+	return CUDA_SUCCESS;
+}
+
+/* With sim.lock. The structures stay, as launches may still name them by mistake; they are few. */
+static void unload(CUmodule module)
+{
+	CUmodule *at;
+
+	for (at = &modules; *at && *at != module; at = &(*at)->next)
+		;
+	if (*at)
+		*at = module->next;
+	module->magic = 0;
+	for (CUfunction f = module->functions; f; f = f->next)
+		f->magic = 0;
+}
+
+void sim_modules_of_context_gone(CUcontext ctx)
+{
+	CUmodule m, next;
+
+	for (m = modules; m; m = next) {
+		next = m->next;
+		if (m->ctx == ctx)
+			unload(m);
+	}
+}
+
+CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+	FILE *file;
+
+	SIM_ENTER(cuModuleLoad);
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	file = fopen(path, "re");
+	if (!file)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	fclose(file);
+	return load(module, path);
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	SIM_ENTER(cuModuleLoadData);
+	return load(module, image);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
+			    CUjit_option *options, void **values)
+{
+	SIM_ENTER(cuModuleLoadDataEx);
+	return load(module, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	SIM_ENTER(cuModuleLoadFatBinary);
+	return load(module, image);
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	SIM_ENTER(cuModuleUnload);
+	if (!module || module->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim.lock);
+	unload(module);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+static void cost_of_name(CUfunction f)
+{
+	unsigned long long us, blocks;
+	char end[2];
+
+	f->ns = DEFAULT_NS;
+	if (sscanf(f->name, "allot_sim_%12lluus_%9llu%1[b]", &us, &blocks, end) == 3) {
+		f->ns = us * 1000;
+		f->blocks = blocks;
+	} else if (sscanf(f->name, "allot_sim_spin_%9llu%1[b]", &blocks, end) == 2) {
+		f->spins = true;
+	}
+}
+
+static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *name)
+{
+	CUfunction f;
+
+	if (!ret_f || !name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!module || module->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim.lock);
+	for (f = module->functions; f; f = f->next)
+		if (!strcmp(f->name, name))
+			break;
+	if (!f && (f = calloc(1, sizeof(*f) + strlen(name) + 1))) {
+		strcpy(f->name, name);
+		f->magic = MAGIC_FUNCTION;
+		f->module = module;
+		cost_of_name(f);
+		f->next = module->functions;
+		module->functions = f;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	*ret_f = f;
+	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* A grid that fills the card takes longer with more blocks; one that does not, does not. */
+uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
+{
+	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;
+	uint64_t named = SIM_MAX(f->blocks, sms);
+
+	if (!f->blocks || blocks == f->blocks)
+		return f->ns;
+	return (uint64_t)((double)f->ns * (double)SIM_MAX(blocks, sms) / (double)named);
+}
+
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+	SIM_ENTER(cuModuleGetFunction);
+	return get_function(f, module, name);
+}
+
+static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+{
+	CUdeviceptr at = 0;
+	CUresult r;
+
+	if (!module || module->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* A place of its own each time: nobody's data depends on it. */
+	pthread_mutex_lock(&sim.lock);
+	r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
+	pthread_mutex_unlock(&sim.lock);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (ptr)
+		*ptr = at;
+	if (bytes)
+		*bytes = GLOBAL_BYTES;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+{
+	SIM_ENTER(cuModuleGetGlobal_v2);
+	return get_global(ptr, bytes, module, name);
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	SIM_ENTER(cuModuleGetLoadingMode);
+	*mode = 2; /* lazy */
+	return CUDA_SUCCESS;
+}
+
+/* A library is a module, and a kernel its function: one structure serves for both handles. */
+CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit,
+			   void **jit_values, unsigned int jit_n, CUlibraryOption *options,
+			   void **values, unsigned int n)
+{
+	SIM_ENTER(cuLibraryLoadData);
+	return load((CUmodule *)library, image);
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+	CUmodule module = (CUmodule)library;
+
+	SIM_ENTER(cuLibraryUnload);
+	if (!module || module->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim.lock);
+	unload(module);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	SIM_ENTER(cuLibraryGetKernel);
+	return get_function((CUfunction *)kernel, (CUmodule)library, name);
+}
+
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	SIM_ENTER(cuLibraryGetModule);
+	if (!library || ((CUmodule)library)->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*module = (CUmodule)library;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	SIM_ENTER(cuLibraryGetGlobal);
+	return get_global(ptr, bytes, (CUmodule)library, name);
+}

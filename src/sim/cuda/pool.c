@@ -1,0 +1,513 @@
+/*
+ * Memory pools and stream-ordered allocation. A pool takes memory from the card in steps of 32 MiB
+ * and gives whole steps back: at a wait, what is above its release threshold; or when trimmed.
+ * Freeing takes effect at the call: nothing that runs could still read the bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+#define STEP_BYTES (32ull << 20)
+#define ALIGN_BYTES 512
+
+struct piece {
+	uint64_t offset, span; /* span: rounded */
+	uint64_t bytes;	       /* as asked for */
+};
+
+/* Detail of a REGION_POOL: its allocations in order of address. */
+struct chunk {
+	CUmemoryPool pool;
+	struct sim_region *region;
+	struct chunk *next;
+	struct piece *pieces;
+	uint32_t pieces_n, pieces_size;
+};
+
+struct CUmemPoolHandle_st {
+	uint32_t magic;
+	CUdevice dev;
+	bool is_default;
+	CUmemoryPool next;
+	struct chunk *chunks;
+	uint64_t threshold, max_bytes;
+	uint64_t reserved, reserved_high, used, used_high;
+	int reuse[3];
+	uint32_t access; /* bit i: device i */
+};
+
+static CUmemoryPool pools; /* with sim.lock */
+static atomic_uint empty_chunks; /* 0: a wait has nothing to give back */
+
+static bool is_pool(CUmemoryPool pool)
+{
+	for (CUmemoryPool p = pools; p; p = p->next)
+		if (p == pool)
+			return true;
+	return false;
+}
+
+void sim_pool_region_gone(struct sim_region *region)
+{
+	struct chunk *chunk = region->detail;
+	struct chunk **at = &chunk->pool->chunks;
+
+	while (*at != chunk)
+		at = &(*at)->next;
+	*at = chunk->next;
+	if (!chunk->pieces_n)
+		atomic_fetch_sub(&empty_chunks, 1);
+	for (uint32_t i = 0; i < chunk->pieces_n; i++)
+		chunk->pool->used -= chunk->pieces[i].span;
+	chunk->pool->reserved -= region->span;
+	free(chunk->pieces);
+}
+
+CUmemoryPool sim_pool_of(struct sim_region *region)
+{
+	return ((struct chunk *)region->detail)->pool;
+}
+
+/* Gives empty chunks back while more than keep bytes are reserved. */
+static void trim(CUmemoryPool pool, uint64_t keep)
+{
+	struct chunk *chunk = pool->chunks, *next;
+
+	for (; chunk && pool->reserved > keep; chunk = next) {
+		next = chunk->next;
+		if (!chunk->pieces_n)
+			sim_region_drop(chunk->region);
+	}
+}
+
+void sim_pools_waited(CUdevice dev)
+{
+	if (!atomic_load_explicit(&empty_chunks, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&sim.lock);
+	for (CUmemoryPool pool = pools; pool; pool = pool->next)
+		if (pool->dev == dev)
+			trim(pool, SIM_MAX(pool->threshold, pool->used));
+	pthread_mutex_unlock(&sim.lock);
+}
+
+/* The index of the first piece behind offset. */
+static uint32_t behind(const struct chunk *chunk, uint64_t offset)
+{
+	uint32_t low = 0, high = chunk->pieces_n;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (chunk->pieces[mid].offset <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Places n bytes (rounded) in the chunk; false when there is no gap. */
+static bool place(struct chunk *chunk, uint64_t span, uint64_t bytes, uint64_t *ret_addr)
+{
+	uint64_t at = 0;
+	uint32_t i;
+
+	for (i = 0; i < chunk->pieces_n; i++) {
+		if (chunk->pieces[i].offset - at >= span)
+			break;
+		at = chunk->pieces[i].offset + chunk->pieces[i].span;
+	}
+	if (at + span > chunk->region->span)
+		return false;
+	if (chunk->pieces_n == chunk->pieces_size) {
+		uint32_t size = chunk->pieces_size ? chunk->pieces_size * 2 : 16;
+		struct piece *pieces = realloc(chunk->pieces, size * sizeof(*pieces));
+
+		if (!pieces)
+			return false;
+		chunk->pieces = pieces;
+		chunk->pieces_size = size;
+	}
+	memmove(chunk->pieces + i + 1, chunk->pieces + i,
+		(chunk->pieces_n - i) * sizeof(*chunk->pieces));
+	chunk->pieces[i] = (struct piece){ at, span, bytes };
+	if (!chunk->pieces_n++)
+		atomic_fetch_sub(&empty_chunks, 1);
+	*ret_addr = chunk->region->base + at;
+	return true;
+}
+
+static CUresult grow(CUmemoryPool pool, uint64_t span, struct chunk **ret_chunk)
+{
+	uint64_t bytes = (span + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	struct sim_region *region = NULL;
+	uint32_t block = 0;
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (chunk && (!pool->max_bytes || pool->reserved + bytes <= pool->max_bytes))
+		r = sim_block_new(pool->dev, bytes, SIM_BLOCK_DATA, &block);
+	if (r == CUDA_SUCCESS && !(region = sim_va_new(REGION_POOL, bytes, 0)))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (r != CUDA_SUCCESS) {
+		sim_block_free(block);
+		free(chunk);
+		return r;
+	}
+	region->block = block;
+	region->dev = pool->dev;
+	region->bytes = bytes;
+	region->detail = chunk;
+	sim_va_back(region, false);
+	chunk->pool = pool;
+	chunk->region = region;
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->reserved += bytes;
+	pool->reserved_high = SIM_MAX(pool->reserved_high, pool->reserved);
+	atomic_fetch_add(&empty_chunks, 1);
+	*ret_chunk = chunk;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pool_alloc(CUmemoryPool pool, uint64_t bytes, CUdeviceptr *ret_ptr)
+{
+	uint64_t span = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, addr;
+	struct chunk *chunk;
+	CUresult r = CUDA_SUCCESS;
+
+	for (chunk = pool->chunks; chunk; chunk = chunk->next)
+		if (place(chunk, span, bytes, &addr))
+			break;
+	if (!chunk) {
+		r = grow(pool, span, &chunk);
+		if (r == CUDA_ERROR_OUT_OF_MEMORY) {
+			/* Chunks that stand empty in any pool of the card may make the room. */
+			for (CUmemoryPool p = pools; p; p = p->next)
+				if (p->dev == pool->dev)
+					trim(p, 0);
+			r = grow(pool, span, &chunk);
+		}
+		if (r == CUDA_SUCCESS && !place(chunk, span, bytes, &addr))
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r != CUDA_SUCCESS)
+		return r;
+	pool->used += span;
+	pool->used_high = SIM_MAX(pool->used_high, pool->used);
+	*ret_ptr = addr;
+	return CUDA_SUCCESS;
+}
+
+static const struct piece *piece_at(const struct sim_region *region, uint64_t addr)
+{
+	const struct chunk *chunk = region->detail;
+	uint32_t i = behind(chunk, addr - region->base);
+
+	if (!i || addr - region->base >= chunk->pieces[i - 1].offset + chunk->pieces[i - 1].span)
+		return NULL;
+	return &chunk->pieces[i - 1];
+}
+
+bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
+		   uint64_t *ret_bytes)
+{
+	const struct piece *piece = piece_at(region, addr);
+
+	if (!piece)
+		return false;
+	*ret_base = region->base + piece->offset;
+	*ret_bytes = piece->bytes;
+	return true;
+}
+
+CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
+{
+	struct chunk *chunk = region->detail;
+	const struct piece *piece = piece_at(region, addr);
+	uint32_t i;
+
+	if (!piece || region->base + piece->offset != addr)
+		return CUDA_ERROR_INVALID_VALUE;
+	i = (uint32_t)(piece - chunk->pieces);
+	chunk->pool->used -= piece->span;
+	memmove(chunk->pieces + i, chunk->pieces + i + 1,
+		(chunk->pieces_n - i - 1) * sizeof(*chunk->pieces));
+	if (!--chunk->pieces_n)
+		atomic_fetch_add(&empty_chunks, 1);
+	return CUDA_SUCCESS;
+}
+
+/* With sim.lock. */
+static CUmemoryPool pool_new(CUdevice dev, bool is_default)
+{
+	CUmemoryPool pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pool->magic = MAGIC_POOL;
+	pool->dev = dev;
+	pool->is_default = is_default;
+	pool->access = 1u << dev;
+	for (int i = 0; i < 3; i++)
+		pool->reuse[i] = 1;
+	pool->next = pools;
+	pools = pool;
+	return pool;
+}
+
+CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool)
+{
+	struct sim_device *device = &sim.devices[dev];
+
+	if (!device->default_pool && !(device->default_pool = pool_new(dev, true)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret_pool = device->default_pool;
+	return CUDA_SUCCESS;
+}
+
+static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream handle,
+			    bool ptds)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* An allocation captured would be a node of the graph: not simulated. */
+	if (stream->capture)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (sim_fault_oom() || bytes > 1ull << 44)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&sim.lock);
+	if (pool)
+		r = is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	else if (!(pool = sim.devices[stream->ctx->dev].pool))
+		r = sim_pool_default(stream->ctx->dev, &pool);
+	if (r == CUDA_SUCCESS)
+		r = pool_alloc(pool, bytes, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr *ptr, size_t bytes, CUstream stream),
+	  return alloc_async(ptr, bytes, NULL, stream, ptds);)
+SIM_TWINS(cuMemAllocFromPoolAsync, _ptsz,
+	  (CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream),
+	  return pool ? alloc_async(ptr, bytes, pool, stream, ptds) : CUDA_ERROR_INVALID_VALUE;)
+
+static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&sim.lock);
+	r = sim_free(ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr ptr, CUstream stream),
+	  return free_async(ptr, stream, ptds);)
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	CUresult r;
+
+	SIM_ENTER(cuDeviceGetDefaultMemPool);
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	r = sim_pool_default(dev, pool);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuDeviceGetMemPool);
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (device->pool)
+		*pool = device->pool;
+	else
+		r = sim_pool_default(dev, pool);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuDeviceSetMemPool);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (!is_pool(pool) || pool->dev != dev)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		device->pool = pool;
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	SIM_ENTER(cuMemPoolCreate);
+	if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(props->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	*pool = pool_new(props->location.id, false);
+	if (*pool)
+		(*pool)->max_bytes = props->maxSize;
+	pthread_mutex_unlock(&sim.lock);
+	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct sim_device *device;
+	CUmemoryPool *at;
+
+	SIM_ENTER(cuMemPoolDestroy);
+	pthread_mutex_lock(&sim.lock);
+	if (!is_pool(pool) || pool->is_default) {
+		pthread_mutex_unlock(&sim.lock);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	device = &sim.devices[pool->dev];
+	if (device->pool == pool)
+		device->pool = NULL;
+	while (pool->chunks)
+		sim_region_drop(pool->chunks->region);
+	for (at = &pools; *at != pool; at = &(*at)->next)
+		;
+	*at = pool->next;
+	pthread_mutex_unlock(&sim.lock);
+	pool->magic = 0;
+	free(pool);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolTrimTo);
+	pthread_mutex_lock(&sim.lock);
+	if (is_pool(pool)) {
+		trim(pool, keep_bytes);
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static uint64_t *size_attribute(CUmemoryPool pool, CUmemPool_attribute attr)
+{
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &pool->threshold;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return &pool->reserved;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return &pool->reserved_high;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &pool->used;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &pool->used_high;
+	default: return NULL;
+	}
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolGetAttribute);
+	pthread_mutex_lock(&sim.lock);
+	if (value && is_pool(pool)) {
+		const uint64_t *size = size_attribute(pool, attr);
+
+		r = CUDA_SUCCESS;
+		if (size)
+			*(cuuint64_t *)value = *size;
+		else if (attr >= 1 && attr <= 3)
+			*(int *)value = pool->reuse[attr - 1];
+		else
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolSetAttribute);
+	pthread_mutex_lock(&sim.lock);
+	if (value && is_pool(pool)) {
+		r = CUDA_SUCCESS;
+		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+			pool->threshold = *(cuuint64_t *)value;
+		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
+			pool->reserved_high = pool->reserved; /* 0 is the only value allowed */
+		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
+			pool->used_high = pool->used;
+		else if (attr >= 1 && attr <= 3)
+			pool->reuse[attr - 1] = *(int *)value;
+		else
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuMemPoolSetAccess);
+	pthread_mutex_lock(&sim.lock);
+	if (!is_pool(pool) || (count && !desc))
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
+		if (!sim_device_of(desc[i].location.id))
+			r = CUDA_ERROR_INVALID_DEVICE;
+		else if (desc[i].flags)
+			pool->access |= 1u << desc[i].location.id;
+		else
+			pool->access &= ~(1u << desc[i].location.id);
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolGetAccess);
+	pthread_mutex_lock(&sim.lock);
+	if (flags && location && is_pool(pool) && sim_device_of(location->id)) {
+		*flags = pool->access >> location->id & 1 ? 3 : 0;
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}

@@ -1,0 +1,69 @@
+/* Memsets: asynchronous, at the speed of the card's memory, on real bytes where there are some. */
+#include <string.h>
+
+#include "sim/cuda/sim.h"
+
+static void fill(uint64_t dst, uint32_t value, uint64_t n, unsigned int size)
+{
+	unsigned char *at = (unsigned char *)(uintptr_t)dst;
+
+	if (size == 1) {
+		memset(at, (int)value, n);
+		return;
+	}
+	for (; n; n--, at += size)
+		memcpy(at, &value, size); /* little endian, as the card is */
+}
+
+static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width, uint64_t height,
+		    unsigned int size, CUstream handle, bool ptds)
+{
+	struct sim_step step = { .kind = STEP_SET };
+	struct sim_region *region;
+	uint64_t base, n, bytes = width * size * height;
+	uint64_t span = height ? pitch * (height - 1) + width * size : 0;
+	CUstream stream;
+	bool inside;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (dst % size || (height > 1 && pitch < width * size))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!bytes)
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&sim.lock);
+	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region) :
+					 sim_host_find(dst, &base, &n);
+	inside = inside && dst + span <= base + n;
+	if (inside && !stream->capture && sim_va_has_bytes(dst, span))
+		for (uint64_t y = 0; y < height; y++)
+			fill(dst + y * pitch, value, width, size);
+	pthread_mutex_unlock(&sim.lock);
+	if (!inside)
+		return CUDA_ERROR_INVALID_VALUE;
+	step.ns = (uint64_t)((double)bytes * 1e9 /
+			     (double)sim_context_device(stream->ctx)->info.set_bytes_per_s);
+	return sim_submit(stream, &step);
+}
+
+#define SET(symbol, type, size) \
+	SIM_TWINS(symbol##_v2, _ptds, (CUdeviceptr dst, type value, size_t n), \
+		  return set(dst, 0, value, n, 1, size, NULL, ptds);) \
+	SIM_TWINS(symbol##Async, _ptsz, (CUdeviceptr dst, type value, size_t n, CUstream stream), \
+		  return set(dst, 0, value, n, 1, size, stream, ptds);)
+#define SET_2D(symbol, type, size) \
+	SIM_TWINS(symbol##_v2, _ptds, \
+		  (CUdeviceptr dst, size_t pitch, type value, size_t width, size_t height), \
+		  return set(dst, pitch, value, width, height, size, NULL, ptds);) \
+	SIM_TWINS(symbol##Async, _ptsz, \
+		  (CUdeviceptr dst, size_t pitch, type value, size_t width, size_t height, \
+		   CUstream stream), \
+		  return set(dst, pitch, value, width, height, size, stream, ptds);)
+
+SET(cuMemsetD8, unsigned char, 1)
+SET(cuMemsetD16, unsigned short, 2)
+SET(cuMemsetD32, unsigned int, 4)
+SET_2D(cuMemsetD2D8, unsigned char, 1)
+SET_2D(cuMemsetD2D16, unsigned short, 2)
+SET_2D(cuMemsetD2D32, unsigned int, 4)

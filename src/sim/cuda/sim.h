@@ -1,0 +1,311 @@
+/*
+ * Inside the simulated libcuda.so.1: what its files share.
+ *
+ * The card, its memory and its time are the server's; handles, addresses and captures are kept
+ * here. Locks, in this order: sim.lock (tables, contexts, addresses), capture lock, event lock,
+ * then those of the link. None is held while waiting for the card's work.
+ */
+#ifndef ALLOT_SIM_CUDA_SIM_H
+#define ALLOT_SIM_CUDA_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/client/link.h"
+#include "sim/cuda/sim_table.h"
+#include "sim/wire.h"
+
+#define SIM_DRIVER_VERSION 13000
+#define SIM_UNIT (2ull << 20) /* device addresses are given out in these */
+#define SIM_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define SIM_MIN(a, b) ((a) < (b) ? (a) : (b))
+
+enum sim_magic {
+	MAGIC_CONTEXT = 0x5c0de001,
+	MAGIC_STREAM,
+	MAGIC_EVENT,
+	MAGIC_MODULE,
+	MAGIC_FUNCTION,
+	MAGIC_GRAPH,
+	MAGIC_NODE,
+	MAGIC_EXEC,
+	MAGIC_POOL,
+	MAGIC_ARRAY,
+	MAGIC_MIPMAP,
+	MAGIC_VMM,
+};
+
+struct sim_device {
+	struct sim_card_info info;
+	uint32_t card; /* the server's number: CUDA_VISIBLE_DEVICES renumbers */
+	CUcontext primary;
+	unsigned int primary_refs, primary_flags;
+	CUmemoryPool default_pool, pool;
+	uint32_t contexts;
+};
+
+struct CUctx_st {
+	uint32_t magic;
+	uint32_t id; /* the server's name for it */
+	CUdevice dev;
+	unsigned int flags;
+	bool primary;
+	uint32_t block; /* its memory on the card */
+	CUcontext next;
+	CUstream legacy;
+	CUstream streams;
+	uint32_t peers; /* bit i: access to device i */
+	size_t limits[16];
+};
+
+struct sim_capture;
+
+struct CUstream_st {
+	uint32_t magic;
+	uint32_t id;
+	CUcontext ctx;
+	unsigned int flags;
+	int priority;
+	bool legacy;
+	bool per_thread;
+	pthread_t thread; /* of a per-thread default stream */
+	CUstream next;	  /* of the context */
+	struct sim_capture *capture; /* under the capture lock */
+	bool joined; /* all that it captured has flowed back to another stream */
+};
+
+struct CUevent_st {
+	uint32_t magic;
+	uint32_t id;
+	CUcontext ctx;
+	unsigned int flags;
+	bool imported;
+	/* Under the event lock: */
+	uint64_t records; /* how often recorded: answers about an older one are dropped */
+	bool done;
+	uint64_t at_ns;
+	uint64_t not_before_ns; /* it can't be done earlier, the server said */
+	uint64_t capture_id; /* last recorded in this capture; 0: in none */
+	CUstream captured_in;
+};
+
+struct CUfunc_st {
+	uint32_t magic;
+	CUfunction next;
+	CUmodule module;
+	uint64_t ns;	 /* of the whole grid, on an idle card */
+	uint64_t blocks; /* at this many blocks; 0: whatever their number */
+	bool spins;
+	int max_dynamic_shared;
+	char name[];
+};
+
+struct CUmod_st {
+	uint32_t magic;
+	CUcontext ctx;
+	CUfunction functions;
+	CUmodule next;
+};
+
+/* One step of a stream or node of a graph. */
+enum sim_step_kind {
+	STEP_KERNEL,
+	STEP_COPY,
+	STEP_SET,
+	STEP_HOST_FUNC,
+	STEP_CALLBACK,
+	STEP_EMPTY,
+	STEP_WAIT32,
+	STEP_WAIT64,
+	STEP_WRITE32,
+	STEP_WRITE64,
+	STEP_SPIN,
+};
+
+struct sim_step {
+	enum sim_step_kind kind;
+	uint64_t ns; /* KERNEL, COPY, SET */
+	void *fn;    /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
+	void *data;
+	uint64_t addr, value;
+	unsigned int flags;
+	CUstream stream; /* CALLBACK's first argument */
+};
+
+struct sim {
+	atomic_int mode; /* enum sim_mode */
+	pthread_mutex_t lock;
+	struct link link;
+	int devices_n;
+	struct sim_device devices[SIM_MAX_CARDS];
+	CUcontext contexts;
+	uint32_t next_context;
+	atomic_uint captures; /* under way: 0 makes every check cheap */
+};
+
+enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
+
+extern struct sim sim;
+extern pthread_mutex_t sim_capture_lock, sim_event_lock;
+
+/* lib.c. Every entry begins with SIM_ENTER: is the library up, and is a fault asked for here? */
+CUresult sim_enter_slow(const char *name, bool needs_init);
+static inline CUresult sim_enter(const char *name)
+{
+	if (__builtin_expect(atomic_load_explicit(&sim.mode, memory_order_relaxed) == SIM_READY, 1))
+		return CUDA_SUCCESS;
+	return sim_enter_slow(name, true);
+}
+#define SIM_ENTER(symbol) \
+	do { \
+		CUresult enter_result_ = sim_enter(#symbol); \
+		if (enter_result_ != CUDA_SUCCESS) \
+			return enter_result_; \
+	} while (0)
+/* An entry and its per-thread twin, with one body that sees `ptds`. */
+#define SIM_TWINS(symbol, suffix, params, ...) \
+	CUresult symbol params \
+	{ \
+		const bool ptds = false; \
+		SIM_ENTER(symbol); \
+		__VA_ARGS__ \
+	} \
+	CUresult symbol##suffix params \
+	{ \
+		const bool ptds = true; \
+		SIM_ENTER(symbol##suffix); \
+		__VA_ARGS__ \
+	}
+/* Whether an allocation is to fail, by ALLOT_SIM_FAULT=oom-after=N. */
+bool sim_fault_oom(void);
+/* A request that waits for its reply. */
+CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);
+CUresult sim_post(struct sim_request_msg m);
+/* Small numbers for the server: one sequence each for streams and events. */
+uint32_t sim_id_get(int which);
+void sim_id_put(int which, uint32_t id);
+enum { SIM_ID_STREAM, SIM_ID_EVENT };
+
+/* context.c */
+CUcontext sim_current(void); /* NULL: none */
+CUresult sim_need_context(CUcontext *ret_ctx);
+bool sim_context_is_valid(CUcontext ctx);
+struct sim_device *sim_device_of(CUdevice dev); /* NULL: no such device */
+static inline struct sim_device *sim_context_device(CUcontext ctx)
+{
+	return &sim.devices[ctx->dev];
+}
+
+/* stream.c */
+/* NULL and the two special handles become the streams that they mean in the current context. */
+CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream);
+CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags);
+void sim_stream_free(CUstream stream);
+/* Everything to do with the work of one step: capture, or the card. */
+CUresult sim_submit(CUstream stream, const struct sim_step *step);
+/* The same without asking whether the stream captures. launches: what it counts for. */
+CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t launches);
+CUresult sim_stream_wait(CUstream stream);
+CUresult sim_context_wait(CUcontext ctx);
+
+/* capture.c */
+/* CUDA_SUCCESS unless this call is one that a capture under way forbids (and is broken by). */
+CUresult sim_unsafe_slow(void);
+static inline CUresult sim_unsafe(void)
+{
+	return atomic_load_explicit(&sim.captures, memory_order_relaxed) ? sim_unsafe_slow() :
+									   CUDA_SUCCESS;
+}
+#define SIM_UNSAFE() \
+	do { \
+		CUresult unsafe_result_ = sim_unsafe(); \
+		if (unsafe_result_ != CUDA_SUCCESS) \
+			return unsafe_result_; \
+	} while (0)
+/* True when the stream captures and step went to its graph, or that failed: see ret_result. */
+bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
+bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
+bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
+/* Synchronizing a stream that captures breaks the capture. */
+CUresult sim_capture_forbids_wait(CUstream stream);
+void sim_capture_stream_gone(CUstream stream);
+
+/* graph.c */
+CUgraph sim_graph_new(void);
+bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node);
+
+/* host.c: what the card waits for the host for. */
+CUresult sim_host_post(CUstream stream, const struct sim_step *step);
+
+/* va.c: addresses. Regions are looked up by any address in them, in constant time. */
+enum sim_region_kind {
+	REGION_LINEAR,
+	REGION_HEAP, /* 2 MiB cut into 512 byte slots */
+	REGION_POOL, /* a chunk of a memory pool */
+	REGION_RESERVED, /* cuMemAddressReserve */
+	REGION_IPC,
+	REGION_MODULE,
+};
+
+struct sim_region {
+	enum sim_region_kind kind;
+	uint64_t base, span; /* whole units */
+	uint64_t bytes;	     /* as asked for */
+	uint32_t block;	     /* the server's memory; 0: none */
+	CUcontext ctx;	     /* NULL: not of one context */
+	CUdevice dev;
+	bool managed;
+	bool backed; /* its bytes are kept */
+	uint64_t serial;
+	void *detail; /* of its kind; freed with it */
+	struct sim_region *next, *prev;
+};
+
+bool sim_va_init(void);
+/* span is rounded up to whole units. NULL: no addresses left. With sim.lock. */
+struct sim_region *sim_va_new(enum sim_region_kind kind, uint64_t span, uint64_t alignment);
+void sim_va_free(struct sim_region *region);
+struct sim_region *sim_va_find(uint64_t addr);
+struct sim_region *sim_va_list(void);
+bool sim_va_is_device(uint64_t addr);
+/* Keeps real bytes for the region if the budget allows, or must. */
+void sim_va_back(struct sim_region *region, bool must);
+/* Whether n bytes at addr may be read and written by this process. */
+bool sim_va_has_bytes(uint64_t addr, uint64_t n);
+
+/* memory.c, heap.c, pool.c */
+CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block);
+void sim_block_free(uint32_t block);
+uint64_t sim_round(CUdevice dev, uint64_t bytes); /* to the card's granularity */
+CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
+CUresult sim_free(uint64_t addr); /* with sim.lock */
+void sim_region_drop(struct sim_region *region); /* and its memory; with sim.lock */
+/* The allocation that addr is in: false when in none. With sim.lock. */
+bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
+		       struct sim_region **ret_region);
+CUresult sim_heap_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
+void sim_heap_region_gone(struct sim_region *region);
+bool sim_heap_free(struct sim_region *region, uint64_t addr);
+bool sim_heap_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
+		   uint64_t *ret_bytes);
+bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
+		   uint64_t *ret_bytes);
+CUresult sim_pool_free(struct sim_region *region, uint64_t addr);
+CUmemoryPool sim_pool_of(struct sim_region *region);
+void sim_pool_region_gone(struct sim_region *region);
+/* A wait is over: pools give back what is above their threshold. */
+void sim_pools_waited(CUdevice dev);
+/* The last context of a device is gone, or the library starts. */
+CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
+/* Page-locked host memory at addr. */
+bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
+void sim_vmm_region_gone(struct sim_region *region);
+
+/* module.c */
+uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks);
+void sim_modules_of_context_gone(CUcontext ctx);
+
+#endif

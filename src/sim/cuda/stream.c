@@ -1,0 +1,273 @@
+/* Streams: what their handles mean, and the way of work to the card. */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags)
+{
+	CUstream stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->magic = MAGIC_STREAM;
+	stream->id = sim_id_get(SIM_ID_STREAM);
+	stream->ctx = ctx;
+	stream->flags = flags;
+	stream->priority = priority;
+	if (flags & CU_STREAM_NON_BLOCKING)
+		wire_flags |= SIM_STREAM_NONBLOCKING;
+	sim_post((struct sim_request_msg){ .type = SIM_STREAM_NEW,
+					   .card = sim_context_device(ctx)->card,
+					   .id = stream->id,
+					   .arg = { ctx->id, wire_flags } });
+	stream->next = ctx->streams;
+	ctx->streams = stream;
+	return stream;
+}
+
+/* With sim.lock. */
+void sim_stream_free(CUstream stream)
+{
+	CUstream *at = &stream->ctx->streams;
+
+	while (*at != stream)
+		at = &(*at)->next;
+	*at = stream->next;
+	sim_capture_stream_gone(stream);
+	sim_post((struct sim_request_msg){ .type = SIM_STREAM_FREE,
+					   .card = sim_context_device(stream->ctx)->card,
+					   .id = stream->id });
+	sim_id_put(SIM_ID_STREAM, stream->id);
+	stream->magic = 0;
+	free(stream);
+}
+
+/* The default stream of this thread in its current context. */
+static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
+{
+	static _Thread_local struct {
+		CUcontext ctx;
+		uint32_t id;
+		CUstream stream;
+	} last;
+	CUstream s;
+
+	if (last.ctx == ctx && last.id == ctx->id) {
+		*ret_stream = last.stream;
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&sim.lock);
+	for (s = ctx->streams; s; s = s->next)
+		if (s->per_thread && pthread_equal(s->thread, pthread_self()))
+			break;
+	if (!s && (s = sim_stream_new(ctx, 0, 0, 0))) {
+		s->per_thread = true;
+		s->thread = pthread_self();
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (!s)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	last.ctx = ctx;
+	last.id = ctx->id;
+	last.stream = s;
+	*ret_stream = s;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	if ((uintptr_t)handle > 2) {
+		if (handle->magic != MAGIC_STREAM)
+			return CUDA_ERROR_INVALID_HANDLE;
+		*ret_stream = handle;
+		return CUDA_SUCCESS;
+	}
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (handle == CU_STREAM_PER_THREAD || (!handle && ptds))
+		return per_thread(ctx, ret_stream);
+	*ret_stream = ctx->legacy;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t launches)
+{
+	struct sim_request_msg m = { .type = SIM_WORK,
+				     .card = sim_context_device(stream->ctx)->card,
+				     .id = stream->id,
+				     .arg = { step->ns, launches } };
+
+	switch (step->kind) {
+	case STEP_KERNEL:
+		return (CUresult)link_post_work(&sim.link, m, launches);
+	case STEP_COPY:
+	case STEP_SET:
+		m.arg[1] = 0;
+		return sim_post(m);
+	case STEP_EMPTY:
+		return CUDA_SUCCESS;
+	default:
+		return sim_host_post(stream, step);
+	}
+}
+
+CUresult sim_submit(CUstream stream, const struct sim_step *step)
+{
+	CUresult r;
+
+	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
+	    sim_capture_step(stream, step, &r))
+		return r;
+	return sim_run_step(stream, step, 1);
+}
+
+CUresult sim_stream_wait(CUstream stream)
+{
+	CUdevice dev = stream->ctx->dev;
+	CUresult r;
+
+	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_SYNC,
+					       .card = sim_context_device(stream->ctx)->card,
+					       .id = stream->id }, NULL);
+	if (r == CUDA_SUCCESS)
+		sim_pools_waited(dev);
+	return r;
+}
+
+CUresult sim_context_wait(CUcontext ctx)
+{
+	CUresult r;
+
+	r = sim_call((struct sim_request_msg){ .type = SIM_CTX_SYNC,
+					       .card = sim_context_device(ctx)->card,
+					       .arg = { ctx->id } }, NULL);
+	if (r == CUDA_SUCCESS)
+		sim_pools_waited(ctx->dev);
+	return r;
+}
+
+static CUresult create(CUstream *stream, unsigned int flags, int priority)
+{
+	CUcontext ctx;
+	CUresult r = sim_need_context(&ctx);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!stream || flags > CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	*stream = sim_stream_new(ctx, flags, SIM_MAX(-5, SIM_MIN(0, priority)), 0);
+	pthread_mutex_unlock(&sim.lock);
+	return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	SIM_ENTER(cuStreamCreate);
+	return create(stream, flags, 0);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	SIM_ENTER(cuStreamCreateWithPriority);
+	return create(stream, flags, priority);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	SIM_ENTER(cuStreamDestroy_v2);
+	if ((uintptr_t)stream <= 2 || stream->magic != MAGIC_STREAM || stream->legacy)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sim.lock);
+	sim_stream_free(stream);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(CUstream handle, bool ptds)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = sim_capture_forbids_wait(stream);
+	return r == CUDA_SUCCESS ? sim_stream_wait(stream) : r;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	SIM_ENTER(cuStreamSynchronize);
+	return synchronize(stream, false);
+}
+
+CUresult cuStreamSynchronize_ptsz(CUstream stream)
+{
+	SIM_ENTER(cuStreamSynchronize_ptsz);
+	return synchronize(stream, true);
+}
+
+static CUresult query(CUstream handle, bool ptds)
+{
+	CUstream stream;
+	uint64_t val[5];
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = sim_capture_forbids_wait(stream);
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_QUERY,
+					       .card = sim_context_device(stream->ctx)->card,
+					       .id = stream->id }, val);
+	return r != CUDA_SUCCESS ? r : val[0] ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+SIM_TWINS(cuStreamQuery, _ptsz, (CUstream stream), return query(stream, ptds);)
+
+static CUresult get_ctx(CUstream handle, bool ptds, CUcontext *ctx)
+{
+	CUstream stream;
+	CUresult r = sim_stream(handle, ptds, &stream);
+
+	if (r == CUDA_SUCCESS)
+		*ctx = stream->ctx;
+	return r;
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
+{
+	SIM_ENTER(cuStreamGetCtx);
+	return ctx ? get_ctx(stream, false, ctx) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext *ctx)
+{
+	SIM_ENTER(cuStreamGetCtx_ptsz);
+	return ctx ? get_ctx(stream, true, ctx) : CUDA_ERROR_INVALID_VALUE;
+}
+
+SIM_TWINS(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned int *flags),
+	  CUresult r = sim_stream(stream, ptds, &stream);
+	  if (r == CUDA_SUCCESS) *flags = stream->flags; return r;)
+SIM_TWINS(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority),
+	  CUresult r = sim_stream(stream, ptds, &stream);
+	  if (r == CUDA_SUCCESS) *priority = stream->priority; return r;)
+SIM_TWINS(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id),
+	  CUresult r = sim_stream(stream, ptds, &stream);
+	  if (r == CUDA_SUCCESS) *id = stream->id; return r;)
+SIM_TWINS(cuStreamCopyAttributes, _ptsz, (CUstream dst, CUstream src),
+	  return sim_stream(dst, ptds, &dst);)
+SIM_TWINS(cuStreamGetAttribute, _ptsz, (CUstream stream, CUstreamAttrID attr, void *value),
+	  CUresult r = sim_stream(stream, ptds, &stream);
+	  return r == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : r;)
+SIM_TWINS(cuStreamSetAttribute, _ptsz, (CUstream stream, CUstreamAttrID attr, const void *value),
+	  return sim_stream(stream, ptds, &stream);)
+SIM_TWINS(cuStreamAttachMemAsync, _ptsz,
+	  (CUstream stream, CUdeviceptr ptr, size_t bytes, unsigned int flags),
+	  return sim_stream(stream, ptds, &stream);)

@@ -1,0 +1,451 @@
+/*
+ * Virtual memory management: reserved addresses, handles that are memory, mappings of one onto the
+ * other. A handle's memory lives until it is released as often as it was created, retained or
+ * imported, and unmapped everywhere; an exported one until its descriptors are closed as well,
+ * which the server watches.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cuda/sim.h"
+
+struct vmm {
+	uint32_t magic;
+	struct vmm *next;
+	CUmemAllocationProp prop;
+	uint64_t bytes;
+	uint32_t block; /* 0: host memory */
+	uint32_t refs, maps;
+};
+
+/* In a reserved region, in no order. */
+struct mapping {
+	struct mapping *next;
+	uint64_t base, bytes;
+	struct vmm *vmm;
+	uint32_t access; /* bit i: device i */
+};
+
+struct reserved {
+	struct mapping *mappings;
+};
+
+static struct vmm *handles; /* with sim.lock */
+
+static struct vmm *vmm_of(CUmemGenericAllocationHandle handle)
+{
+	struct vmm *vmm = handles;
+
+	while (vmm && (uintptr_t)vmm != handle)
+		vmm = vmm->next;
+	return vmm;
+}
+
+static void vmm_check(struct vmm *vmm)
+{
+	struct vmm **at;
+
+	if (vmm->refs || vmm->maps)
+		return;
+	for (at = &handles; *at != vmm; at = &(*at)->next)
+		;
+	*at = vmm->next;
+	sim_block_free(vmm->block);
+	free(vmm);
+}
+
+static struct vmm *vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_t block)
+{
+	struct vmm *vmm = calloc(1, sizeof(*vmm));
+
+	if (!vmm)
+		return NULL;
+	vmm->magic = MAGIC_VMM;
+	vmm->prop = *prop;
+	vmm->bytes = bytes;
+	vmm->block = block;
+	vmm->refs = 1;
+	vmm->next = handles;
+	handles = vmm;
+	return vmm;
+}
+
+static bool on_device(const CUmemAllocationProp *prop)
+{
+	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+}
+
+static uint64_t granularity(const CUmemAllocationProp *prop)
+{
+	uint64_t block = on_device(prop) ? sim.devices[prop->location.id].info.block_bytes : 0;
+
+	return SIM_MAX(block, SIM_UNIT);
+}
+
+static CUresult check_prop(const CUmemAllocationProp *prop)
+{
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    (prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (on_device(prop))
+		return sim_device_of(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	return prop->location.type >= CU_MEM_LOCATION_TYPE_HOST &&
+			       prop->location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ?
+		       CUDA_SUCCESS :
+		       CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
+				       CUmemAllocationGranularity_flags option)
+{
+	CUresult r;
+
+	SIM_ENTER(cuMemGetAllocationGranularity);
+	r = check_prop(prop);
+	if (r == CUDA_SUCCESS && !bytes)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*bytes = granularity(prop);
+	return r;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+		     const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct vmm *vmm = NULL;
+	uint32_t block = 0;
+	CUresult r;
+
+	SIM_ENTER(cuMemCreate);
+	r = check_prop(prop);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!handle || !bytes || bytes % granularity(prop) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_fault_oom())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	SIM_UNSAFE();
+	pthread_mutex_lock(&sim.lock);
+	if (on_device(prop))
+		r = sim_block_new(prop->location.id, bytes, SIM_BLOCK_DATA, &block);
+	if (r == CUDA_SUCCESS && !(vmm = vmm_new(prop, bytes, block))) {
+		sim_block_free(block);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS)
+		*handle = (uintptr_t)vmm;
+	return r;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	struct vmm *vmm;
+
+	SIM_ENTER(cuMemRelease);
+	pthread_mutex_lock(&sim.lock);
+	vmm = vmm_of(handle);
+	if (vmm && vmm->refs) {
+		vmm->refs--;
+		vmm_check(vmm);
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+						CUmemGenericAllocationHandle handle)
+{
+	struct vmm *vmm;
+
+	SIM_ENTER(cuMemGetAllocationPropertiesFromHandle);
+	pthread_mutex_lock(&sim.lock);
+	vmm = vmm_of(handle);
+	if (vmm && prop)
+		*prop = vmm->prop;
+	pthread_mutex_unlock(&sim.lock);
+	return vmm && prop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alignment, CUdeviceptr hint,
+			     unsigned long long flags)
+{
+	struct sim_region *region = NULL;
+	struct reserved *reserved;
+
+	SIM_ENTER(cuMemAddressReserve);
+	if (!ptr || !bytes || bytes % SIM_UNIT || (alignment & (alignment - 1)) || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	reserved = calloc(1, sizeof(*reserved));
+	pthread_mutex_lock(&sim.lock);
+	if (reserved)
+		region = sim_va_new(REGION_RESERVED, bytes, alignment);
+	if (region) {
+		region->bytes = bytes;
+		region->detail = reserved;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (!region) {
+		free(reserved);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ptr = region->base;
+	return CUDA_SUCCESS;
+}
+
+/* With sim.lock. */
+static struct reserved *reserved_at(CUdeviceptr ptr, uint64_t bytes, struct sim_region **ret_region)
+{
+	struct sim_region *region = sim_va_find(ptr);
+
+	if (!region || region->kind != REGION_RESERVED || ptr + bytes > region->base + region->span)
+		return NULL;
+	*ret_region = region;
+	return region->detail;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	struct sim_region *region;
+	struct reserved *reserved;
+
+	SIM_ENTER(cuMemAddressFree);
+	pthread_mutex_lock(&sim.lock);
+	reserved = reserved_at(ptr, bytes, &region);
+	if (reserved && !reserved->mappings && region->base == ptr && region->bytes == bytes) {
+		sim_region_drop(region);
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+void sim_vmm_region_gone(struct sim_region *region)
+{
+	struct reserved *reserved = region->detail;
+
+	while (reserved->mappings) {
+		struct mapping *m = reserved->mappings;
+
+		reserved->mappings = m->next;
+		m->vmm->maps--;
+		vmm_check(m->vmm);
+		free(m);
+	}
+}
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+		  unsigned long long flags)
+{
+	struct sim_region *region;
+	struct reserved *reserved;
+	struct mapping *mapping;
+	struct vmm *vmm;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemMap);
+	mapping = calloc(1, sizeof(*mapping));
+	if (!mapping)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&sim.lock);
+	vmm = vmm_of(handle);
+	reserved = reserved_at(ptr, bytes, &region);
+	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
+	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && offset + bytes <= vmm->bytes) {
+		r = CUDA_SUCCESS;
+		for (struct mapping *m = reserved->mappings; m; m = m->next)
+			if (ptr < m->base + m->bytes && m->base < ptr + bytes)
+				r = CUDA_ERROR_INVALID_VALUE;
+	}
+	if (r == CUDA_SUCCESS) {
+		*mapping = (struct mapping){ reserved->mappings, ptr, bytes, vmm, 0 };
+		reserved->mappings = mapping;
+		vmm->maps++;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (r != CUDA_SUCCESS)
+		free(mapping);
+	return r;
+}
+
+/* Whole mappings that fill [ptr, ptr + bytes) exactly. */
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
+{
+	struct sim_region *region;
+	struct reserved *reserved;
+	struct mapping **at;
+	uint64_t covered = 0;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemUnmap);
+	pthread_mutex_lock(&sim.lock);
+	reserved = reserved_at(ptr, bytes, &region);
+	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next)
+		if (m->base >= ptr && m->base + m->bytes <= ptr + bytes)
+			covered += m->bytes;
+	if (reserved && bytes && covered == bytes) {
+		for (at = &reserved->mappings; *at;) {
+			struct mapping *m = *at;
+
+			if (m->base < ptr || m->base >= ptr + bytes) {
+				at = &m->next;
+				continue;
+			}
+			*at = m->next;
+			m->vmm->maps--;
+			vmm_check(m->vmm);
+			free(m);
+		}
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static struct mapping *mapping_at(CUdeviceptr ptr)
+{
+	struct sim_region *region;
+	struct reserved *reserved = reserved_at(ptr, 0, &region);
+	struct mapping *m = reserved ? reserved->mappings : NULL;
+
+	while (m && (ptr < m->base || ptr >= m->base + m->bytes))
+		m = m->next;
+	return m;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	struct mapping *m;
+
+	SIM_ENTER(cuMemRetainAllocationHandle);
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	m = mapping_at((uintptr_t)addr);
+	if (m) {
+		m->vmm->refs++;
+		*handle = (uintptr_t)m->vmm;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc, size_t count)
+{
+	struct sim_region *region;
+	struct reserved *reserved;
+	uint64_t covered = 0;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemSetAccess);
+	if (!desc || !count || !bytes)
+		return r;
+	pthread_mutex_lock(&sim.lock);
+	reserved = reserved_at(ptr, bytes, &region);
+	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next) {
+		if (m->base < ptr || m->base + m->bytes > ptr + bytes)
+			continue;
+		covered += m->bytes;
+		for (size_t i = 0; i < count; i++) {
+			if (!sim_device_of(desc[i].location.id))
+				continue;
+			if (desc[i].flags)
+				m->access |= 1u << desc[i].location.id;
+			else
+				m->access &= ~(1u << desc[i].location.id);
+		}
+	}
+	if (covered == bytes)
+		r = CUDA_SUCCESS;
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
+{
+	struct mapping *m;
+
+	SIM_ENTER(cuMemGetAccess);
+	if (!flags || !location || !sim_device_of(location->id))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	m = mapping_at(ptr);
+	if (m)
+		*flags = m->access >> location->id & 1 ? 3 : 0;
+	pthread_mutex_unlock(&sim.lock);
+	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The descriptor is the write end of a pipe whose read end the server holds: when every copy of it
+ * is closed, in whatever process, the read end hangs up. */
+CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type, unsigned long long flags)
+{
+	struct vmm *vmm;
+	int fds[2];
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemExportToShareableHandle);
+	if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	pthread_mutex_lock(&sim.lock);
+	vmm = vmm_of(handle);
+	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
+		r = (CUresult)link_call_fd(&sim.link,
+					   (struct sim_request_msg){ .type = SIM_MEM_EXPORT,
+								     .id = vmm->block },
+					   fds[0], NULL);
+	pthread_mutex_unlock(&sim.lock);
+	close(fds[0]);
+	if (r == CUDA_SUCCESS)
+		*(int *)out = fds[1];
+	else
+		close(fds[1]);
+	return r;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle,
+					CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .requestedHandleTypes = type,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, -1 } };
+	struct vmm *vmm = NULL;
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuMemImportFromShareableHandle);
+	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    fcntl((int)(intptr_t)os_handle, F_GETFD) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
+				   (int)(intptr_t)os_handle, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	for (int i = 0; i < sim.devices_n; i++)
+		if (sim.devices[i].card == val[2])
+			prop.location.id = i;
+	pthread_mutex_lock(&sim.lock);
+	if (prop.location.id >= 0)
+		vmm = vmm_new(&prop, val[1], (uint32_t)val[0]);
+	if (!vmm)
+		sim_block_free((uint32_t)val[0]);
+	pthread_mutex_unlock(&sim.lock);
+	*handle = (uintptr_t)vmm;
+	return vmm ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t bytes,
+				       CUmemRangeHandleType type, unsigned long long flags)
+{
+	SIM_ENTER(cuMemGetHandleForAddressRange);
+	return CUDA_ERROR_NOT_SUPPORTED; /* a dma-buf needs a kernel driver */
+}

@@ -1,0 +1,18 @@
+/* Between engine.c (cards and time) and engine_queue.c (streams and events). */
+#ifndef ALLOT_SIM_ENGINE_INTERNAL_H
+#define ALLOT_SIM_ENGINE_INTERNAL_H
+
+#include "sim/server/engine.h"
+
+/* Everything that takes no time happens, until all heads of proc's streams take time or wait. */
+void engine_settle_proc(struct engine *e, struct engine_proc *proc);
+/* The same for all processes, over and over while an event happened. */
+void engine_settle(struct engine *e);
+/* The head of s is over: off the queue it goes, with its notice and event. */
+void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
+/* proc's share of the card changed: who runs now? */
+void engine_reschedule(struct engine_card *card);
+/* The next time at which anything at all changes on any card. */
+uint64_t engine_next_change(const struct engine *e);
+
+#endif

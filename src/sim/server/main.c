@@ -1,0 +1,197 @@
+/* The command line of `allot-sim`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/server/ctl.h"
+#include "sim/server/server.h"
+
+static const char help[] =
+	"usage: allot-sim --spec h200|h200xN|FILE --socket PATH [--linger SECONDS]\n"
+	"                 [--foreground | --ready-fd N]\n"
+	"       allot-sim --check FILE\n"
+	"       allot-sim --ctl --socket PATH stats | xid CARD NUMBER | lose CARD | heal CARD\n"
+	"\n"
+	"Simulates the cards of a machine for programs that load the libcuda.so.1 and\n"
+	"libnvidia-ml.so.1 beside it with ALLOT_SIM_SOCKET=PATH in the environment.\n"
+	"\n"
+	"  --spec       the cards: one H200, N of them, or a description file\n"
+	"  --linger     exit when the last client has been gone for this long (2; 0: never)\n"
+	"  --foreground stay; otherwise it goes to the background once it listens\n"
+	"  --ready-fd   stay, write a line to this descriptor once it listens, and close it\n"
+	"  --ctl        ask a running one for statistics, or for a fault\n";
+
+struct options {
+	const char *spec, *socket, *check;
+	double linger_s;
+	bool foreground, ctl;
+	int ready_fd;
+};
+
+/* -1: go on; else exit with it. */
+static int parse(struct options *o, int argc, char **argv)
+{
+	enum { SPEC = 256, SOCKET, LINGER, FOREGROUND, READY_FD, CTL, CHECK, HELP };
+	static const struct option options[] = {
+		{ "spec", required_argument, NULL, SPEC },
+		{ "socket", required_argument, NULL, SOCKET },
+		{ "linger", required_argument, NULL, LINGER },
+		{ "foreground", no_argument, NULL, FOREGROUND },
+		{ "ready-fd", required_argument, NULL, READY_FD },
+		{ "ctl", no_argument, NULL, CTL },
+		{ "check", required_argument, NULL, CHECK },
+		{ "help", no_argument, NULL, HELP },
+		{ NULL, 0, NULL, 0 },
+	};
+	char *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		switch (c) {
+		case SPEC: o->spec = optarg; break;
+		case SOCKET: o->socket = optarg; break;
+		case CHECK: o->check = optarg; break;
+		case FOREGROUND: o->foreground = true; break;
+		case CTL: o->ctl = true; break;
+		case LINGER:
+			o->linger_s = strtod(optarg, &end);
+			if (end == optarg || *end || !(o->linger_s >= 0) || o->linger_s > 1e6) {
+				fprintf(stderr, "allot-sim: --linger: '%s' is not a number of "
+						"seconds\n", optarg);
+				return 2;
+			}
+			break;
+		case READY_FD:
+			o->ready_fd = (int)strtol(optarg, &end, 10);
+			if (end == optarg || *end || o->ready_fd < 0) {
+				fprintf(stderr, "allot-sim: --ready-fd: '%s' is not a descriptor\n",
+					optarg);
+				return 2;
+			}
+			o->foreground = true;
+			break;
+		case 'h':
+		case HELP:
+			fputs(help, stdout);
+			return 0;
+		default:
+			fputs(help, stderr);
+			return 2;
+		}
+	}
+	return -1;
+}
+
+/* Returns in the background process, whose pipe end tells the waiting parent how it went. */
+static int to_background(void)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0) {
+		char ok;
+		int status = 1;
+
+		close(fds[1]);
+		if (read(fds[0], &ok, 1) == 1)
+			_exit(0);
+		if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+			_exit(WEXITSTATUS(status));
+		_exit(1);
+	}
+	close(fds[0]);
+	setsid();
+	return fds[1];
+}
+
+static void ready(int fd, bool background)
+{
+	if (fd < 0)
+		return;
+	if (background) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		/* The starter's terminal or pipe must not stay open through this process. */
+		if (null >= 0) {
+			dup2(null, 0);
+			dup2(null, 1);
+			dup2(null, 2);
+			if (null > 2)
+				close(null);
+		}
+		if (chdir("/") < 0)
+			(void)0;
+	}
+	if (write(fd, "\n", 1) < 0)
+		(void)0;
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	static struct server server;
+	struct options o = { .linger_s = 2, .ready_fd = -1 };
+	char error[512];
+	char *path;
+	int r = parse(&o, argc, argv);
+
+	if (r >= 0)
+		return r;
+	if (o.ctl && o.socket)
+		return ctl_main(o.socket, argc - optind, argv + optind);
+	if (o.check) {
+		r = spec_load(&server.spec, o.check, error, sizeof(error));
+		if (r < 0)
+			fprintf(stderr, "allot-sim: %s\n", error);
+		return r < 0 ? 1 : 0;
+	}
+	if (!o.spec || !o.socket || o.ctl || optind != argc) {
+		fputs(help, stderr);
+		return 2;
+	}
+	if (spec_load(&server.spec, o.spec, error, sizeof(error)) < 0) {
+		fprintf(stderr, "allot-sim: %s\n", error);
+		return 1;
+	}
+	/* An absolute path: the background process leaves this directory. */
+	if (o.socket[0] == '/' || o.foreground)
+		path = strdup(o.socket);
+	else if (getcwd(error, sizeof(error)) == NULL || asprintf(&path, "%s/%s", error, o.socket) < 0)
+		path = NULL;
+	if (!path) {
+		fprintf(stderr, "allot-sim: out of memory\n");
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	server.linger_ns = (uint64_t)(o.linger_s * 1e9);
+	if (!o.foreground)
+		o.ready_fd = to_background();
+	if (!o.foreground && o.ready_fd < 0) {
+		fprintf(stderr, "allot-sim: %s\n", strerror(-o.ready_fd));
+		free(path);
+		return 1;
+	}
+	r = server_open(&server, path, error, sizeof(error));
+	if (r < 0) {
+		fprintf(stderr, "allot-sim: %s\n", error);
+		free(path);
+		return 1;
+	}
+	ready(o.ready_fd, !o.foreground);
+	r = server_run(&server);
+	unlink(path);
+	server_close(&server);
+	free(path);
+	return r < 0 ? 1 : 0;
+}

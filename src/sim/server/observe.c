@@ -1,0 +1,183 @@
+/* What NVML sees, the statistics of `allot-sim --ctl`, and faults on demand. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/server/server.h"
+
+/* The last whole 200 ms. */
+static uint64_t last_bucket(const struct server *s)
+{
+	uint64_t now = s->engine.now_ns / METER_BUCKET_NS;
+
+	return now ? now - 1 : 0;
+}
+
+static bool has_context(const struct client *c, uint32_t card)
+{
+	for (const struct hold *h = c->holds; h; h = h->next)
+		if (h->context && h->block->card == card)
+			return true;
+	return false;
+}
+
+static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	struct sim_card_state *state;
+	struct sim_process_state *p;
+	uint64_t bucket = last_bucket(s);
+	uint64_t memory = s->spec.cards[m->card].info.memory_bytes;
+	size_t max = 0;
+
+	for (struct client *o = s->clients; o; o = o->next)
+		max++;
+	state = calloc(1, sizeof(*state) + max * sizeof(*p));
+	if (!state) {
+		server_reply(s, c, m->req, SIM_OOM, NULL, NULL, 0);
+		return;
+	}
+	state->used_bytes = s->used_bytes[m->card];
+	state->now_ns = s->engine.now_ns;
+	state->busy_pct = meter_pct(&s->engine.cards[m->card].meter, bucket);
+	state->memory_pct = (uint32_t)(state->used_bytes * 100 / memory);
+	state->lost = s->lost >> m->card & 1;
+	p = (struct sim_process_state *)(state + 1);
+	for (struct client *o = s->clients; o; o = o->next) {
+		if (!has_context(o, m->card))
+			continue;
+		p->pid = (uint32_t)o->pid;
+		p->used_bytes = o->held_bytes[m->card];
+		p->stamp_us = (bucket + 1) * METER_BUCKET_NS / 1000;
+		if (o->procs[m->card])
+			p->busy_pct = meter_pct(&o->procs[m->card]->meter, bucket);
+		p++;
+		state->processes++;
+	}
+	server_reply(s, c, m->req, SIM_OK, NULL, state,
+		     sizeof(*state) + state->processes * sizeof(*p));
+	free(state);
+}
+
+static void samples(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	struct sim_sample out[METER_BUCKETS];
+	uint64_t last = last_bucket(s);
+	uint64_t first = last >= METER_BUCKETS - 2 ? last - (METER_BUCKETS - 2) : 0;
+	size_t n = 0;
+
+	for (uint64_t bucket = first; bucket <= last; bucket++) {
+		uint64_t end_us = (bucket + 1) * METER_BUCKET_NS / 1000;
+
+		if (end_us <= m->arg[0] / 1000)
+			continue;
+		out[n++] = (struct sim_sample){
+			.end_us = end_us,
+			.busy_pct = meter_pct(&s->engine.cards[m->card].meter, bucket),
+		};
+	}
+	server_reply(s, c, m->req, SIM_OK, NULL, out, n * sizeof(*out));
+}
+
+static void xid(struct server *s, uint32_t card, uint64_t number)
+{
+	for (struct client *c = s->clients; c; c = c->next)
+		if (c->listens)
+			server_note(s, c, SIM_NOTE_XID, card, number);
+}
+
+static void lose(struct server *s, uint32_t card)
+{
+	s->lost |= 1u << card;
+	for (struct client *c = s->clients; c; c = c->next)
+		if (c->procs[card] || has_context(c, card))
+			c->broken |= 1u << card;
+	engine_card_fail(&s->engine, &s->engine.cards[card]);
+	xid(s, card, 79); /* "GPU has fallen off the bus" */
+}
+
+static void stats(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	const char *comma = "";
+
+	if (!f) {
+		server_reply(s, c, m->req, SIM_OOM, NULL, NULL, 0);
+		return;
+	}
+	fprintf(f, "{\"now_us\":%" PRIu64 ",\"cards\":[", s->engine.now_ns / 1000);
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		fprintf(f,
+			"%s{\"index\":%u,\"uuid\":\"%s\",\"memory_bytes\":%" PRIu64
+			",\"memory_used_bytes\":%" PRIu64 ",\"busy_us\":%" PRIu64 ",\"lost\":%s}",
+			i ? "," : "", i, s->spec.cards[i].info.uuid,
+			s->spec.cards[i].info.memory_bytes, s->used_bytes[i],
+			s->engine.cards[i].busy_ns / 1000, s->lost >> i & 1 ? "true" : "false");
+	fprintf(f, "],\"clients\":[");
+	for (struct client *o = s->clients; o; o = o->next) {
+		const char *inner = "";
+
+		if (o->kind != SIM_KIND_CUDA)
+			continue;
+		fprintf(f, "%s{\"pid\":%d,\"cards\":[", comma, (int)o->pid);
+		comma = ",";
+		for (uint32_t i = 0; i < s->spec.cards_n; i++) {
+			const struct engine_proc *p = o->procs[i];
+
+			if (!p && !o->held_bytes[i])
+				continue;
+			fprintf(f,
+				"%s{\"index\":%u,\"held_bytes\":%" PRIu64 ",\"done\":%" PRIu64
+				",\"queued\":%" PRIu64 ",\"busy_us\":%" PRIu64 "}",
+				inner, i, o->held_bytes[i], p ? p->completed : 0,
+				p ? p->submitted - p->completed : 0, p ? p->busy_ns / 1000 : 0);
+			inner = ",";
+		}
+		fprintf(f, "]}");
+	}
+	fprintf(f, "]}\n");
+	if (fclose(f) == 0)
+		server_reply(s, c, m->req, SIM_OK, NULL, text, size);
+	else
+		server_reply(s, c, m->req, SIM_OOM, NULL, NULL, 0);
+	free(text);
+}
+
+bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	switch (m->type) {
+	case SIM_CARD_INFO:
+		server_reply(s, c, m->req, SIM_OK, NULL, &s->spec.cards[m->card].info,
+			     sizeof(struct sim_card_info));
+		return true;
+	case SIM_CARD_STATE:
+		card_state(s, c, m);
+		return true;
+	case SIM_SAMPLES:
+		samples(s, c, m);
+		return true;
+	case SIM_LISTEN:
+		c->listens = m->arg[0];
+		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+		return true;
+	case SIM_CTL_XID:
+		xid(s, m->card, m->arg[0]);
+		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+		return true;
+	case SIM_CTL_LOSE:
+		lose(s, m->card);
+		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+		return true;
+	case SIM_CTL_HEAL:
+		s->lost &= ~(1u << m->card);
+		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+		return true;
+	case SIM_CTL_STATS:
+		stats(s, c, m);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,421 @@
+/* Sockets and the loop. See server.h. */
+#include "sim/server/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FIRST_CLIENT_NS 30000000000ull
+#define CLOCK_OFF_NS 1000000000ull
+
+static int watch(struct server *s, int fd, uint32_t events, void *what)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = what };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* A socket file whose server is gone is in the way; one whose server answers is not ours. */
+static int clear_path(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+		r = -EADDRINUSE;
+	else if (errno == ECONNREFUSED)
+		r = unlink(address->sun_path) < 0 ? -errno : 0;
+	close(fd);
+	return r;
+}
+
+int server_open(struct server *s, const char *path, char *error, size_t error_size)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int r;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		snprintf(error, error_size, "%s: longer than a socket path may be (%zu bytes)", path,
+			 sizeof(address.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(address.sun_path, path);
+	r = clear_path(&address);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (r == 0 && (s->epoll_fd < 0 || s->timer_fd < 0 || s->listen_fd < 0))
+		r = -errno;
+	if (r == 0 &&
+	    (bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	     listen(s->listen_fd, 128) < 0))
+		r = -errno;
+	if (r == 0)
+		r = watch(s, s->listen_fd, EPOLLIN, &s->listen_fd);
+	if (r == 0)
+		r = watch(s, s->timer_fd, EPOLLIN, &s->timer_fd);
+	if (r < 0) {
+		snprintf(error, error_size, "%s: %s", path,
+			 r == -EADDRINUSE ? "a simulated card is there already" : strerror(-r));
+		return r;
+	}
+	engine_init(&s->engine, sim_clock_ns(),
+		    (struct engine_hooks){ work_op_notice, work_event_done, s });
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		engine_add_card(&s->engine, s->spec.cards[i].slice_ns, s->spec.cards[i].gap_ns);
+	return 0;
+}
+
+static void client_flush(struct server *s, struct client *c)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = c };
+
+	while (c->out_at < c->out_end && !c->gone) {
+		ssize_t n = send(c->fd, c->out + c->out_at, c->out_end - c->out_at,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0)
+			c->gone = true;
+		else
+			c->out_at += (size_t)n;
+	}
+	if (c->out_at == c->out_end)
+		c->out_at = c->out_end = 0;
+	else
+		ev.events |= EPOLLOUT;
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev);
+}
+
+static void client_write(struct server *s, struct client *c, const void *bytes, size_t n)
+{
+	const unsigned char *at = bytes;
+
+	if (c->gone)
+		return;
+	if (c->out_at == c->out_end) {
+		ssize_t sent = send(c->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+			c->gone = true;
+			return;
+		}
+		if (sent > 0)
+			at += sent, n -= (size_t)sent;
+		if (!n)
+			return;
+	}
+	if (c->out_end + n > c->out_size) {
+		size_t size = (c->out_end + n) * 2;
+		unsigned char *out = realloc(c->out, size);
+
+		if (!out) {
+			c->gone = true; /* a lost reply would hang it: end it instead */
+			return;
+		}
+		c->out = out;
+		c->out_size = size;
+	}
+	memcpy(c->out + c->out_end, at, n);
+	c->out_end += n;
+}
+
+void server_reply(struct server *s, struct client *c, uint32_t req, int status,
+		  const uint64_t val[5], const void *payload, size_t payload_bytes)
+{
+	struct sim_reply_msg reply = { .req = req, .status = status };
+
+	if (!req)
+		return;
+	reply.payload_bytes = (uint32_t)payload_bytes;
+	reply.completed = work_completed(c);
+	if (val)
+		memcpy(reply.val, val, sizeof(reply.val));
+	client_write(s, c, &reply, sizeof(reply));
+	if (payload_bytes)
+		client_write(s, c, payload, payload_bytes);
+}
+
+void server_note(struct server *s, struct client *c, uint32_t type, uint64_t a, uint64_t b)
+{
+	struct sim_reply_msg note = { .type = type, .val = { a, b } };
+
+	note.completed = work_completed(c);
+	client_write(s, c, &note, sizeof(note));
+}
+
+int server_take_fd(struct client *c)
+{
+	int fd;
+
+	if (!c->fds_n)
+		return -1;
+	fd = c->fds[0];
+	memmove(c->fds, c->fds + 1, --c->fds_n * sizeof(*c->fds));
+	return fd;
+}
+
+static void client_accept(struct server *s)
+{
+	for (;;) {
+		struct client *c;
+		struct ucred cred;
+		socklen_t size = sizeof(cred);
+		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		c = calloc(1, sizeof(*c));
+		if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 ||
+		    watch(s, fd, EPOLLIN, c) < 0) {
+			free(c);
+			close(fd);
+			continue;
+		}
+		c->fd = fd;
+		c->pid = cred.pid;
+		c->next = s->clients;
+		s->clients = c;
+	}
+}
+
+static void client_read(struct client *c)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int) * 16)];
+	} control;
+	struct iovec iov;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+	ssize_t n;
+
+	if (c->in_at) {
+		memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
+		c->in_end -= c->in_at;
+		c->in_at = 0;
+	}
+	iov.iov_base = c->in + c->in_end;
+	iov.iov_len = sizeof(c->in) - c->in_end;
+	msg.msg_control = &control;
+	msg.msg_controllen = sizeof(control);
+	n = recvmsg(c->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		c->gone = true;
+		return;
+	}
+	c->in_end += (size_t)n;
+	for (cm = CMSG_FIRSTHDR(&msg); cm; cm = CMSG_NXTHDR(&msg, cm)) {
+		size_t fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < fds; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+			if (c->fds_n < 16)
+				c->fds[c->fds_n++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+static void hello(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	uint64_t now = sim_clock_ns();
+	uint64_t apart = m->arg[2] > now ? m->arg[2] - now : now - m->arg[2];
+
+	if (m->arg[0] != SIM_WIRE_MAGIC || m->arg[1] < SIM_KIND_CUDA || m->arg[1] > SIM_KIND_CTL) {
+		c->gone = true;
+		return;
+	}
+	c->kind = (enum sim_client_kind)m->arg[1];
+	c->clock_off = apart > CLOCK_OFF_NS;
+	if (c->kind != SIM_KIND_CTL)
+		s->had_client = true;
+	server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ s->spec.cards_n, 13000, c->clock_off }, NULL, 0);
+}
+
+static void handle(struct server *s, struct client *c, const struct sim_request_msg *m)
+{
+	if (m->type == SIM_HELLO)
+		hello(s, c, m);
+	else if (!c->kind)
+		c->gone = true;
+	else if (m->card >= s->spec.cards_n)
+		server_reply(s, c, m->req, SIM_BAD_DEVICE, NULL, NULL, 0);
+	else if (!work_handle(s, c, m) && !blocks_handle(s, c, m) && !observe_handle(s, c, m))
+		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
+}
+
+/* All requests that have come, of all clients, in the order in which they were sent: so that what
+ * a client submitted before the server woke up counts from when it was submitted. */
+static void handle_all(struct server *s, uint64_t now_ns)
+{
+	for (;;) {
+		struct client *first = NULL;
+		struct sim_request_msg m, best;
+
+		for (struct client *c = s->clients; c; c = c->next) {
+			if (c->gone || c->in_end - c->in_at < sizeof(m))
+				continue;
+			memcpy(&m, c->in + c->in_at, sizeof(m));
+			if (c->clock_off || m.stamp_ns > now_ns)
+				m.stamp_ns = now_ns;
+			if (!first || m.stamp_ns < best.stamp_ns)
+				first = c, best = m;
+		}
+		if (!first)
+			return;
+		first->in_at += sizeof(m);
+		engine_advance(&s->engine, best.stamp_ns);
+		handle(s, first, &best);
+	}
+}
+
+static void client_free(struct server *s, struct client *c)
+{
+	work_client_gone(s, c);
+	blocks_client_gone(s, c);
+	while (c->fds_n)
+		close(server_take_fd(c));
+	close(c->fd);
+	free(c->out);
+	free(c);
+}
+
+static void bury(struct server *s)
+{
+	struct client **at = &s->clients;
+
+	while (*at) {
+		struct client *c = *at;
+
+		if (c->gone) {
+			*at = c->next;
+			client_free(s, c);
+		} else {
+			at = &c->next;
+		}
+	}
+}
+
+static bool has_clients(const struct server *s)
+{
+	for (const struct client *c = s->clients; c; c = c->next)
+		if (c->kind != SIM_KIND_CTL)
+			return true;
+	return false;
+}
+
+static void arm(struct server *s)
+{
+	uint64_t due = work_next_due(s);
+	struct itimerspec when = { 0 };
+
+	if (due != ENGINE_NEVER) {
+		when.it_value.tv_sec = (time_t)(due / 1000000000);
+		when.it_value.tv_nsec = (long)(due % 1000000000);
+	}
+	timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+int server_run(struct server *s)
+{
+	struct epoll_event events[64];
+
+	s->empty_since_ns = sim_clock_ns();
+	for (;;) {
+		uint64_t now;
+		int n, wait_ms = -1;
+
+		if (has_clients(s)) {
+			s->empty_since_ns = 0;
+		} else if (s->linger_ns) {
+			uint64_t limit = s->had_client ? s->linger_ns : FIRST_CLIENT_NS;
+
+			now = sim_clock_ns();
+			if (!s->empty_since_ns)
+				s->empty_since_ns = now;
+			if (now - s->empty_since_ns >= limit && !s->clients)
+				return 0;
+			wait_ms = now - s->empty_since_ns >= limit ?
+					  100 :
+					  (int)((limit - (now - s->empty_since_ns)) / 1000000) + 1;
+		}
+		arm(s);
+		n = epoll_wait(s->epoll_fd, events, 64, wait_ms);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n; i++) {
+			void *what = events[i].data.ptr;
+			struct client *c;
+			struct export *x;
+
+			if (what == &s->listen_fd) {
+				client_accept(s);
+				continue;
+			}
+			if (what == &s->timer_fd) {
+				uint64_t count;
+
+				if (read(s->timer_fd, &count, sizeof(count)) < 0)
+					continue;
+				continue;
+			}
+			for (x = s->exports; x && x != what; x = x->next)
+				;
+			if (x) {
+				blocks_export_closed(s, x);
+				continue;
+			}
+			for (c = s->clients; c && c != what; c = c->next)
+				;
+			if (!c)
+				continue;
+			if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+				client_read(c);
+			if (events[i].events & EPOLLOUT)
+				client_flush(s, c);
+		}
+		now = sim_clock_ns();
+		handle_all(s, now);
+		engine_advance(&s->engine, now);
+		work_check_room(s);
+		for (struct client *c = s->clients; c; c = c->next)
+			if (c->out_at < c->out_end)
+				client_flush(s, c);
+		bury(s);
+	}
+}
+
+void server_close(struct server *s)
+{
+	for (struct client *c = s->clients; c; c = c->next)
+		c->gone = true;
+	bury(s);
+	while (s->exports)
+		blocks_export_closed(s, s->exports);
+	engine_fini(&s->engine);
+	close(s->listen_fd);
+	close(s->timer_fd);
+	close(s->epoll_fd);
+	free(s->holds);
+	free(s->holds_free);
+}

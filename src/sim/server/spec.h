@@ -1,0 +1,39 @@
+/*
+ * What cards a server simulates: a built-in description (`h200`, `h200x4`) or a file of
+ *
+ *     # comment
+ *     [card]
+ *     name = NVIDIA H200
+ *     memory = 143771 MiB
+ *     nvlink = 1, 2
+ *
+ * with one [card] section a card. What a section leaves out is as on an H200. The keys are listed
+ * in spec.c, one row each.
+ */
+#ifndef ALLOT_SIM_SPEC_H
+#define ALLOT_SIM_SPEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/wire.h"
+
+struct spec_card {
+	struct sim_card_info info;
+	uint64_t slice_ns;
+	uint64_t gap_ns; /* lost each time that a slice ends while another process has work */
+};
+
+struct spec {
+	uint32_t cards_n;
+	struct spec_card cards[SIM_MAX_CARDS];
+};
+
+/* A built-in name, or a path. 0, or -EINVAL/-errno with one line in error (never cut in a word
+ * that matters: 256 bytes do). */
+int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size);
+/* The text of a file; `origin` names it in errors. */
+int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
+	       size_t error_size);
+
+#endif

@@ -1,0 +1,159 @@
+"""What every integration test uses: the programs of build/ on a simulated GPU, in a run directory of
+the test's own. ALLOT_BUILD names another build directory."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
+GIB = 1 << 30
+
+# Of the environment that the tests run in, nothing that changes what allot does.
+FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_")
+
+
+def wait_until(condition, seconds=10.0, what="the condition"):
+    """Waits until condition() is true, and returns what it returned."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what}: not within {seconds} s")
+        time.sleep(0.02)
+
+
+def processes_of(text):
+    """{pid: command line} of the processes whose command line has `text`, but for zombies."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line:
+            found[int(path.parent.name)] = line
+    return found
+
+
+class Machine:
+    """One simulated machine: `allot` with a run directory of its own."""
+
+    def __init__(self, directory, spec):
+        self.base = directory / "run"
+        self.spec = spec
+        self.sim = ["--sim", spec]
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(FOREIGN)}
+        self.environment["ALLOT_RUN_DIR"] = str(self.base)
+        self.started = []
+
+    @property
+    def run_dir(self):
+        return self.base / f"sim-{self.spec}"
+
+    def allot(self, *args, timeout=60, **more):
+        """Runs `allot ARGS...` to its end."""
+        more.setdefault("stdin", subprocess.DEVNULL)
+        environment = {**self.environment, **more.pop("environment", {})}
+        return subprocess.run([BUILD / "allot", *map(str, args)], capture_output=True, text=True,
+                              timeout=timeout, check=False, env=environment, **more)
+
+    def run(self, *options_and_command, **more):
+        """allot run --sim SPEC ..."""
+        return self.allot("run", *self.sim, *options_and_command, **more)
+
+    def start(self, *options_and_command, **more):
+        """The same in the background; a Popen, ended with the test."""
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        environment = {**self.environment, **more.pop("environment", {})}
+        process = subprocess.Popen(
+            [BUILD / "allot", "run", *self.sim, *map(str, options_and_command)], text=True,
+            env=environment, **more)
+        self.started.append(process)
+        return process
+
+    def load(self, *options):
+        """The command of a load: kernels of known cost."""
+        return [str(BUILD / "allot-load"), "--json", *map(str, options)]
+
+    def ps(self):
+        result = self.allot("ps", "--json", *self.sim)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    def tenants(self):
+        return {tenant["name"]: tenant for tenant in self.ps()["tenants"]}
+
+    def wait_for_tenant(self, name, condition=lambda tenant: True):
+        """Waits until the tenant is listed and the condition holds of it."""
+        def look():
+            tenant = self.tenants().get(name)
+            return tenant if tenant and condition(tenant) else None
+
+        return wait_until(look, what=f"tenant {name}")
+
+    def servers(self):
+        """{pid: command line} of the daemons and cards of this machine."""
+        return {pid: line for pid, line in processes_of(str(self.base)).items()
+                if re.match(r"\S*/allot(d|-sim) ", line)}
+
+    def wait_until_gone(self, seconds=10.0):
+        """Private daemons and cards end by themselves, soon after the last tenant."""
+        wait_until(lambda: not self.servers(), seconds, "the end of daemon and card")
+
+    def clean(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        for pid in self.servers():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    for name in ("allot", "allotd", "allot-sim", "allot-load", "liballot.so", "sim/libcuda.so.1"):
+        if not (BUILD / name).exists():
+            pytest.exit(f"{BUILD / name} is missing; run scripts/build", returncode=3)
+
+
+def make_machine(tmp_path_factory, spec):
+    # Short: a socket's path has 107 bytes.
+    return Machine(tmp_path_factory.mktemp("m"), spec)
+
+
+@pytest.fixture
+def machine(tmp_path_factory):
+    """One simulated H200."""
+    machine = make_machine(tmp_path_factory, "h200")
+    yield machine
+    machine.clean()
+
+
+@pytest.fixture
+def machine2(tmp_path_factory):
+    """Two simulated H200."""
+    machine = make_machine(tmp_path_factory, "h200x2")
+    yield machine
+    machine.clean()
+
+
+@pytest.fixture
+def python():
+    """This interpreter, which has cuda-bindings and nvidia-ml-py."""
+    return sys.executable

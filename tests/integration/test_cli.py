@@ -1,0 +1,474 @@
+"""The command line: bad input, exit statuses, ps, set, and what is left running: nothing."""
+
+import ctypes
+import json
+import os
+import pathlib
+import pwd
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, GIB, wait_until
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")
+
+
+def can_mount():
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+
+
+def one_line(result, status, *parts):
+    """Asserts the exit status, and one line on stderr that has these parts."""
+    assert result.returncode == status, result
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("allot: "), lines[0]
+    for part in parts:
+        assert part in lines[0], lines[0]
+    return lines[0]
+
+
+# Bad input that is known to be bad before anything is started.
+KNOWN_BEFORE = [
+    (["--memory", "0"], 125, ["--memory", "'0'", "more than 0", "4GiB"]),
+    (["--memory", "-1"], 125, ["--memory", "'-1'", "more than 0"]),
+    (["--memory=-1"], 125, ["--memory", "'-1'"]),
+    (["--memory", "4XB"], 125, ["--memory", "'4XB'", "unit unknown", "4096MiB"]),
+    (["--memory", "4"], 125, ["--memory", "'4'", "unit missing"]),
+    (["--memory", ""], 125, ["--memory", "is empty"]),
+    (["--cores", "0"], 125, ["--cores", "'0'", "more than 0 and at most 100"]),
+    (["--cores", "101"], 125, ["--cores", "'101'", "at most 100"]),
+    (["--cores", "abc"], 125, ["--cores", "'abc'", "not a number"]),
+    (["--cores", "40", "--cores-limit", "30"], 125, ["--cores-limit", "'30'", "--cores 40"]),
+    (["--cores-limit", "0"], 125, ["--cores-limit", "'0'"]),
+    (["--gpu", "x"], 125, ["--gpu", "'x'", "not a GPU"]),
+    (["--gpu", "0,0"], 125, ["--gpu", "twice"]),
+    (["--name", "a/b"], 125, ["--name", "'a/b'"]),
+    (["--priority", "1000"], 125, ["--priority", "-100 to 100"]),
+    (["--meory", "4GiB"], 125, ["--meory", "unknown option", "did you mean --memory?"]),
+    (["-x"], 125, ["-x", "unknown option"]),
+    (["--on-full", "wait"], 125, ["--on-full", "'wait'", "only fail"]),
+    (["--on-full", "swap"], 125, ["--on-full", "'swap'", "only fail"]),
+    (["--policy", "feedback"], 125, ["--policy", "only lease"]),
+    (["--sharing", "space"], 125, ["--sharing", "only time"]),
+    (["--sharing", "nonsense"], 125, ["--sharing", "unknown"]),
+    (["--sim", "./no-such-file"], 125, ["--sim", "no-such-file"]),
+]
+
+
+@pytest.mark.parametrize("options, status, parts", KNOWN_BEFORE,
+                         ids=[" ".join(row[0]) for row in KNOWN_BEFORE])
+def test_bad_option(machine, options, status, parts):
+    one_line(machine.run(*options, "--", "true"), status, *parts)
+    assert not machine.servers()
+    assert not machine.base.exists()
+
+
+def test_no_command(machine):
+    one_line(machine.run(), 125, "no command given")
+    one_line(machine.run("--memory"), 125, "--memory: a value is missing")
+
+
+def test_command_not_found(machine):
+    one_line(machine.run("--", "no-such-command"), 127, "'no-such-command'", "not found")
+    one_line(machine.run("--", "/no/such/command"), 127, "not found")
+    assert not machine.base.exists()
+
+
+def test_command_may_not_run(machine, tmp_path):
+    data = tmp_path / "data"
+    data.write_text("x")
+    one_line(machine.run("--", data), 126, "Permission denied")
+    one_line(machine.run("--", tmp_path), 126, "Is a directory")
+    assert not machine.base.exists()
+
+
+def test_interpreter_missing(machine, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    one_line(machine.run("--", script), 127, str(script))
+    machine.wait_until_gone()
+
+
+def test_more_memory_than_the_card_has(machine):
+    one_line(machine.run("--memory", "1TiB", "--", "true"), 125, "memory")
+    machine.wait_until_gone()
+
+
+def test_unknown_gpu_lists_what_there_is(machine2):
+    one_line(machine2.run("--gpu", "5", "--", "true"), 125, "'5'", "no such GPU", "0 (", "1 (",
+             "GPU-")
+    one_line(machine2.run("--gpu", "GPU-0000", "--", "true"), 125, "'GPU-0000'", "no such GPU")
+    machine2.wait_until_gone()
+
+
+def test_unknown_simulated_gpu(machine):
+    one_line(machine.allot("run", "--sim", "h2000", "--", "true"), 125, "--sim", "h2000")
+    machine.wait_until_gone()
+
+
+def test_bad_description_file(machine, tmp_path):
+    spec = tmp_path / "cards.conf"
+    spec.write_text("[card]\nmemory = lots\n")
+    one_line(machine.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
+    machine.wait_until_gone()
+
+
+def test_no_gpu_says_how_to_get_one(machine):
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+        pytest.skip("this machine has NVIDIA's driver")
+    except OSError:
+        pass
+    one_line(machine.allot("run", "--", "true"), 125, "no GPU", "driver", "--sim h200")
+    assert not machine.base.exists()
+
+
+def test_promises_have_an_end(machine):
+    first = machine.start("--name", "a", "--cores", "60", "--memory", "100GiB", "--", "sleep", "30")
+    machine.wait_for_tenant("a")
+    one_line(machine.run("--cores", "50", "--", "true"), 125, "50")
+    one_line(machine.run("--memory", "100GiB", "--", "true"), 125)
+    one_line(machine.run("--name", "a", "--", "true"), 125, "a")
+    first.terminate()
+    assert first.wait() == 128 + signal.SIGTERM
+    machine.wait_until_gone()
+
+
+@needs_root
+def test_socket_without_permission(machine):
+    nobody = pwd.getpwnam("nobody")
+    tenant = machine.start("--", "sleep", "30")
+    wait_until(lambda: (machine.run_dir / "allotd.sock").exists(), what="the daemon")
+    # The way to the socket is open, the socket is not.
+    for path in [machine.base.parent.parent, machine.base.parent, machine.base, machine.run_dir]:
+        path.chmod(0o755)
+    (machine.run_dir / "allotd.sock").chmod(0o600)
+    result = machine.allot("run", *machine.sim, "--", "true", user=nobody.pw_uid,
+                           group=nobody.pw_gid, extra_groups=[])
+    one_line(result, 125, "allotd.sock", "ermission denied")
+    tenant.kill()
+
+
+@pytest.mark.skipif(not can_mount(), reason="can't mount here")
+def test_full_dev_shm(machine):
+    script = ('mount -t tmpfs -o size=64k tmpfs /dev/shm && '
+              '(dd if=/dev/zero of=/dev/shm/full bs=4k 2>/dev/null; :) && exec "$@"')
+    result = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", BUILD / "allot", "run", *machine.sim,
+         "--", "true"], capture_output=True, text=True, env=machine.environment, timeout=60,
+        check=False)
+    # Nothing of allot lives there: it works, or says why not.
+    if result.returncode != 0:
+        one_line(result, 125)
+    machine.wait_until_gone()
+
+
+@pytest.mark.skipif(not can_mount(), reason="can't mount here")
+def test_full_run_directory(machine):
+    machine.base.mkdir(mode=0o700)
+    script = ('mount -t tmpfs -o size=16k,mode=700 tmpfs "$0" && '
+              '(dd if=/dev/zero of="$0/full" bs=4k 2>/dev/null; :) && exec "$@"')
+    result = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, machine.base, BUILD / "allot", "run",
+         *machine.sim, "--", "true"], capture_output=True, text=True, env=machine.environment,
+        timeout=60, check=False)
+    one_line(result, 125)
+    machine.wait_until_gone()
+
+
+@needs_root
+def test_run_directory_of_someone_else(machine):
+    machine.base.mkdir()
+    os.chown(machine.base, 12345, 12345)
+    one_line(machine.run("--", "true"), 125, "uid 12345")
+    assert not machine.servers()
+
+
+def test_run_directory_open_to_others(machine):
+    machine.base.mkdir()
+    machine.base.chmod(0o777)
+    one_line(machine.run("--", "true"), 125, "others may write")
+    assert not machine.servers()
+
+
+@pytest.mark.parametrize("script, status", [
+    ("exit 0", 0), ("exit 42", 42), ("kill -TERM $$", 128 + 15), ("kill -KILL $$", 128 + 9)])
+def test_exit_status(machine, script, status):
+    result = machine.run("--", "sh", "-c", script)
+    assert result.returncode == status, result
+    assert result.stderr == ""
+    machine.wait_until_gone()
+
+
+def test_input_output_and_arguments(machine):
+    result = machine.run("--", "sh", "-c", 'cat; echo "$1|$2" >&2', "sh", "a b", "--memory",
+                         stdin=None, input="through\n")
+    assert (result.stdout, result.stderr) == ("through\n", "a b|--memory\n")
+
+
+def test_environment_of_the_command(machine2):
+    result = machine2.run("--gpu", "1,0", "--", "env",
+                          environment={"LD_PRELOAD": "", "LD_LIBRARY_PATH": "/x"})
+    seen = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
+    assert seen["LD_PRELOAD"] == str(BUILD / "liballot.so")
+    assert seen["LD_LIBRARY_PATH"] == f"{BUILD / 'sim'}:/x"
+    assert pathlib.Path(seen["ALLOT_SOCKET"]).parent.parent.parent == machine2.run_dir
+    uuids = [device["uuid"] for device in machine2.ps()["devices"]]
+    assert seen["CUDA_VISIBLE_DEVICES"].split(",") == [uuids[1], uuids[0]]
+
+
+def test_selection_within_visible_devices(machine2):
+    def chosen(visible, *options):
+        result = machine2.run(*options, "--", "printenv", "CUDA_VISIBLE_DEVICES",
+                              environment={"CUDA_VISIBLE_DEVICES": visible})
+        return result.stdout.strip() if result.returncode == 0 else result.stderr
+
+    keeper = machine2.start("--", "sleep", "30")
+    wait_until(lambda: machine2.tenants(), what="the first tenant")
+    zero, one = [device["uuid"] for device in machine2.ps()["devices"]]
+    keeper.terminate()
+    assert chosen("1", "--memory", "1GiB") == one
+    assert chosen("1", "--gpu", "0") == one
+    assert chosen("1,0", "--gpu", "all") == f"{one},{zero}"
+    assert chosen(zero, "--gpu", zero) == zero
+    assert "within CUDA_VISIBLE_DEVICES" in chosen("1", "--gpu", "1")
+    assert "names no GPU" in chosen("")
+
+
+def test_signal_to_allot_alone_reaches_the_command(machine):
+    process = machine.start("--", "sh", "-c",
+                            "trap 'echo got it; exit 3' TERM; echo up; while :; do sleep 0.05; done")
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=10)
+    assert (output, errors, process.returncode) == ("got it\n", "", 3)
+
+
+def test_signal_to_the_group_reaches_both(machine):
+    process = machine.start("--", "sh", "-c", "echo up; exec sleep 30", start_new_session=True)
+    assert process.stdout.readline() == "up\n"
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=10) == 128 + signal.SIGINT
+
+
+def test_killed_allot_leaves_nothing(machine):
+    process = machine.start("--", "sh", "-c", "echo $$; exec sleep 2")
+    child = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    assert pathlib.Path(f"/proc/{child}").exists()
+    machine.wait_until_gone()
+
+
+def test_one_within_another_is_refused(machine):
+    result = machine.run("--", BUILD / "allot", "run", *machine.sim, "--", "true")
+    one_line(result, 125, "tenant's process already")
+
+
+def test_servers_end_after_the_last_tenant(machine):
+    assert machine.run("--", "true").returncode == 0
+    begin = time.monotonic()
+    machine.wait_until_gone()
+    assert time.monotonic() - begin < 8
+
+
+def test_two_runs_start_one_daemon(machine):
+    processes = [machine.start("--memory", "1GiB", "--", "sleep", "3") for _ in range(8)]
+    wait_until(lambda: len(machine.ps()["tenants"]) == 8, what="eight tenants")
+    lines = sorted(machine.servers().values())
+    assert len(lines) == 2, lines
+    for process in processes:
+        assert process.wait(timeout=20) == 0, process.stderr.read()
+    machine.wait_until_gone()
+
+
+def test_run_after_run(machine):
+    """A daemon that is about to end is no obstacle."""
+    begin = time.monotonic()
+    runs = 0
+    while time.monotonic() - begin < 8:
+        result = machine.run("--", "true")
+        assert result.returncode == 0, result.stderr
+        runs += 1
+        time.sleep(0.2 * (runs % 14))
+    assert runs > 3
+
+
+def test_daemon_killed_is_started_again(machine):
+    process = machine.start("--name", "a", "--memory", "3GiB", "--", "sh", "-c",
+                            "echo up; sleep 4; exit 9")
+    assert process.stdout.readline() == "up\n"
+    daemon = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    assert len(daemon) == 1
+    os.kill(daemon[0], signal.SIGKILL)
+    tenant = machine.wait_for_tenant("a")
+    assert tenant["devices"][0]["memory_quota_bytes"] == 3 * GIB
+    assert [pid for pid, line in machine.servers().items() if "/allotd " in line] != daemon
+    output, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (9, "")
+    machine.wait_until_gone()
+
+
+def test_ps_without_tenants(machine):
+    result = machine.allot("ps", *machine.sim)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "no tenants\n", "")
+    assert machine.ps() == {"version": 1, "devices": [], "tenants": []}
+    assert not machine.servers()
+
+
+NUMBER = (int, float)
+DEVICE_FIELDS = {"index": int, "uuid": str, "name": str, "memory_bytes": int,
+                 "memory_used_bytes": int, "busy_pct": NUMBER}
+TENANT_FIELDS = {"name": str, "id": str, "state": str, "devices": list}
+SHARE_FIELDS = {"index": int, "memory_quota_bytes": int, "memory_used_bytes": int,
+                "cores_pct": NUMBER, "cores_limit_pct": NUMBER, "got_1s_pct": NUMBER,
+                "got_60s_pct": NUMBER, "waited_s": NUMBER, "denied": int}
+
+
+def check_fields(entry, fields):
+    assert set(entry) == set(fields)
+    for name, kind in fields.items():
+        assert isinstance(entry[name], kind) and not isinstance(entry[name], bool), name
+
+
+def test_ps_json(machine2):
+    machine2.start("--name", "a", "--gpu", "all", "--memory", "2GiB", "--cores", "30",
+                   "--cores-limit", "60", "--", "sleep", "30")
+    machine2.wait_for_tenant("a")
+    listing = machine2.ps()
+    assert set(listing) == {"version", "devices", "tenants"} and listing["version"] == 1
+    assert [device["index"] for device in listing["devices"]] == [0, 1]
+    for device in listing["devices"]:
+        check_fields(device, DEVICE_FIELDS)
+    tenant, = listing["tenants"]
+    check_fields(tenant, TENANT_FIELDS)
+    for device in tenant["devices"]:
+        check_fields(device, SHARE_FIELDS)
+        assert device["memory_quota_bytes"] == 2 * GIB
+        assert (device["cores_pct"], device["cores_limit_pct"]) == (30, 60)
+
+
+def test_ps_table_and_watch(machine):
+    machine.start("--name", "a", "--memory", "2GiB", "--cores", "30", "--", "sleep", "30")
+    machine.wait_for_tenant("a")
+    table = machine.allot("ps", *machine.sim).stdout
+    assert all(len(line) <= 80 for line in table.splitlines()), table
+    row = next(line.split() for line in table.splitlines() if line.startswith("a "))
+    assert row[1] == "0" and "2.0" in row and "30" in row
+    for options, ends in ((["--watch", "0.1"], "\n\n"), (["--watch=0.1", "--json"], "\n")):
+        watch = subprocess.Popen([BUILD / "allot", "ps", *machine.sim, *options], text=True,
+                                 stdout=subprocess.PIPE, env=machine.environment)
+        time.sleep(0.6)
+        watch.terminate()
+        frames = watch.communicate()[0].split(ends)
+        assert len(frames) >= 4
+        assert "\033" not in frames[0]
+        if "--json" in options:
+            assert json.loads(frames[0])["version"] == 1
+
+
+def test_no_memory_option_means_the_rest(machine):
+    machine.start("--name", "a", "--memory", "100GiB", "--", "sleep", "30")
+    machine.wait_for_tenant("a")
+    machine.start("--name", "b", "--", "sleep", "30")
+    tenant = machine.wait_for_tenant("b")
+    card = machine.ps()["devices"][0]["memory_bytes"]
+    assert tenant["devices"][0]["memory_quota_bytes"] == card - 100 * GIB
+
+
+def test_set_live(machine):
+    machine.start("--name", "a", "--memory", "2GiB", "--cores", "30", "--", "sleep", "30")
+    machine.wait_for_tenant("a")
+    result = machine.allot("set", "a", "--memory", "3GiB", "--cores", "40", "--cores-limit", "80",
+                           *machine.sim)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "a: GPU 0: memory 3.0 GiB, cores 40 %, limit 80 %\n"
+    device = machine.tenants()["a"]["devices"][0]
+    assert device["memory_quota_bytes"] == 3 * GIB
+    assert (device["cores_pct"], device["cores_limit_pct"]) == (40, 80)
+
+
+def test_set_refusals(machine2):
+    machine2.start("--name", "a", "--gpu", "all", "--memory", "2GiB", "--cores", "30", "--",
+                   "sleep", "30")
+    machine2.wait_for_tenant("a")
+    for arguments, status, parts in (
+            (["a"], 2, ["nothing to set"]),
+            ([], 2, ["name"]),
+            (["a", "b", "--memory", "1GiB"], 2, ["name"]),
+            (["a", "--memory", "4XB"], 2, ["'4XB'"]),
+            (["a", "--memory", "1GiB"], 1, []),  # which of the two?
+            (["a", "--gpu", "7", "--memory", "1GiB"], 1, ["no such GPU"]),
+            (["a", "--gpu", "0", "--memory", "2TiB"], 1, []),
+            (["nobody", "--gpu", "0", "--memory", "1GiB"], 1, ["nobody"])):
+        one_line(machine2.allot("set", *arguments, *machine2.sim), status, "allot: set: ", *parts)
+    assert machine2.allot("set", "a", "--gpu", "1", "--memory", "1GiB",
+                          *machine2.sim).returncode == 0
+    quotas = [device["memory_quota_bytes"] for device in machine2.tenants()["a"]["devices"]]
+    assert quotas == [2 * GIB, 1 * GIB]
+
+
+def test_set_without_daemon(machine):
+    one_line(machine.allot("set", "a", "--memory", "1GiB", *machine.sim), 1, "no daemon runs")
+    assert not machine.servers()
+
+
+def test_pause_and_resume(machine):
+    machine.start("--name", "a", "--memory", "2GiB", "--", "sleep", "30")
+    running = machine.wait_for_tenant("a")["state"]
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    assert machine.tenants()["a"]["state"] == "paused"
+    assert machine.allot("resume", "a", *machine.sim).returncode == 0
+    assert machine.tenants()["a"]["state"] == running
+    one_line(machine.allot("pause", "nobody", *machine.sim), 1, "allot: pause: ", "nobody")
+
+
+def test_paused_tenant_starts_no_work(machine):
+    process = machine.start("--name", "a", "--memory", "2GiB", "--",
+                            *machine.load("--seconds", "6", "--report-every", "0.5"))
+    machine.wait_for_tenant("a", lambda tenant: tenant["devices"][0]["got_1s_pct"] > 50)
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    time.sleep(1.5)
+    assert machine.tenants()["a"]["devices"][0]["got_1s_pct"] < 5
+    assert machine.allot("resume", "a", *machine.sim).returncode == 0
+    machine.wait_for_tenant("a", lambda tenant: tenant["devices"][0]["got_1s_pct"] > 50)
+    assert process.wait(timeout=30) == 0
+
+
+def test_orphans_keep_the_tenant(machine):
+    """A process that the command leaves behind stays in the tenant."""
+    load = " ".join(machine.load("--seconds", "4", "--mib", "512"))
+    result = machine.run("--name", "a", "--memory", "2GiB", "--", "sh", "-c",
+                         f"{load} >/dev/null 2>&1 & sleep 1.5")
+    assert result.returncode == 0
+    assert machine.tenants()["a"]["devices"][0]["memory_used_bytes"] > 512 << 20
+    wait_until(lambda: not machine.tenants(), what="the orphan's end")
+    machine.wait_until_gone()
+
+
+def test_quota_is_seen_and_held(machine):
+    process = machine.run("--memory", "1GiB", "--",
+                          *machine.load("--seconds", "0.5", "--mib", "128", "--alloc-over"))
+    assert process.returncode == 0, process.stderr
+    last = json.loads(process.stdout.splitlines()[-1])
+    assert last["refused"]["error"] == "CUDA_ERROR_OUT_OF_MEMORY"
+    assert last["refused"]["asked_bytes"] <= 1.1 * GIB
+
+
+def test_version_and_help(machine):
+    assert machine.allot("--version").stdout.startswith("allot ")
+    for command in ("run", "ps", "set", "pause", "resume"):
+        first = machine.allot("help", command)
+        assert first.returncode == 0
+        assert first.stdout.startswith(f"Usage: allot {command} ")
+        assert machine.allot(command, "--help").stdout == first.stdout
+    one_line(machine.allot("rnu"), 2, "'rnu'", "did you mean run?")
+    one_line(machine.allot(), 2, "no command given")
+    one_line(machine.allot("ps", "--jsno"), 2, "did you mean --json?")
+    one_line(machine.allot("ps", "x"), 2, "takes no operand")

@@ -1,0 +1,32 @@
+/* Looks symbols up in the ways that a hooked dlsym could break; prints what it found. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void *in_a_thread(void *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+int main(void)
+{
+	void *libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	double (*cosine)(double) = (double (*)(double))dlsym(libm, "cos");
+	pid_t (*pid)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "getpid");
+	void *found = NULL;
+	pthread_t thread;
+
+	printf("cos(0) = %g\n", cosine ? cosine(0) : -1.0);
+	printf("RTLD_NEXT getpid %s\n", pid && pid() == getpid() ? "works" : "fails");
+	printf("RTLD_DEFAULT dlsym %s\n", dlsym(RTLD_DEFAULT, "dlsym") ? "there" : "missing");
+	printf("no such symbol: %s\n", dlsym(RTLD_DEFAULT, "no_such_symbol") ? "there" : "missing");
+	printf("dlerror %s\n", dlerror() ? "says so" : "is silent");
+	printf("dlvsym %s\n", dlvsym(libm, "cos", "GLIBC_2.2.5") ? "there" : "missing");
+	printf("no driver: %s\n", dlsym(libm, "cuInit") ? "there" : "missing");
+	pthread_create(&thread, NULL, in_a_thread, "malloc");
+	pthread_join(thread, &found);
+	printf("in a thread: %s\n", found ? "there" : "missing");
+	return dlclose(libm);
+}

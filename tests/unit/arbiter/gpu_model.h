@@ -1,0 +1,87 @@
+/*
+ * A GPU, its tenants and the daemon's polling loop, on virtual time: what the arbiter's policy is
+ * tried against. Discrete events; every run with the same seed is the same run.
+ *
+ *   GPU      runs one context at a time; contexts with work at the same moment take turns as the
+ *            hardware does it (2.09 ms, then a gap of 0.31 ms: facts/gpu.md); changing to another
+ *            context costs switch_ns
+ *   tenant   one thread that launches kernels through a gate: bounded work in flight, waits in
+ *            CLOSING and STOP, wakes some time after GO; its busy flag falls 25 to 75 us late
+ *   daemon   observes all, steps, writes the words; wakes up a little later than it asked for
+ *
+ * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels.
+ */
+#ifndef TESTS_ARBITER_GPU_MODEL_H
+#define TESTS_ARBITER_GPU_MODEL_H
+
+#include "arbiter/arbiter.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+#define SECOND 1000000000ULL
+
+enum lie {
+	LIE_NONE,
+	LIE_IDLE,     /* never busy, never any progress */
+	LIE_BUSY,     /* always busy */
+	LIE_INFLIGHT, /* an absurd amount in flight */
+	LIE_GARBAGE,  /* all numbers random */
+};
+
+struct gpu_model_load {
+	uint64_t kernel_ns;
+	uint64_t kernel_max_ns; /* when set, lengths are uniform in [kernel_ns, kernel_max_ns] */
+	uint64_t burst_ns;      /* when set: this much work, wait for its end, then think */
+	uint64_t think_ns;
+	uint64_t think_max_ns;
+	uint64_t start_ns;      /* begins then */
+	double prediction;      /* of lengths, as a factor; 0 means 1 */
+	bool late_report;       /* counts the delay of its busy flag as busy time */
+	enum lie lie;
+};
+
+struct gpu_model_config {
+	struct arbiter_config arbiter;
+	uint64_t seed;
+	uint64_t switch_ns;       /* the GPU's dead time from one context to another */
+	uint64_t poll_jitter_ns;  /* the daemon wakes up to this late */
+	uint64_t stall_every_ns;  /* when set: about this often it is kept off the CPU ... */
+	uint64_t stall_ns;        /* ... for up to this long */
+};
+
+struct gpu_model;
+
+struct gpu_model_config gpu_model_default_config(void);
+/* Never fail: they end the test program when out of memory. */
+struct gpu_model *gpu_model_new(const struct gpu_model_config *config);
+struct gpu_model *gpu_model_free(struct gpu_model *model);
+/* Returns the arbiter's index. */
+int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
+		  const struct gpu_model_load *load);
+void gpu_model_remove(struct gpu_model *model, int tenant);
+void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
+void gpu_model_set_share(struct gpu_model *model, int tenant, struct arbiter_share share);
+/* SIGSTOP and SIGCONT. */
+void gpu_model_set_stopped(struct gpu_model *model, int tenant, bool stopped);
+void gpu_model_run(struct gpu_model *model, uint64_t duration_ns);
+
+uint64_t gpu_model_now_ns(const struct gpu_model *model);
+struct arbiter *gpu_model_arbiter(struct gpu_model *model);
+/* GPU time spent on the tenant's kernels; kernels finished; bursts finished. */
+uint64_t gpu_model_work_ns(const struct gpu_model *model, int tenant);
+uint64_t gpu_model_kernels(const struct gpu_model *model, int tenant);
+uint64_t gpu_model_bursts(const struct gpu_model *model, int tenant);
+/* The longest time spent held at the gate since the last call. */
+uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *model, int tenant);
+/* Times that the tenant's word became CLOSING. */
+uint64_t gpu_model_closings(const struct gpu_model *model, int tenant);
+uint64_t gpu_model_steps(const struct gpu_model *model);
+/* Steps that broke a rule that always holds (two leases, a lost lease); says which on stderr. */
+uint64_t gpu_model_violations(const struct gpu_model *model);
+
+/* splitmix64; the tests' only source of chance. */
+uint64_t random_next(uint64_t *state);
+/* Uniform in [low, high]. */
+uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high);
+
+#endif

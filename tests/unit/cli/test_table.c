@@ -1,0 +1,124 @@
+#include "test.h"
+
+#include "cli/table.h"
+
+static char *render(const char *json, int width)
+{
+	json_t *list = json_loads(json, 0, NULL);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(list);
+	table_write(list, width, out);
+	fclose(out);
+	json_decref(list);
+	return text;
+}
+
+static const char two_tenants[] =
+	"{\"devices\":[{\"index\":0,\"uuid\":\"GPU-0\",\"name\":\"NVIDIA H200\","
+	"\"memory_bytes\":150754820096,\"memory_used_bytes\":4294967296,\"busy_pct\":98.4}],"
+	"\"tenants\":["
+	"{\"name\":\"a\",\"id\":\"x\",\"state\":\"running\",\"devices\":[{\"index\":0,"
+	"\"memory_quota_bytes\":4294967296,\"memory_used_bytes\":3435973836,\"cores_pct\":45,"
+	"\"cores_limit_pct\":45,\"got_1s_pct\":45.12,\"got_60s_pct\":44.9,\"waited_s\":2.1,"
+	"\"denied\":3}]},"
+	"{\"name\":\"trainer-with-a-long-name\",\"id\":\"y\",\"state\":\"paused\",\"devices\":["
+	"{\"index\":0,\"memory_used_bytes\":0,\"cores_limit_pct\":100},"
+	"{\"index\":1,\"memory_used_bytes\":0,\"cores_limit_pct\":100}]}]}";
+
+static size_t widest(const char *text)
+{
+	size_t most = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		most = length > most ? length : most;
+		text += length + (text[length] == '\n');
+	}
+	return most;
+}
+
+static void test_wide(void **state)
+{
+	char *text = render(two_tenants, 200);
+
+	assert_string_equal(
+		text,
+		"GPU 0: NVIDIA H200, 140.4 GiB, 4.0 GiB used, 98 % busy\n"
+		"\n"
+		"                                          MEMORY          COMPUTE %\n"
+		"TENANT                    GPU  STATE      ASKED      GOT  ASKED  LIMIT    1s   60s"
+		"  REFUSED  WAITED\n"
+		"a                           0  running  4.0 GiB  3.2 GiB     45     45  45.1  44.9"
+		"        3    2.1s\n"
+		"trainer-with-a-long-name    0  paused         -      0 B      -    100     -     -"
+		"        0       -\n"
+		"                            1                 -      0 B      -    100     -     -"
+		"        0       -\n");
+	free(text);
+}
+
+static void test_eighty_columns(void **state)
+{
+	char *text = render(two_tenants, 80);
+
+	assert_true(widest(text) <= 80);
+	assert_null(strstr(text, "WAITED"));
+	assert_non_null(strstr(text, "trainer-"));
+	assert_non_null(strstr(text, "~"));
+	free(text);
+}
+
+static void test_narrow_keeps_names(void **state)
+{
+	char *text = render(two_tenants, 20);
+
+	assert_non_null(strstr(text, "trainer~"));
+	free(text);
+}
+
+static void test_nothing(void **state)
+{
+	char *text = render("{\"devices\":[],\"tenants\":[]}", 80);
+
+	assert_string_equal(text, "no tenants\n");
+	free(text);
+	text = render("{}", 80);
+	assert_string_equal(text, "no tenants\n");
+	free(text);
+}
+
+static void test_odd_values(void **state)
+{
+	/* Wrong types and a name longer than any cell: nothing but "-" and a cut name. */
+	char name[300];
+	char json[500];
+	char *text;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(json, sizeof(json),
+		 "{\"devices\":[{}],\"tenants\":[{\"name\":\"%s\",\"state\":7,\"devices\":[{"
+		 "\"index\":"
+		 "\"x\",\"memory_used_bytes\":\"y\",\"got_1s_pct\":null}]}]}",
+		 name);
+	text = render(json, 80);
+	assert_true(widest(text) <= 80);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_eighty_columns),
+		cmocka_unit_test(test_narrow_keeps_names),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_odd_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+#include "fake_guest.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/helper.h"
+#include "interpose/hook_pool.h"
+
+struct guest guest;
+static const _Atomic uint32_t mark = 1;
+const _Atomic uint32_t *guest_fork_mark = &mark;
+
+struct region_control *fake_control;
+struct region_report *fake_report;
+_Atomic bool fake_local_cap_allows = true;
+
+static void *shared_memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+void fake_guest_start(uint32_t slots)
+{
+	if (fake_control) {
+		munmap(fake_control, sizeof(*fake_control));
+		munmap(fake_report, sizeof(*fake_report));
+	}
+	fake_control = shared_memory(sizeof(*fake_control));
+	fake_report = shared_memory(sizeof(*fake_report));
+	fake_control->magic = fake_report->magic = REGION_MAGIC;
+	fake_control->device_count = 1;
+	atomic_store(&fake_control->slot_limit, slots);
+	fake_control->device[0].lease = LEASE_FREE;
+	fake_control->device[0].limit_pct_x100 = 10000;
+	fake_control->device[0].quota_bytes = UINT64_MAX;
+	fake_control->device[0].depth_ns = 4 * NS_PER_MS;
+	fake_control->device[0].free_depth_ns = 50 * NS_PER_MS;
+	memset(&guest, 0, sizeof(guest));
+	atomic_store(&guest.control, fake_control);
+	atomic_store(&guest.report, fake_report);
+	fake_guest_take_slot(0);
+	atomic_store(&fake_local_cap_allows, true);
+	atomic_store(&guest.mode, GUEST_ACTIVE);
+}
+
+void fake_guest_take_slot(uint32_t slot)
+{
+	atomic_store(&guest.slot, &fake_report->slot[slot]);
+}
+
+void fake_guest_clear_slot(uint32_t slot)
+{
+	memset(&fake_report->slot[slot], 0, sizeof(fake_report->slot[slot]));
+}
+
+void fake_guest_set_lease(enum lease_state state)
+{
+	_Atomic uint32_t *word = &fake_control->device[0].lease;
+
+	atomic_store(word, (atomic_load(word) & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP +
+				   (uint32_t)state);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+uint64_t fake_guest_used(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < fake_control->slot_limit; i++)
+		sum += atomic_load(&fake_report->slot[i].device[0].used_bytes);
+	return sum;
+}
+
+/* ---- what guest.c, helper.c and hook_pool.c have ---- */
+
+enum guest_mode guest_join(void)
+{
+	return GUEST_ACTIVE;
+}
+
+int guest_device_index(CUdevice device)
+{
+	return device;
+}
+
+int guest_current_index(void)
+{
+	return 0;
+}
+
+void helper_start(void)
+{
+}
+
+void helper_wake(void)
+{
+}
+
+bool helper_local_cap_allows(int index)
+{
+	return atomic_load(&fake_local_cap_allows);
+}
+
+void hook_pool_trim(int index)
+{
+}

@@ -1,0 +1,32 @@
+/*
+ * A guest without a daemon: what src/interpose/guest.c and helper.c give the rest of the library, by
+ * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
+ * be played.
+ */
+#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
+#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_GUEST_H
+
+#include "interpose/guest.h"
+
+/* What the daemon would write. */
+extern struct region_control *fake_control;
+extern struct region_report *fake_report;
+
+/* Makes a fresh region with `slots` slots and one device, lease FREE, no quota; slot 0 is ours. */
+void fake_guest_start(uint32_t slots);
+
+/* From now on this process has slot `slot`. */
+void fake_guest_take_slot(uint32_t slot);
+
+/* As the daemon does it for a dead process. */
+void fake_guest_clear_slot(uint32_t slot);
+
+void fake_guest_set_lease(enum lease_state state);
+
+/* Sum over all slots of device 0. */
+uint64_t fake_guest_used(void);
+
+/* The local cap's answer while the daemon is lost; true at first. */
+extern _Atomic bool fake_local_cap_allows;
+
+#endif

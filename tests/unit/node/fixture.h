@@ -1,0 +1,86 @@
+/*
+ * A daemon in this process for tests: a node with pretended cards, a run directory and lock
+ * directories of its own, whose loop the test turns by hand; and a client that registers.
+ */
+#ifndef ALLOT_TEST_NODE_FIXTURE_H
+#define ALLOT_TEST_NODE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "node/node.h"
+#include "node/session.h"
+#include "node/tenant.h"
+#include "region/registration.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+#define FAKE_CARD_BYTES (8 * GIB)
+
+/* What the pretended NVML says; written by the test, read by the census's thread. */
+struct fake_gpu {
+	unsigned count;
+	_Atomic uint64_t used_bytes;
+	_Atomic int pid; /* of its one process; 0: none */
+	_Atomic uint64_t pid_bytes;
+};
+extern struct fake_gpu fake_gpu;
+extern const struct gpu_backend fake_backend;
+
+struct fixture {
+	char dir[64]; /* the run directory is in it */
+	struct node *node;
+	struct session session; /* of this process's uid */
+};
+
+/* cmocka setup and teardown: *state is the fixture. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
+/* As a daemon that ends (tenants' files stay) or is killed (what is written stays as it is). */
+void fixture_stop(struct fixture *f);
+void fixture_start(struct fixture *f);
+
+/* Turns the loop for so long. */
+void fixture_turn(struct fixture *f, unsigned ms);
+/* Turns the loop until the condition holds, two seconds at most; fails the test otherwise. */
+#define fixture_until(f, condition) \
+	do { \
+		for (unsigned i_ = 0; i_ < 2000 && !(condition); i_++) \
+			fixture_turn(f, 1); \
+		assert_true(condition); \
+	} while (0)
+
+/* Sends a request; the reply, owned by the caller. */
+json_t *fixture_request(struct fixture *f, const char *line);
+/* A request that must succeed / fail with that errno and a text that holds `word`. */
+json_t *fixture_ok(struct fixture *f, const char *line);
+void fixture_refused(struct fixture *f, const char *line, int code, const char *word);
+
+/* The region as a registered client has it. */
+struct client {
+	struct registration_reply reply;
+	int control_fd, report_fd;
+	const struct region_control *control; /* NULL: refused */
+	struct region_report *report;
+};
+/* Connects to a tenant's socket; -1 on failure. */
+int client_connect(const struct tenant *tenant);
+int client_connect_path(const char *path);
+/* Sends a request; maps what comes back. `f` turns meanwhile (NULL: another process does). */
+void client_register(struct fixture *f, int fd, uint64_t previous_epoch, struct client *ret);
+void client_close(struct client *client);
+
+/*
+ * A child process that registers and then does what `act` says with its region, and sleeps until it
+ * is killed. Returns once it has acted.
+ */
+typedef void (*client_act)(struct client *client);
+int client_spawn(struct fixture *f, const struct tenant *tenant, uint64_t previous_epoch,
+		 client_act act);
+void client_kill(int pid);
+
+#endif

@@ -1,0 +1,228 @@
+/* Leases over real regions and threads: words, wakes, shares; and the observer's distrust. */
+#include "fixture.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "node/observe.h"
+#include "node/procfs.h"
+
+static struct tenant *make_tenant(struct fixture *f, const char *name, const char *terms)
+{
+	char line[256];
+	snprintf(line, sizeof(line),
+		 "{\"version\":1,\"op\":\"create\",\"name\":\"%s\",\"devices\":[{\"index\":0%s}]}",
+		 name, terms);
+	json_decref(fixture_ok(f, line));
+	return node_find_tenant(f->node, name);
+}
+
+static enum lease_state state_of(struct tenant *t)
+{
+	return lease_state_of(t->region.control->device[0].lease);
+}
+
+/* A process in this process: the tenant's slot is played by the test. */
+static struct region_slot_device *join(struct fixture *f, struct tenant *t, struct client *c)
+{
+	client_register(f, client_connect(t), 0, c);
+	assert_int_equal(c->reply.status, 0);
+	return &c->report->slot[c->reply.slot].device[0];
+}
+
+static void test_two_take_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make_tenant(f, "a", ""), *b = make_tenant(f, "b", "");
+	struct client ca, cb;
+	struct region_slot_device *da = join(f, a, &ca), *db = join(f, b, &cb);
+	unsigned together = 0, turns = 0, looks = 0;
+	enum lease_state before = LEASE_STOP;
+	fixture_until(f, state_of(a) == LEASE_FREE && state_of(b) == LEASE_FREE);
+	uint64_t end_ns = clock_now_ns() + NSEC_PER_SEC;
+	while (clock_now_ns() < end_ns) {
+		enum lease_state sa = state_of(a), sb = state_of(b);
+		/* Each works while it may, and waits while it may not. */
+		da->busy = sa == LEASE_GO || sa == LEASE_FREE;
+		da->waiting = !da->busy;
+		db->busy = sb == LEASE_GO || sb == LEASE_FREE;
+		db->waiting = !db->busy;
+		looks++;
+		together += sa == LEASE_GO && sb == LEASE_GO;
+		turns += sa == LEASE_GO && before != LEASE_GO;
+		before = sa;
+		usleep(100);
+	}
+	assert_int_equal(together, 0);
+	assert_true(looks > 100 && turns >= 5);
+	struct lessee_figures fa = lessee_figures(a->device[0].lessee);
+	struct lessee_figures fb = lessee_figures(b->device[0].lessee);
+	assert_true(fa.got_1s_pct > 25 && fb.got_1s_pct > 25);
+	assert_true(fa.got_1s_pct + fb.got_1s_pct < 110);
+	assert_true(arbitration_busy_pct(f->node->card[0].arbitration) > 60);
+	client_close(&ca);
+	client_close(&cb);
+}
+
+static _Atomic bool woken;
+
+static void *sleep_on_lease(void *data)
+{
+	const struct region_control *control = data;
+	uint32_t word = control->device[0].lease;
+	while (lease_state_of(word) == LEASE_STOP) {
+		syscall(SYS_futex, &control->device[0].lease, FUTEX_WAIT, word, NULL, NULL, 0);
+		word = control->device[0].lease;
+	}
+	woken = true;
+	return NULL;
+}
+
+static void test_waiters_are_woken(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f, "a", "");
+	struct client c;
+	pthread_t thread;
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\"}"));
+	join(f, t, &c);
+	fixture_until(f, state_of(t) == LEASE_STOP);
+	uint32_t before = t->region.control->device[0].lease;
+	/* On the read-only map, as the library does it. */
+	pthread_create(&thread, NULL, sleep_on_lease, (void *)(uintptr_t)c.control);
+	fixture_turn(f, 50);
+	assert_false(woken);
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"resume\",\"name\":\"a\"}"));
+	fixture_until(f, woken);
+	pthread_join(thread, NULL);
+	assert_true((t->region.control->device[0].lease & ~LEASE_STATE_MASK) !=
+		    (before & ~LEASE_STATE_MASK));
+	client_close(&c);
+}
+
+static double thread_seconds(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void test_idle_costs_little(void **state)
+{
+	struct fixture *f = *state;
+	struct client c;
+	double begun = thread_seconds();
+	usleep(500000); /* no tenant; the loop is not turned */
+	double none = thread_seconds() - begun;
+	struct tenant *t = make_tenant(f, "a", "");
+	join(f, t, &c);
+	begun = thread_seconds();
+	usleep(1000000);
+	double idle = thread_seconds() - begun;
+	if (none > 0.005 || idle > 0.02)
+		fail_msg("no tenant: %.2f %%, idle tenant: %.2f %% of a core", none * 200,
+			 idle * 100);
+	client_close(&c);
+}
+
+static struct region_report report; /* large */
+
+static void test_observer_distrusts(void **state)
+{
+	struct observer o = { .report = &report };
+	struct region_slot_device *d = &report.slot[5].device[0];
+	memset(&report, 0, sizeof(report));
+	assert_int_equal(observer_add(&o, 5, getpid(), 1000), 0);
+	d->busy_ns = UINT64_MAX;
+	d->inflight_ns = UINT64_MAX;
+	d->launches = 10;
+	struct arbiter_observation seen = observer_look(&o, 2000, false);
+	assert_int_equal(seen.busy_ns, 1000); /* no more than it exists */
+	assert_true(seen.inflight_ns <= UINT64_C(3600000000000));
+	assert_int_equal(seen.launches, 10);
+	d->busy_ns = 5; /* backwards */
+	d->launches = 3;
+	seen = observer_look(&o, 3000, false);
+	assert_int_equal(seen.busy_ns, 1000);
+	assert_int_equal(seen.launches, 10);
+	d->busy_ns = 505;
+	d->launches = 4;
+	seen = observer_look(&o, 4000, false);
+	assert_int_equal(seen.busy_ns, 1500);
+	assert_int_equal(seen.launches, 11);
+	observer_remove(&o, 5);
+	seen = observer_look(&o, 5000, false);
+	assert_int_equal(seen.busy_ns, 1500); /* outlives the process */
+	observer_free(&o);
+}
+
+static void test_observer_migrated(void **state)
+{
+	struct observer o = { .report = &report };
+	struct region_slot_device *d = &report.slot[0].device[0];
+	memset(&report, 0, sizeof(report));
+	assert_int_equal(observer_add(&o, 0, getpid(), 0), 0);
+	observer_look(&o, 1000, false);
+	d->busy_ns = 1000000;
+	d->launches = 500;
+	report.slot[0].migrated = 1;
+	struct arbiter_observation seen = observer_look(&o, 2000000, false);
+	assert_int_equal(seen.busy_ns, 0);
+	assert_int_equal(seen.launches, 0);
+	d->busy_ns = 1000700;
+	seen = observer_look(&o, 3000000, false);
+	assert_int_equal(seen.busy_ns, 700);
+	observer_free(&o);
+}
+
+static void test_stopped(void **state)
+{
+	struct observer o = { .report = &report };
+	memset(&report, 0, sizeof(report));
+	int pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(observer_add(&o, 0, pid, 0), 0);
+	report.slot[0].device[0].busy = 1;
+	uint64_t ms = NSEC_PER_MSEC;
+	assert_false(observer_look(&o, 1 * ms, true).stopped);
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	assert_true(procfs_is_stopped(pid));
+	assert_false(observer_look(&o, 10 * ms, true).stopped); /* too soon to look */
+	assert_true(observer_look(&o, 40 * ms, true).stopped);
+	assert_true(observer_look(&o, 50 * ms, false).stopped);
+	kill(pid, SIGCONT);
+	usleep(10000);
+	assert_false(observer_look(&o, 80 * ms, false).stopped);
+	assert_false(procfs_is_stopped(pid));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_false(procfs_is_stopped(pid));
+	uint64_t start;
+	assert_true(procfs_start_time(pid, &start) < 0);
+	assert_int_equal(procfs_start_time(getpid(), &start), 0);
+	observer_free(&o);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_two_take_turns),
+		test(test_waiters_are_woken),
+		test(test_idle_costs_little),
+		cmocka_unit_test(test_observer_distrusts),
+		cmocka_unit_test(test_observer_migrated),
+		cmocka_unit_test(test_stopped),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+#include "fixture.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "node/census.h"
+#include "node/drain.h"
+
+static void test_over(void **state)
+{
+	assert_false(census_is_over(0, 0));
+	assert_false(census_is_over(64 * MIB, 0));
+	assert_true(census_is_over(64 * MIB + 1, 0));
+	assert_false(census_is_over(100 * MIB, 200 * MIB));
+	assert_false(census_is_over(4 * GIB + 200 * MIB, 4 * GIB));
+	assert_true(census_is_over(4 * GIB + 210 * MIB, 4 * GIB));
+}
+
+static void test_context_cost(void **state)
+{
+	assert_int_equal(census_context_cost(600 * MIB, 618 * MIB, 518 * MIB, 518 * MIB), 500 * MIB);
+	assert_int_equal(census_context_cost(600 * MIB + 1, 618 * MIB, 518 * MIB, 518 * MIB),
+			 502 * MIB);                                                  /* rounded */
+	assert_int_equal(census_context_cost(600 * MIB, 618 * MIB, 0, 518 * MIB), 0); /* none */
+	assert_int_equal(census_context_cost(2 * GIB, 2 * GIB, 1036 * MIB, 518 * MIB), 0); /* two */
+	assert_int_equal(census_context_cost(100 * MIB, 618 * MIB, 518 * MIB, 518 * MIB), 0);
+	assert_int_equal(census_context_cost(8 * GIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
+	assert_int_equal(census_context_cost(8 * MIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
+	assert_int_equal(census_context_cost(600 * MIB, 10, 518 * MIB, 518 * MIB), 0); /* nonsense */
+}
+
+static struct tenant *make_tenant(struct fixture *f)
+{
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":["
+				  "{\"index\":0}]}"));
+	return node_find_tenant(f->node, "a");
+}
+
+static void one_context(struct client *c)
+{
+	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
+	d->context_used_bytes = 518 * MIB;
+	d->used_bytes = 618 * MIB;
+}
+
+static void test_context_is_measured(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.pid_bytes = 400 * MIB;
+	fake_gpu.pid = pid;
+	fixture_until(f, t->region.control->device[0].context_bytes == 300 * MIB);
+	assert_int_equal(f->node->card[0].context_bytes, 300 * MIB);
+	assert_int_equal(f->node->card[1].context_bytes, 518 * MIB);
+	/* What a program loads into its context comes on top: the least counts. */
+	fake_gpu.pid_bytes = 450 * MIB;
+	fixture_turn(f, 300);
+	assert_int_equal(t->region.control->device[0].context_bytes, 300 * MIB);
+	assert_int_equal(t->violations, 0);
+	client_kill(pid);
+}
+
+static void claims_little(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = 10 * MIB;
+}
+
+static void test_violation(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, claims_little);
+	fake_gpu.pid_bytes = 2 * GIB;
+	fake_gpu.pid = pid;
+	fixture_until(f, t->violations == 1);
+	fixture_turn(f, 300);
+	assert_int_equal(t->violations, 1); /* once a process */
+	client_kill(pid);
+}
+
+static void test_draining(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.pid_bytes = 618 * MIB;
+	fake_gpu.pid = pid;
+	fake_gpu.used_bytes = 700 * MIB;
+	fixture_until(f, f->node->card[0].memory_used_bytes == 700 * MIB);
+	client_kill(pid);
+	fixture_until(f, t->process_count == 0);
+	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
+	fixture_turn(f, 100); /* the driver has not let go yet */
+	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
+	fake_gpu.pid = 0;
+	fixture_turn(f, 100);
+	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
+	fake_gpu.used_bytes = 82 * MIB;
+	fixture_until(f, drain_bytes(&f->node->card[0]) == 0);
+}
+
+static void test_draining_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.used_bytes = 700 * MIB;
+	fixture_turn(f, 100);
+	client_kill(pid);
+	fixture_until(f, t->process_count == 0);
+	uint64_t begun_ns = clock_now_ns();
+	while (drain_bytes(&f->node->card[0]) && clock_now_ns() - begun_ns < 4 * NSEC_PER_SEC)
+		fixture_turn(f, 50);
+	uint64_t took_ns = clock_now_ns() - begun_ns;
+	assert_true(took_ns > 1500 * NSEC_PER_MSEC && took_ns < 2500 * NSEC_PER_MSEC);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_context_cost),
+		test(test_context_is_measured),
+		test(test_violation),
+		test(test_draining),
+		test(test_draining_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "node/config.h"
+
+static char said[4096];
+
+static void complain(void *data, const char *text)
+{
+	strcat(said, text);
+	strcat(said, "\n");
+}
+
+static unsigned parse(struct config *config, const char *text)
+{
+	said[0] = '\0';
+	config_default(config);
+	return config_parse(config, "f", text, complain, NULL);
+}
+
+static void test_defaults(void **state)
+{
+	struct config c;
+	config_default(&c);
+	assert_int_equal(c.linger_ns, 1000000000);
+	assert_int_equal(c.context_bytes, 518 << 20);
+	assert_string_equal(c.nvml, "libnvidia-ml.so.1");
+	assert_int_equal(c.arbiter.quantum_ns, arbiter_default_config().quantum_ns);
+}
+
+static void test_values(void **state)
+{
+	struct config c;
+	assert_int_equal(parse(&c, "# a comment\n\n quantum=5ms # here too\r\n"
+				   "log_level = debug\ncontext_bytes = 300MiB\nnvml = /x/y.so"),
+			 0);
+	assert_int_equal(c.arbiter.quantum_ns, 5000000);
+	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(c.context_bytes, 300 << 20);
+	assert_string_equal(c.nvml, "/x/y.so");
+}
+
+static void test_bad_lines(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} rows[] = {
+		{ "quantum = 5", "f:1: quantum: '5': must be from 100us to 1s" },
+		{ "quantum = x", "f:1: quantum: 'x': " },
+		{ "quantum =", "f:1: quantum: " },
+		{ "quantum", "f:1: quantum: must be 'key = value'" },
+		{ "= 5", "f:1: : no such setting" },
+		{ "no_such = 1", "f:1: no_such: no such setting" },
+		{ "log_level = loud",
+		  "f:1: log_level: 'loud': must be error, warning, info or debug" },
+		{ "context_bytes = 1TiB",
+		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
+		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
+		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config c, untouched;
+		config_default(&untouched);
+		assert_int_equal(parse(&c, rows[i].line), 1);
+		if (strncmp(said, rows[i].says, strlen(rows[i].says)) != 0)
+			fail_msg("'%s' says '%s'", rows[i].line, said);
+		assert_memory_equal(&c, &untouched, sizeof(c));
+	}
+}
+
+static void test_all_bad_lines_are_told(void **state)
+{
+	struct config c;
+	assert_int_equal(parse(&c, "a = 1\nquantum = 7ms\nb = 2\n"), 2);
+	assert_non_null(strstr(said, "f:1: a:"));
+	assert_non_null(strstr(said, "f:3: b:"));
+	assert_int_equal(c.arbiter.quantum_ns, 7000000);
+}
+
+static void test_long_line(void **state)
+{
+	struct config c;
+	char text[3000];
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(parse(&c, text), 1);
+	assert_non_null(strstr(said, "f:1: line longer"));
+}
+
+static void test_files(void **state)
+{
+	struct config c;
+	struct error err;
+	char path[] = "/tmp/allot-config-XXXXXX";
+	int fd = mkstemp(path);
+	config_default(&c);
+	assert_int_equal(config_load(&c, path, complain, NULL, &err), 0);
+	assert_int_equal(write(fd, "quantum\0= 5ms", 13), 13);
+	assert_true(config_load(&c, path, complain, NULL, &err) < 0);
+	close(fd);
+	unlink(path);
+	assert_true(config_load(&c, path, complain, NULL, &err) < 0);
+	assert_non_null(strstr(err.text, path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_values),
+		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_all_bad_lines_are_told),
+		cmocka_unit_test(test_long_line), cmocka_unit_test(test_files),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

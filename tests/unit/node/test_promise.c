@@ -1,0 +1,127 @@
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/promise.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+static const struct promise_card empty = { .index = 3, .memory_bytes = 8 * GIB };
+
+static void refused(const struct promise_card *card, const struct promise *now, uint64_t held,
+		    struct promise_request request, int code, const char *word)
+{
+	struct promise p;
+	struct error err = { 0 };
+	assert_int_equal(promise_decide(card, now, held, &request, &p, &err), -code);
+	if (!strstr(err.text, word) || !strstr(err.text, "GPU 3"))
+		fail_msg("'%s' does not say '%s'", err.text, word);
+}
+
+static struct promise decided(const struct promise_card *card, const struct promise *now,
+			      uint64_t held, struct promise_request request)
+{
+	struct promise p;
+	struct error err = { 0 };
+	if (promise_decide(card, now, held, &request, &p, &err) < 0)
+		fail_msg("%s", err.text);
+	return p;
+}
+
+static void test_nothing_asked(void **state)
+{
+	struct promise_card card = empty;
+	card.promised_bytes = 3 * GIB;
+	struct promise p = decided(&card, NULL, 0, (struct promise_request){ 0 });
+	assert_false(p.memory_given);
+	assert_int_equal(p.quota_bytes, 5 * GIB);
+	assert_true(p.cores_pct == 0 && p.limit_pct == 100);
+}
+
+static void test_limit_follows_cores(void **state)
+{
+	struct promise p = decided(&empty, NULL, 0,
+				   (struct promise_request){ .has_cores = true, .cores_pct = 30 });
+	assert_true(p.limit_pct == 30);
+	p = decided(&empty, &p, 0, (struct promise_request){ .has_cores = true, .cores_pct = 50 });
+	assert_true(p.limit_pct == 50);
+	p = decided(&empty, &p, 0, (struct promise_request){ .has_limit = true, .limit_pct = 60 });
+	p = decided(&empty, &p, 0, (struct promise_request){ .has_cores = true, .cores_pct = 40 });
+	assert_true(p.limit_pct == 60);
+	refused(&empty, &p, 0, (struct promise_request){ .has_cores = true, .cores_pct = 70 },
+		EINVAL, "cores_limit_pct 60 is under cores_pct 70");
+}
+
+static void test_shares(void **state)
+{
+	struct promise_card card = empty;
+	card.promised_cores_pct = 70;
+	struct promise_request r = { .has_cores = true, .cores_pct = 30 };
+	decided(&card, NULL, 0, r);
+	r.cores_pct = 30.5;
+	refused(&card, NULL, 0, r, ENOSPC, "at most 30 is right");
+	r.cores_pct = -1;
+	refused(&card, NULL, 0, r, EINVAL, "from 0 to 100");
+	r.cores_pct = 101;
+	refused(&card, NULL, 0, r, EINVAL, "from 0 to 100");
+	r.cores_pct = NAN;
+	refused(&card, NULL, 0, r, EINVAL, "from 0 to 100");
+	r = (struct promise_request){ .has_limit = true, .limit_pct = 0 };
+	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 0");
+	r.limit_pct = 100.1;
+	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 100.1");
+}
+
+static void test_memory(void **state)
+{
+	struct promise_card card = empty;
+	struct promise_request r = { .has_memory = true, .memory_bytes = 8 * GIB };
+	assert_true(decided(&card, NULL, 0, r).memory_given);
+	r.memory_bytes = 8 * GIB + 1;
+	refused(&card, NULL, 0, r, ENOSPC, "more than the card has");
+	r.memory_bytes = 0;
+	refused(&card, NULL, 0, r, EINVAL, "must be above 0");
+	card.promised_bytes = 5 * GIB;
+	r.memory_bytes = 4 * GIB;
+	refused(&card, NULL, 0, r, ENOSPC, "at most 3221225472 (3 GiB) is right");
+	card.rest_held_bytes = 2 * GIB;
+	r.memory_bytes = 2 * GIB;
+	refused(&card, NULL, 0, r, ENOSPC, "(1 GiB) is right");
+	card.promised_bytes = 8 * GIB;
+	refused(&card, NULL, 0, (struct promise_request){ 0 }, ENOSPC, "none is left");
+}
+
+static void test_memory_held(void **state)
+{
+	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
+	struct promise_request r = { .has_memory = true, .memory_bytes = GIB };
+	refused(&empty, &now, 2 * GIB, r, EBUSY, "at least 2147483648 (2 GiB) is right");
+	assert_int_equal(decided(&empty, &now, GIB, r).quota_bytes, GIB);
+	/* A change of something else does not look at memory. */
+	decided(&empty, &now, 6 * GIB,
+		(struct promise_request){ .has_cores = true, .cores_pct = 5 });
+}
+
+static void test_back_to_the_rest(void **state)
+{
+	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
+	struct promise_request r = { .has_memory = true, .memory_is_rest = true };
+	struct promise p = decided(&empty, &now, 0, r);
+	assert_false(p.memory_given);
+	assert_int_equal(p.quota_bytes, 8 * GIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_asked), cmocka_unit_test(test_limit_follows_cores),
+		cmocka_unit_test(test_shares),        cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory_held),   cmocka_unit_test(test_back_to_the_rest),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

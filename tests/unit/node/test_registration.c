@@ -1,0 +1,341 @@
+/* Registration over the real socket; what a registered client can't do; death. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "node/peer.h"
+#include "node/registration.h"
+
+static struct tenant *make_tenant(struct fixture *f)
+{
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":"
+				  "[{\"index\":0,\"memory_bytes\":1073741824,\"cores_pct\":30}]}"));
+	return node_find_tenant(f->node, "a");
+}
+
+static void test_handshake(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct client c;
+	client_register(f, client_connect(t), 0, &c);
+	assert_int_equal(c.reply.status, 0);
+	assert_int_equal(c.reply.magic, REGISTRATION_MAGIC);
+	assert_int_equal(c.reply.slot, 0);
+	assert_int_equal(c.reply.epoch, f->node->epoch);
+	assert_true(region_control_is_valid(c.control));
+	assert_true(region_report_is_valid(c.report));
+	assert_string_equal(c.control->tenant_name, "a");
+	assert_int_equal(c.control->device_count, 1);
+	assert_int_equal(c.control->device[0].quota_bytes, GIB);
+	assert_int_equal(c.control->device[0].cores_pct_x100, 3000);
+	assert_int_equal(c.control->device[0].limit_pct_x100, 3000);
+	assert_int_equal(c.control->device[0].context_bytes, 518 * MIB);
+	assert_int_equal(c.control->slot_limit, 1);
+	assert_int_equal(c.report->slot[0].state, SLOT_LIVE);
+	assert_int_equal(c.report->slot[0].pid, getpid());
+	assert_int_equal(c.report->slot[0].generation, 1);
+	client_close(&c);
+}
+
+static void test_heartbeat(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	uint32_t first = t->region.control->heartbeat;
+	fixture_turn(f, 500);
+	uint32_t beats = t->region.control->heartbeat - first;
+	assert_true(beats >= 5 && beats <= 15);
+}
+
+static void test_seals(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct client c;
+	char path[64];
+	client_register(f, client_connect(t), 0, &c);
+	assert_int_equal(c.reply.status, 0);
+
+	assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, c.control_fd, 0),
+			 MAP_FAILED);
+	assert_int_equal(mprotect((void *)(uintptr_t)c.control, 4096, PROT_READ | PROT_WRITE), -1);
+	assert_true(pwrite(c.control_fd, "x", 1, 0) < 0);
+	assert_int_equal(ftruncate(c.control_fd, 0), -1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", c.control_fd);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+				 MAP_FAILED);
+		assert_true(pwrite(fd, "x", 1, 0) < 0);
+		assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096),
+				 -1);
+		close(fd);
+	}
+	assert_int_equal(ftruncate(c.report_fd, 0), -1);
+	assert_int_equal(ftruncate(c.report_fd, sizeof(*c.report) + 4096), -1);
+	assert_int_equal(fcntl(c.report_fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	c.report->slot[0].device[0].denied = 7; /* its own slot is writable */
+	client_close(&c);
+}
+
+static void hold_memory(struct client *c)
+{
+	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
+	d->denied = 3;
+	d->waited_ns = 2 * NSEC_PER_SEC;
+	d->used_bytes = 100 * MIB;
+}
+
+static void test_death_gives_back(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, hold_memory);
+	assert_int_equal(t->process_count, 1);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 100 * MIB);
+	client_kill(pid);
+	uint64_t begun_ns = clock_now_ns();
+	fixture_until(f, t->process_count == 0);
+	assert_true(clock_now_ns() - begun_ns < 100 * NSEC_PER_MSEC);
+	struct tenant_usage usage = tenant_usage(t, 0);
+	assert_int_equal(usage.used_bytes, 0);
+	assert_int_equal(usage.denied, 3);
+	assert_int_equal(usage.waited_ns, 2 * NSEC_PER_SEC);
+	assert_int_equal(t->region.report->slot[0].state, SLOT_EMPTY);
+	assert_ptr_equal(node_find_tenant(f->node, "a"), t); /* not held: stays */
+}
+
+static void test_lowest_free_slot(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int first = client_spawn(f, t, 0, NULL), second = client_spawn(f, t, 0, NULL);
+	assert_int_equal(t->process[0]->pid, first);
+	assert_int_equal(t->process[1]->pid, second);
+	assert_int_equal(t->region.control->slot_limit, 2);
+	client_kill(first);
+	fixture_until(f, t->process_count == 1);
+	int third = client_spawn(f, t, 0, NULL);
+	assert_int_equal(t->process[0]->pid, third);
+	assert_int_equal(t->region.report->slot[0].generation, 2);
+	client_kill(second);
+	client_kill(third);
+}
+
+static void test_exec_registers_again(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct client c, d, e;
+	client_register(f, client_connect(t), 0, &c);
+	c.report->slot[0].device[0].used_bytes = 5 * MIB;
+	client_register(f, client_connect(t), 0, &d);
+	assert_int_equal(d.reply.status, 0);
+	assert_int_equal(d.reply.slot, 0);
+	assert_int_equal(t->process_count, 1);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 0);
+	/* One that moves over from an earlier daemon keeps what the same pid has. */
+	d.report->slot[0].migrated = 1;
+	client_register(f, client_connect(t), 77, &e);
+	assert_int_equal(e.reply.slot, 1);
+	assert_int_equal(t->process_count, 2);
+	client_close(&c);
+	client_close(&d);
+	client_close(&e);
+}
+
+static void test_asks_again(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct client c, d;
+	client_register(f, client_connect(t), 0, &c);
+	c.report->slot[0].device[0].used_bytes = 5 * MIB;
+	/* It took this daemon for dead, but it is the same: the slot stays, and what is in it. */
+	client_register(f, client_connect(t), f->node->epoch, &d);
+	assert_int_equal(d.reply.status, 0);
+	assert_int_equal(d.reply.slot, 0);
+	assert_int_equal(t->process_count, 1);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 5 * MIB);
+	client_close(&c);
+	client_close(&d);
+}
+
+static void test_gone_before_the_reply(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct registration_request request = { .magic = REGISTRATION_MAGIC,
+						.version = REGISTRATION_VERSION };
+	int fd = client_connect(t);
+	assert_int_equal(send(fd, &request, sizeof(request), 0), sizeof(request));
+	close(fd);
+	fixture_turn(f, 20);
+	assert_int_equal(t->process_count, 0);
+}
+
+static void send_raw(struct fixture *f, struct tenant *t, const void *data, size_t size, int status,
+		     const char *word)
+{
+	int fd = client_connect(t);
+	struct registration_reply reply = { 0 };
+	assert_int_equal(send(fd, data, size, 0), size);
+	fixture_turn(f, 20);
+	assert_int_equal(recv(fd, &reply, sizeof(reply), MSG_DONTWAIT), sizeof(reply));
+	assert_int_equal(reply.status, status);
+	assert_non_null(strstr(reply.message, word));
+	assert_int_equal(recv(fd, &reply, sizeof(reply), MSG_DONTWAIT), 0); /* closed */
+	close(fd);
+}
+
+static void test_malformed(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct registration_request good = { .magic = REGISTRATION_MAGIC,
+					     .version = REGISTRATION_VERSION };
+	struct registration_request bad = good;
+	char longer[sizeof(good) + 100] = { 0 };
+	send_raw(f, t, "x", 1, EPROTO, "not a registration");
+	bad.magic = 1;
+	send_raw(f, t, &bad, sizeof(bad), EPROTO, "not a registration");
+	bad = good;
+	bad.version = 99;
+	send_raw(f, t, &bad, sizeof(bad), EPROTONOSUPPORT, "version 99");
+	memcpy(longer, &good, sizeof(good));
+	send_raw(f, t, longer, sizeof(longer), EPROTO, "not a registration");
+	assert_int_equal(t->process_count, 0);
+}
+
+static void test_silent_clients(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int silent[REGISTRATION_MAX_PENDING];
+	struct client c;
+	for (unsigned i = 0; i < REGISTRATION_MAX_PENDING; i++) {
+		silent[i] = client_connect(t);
+		assert_true(silent[i] >= 0);
+		fixture_turn(f, 1);
+	}
+	client_register(f, client_connect(t), 0, &c);
+	/* A request that crosses the refusal takes it along. */
+	assert_true(c.reply.status == EBUSY || c.reply.status == ECONNRESET);
+	close(silent[0]);
+	fixture_turn(f, 10);
+	client_register(f, client_connect(t), 0, &c);
+	assert_int_equal(c.reply.status, 0);
+	client_close(&c);
+	for (unsigned i = 1; i < REGISTRATION_MAX_PENDING; i++)
+		close(silent[i]);
+}
+
+static void test_descriptors_sent_along_are_closed(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct registration_request request = { .magic = REGISTRATION_MAGIC,
+						.version = REGISTRATION_VERSION };
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { &request, sizeof(request) };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = control.space,
+				  .msg_controllen = sizeof(control.space) };
+	int fds[2], fd = client_connect(t);
+	assert_int_equal(pipe(fds), 0);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fds[1], sizeof(int));
+	assert_true(sendmsg(fd, &message, 0) > 0);
+	close(fds[1]);
+	fixture_turn(f, 20);
+	char x;
+	assert_int_equal(read(fds[0], &x, 1), 0); /* nobody has the other end any more */
+	close(fds[0]);
+	close(fd);
+}
+
+static void test_old_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	peer_pretend_old_kernel(true);
+	int pid = client_spawn(f, t, 0, hold_memory);
+	assert_int_equal(t->process_count, 1);
+	assert_int_equal(t->process[0]->pid, pid);
+	client_kill(pid);
+	fixture_until(f, t->process_count == 0);
+	peer_pretend_old_kernel(false);
+}
+
+static void claim_too_much(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = UINT64_MAX;
+}
+
+static void test_corrupt_report(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct client c;
+	int pid = client_spawn(f, t, 0, claim_too_much);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, FAKE_CARD_BYTES);
+	assert_true(t->corrupt);
+	client_register(f, client_connect(t), 0, &c);
+	assert_int_equal(c.reply.status, EBADMSG);
+	client_kill(pid);
+	fixture_until(f, t->process_count == 0);
+}
+
+static void test_socket_is_the_tenants_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct stat st;
+	char path[NODE_PATH_MAX];
+	tenant_path(t, "allot.sock", path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_uid, t->terms.uid);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_handshake),
+		test(test_heartbeat),
+		test(test_seals),
+		test(test_death_gives_back),
+		test(test_lowest_free_slot),
+		test(test_exec_registers_again),
+		test(test_asks_again),
+		test(test_gone_before_the_reply),
+		test(test_malformed),
+		test(test_silent_clients),
+		test(test_descriptors_sent_along_are_closed),
+		test(test_old_kernel),
+		test(test_corrupt_report),
+		test(test_socket_is_the_tenants_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
