@@ -28,7 +28,7 @@ CASES = [
          lambda s: s.launch_rounds * 2.6),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
-         lambda s: 2 * s.training_rounds * (s.training_seconds + 8)),
+         lambda s: 2 * s.training_rounds * (s.training_seconds + 6)),
     Case("resnet_half", training.resnet_half, "ResNet18 at half of the GPU",
          lambda s: s.training_seconds + 8 + (0 if s.training_rounds else 15)),
     Case("oom", training.oom, "PyTorch over its memory quota", lambda s: 30),

@@ -15,9 +15,9 @@ READY_S = 240       # import of torch, the first steps: a slow disk, a cold cach
 MIB = 1 << 20
 
 
-def start(bench, name, options, model="resnet18", more=()):
+def start(bench, name, options, model="resnet18", more=(), stdin=False):
     command = [sys.executable, bench.settings.torch_load, "--json", "--model", model, *more]
-    return bench.machine.start(name, command, options)
+    return bench.machine.start(name, command, options, stdin)
 
 
 def train(bench, name, options, seconds, model="resnet18"):
@@ -99,7 +99,7 @@ class MemoryWatch:
 
 def oom(bench):
     quota = 8 << 30
-    job = start(bench, "oom", ["--memory", str(quota)], more=[
+    job = start(bench, "oom", ["--memory", "8GiB"], more=[
         "--oom-retry", "--seconds", "5"])
     watch = MemoryWatch(bench.machine, job)
     try:
@@ -138,7 +138,8 @@ def seed_models(bench):
 
     # All begin together once each has said that it is ready.
     jobs = {model: start(bench, model, ["--memory", "24GiB", "--cores", str(pct)], model,
-                         ["--seconds", str(bench.settings.seconds), "--start-on-input"])
+                         ["--seconds", str(bench.settings.seconds), "--start-on-input"],
+                         stdin=True)
             for model, pct in models.items()}
     for job in jobs.values():
         if job.wait_line(0, READY_S) is None:

@@ -95,11 +95,17 @@ class Machine:
         return self._start(name, [self.allot, "run", "--name", name, *sim, *options, "--",
                                   *command], self.tenant_environment, stdin)
 
-    def start(self, name, command, options=None):
+    def start(self, name, command, options=None, stdin=False):
         """A tenant with these options, or native when they are None."""
         if options is None:
-            return self.native(name, command)
-        return self.tenant(name, command, options)
+            return self.native(name, command, stdin)
+        return self.tenant(name, command, options, stdin)
+
+    def stop_all(self):
+        """Ends what a case has left running."""
+        for job in self.jobs:
+            if job is not self.keeper:
+                job.kill()
 
     def _start(self, name, command, environment, stdin):
         # `allot run` refuses to start within a tenant.

@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ void driver_open(struct driver *d)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL) {
-		fprintf(stderr, "allot-load: dlopen: %s\n", dlerror());
+		fprintf(stderr, "%s: dlopen: %s\n", program_invocation_short_name, dlerror());
 		exit(1);
 	}
 	memset(d, 0, sizeof *d);
@@ -66,7 +67,8 @@ void driver_check(const struct driver *d, CUresult r, size_t member_offset)
 	if (r == CUDA_SUCCESS)
 		return;
 	fflush(stdout); /* the reports so far come first */
-	fprintf(stderr, "allot-load: %s: %s\n", symbol_of(member_offset), driver_error_name(d, r));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, symbol_of(member_offset),
+		driver_error_name(d, r));
 	exit(1);
 }
 
@@ -77,6 +79,7 @@ void driver_need(const struct driver *d, size_t member_offset)
 	if (address != NULL)
 		return;
 	fflush(stdout);
-	fprintf(stderr, "allot-load: %s: not in this libcuda.so.1\n", symbol_of(member_offset));
+	fprintf(stderr, "%s: %s: not in this libcuda.so.1\n", program_invocation_short_name,
+		symbol_of(member_offset));
 	exit(1);
 }

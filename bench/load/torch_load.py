@@ -176,6 +176,8 @@ def parse_arguments():
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--oom-retry", action="store_true",
                         help="halve the batch at each torch.OutOfMemoryError")
+    parser.add_argument("--start-on-input", action="store_true",
+                        help="say 'ready' after the warm-up and wait for a line of input")
     parser.add_argument("--device", default="cuda", help="cpu only tries the program out")
     options = parser.parse_args()
     if options.batch is None:
@@ -197,6 +199,9 @@ def main():
         torch.backends.cudnn.benchmark = False
 
     training, batch = find_batch(options, device)
+    if options.start_on_input:
+        report(options, {"ready": True})
+        sys.stdin.readline()
     times_ms, elapsed_s = train(training, options.seconds)
     event = {
         "model": options.model,

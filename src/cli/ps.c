@@ -76,47 +76,16 @@ static void draw(struct screen *screen, const char *frame)
 	fflush(stdout);
 }
 
-/* What is documented, and so stays; a daemon may say more than this. */
-static const char *const card_fields[] = {
-	"index", "uuid", "name", "memory_bytes", "memory_used_bytes", "busy_pct", NULL
-};
-static const char *const tenant_fields[] = { "name", "id", "state", "devices", NULL };
-static const char *const share_fields[] = {
-	"index",      "memory_quota_bytes", "memory_used_bytes", "cores_pct", "cores_limit_pct",
-	"got_1s_pct", "got_60s_pct",        "waited_s",          "denied",    NULL,
-};
-
-/* A list of objects that have these fields of the given ones, as far as those have them. */
-static json_t *pick(const json_t *objects, const char *const *fields)
-{
-	json_t *list = json_array();
-	json_t *object;
-	size_t i;
-
-	json_array_foreach((json_t *)objects, i, object)
-	{
-		json_t *picked = json_object();
-
-		for (const char *const *field = fields; *field; field++) {
-			json_t *value = json_object_get(object, *field);
-
-			if (value && json_is_array(value))
-				json_object_set_new(picked, *field, pick(value, share_fields));
-			else if (value)
-				json_object_set(picked, *field, value);
-		}
-		json_array_append_new(list, picked);
-	}
-	return list;
-}
-
+/* {"version":1,"devices":[...],"tenants":[...]}: what docs/protocol.md says of list. */
 static json_t *make_list(const json_t *reply)
 {
+	json_t *devices = json_object_get(reply, "devices");
+	json_t *tenants = json_object_get(reply, "tenants");
 	json_t *list = json_object();
 
 	json_object_set_new(list, "version", json_integer(1));
-	json_object_set_new(list, "devices", pick(json_object_get(reply, "devices"), card_fields));
-	json_object_set_new(list, "tenants", pick(json_object_get(reply, "tenants"), tenant_fields));
+	json_object_set_new(list, "devices", devices ? json_incref(devices) : json_array());
+	json_object_set_new(list, "tenants", tenants ? json_incref(tenants) : json_array());
 	return list;
 }
 

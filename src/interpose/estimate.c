@@ -48,7 +48,13 @@ struct estimate *estimate_of(const struct work *work)
 bool estimate_wants_sample(struct estimate *estimate)
 {
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
-	return uses < 3 || uses % 64 == 0;
+
+	/*
+	 * Until one sample has come back, every use asks: a stream has one sample under way at a time,
+	 * so in a row of many different kernels the first few uses of most get none.
+	 */
+	return uses < 3 || uses % 64 == 0 ||
+	       !atomic_load_explicit(&estimate->ns, memory_order_relaxed);
 }
 
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns)

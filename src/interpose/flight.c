@@ -7,7 +7,7 @@
 
 #define STREAMS 1024 /* a power of two */
 #define PLACES 16    /* where a stream may stand, from its hash on */
-#define MARK_TARGET_NS (2 * NS_PER_MS) /* free run: work between two marks */
+#define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 #define MARK_MAX_LAUNCHES 64
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16

@@ -10,9 +10,9 @@
 
 /*
  * A holding in 32 bytes: one cache line, whichever place it is in. With 100,000 of them that line is
- * not in the cache, so what a free costs is how many lines and pages it must touch; for the same
- * reason tables are filled to 13/16 before they grow. (48 bytes and half-filled tables: 3.3 times
- * the cost of a free with 100 live; so: 1.7 times.)
+ * not in the cache, so what a removal costs is how many lines and pages it must touch; for the same
+ * reason tables are filled to 13/16 before they grow. (40 bytes and half-filled tables: 3.3 times
+ * what it costs with 100; so: 2.1 times.)
  */
 struct place {
 	_Alignas(32) uint64_t key;

@@ -144,7 +144,10 @@ unsigned adopt_all(struct node *node)
 		struct error err = { 0 };
 		if (!is_id(entry->d_name))
 			continue;
-		if (adopt(node, entry->d_name, &err) < 0)
+		int r = adopt(node, entry->d_name, &err);
+		if (r == -ENOENT)
+			tenant_delete_files(node, entry->d_name); /* begun, never finished */
+		else if (r < 0)
 			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
 				  err.text);
 		else
@@ -169,7 +172,6 @@ void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_b
 		o->slot = slot;
 		break;
 	}
-	tenant->grace = false;
 	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
 }
 

@@ -1,8 +1,6 @@
 #include "node/registration.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/adopt.h"
-#include "node/peer.h"
-#include "node/procfs.h"
+#include "node/join.h"
 #include "node/tenant.h"
 #include "region/registration.h"
 
@@ -98,53 +94,6 @@ static int check_request(const struct registration_request *request, ssize_t siz
 	return 0;
 }
 
-/*
- * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
- * for dead. Moving from a slot to itself changes nothing.
- */
-static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
-{
-	bool same_daemon = previous_epoch == tenant->node->epoch;
-	if (previous_epoch == 0 || (!same_daemon && adopt_is_expected(tenant, pid)))
-		return NULL;
-	for (unsigned i = 0; i < tenant->slot_limit; i++) {
-		struct process *p = tenant->process[i];
-		if (p && p->pid == pid &&
-		    (same_daemon || !atomic_load(&tenant->region.report->slot[i].migrated)))
-			return p;
-	}
-	return NULL;
-}
-
-/* Gives the process a slot; what it had under the same pid goes first, unless it only moves over. */
-static int join(struct exchange *x, uint64_t previous_epoch, struct process **ret, bool *ret_is_new,
-		struct error *err)
-{
-	struct tenant *tenant = x->registration->tenant;
-	uint64_t start_time;
-	int pid = x->peer.pid;
-
-	if (tenant->corrupt)
-		return error_set(err, EBADMSG, "the tenant's report is corrupt: it is closed");
-	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(&x->peer))
-		return error_set(err, ESRCH, "process %d is gone", pid);
-	struct process *again = find_again(tenant, pid, previous_epoch);
-	if (again) {
-		*ret = again;
-		*ret_is_new = false;
-		return 0;
-	}
-	/* exec keeps the pid, and with a first registration says that the old image is gone. */
-	if (previous_epoch == 0)
-		tenant_remove_pid(tenant, pid);
-	int r = tenant_add_process(tenant, pid, start_time, &x->peer.pidfd, ret, err);
-	if (r < 0)
-		return r;
-	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
-	*ret_is_new = true;
-	return 0;
-}
-
 static void answer(struct exchange *x, const struct registration_request *request, ssize_t size,
 		   const struct ucred *sender)
 {
@@ -156,7 +105,7 @@ static void answer(struct exchange *x, const struct registration_request *reques
 	if (r >= 0)
 		r = peer_confirm(&x->peer, sender, &err);
 	if (r >= 0)
-		r = join(x, request->previous_epoch, &process, &is_new, &err);
+		r = join_tenant(tenant, &x->peer, request->previous_epoch, &process, &is_new, &err);
 	if (r < 0) {
 		log_info("tenant '%s': process %d refused: %s", tenant->terms.name, x->peer.pid,
 			 err.text);

@@ -7,114 +7,9 @@
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/request_devices.h"
 #include "node/session.h"
 #include "node/tenant_state.h"
-
-/* One entry of a request's "devices". */
-struct device_request {
-	struct card *card; /* NULL: none named */
-	struct promise_request terms;
-};
-
-static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
-		      struct error *err)
-{
-	int r = json_read_number(json, key, ret, err);
-	if (r > 0)
-		*ret_has = true;
-	return r;
-}
-
-static int read_device(struct node *node, const json_t *json, struct device_request *ret,
-		       struct error *err)
-{
-	struct device_request d = { 0 };
-	int64_t index = 0, bytes = 0;
-	if (!json_is_object(json))
-		return error_set(err, EINVAL, "devices: must be a list of objects");
-	int r = json_read_int(json, "index", 0, INT32_MAX, &index, err);
-	if (r < 0)
-		return r;
-	if (r > 0 && index >= node->card_count)
-		return error_set(err, ENODEV,
-				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
-				 node->card_count - 1);
-	if (r > 0)
-		d.card = &node->card[index];
-	r = json_read_int(json, "memory_bytes", 0, INT64_MAX, &bytes, err);
-	if (r < 0)
-		return r;
-	if (r > 0)
-		d.terms.memory_bytes = (uint64_t)bytes;
-	d.terms.memory_is_rest = json_is_null(json_object_get(json, "memory_bytes"));
-	d.terms.has_memory = r > 0 || d.terms.memory_is_rest;
-	r = read_share(json, "cores_pct", &d.terms.has_cores, &d.terms.cores_pct, err);
-	if (r >= 0)
-		r = read_share(json, "cores_limit_pct", &d.terms.has_limit, &d.terms.limit_pct, err);
-	if (r < 0)
-		return r;
-	*ret = d;
-	return 0;
-}
-
-/* Fills list with at most REGION_MAX_DEVICES entries; their number, 0 when there is no "devices". */
-static int read_devices(struct node *node, const json_t *request, struct device_request *list,
-			struct error *err)
-{
-	json_t *devices = NULL;
-	int r = json_read_array(request, "devices", &devices, err);
-	if (r <= 0)
-		return r;
-	size_t count = json_array_size(devices);
-	if (count == 0 || count > REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "devices: must be 1 to %d of them",
-				 REGION_MAX_DEVICES);
-	for (size_t i = 0; i < count; i++) {
-		r = read_device(node, json_array_get(devices, i), &list[i], err);
-		if (r < 0)
-			return r;
-		for (size_t j = 0; list[i].card && j < i; j++)
-			if (list[j].card == list[i].card)
-				return error_set(err, EINVAL, "devices: index %u is there twice",
-						 list[i].card->index);
-	}
-	return (int)count;
-}
-
-static bool is_named(const struct device_request *list, int count, const struct card *card)
-{
-	for (int i = 0; i < count; i++)
-		if (list[i].card == card)
-			return true;
-	return false;
-}
-
-/* More memory left to promise, then more time, then fewer tenants. */
-static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
-{
-	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
-	if (a_bytes != b_bytes)
-		return a_bytes > b_bytes;
-	if (a->promised_cores_pct < b->promised_cores_pct)
-		return true;
-	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
-}
-
-/* Where a request names no card: the emptiest that it does not name elsewhere. */
-static struct card *choose_card(struct node *node, const struct device_request *list, int count)
-{
-	struct promise_card best_promised;
-	struct card *best = NULL;
-	for (unsigned i = 0; i < node->card_count; i++) {
-		struct card *card = &node->card[i];
-		struct promise_card promised = node_promised(node, card, NULL);
-		if (is_named(list, count, card) || (best && !is_emptier(&promised, &best_promised)))
-			continue;
-		best = card;
-		best_promised = promised;
-	}
-	return best;
-}
 
 static json_t *terms_to_json(const struct tenant *tenant)
 {
@@ -184,14 +79,14 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 			  struct error *err)
 {
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
-	int count = read_devices(node, request, list, err);
+	int count = request_read_devices(node, request, list, err);
 	if (count < 0)
 		return count;
 	if (count == 0)
 		count = 1;
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)
-			list[i].card = choose_card(node, list, count);
+			list[i].card = request_choose_card(node, list, count);
 		if (!list[i].card)
 			return error_set(err, ENODEV, "devices: there are only %u GPUs",
 					 node->card_count);
@@ -334,7 +229,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0)
 		return r;
-	int count = read_devices(session->node, request, list, err);
+	int count = request_read_devices(session->node, request, list, err);
 	if (count <= 0)
 		return count < 0 ? count : error_set(err, EINVAL, "devices: missing");
 	for (int i = 0; i < count; i++) {

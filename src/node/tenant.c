@@ -104,7 +104,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
-static void delete_files(const struct node *node, const char *id)
+void tenant_delete_files(const struct node *node, const char *id)
 {
 	static const char *const leaves[] = { "allot.sock", "tenant.json", "tenant.json.new" };
 	char path[NODE_PATH_MAX];
@@ -149,7 +149,7 @@ int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenan
 {
 	int r = tenant_adopt(node, terms, ret, err);
 	if (r < 0)
-		delete_files(node, terms->id);
+		tenant_delete_files(node, terms->id);
 	return r;
 }
 
@@ -176,7 +176,7 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	struct node *node = tenant->node;
 	if (why)
 		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
-	delete_files(node, tenant->terms.id);
+	tenant_delete_files(node, tenant->terms.id);
 	tenant_free(tenant);
 	node_tenants_changed(node);
 }
@@ -187,8 +187,7 @@ void tenant_end_if_unused(struct tenant *tenant)
 		return;
 	if (tenant->grace && clock_now_ns() < tenant->grace_end_ns)
 		return;
-	tenant_remove(tenant, tenant->grace ? "nobody came back after the restart"
-					    : "its holder and processes are gone");
+	tenant_remove(tenant, "its holder and processes are gone");
 }
 
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise)

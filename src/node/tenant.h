@@ -113,6 +113,8 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 struct tenant *tenant_free(struct tenant *tenant);
 /* Forgets the tenant and deletes its files. */
 void tenant_remove(struct tenant *tenant, const char *why);
+/* Deletes the directory of a tenant that is not in memory, as far as it holds what is ours. */
+void tenant_delete_files(const struct node *node, const char *id);
 /* Removes a held tenant that nobody holds and no process lives in. */
 void tenant_end_if_unused(struct tenant *tenant);
 

@@ -9,6 +9,8 @@
 
 #include "node/tenant.h"
 
+#define TENANT_STATE_VERSION 1
+
 /*
  * Writes the file now. `sync`: and waits for the disk, for what a caller was promised. -errno (ENOSPC,
  * ...) leaves the old file in force.

@@ -100,9 +100,9 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->gap_ns = 190000;
 }
 
-/* A number with an optional unit; units is "name=factor ..." in rising order. */
-static int number(const struct at *at, const char *key, const char *text, uint64_t scale_none,
-		  uint64_t max, uint64_t *ret_value)
+/* A number, times scale; bytes may have a unit. */
+static int number(const struct at *at, const char *key, const char *text, bool is_bytes,
+		  uint64_t scale, uint64_t max, uint64_t *ret_value)
 {
 	static const struct {
 		const char *name;
@@ -110,7 +110,7 @@ static int number(const struct at *at, const char *key, const char *text, uint64
 	} units[] = { { "B", 1 }, { "KiB", 1024 }, { "MiB", MIB }, { "GiB", 1024 * MIB } };
 	char *end;
 	double value;
-	uint64_t factor = scale_none;
+	uint64_t factor = scale;
 
 	errno = 0;
 	value = strtod(text, &end);
@@ -122,7 +122,7 @@ static int number(const struct at *at, const char *key, const char *text, uint64
 		size_t i;
 
 		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
-			if (scale_none == 1 && !strcmp(end, units[i].name))
+			if (is_bytes && !strcmp(end, units[i].name))
 				break;
 		if (i == sizeof(units) / sizeof(*units))
 			return fail(at, "%s: '%s' has an unknown unit", key, text);
@@ -231,16 +231,21 @@ static int set_defects(const struct at *at, struct spec_card *card, const char *
 static int set_number(const struct at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
-	/* One row a key: the unit of a bare number, and its bounds. */
+	/* One row a key: whether it is bytes, what a bare number counts, and its bounds. */
 	static const struct {
 		const char *key;
+		bool is_bytes;
 		uint64_t scale, min, max;
 	} rows[] = {
-		{ "memory", 1, 16 * MIB, 1ull << 44 }, { "context", 1, 0, 1ull << 40 },
-		{ "block", 1, 4096, 1ull << 30 },      { "sms", 0, 1, 100000 },
-		{ "slice_us", 1000, 1000, 1ull << 40 }, { "gap_us", 1000, 0, 1ull << 40 },
-		{ "numa", 0, 0, 1024 },			{ "copy_bytes_s", 1, 1, 1ull << 60 },
-		{ "set_bytes_s", 1, 1, 1ull << 60 },
+		{ "memory", true, 1, 16 * MIB, 1ull << 44 },
+		{ "context", true, 1, 0, 1ull << 40 },
+		{ "block", true, 1, 4096, 1ull << 30 },
+		{ "sms", false, 1, 1, 100000 },
+		{ "slice_us", false, 1000, 1000, 1ull << 40 },
+		{ "gap_us", false, 1000, 0, 1ull << 40 },
+		{ "numa", false, 1, 0, 1024 },
+		{ "copy_bytes_s", true, 1, 1, 1ull << 60 },
+		{ "set_bytes_s", true, 1, 1, 1ull << 60 },
 	};
 	uint64_t v = 0;
 	size_t i;
@@ -250,7 +255,7 @@ static int set_number(const struct at *at, struct spec_card *card, const char *k
 		;
 	if (i == sizeof(rows) / sizeof(*rows))
 		return fail(at, "'%s' is not a key of [card]", key);
-	r = number(at, key, value, rows[i].scale ? rows[i].scale : 1, rows[i].max, &v);
+	r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
 	if (r < 0)
 		return r;
 	if (v < rows[i].min)
@@ -360,11 +365,12 @@ int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char
 		if (!*line)
 			continue;
 		if (!strcmp(line, "[card]")) {
-			if (spec->cards_n == SIM_MAX_CARDS)
+			if (spec->cards_n == SIM_MAX_CARDS) {
 				r = fail(&at, "more than %d cards", SIM_MAX_CARDS);
-			else
-				card_default(&spec->cards[spec->cards_n], "file", spec->cards_n),
-					spec->cards_n++;
+			} else {
+				card_default(&spec->cards[spec->cards_n], "file", spec->cards_n);
+				spec->cards_n++;
+			}
 			continue;
 		}
 		value = strchr(line, '=');

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "fake_guest.h"
@@ -322,6 +323,53 @@ static void test_nothing_that_fits_is_refused(void **state)
 	assert_int_equal(most, 1);
 }
 
+/*
+ * Every interleaving with another's grant: our reservation runs an instruction at a time, and after
+ * each number of them the other one, which had looked before we asked, takes its bytes. Both do not
+ * fit, so ours must be refused, whenever it happens.
+ */
+#define STEPS 500
+
+static int reserve_against(uint32_t own, uint32_t other, unsigned steps)
+{
+	struct region_slot_device *d;
+	int status = 0;
+
+	start(2);
+	d = slot_device(other);
+	d->tentative_bytes = QUOTA / 2 + 1;
+	pid_t child = fork();
+	if (child == 0) {
+		fake_guest_take_slot(own);
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(TEST_SKIPPED);
+		raise(SIGSTOP);
+		_exit(ledger_reserve(0, QUOTA / 2 + 1, true) ? 1 : 0);
+	}
+	waitpid(child, &status, 0);
+	for (unsigned i = 0; i < steps && WIFSTOPPED(status); i++) {
+		ptrace(PTRACE_SINGLESTEP, child, NULL, NULL);
+		waitpid(child, &status, 0);
+	}
+	atomic_fetch_add(&d->used_bytes, QUOTA / 2 + 1);
+	atomic_store(&d->tentative_bytes, 0);
+	if (WIFSTOPPED(status)) {
+		ptrace(PTRACE_DETACH, child, NULL, NULL);
+		waitpid(child, &status, 0);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_no_interleaving_grants_both(void **state)
+{
+	if (reserve_against(0, 1, 0) == TEST_SKIPPED)
+		skip();
+	for (unsigned steps = 0; steps < STEPS; steps++) {
+		assert_int_equal(reserve_against(0, 1, steps), 1);
+		assert_int_equal(reserve_against(1, 0, steps), 1);
+	}
+}
+
 /* ---- killed ---- */
 
 static void test_what_the_killed_held_comes_back(void **state)
@@ -379,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_waits_while_a_new_daemon_gathers),
 		cmocka_unit_test(test_a_storm_stays_under_and_ends_at_zero),
 		cmocka_unit_test(test_nothing_that_fits_is_refused),
+		cmocka_unit_test(test_no_interleaving_grants_both),
 		cmocka_unit_test(test_what_the_killed_held_comes_back),
 	};
 

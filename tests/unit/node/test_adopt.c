@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -236,6 +237,18 @@ static void test_garbage(void **state)
 	assert_int_equal(f->node->tenant_count, 1);
 }
 
+static void test_begun_and_never_finished(void **state)
+{
+	struct fixture *f = *state;
+	char path[160];
+	fixture_stop(f);
+	snprintf(path, sizeof(path), "%s/run/tenants/0123abcd", f->dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	fixture_start(f);
+	assert_int_equal(f->node->tenant_count, 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void test_card_is_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -260,7 +273,8 @@ static void test_disk_full(void **state)
 	getrlimit(RLIMIT_FSIZE, &old);
 	tiny.rlim_max = old.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &tiny);
-	fixture_refused(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\"}", EFBIG, "allot-control");
+	fixture_refused(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\"}", EFBIG,
+			"allot-control");
 	fixture_refused(
 		f,
 		"{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"memory_bytes\":7}]}",
@@ -299,11 +313,17 @@ static void test_usage_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_terms_survive),         test(test_processes_move_over),
-		test(test_who_does_not_come),     test(test_exec_instead),
-		test(test_dead_meanwhile),        test(test_nobody_comes_back),
-		test(test_the_holder_comes_back), test(test_garbage),
-		test(test_card_is_gone),          test(test_disk_full),
+		test(test_terms_survive),
+		test(test_processes_move_over),
+		test(test_who_does_not_come),
+		test(test_exec_instead),
+		test(test_dead_meanwhile),
+		test(test_nobody_comes_back),
+		test(test_the_holder_comes_back),
+		test(test_garbage),
+		test(test_begun_and_never_finished),
+		test(test_card_is_gone),
+		test(test_disk_full),
 		test(test_usage_is_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,111 @@
+/* What a launch and an allocation cost the caller: bursts of empty kernels, fewer than the driver
+ * queues (so that no launch waits for the GPU), with a synchronization outside the clock between
+ * them; and pairs of cuMemAlloc and cuMemFree.
+ *
+ * bench/run starts it natively and in a tenant by turns and compares the medians. The thread is kept
+ * on the processor where it finds itself; a helper thread of someone else's in this process is not.
+ */
+#include "load/clock.h"
+#include "load/driver.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LAUNCHES 512 /* a burst; the driver blocks a launch at about 1,024 */
+#define PAIRS 16     /* a burst */
+#define PAIR_BYTES ((size_t)1 << 20)
+#define BURSTS_MAX 100000
+
+static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+			  ".visible .entry allot_sim_1us_1b() { ret; }\n";
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Sorts the values. */
+static double quantile(double *values, size_t count, double part)
+{
+	qsort(values, count, sizeof values[0], compare_doubles);
+	return values[(size_t)((double)(count - 1) * part)];
+}
+
+/* After the context was made, so that threads that came with it stay free to run elsewhere. */
+static void stay_on_processor(void)
+{
+	cpu_set_t set;
+	int cpu = sched_getcpu();
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof set, &set); /* failure only costs steadiness */
+}
+
+/* Nanoseconds a launch in each of `bursts` bursts. */
+static void time_launches(const struct driver *d, CUfunction f, double *ret_ns, unsigned bursts)
+{
+	CUstream s;
+	DRIVER_DO(d, stream_create, &s, DRIVER_STREAM_NON_BLOCKING);
+	for (unsigned i = 0; i < bursts; i++) {
+		uint64_t begin_ns = clock_now_ns();
+		for (unsigned n = 0; n < LAUNCHES; n++)
+			DRIVER_DO(d, launch, f, 1, 1, 1, 32, 1, 1, 0, s, NULL, NULL);
+		ret_ns[i] = (double)(clock_now_ns() - begin_ns) / LAUNCHES;
+		DRIVER_DO(d, stream_sync, s);
+	}
+	DRIVER_DO(d, stream_destroy, s);
+}
+
+static void time_pairs(const struct driver *d, double *ret_ns, unsigned bursts)
+{
+	for (unsigned i = 0; i < bursts; i++) {
+		uint64_t begin_ns = clock_now_ns();
+		for (unsigned n = 0; n < PAIRS; n++) {
+			CUdeviceptr p;
+			DRIVER_DO(d, mem_alloc, &p, PAIR_BYTES);
+			DRIVER_DO(d, mem_free, p);
+		}
+		ret_ns[i] = (double)(clock_now_ns() - begin_ns) / PAIRS;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned bursts = 300;
+	if (argc == 3 && strcmp(argv[1], "--bursts") == 0)
+		bursts = (unsigned)strtoul(argv[2], NULL, 10);
+	else if (argc != 1)
+		bursts = 0;
+	if (bursts < 1 || bursts > BURSTS_MAX) {
+		fprintf(stderr, "usage: launch-cost [--bursts N], 1 to %d\n", BURSTS_MAX);
+		return 2;
+	}
+
+	double *ns = calloc(bursts, sizeof *ns);
+	if (ns == NULL)
+		return 1;
+	struct driver driver;
+	CUmodule module;
+	CUfunction empty;
+	driver_open(&driver);
+	DRIVER_DO(&driver, module_load, &module, ptx);
+	DRIVER_DO(&driver, module_function, &empty, module, "allot_sim_1us_1b");
+	stay_on_processor();
+
+	time_launches(&driver, empty, ns, bursts < 20 ? bursts : 20); /* clocks and caches warm */
+	time_launches(&driver, empty, ns, bursts);
+	double launch_ns = quantile(ns, bursts, 0.5), launch_low_ns = quantile(ns, bursts, 0.1);
+	time_pairs(&driver, ns, bursts);
+	double pair_ns = quantile(ns, bursts, 0.5), pair_low_ns = quantile(ns, bursts, 0.1);
+	printf("{\"launch_ns_median\":%.1f,\"launch_ns_p10\":%.1f,\"alloc_free_ns_median\":%.1f,"
+	       "\"alloc_free_ns_p10\":%.1f,\"bursts\":%u}\n",
+	       launch_ns, launch_low_ns, pair_ns, pair_low_ns, bursts);
+	free(ns);
+	driver_close(&driver);
+	return 0;
+}

@@ -1,0 +1,51 @@
+#include "node/join.h"
+
+#include <errno.h>
+
+#include "node/adopt.h"
+#include "node/procfs.h"
+
+/*
+ * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
+ * for dead. Moving from a slot to itself changes nothing.
+ */
+static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
+{
+	bool same_daemon = previous_epoch == tenant->node->epoch;
+	if (previous_epoch == 0 || (!same_daemon && adopt_is_expected(tenant, pid)))
+		return NULL;
+	for (unsigned i = 0; i < tenant->slot_limit; i++) {
+		struct process *p = tenant->process[i];
+		if (p && p->pid == pid &&
+		    (same_daemon || !atomic_load(&tenant->region.report->slot[i].migrated)))
+			return p;
+	}
+	return NULL;
+}
+
+int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoch,
+		struct process **ret, bool *ret_is_new, struct error *err)
+{
+	uint64_t start_time;
+	int pid = peer->pid;
+
+	if (tenant->corrupt)
+		return error_set(err, EBADMSG, "the tenant's report is corrupt: it is closed");
+	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(peer))
+		return error_set(err, ESRCH, "process %d is gone", pid);
+	struct process *again = find_again(tenant, pid, previous_epoch);
+	if (again) {
+		*ret = again;
+		*ret_is_new = false;
+		return 0;
+	}
+	/* exec keeps the pid, and with a first registration says that the old image is gone. */
+	if (previous_epoch == 0)
+		tenant_remove_pid(tenant, pid);
+	int r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);
+	if (r < 0)
+		return r;
+	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
+	*ret_is_new = true;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* The "devices" of a request: read, checked, and chosen where none is named. Main thread only. */
+#ifndef ALLOT_NODE_REQUEST_DEVICES_H
+#define ALLOT_NODE_REQUEST_DEVICES_H
+
+#include "node/json.h"
+#include "node/node.h"
+#include "region/region.h"
+
+/* One entry of a request's "devices". */
+struct device_request {
+	struct card *card; /* NULL: none named */
+	struct promise_request terms;
+};
+
+/*
+ * Fills list with at most REGION_MAX_DEVICES entries, none of whose cards is named twice. Returns their
+ * number, 0 when the request has no "devices"; -errno with what would be right.
+ */
+int request_read_devices(struct node *node, const json_t *request,
+			 struct device_request list[REGION_MAX_DEVICES], struct error *err);
+
+/* The emptiest card that the list does not name; NULL when it names all. */
+struct card *request_choose_card(struct node *node, const struct device_request *list, int count);
+
+#endif

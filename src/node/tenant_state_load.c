@@ -1,0 +1,173 @@
+/* Reads a state file back: every value is checked, nothing is half believed. */
+#include "node/tenant_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "node/json.h"
+
+static int missing(struct error *err, const char *key)
+{
+	return error_set(err, EINVAL, "%s: missing", key);
+}
+
+static int device_from_json(struct node *node, const json_t *json, struct tenant_device_terms *ret,
+			    struct error *err)
+{
+	struct tenant_device_terms d = { 0 };
+	const char *uuid_text = NULL;
+	uint8_t uuid[16];
+	int64_t quota = 0;
+	if (json_read_string(json, "uuid", &uuid_text, err) <= 0)
+		return missing(err, "uuid");
+	if (gpu_uuid_parse(uuid_text, uuid) < 0)
+		return error_set(err, EINVAL, "uuid: not one");
+	d.card = node_find_card(node, uuid);
+	if (!d.card)
+		return error_set(err, ENODEV, "its GPU %s is gone", uuid_text);
+	if (json_read_int(json, "memory_quota_bytes", 0, INT64_MAX, &quota, err) <= 0 ||
+	    json_read_bool(json, "memory_given", &d.promise.memory_given, err) <= 0 ||
+	    json_read_bool(json, "limit_given", &d.promise.limit_given, err) <= 0 ||
+	    json_read_number(json, "cores_pct", &d.promise.cores_pct, err) <= 0 ||
+	    json_read_number(json, "cores_limit_pct", &d.promise.limit_pct, err) <= 0)
+		return error_set(err, EINVAL, "devices: a value is missing or wrong");
+	d.promise.quota_bytes = (uint64_t)quota;
+	if (!(d.promise.cores_pct >= 0 && d.promise.limit_pct >= d.promise.cores_pct &&
+	      d.promise.limit_pct > 0 && d.promise.limit_pct <= 100))
+		return error_set(err, EINVAL, "devices: shares out of range");
+	*ret = d;
+	return 0;
+}
+
+static int devices_from_json(struct node *node, const json_t *root, struct tenant_terms *terms,
+			     struct error *err)
+{
+	json_t *list = NULL;
+	if (json_read_array(root, "devices", &list, err) <= 0)
+		return missing(err, "devices");
+	size_t count = json_array_size(list);
+	if (count == 0 || count > REGION_MAX_DEVICES)
+		return error_set(err, EINVAL, "devices: %zu of them", count);
+	for (size_t i = 0; i < count; i++) {
+		int r = device_from_json(node, json_array_get(list, i), &terms->device[i], err);
+		if (r < 0)
+			return r;
+		for (size_t j = 0; j < i; j++)
+			if (terms->device[j].card == terms->device[i].card)
+				return error_set(err, EINVAL, "devices: one twice");
+	}
+	terms->device_count = (unsigned)count;
+	return 0;
+}
+
+static int process_from_json(const json_t *json, const struct tenant_terms *terms,
+			     struct old_process *ret, struct error *err)
+{
+	struct old_process o = { .pidfd = -1 };
+	int64_t pid = 0, start = 0;
+	json_t *used = NULL;
+	if (json_read_int(json, "pid", 1, INT32_MAX, &pid, err) <= 0 ||
+	    json_read_int(json, "start_time", 0, INT64_MAX, &start, err) <= 0 ||
+	    json_read_array(json, "memory_used_bytes", &used, err) <= 0 ||
+	    json_array_size(used) != terms->device_count)
+		return error_set(err, EINVAL, "processes: a value is missing or wrong");
+	o.pid = (int)pid;
+	o.start_time = (uint64_t)start;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		json_int_t bytes = json_integer_value(json_array_get(used, i));
+		uint64_t most = terms->device[i].card->info.memory_bytes;
+		o.used_bytes[i] = bytes < 0 ? 0 : (uint64_t)bytes < most ? (uint64_t)bytes : most;
+	}
+	*ret = o;
+	return 0;
+}
+
+static int processes_from_json(const json_t *root, struct tenant_state *state, struct error *err)
+{
+	json_t *list = NULL;
+	if (json_read_array(root, "processes", &list, err) <= 0)
+		return missing(err, "processes");
+	if (json_array_size(list) > REGION_MAX_SLOTS)
+		return error_set(err, EINVAL, "processes: too many");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		cleanup_free struct old_process *o = calloc(1, sizeof(*o));
+		if (!o)
+			return error_set_errno(err, ENOMEM, "processes");
+		int r = process_from_json(json_array_get(list, i), &state->terms, o, err);
+		if (r < 0)
+			return r;
+		o->next = state->old;
+		state->old = o;
+		o = NULL;
+	}
+	return 0;
+}
+
+static int terms_from_json(const json_t *root, const char *id, struct tenant_state *state,
+			   struct error *err)
+{
+	struct tenant_terms *t = &state->terms;
+	const char *text = NULL;
+	int64_t version = 0, uid = 0, epoch = 0, priority = 0;
+	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
+		return missing(err, "version");
+	if (version != TENANT_STATE_VERSION)
+		return error_set(err, EINVAL, "version %d is not understood", (int)version);
+	if (json_read_string(root, "id", &text, err) <= 0 || strcmp(text, id) != 0)
+		return error_set(err, EINVAL, "id: not '%s'", id);
+	snprintf(t->id, sizeof(t->id), "%s", id);
+	if (json_read_string(root, "name", &text, err) <= 0 || parse_name(text, NULL) < 0)
+		return error_set(err, EINVAL, "name: missing or wrong");
+	snprintf(t->name, sizeof(t->name), "%s", text);
+	if (json_read_int(root, "uid", 0, UINT32_MAX - 1, &uid, err) <= 0 ||
+	    json_read_int(root, "epoch", 1, INT64_MAX, &epoch, err) <= 0 ||
+	    json_read_int(root, "priority", INT32_MIN, INT32_MAX, &priority, err) <= 0 ||
+	    json_read_bool(root, "hold", &t->hold, err) <= 0 ||
+	    json_read_bool(root, "paused", &t->paused, err) <= 0 ||
+	    json_read_string(root, "on_full", &text, err) <= 0 ||
+	    on_full_parse(text, &t->on_full) < 0)
+		return error_set(err, EINVAL, "a value is missing or wrong");
+	t->uid = (uid_t)uid;
+	t->priority = (int)priority;
+	state->epoch = (uint64_t)epoch;
+	return 0;
+}
+
+int tenant_state_load(struct node *node, const char *path, const char *id, struct tenant_state *ret,
+		      struct error *err)
+{
+	struct tenant_state state = { 0 };
+	json_error_t where;
+	/* Not a symlink or a fifo that someone put there: those would be followed or wait for ever. */
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return error_set_errno(err, errno, "%s", path);
+	cleanup_json json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &where);
+	if (!root)
+		return error_set(err, EINVAL, "%s:%d: %s", path, where.line, where.text);
+	int r = terms_from_json(root, id, &state, err);
+	if (r >= 0)
+		r = devices_from_json(node, root, &state.terms, err);
+	if (r >= 0)
+		r = processes_from_json(root, &state, err);
+	if (r < 0) {
+		tenant_state_free(&state);
+		return error_add(err, r, "%s", path);
+	}
+	*ret = state;
+	return 0;
+}
+
+void tenant_state_free(struct tenant_state *state)
+{
+	while (state->old) {
+		struct old_process *o = state->old;
+		state->old = o->next;
+		free(o);
+	}
+}

@@ -1,0 +1,234 @@
+/* What of a device does not change. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/nvml/nvml.h"
+
+/* Begins a getter: `d` is the device, and `out` is where the answer goes. */
+#define GETTER(out) \
+	const struct nvmlDevice_st *d; \
+	nvmlReturn_t getter_result_; \
+	d = nvml_device(device, &getter_result_); \
+	if (!d) \
+		return getter_result_; \
+	if (!(out)) \
+		return NVML_ERROR_INVALID_ARGUMENT
+
+/* A getter whose whole answer is one value. */
+#define SIMPLE(symbol, type, value) \
+	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \
+	{ \
+		GETTER(out); \
+		*out = (type)(value); \
+		return NVML_SUCCESS; \
+	}
+
+SIMPLE(nvmlDeviceGetIndex, unsigned int, d->card)
+SIMPLE(nvmlDeviceGetMinorNumber, unsigned int, d->card)
+SIMPLE(nvmlDeviceGetBrand, int, 14) /* NVML_BRAND_NVIDIA */
+SIMPLE(nvmlDeviceGetArchitecture, unsigned int, d->info.cc_major == 9 ? 9 : 10)
+SIMPLE(nvmlDeviceGetNumGpuCores, unsigned int, d->info.sms * 128)
+SIMPLE(nvmlDeviceGetComputeMode, int, 0)
+SIMPLE(nvmlDeviceGetPersistenceMode, int, 1)
+SIMPLE(nvmlDeviceGetPowerManagementLimit, unsigned int, 700000)
+SIMPLE(nvmlDeviceGetEnforcedPowerLimit, unsigned int, 700000)
+SIMPLE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 7)
+SIMPLE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+	GETTER(name);
+	return nvml_put_text(name, length, d->info.name);
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+	GETTER(uuid);
+	return nvml_put_text(uuid, length, d->info.uuid);
+}
+
+nvmlReturn_t nvmlDeviceGetSerial(nvmlDevice_t device, char *serial, unsigned int length)
+{
+	char text[32];
+
+	GETTER(serial);
+	snprintf(text, sizeof(text), "16500%08u", d->card);
+	return nvml_put_text(serial, length, text);
+}
+
+static void put_pci(nvmlPciInfo_t *pci, const struct sim_card_info *info)
+{
+	memset(pci, 0, sizeof(*pci));
+	snprintf(pci->busId, sizeof(pci->busId), "%s", info->pci);
+	snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "%04X:%02X:%02X.0",
+		 info->pci_domain & 0xffff, info->pci_bus & 0xff, info->pci_device & 0xff);
+	pci->domain = info->pci_domain;
+	pci->bus = info->pci_bus;
+	pci->device = info->pci_device;
+	pci->pciDeviceId = 0x233510de; /* H200 SXM */
+	pci->pciSubSystemId = 0x18be10de;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	GETTER(pci);
+	put_pci(pci, &d->info);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+	GETTER(major && minor);
+	*major = d->info.cc_major;
+	*minor = d->info.cc_minor;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNumaNodeId(nvmlDevice_t device, unsigned int *node)
+{
+	GETTER(node);
+	if (d->info.numa < 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*node = (unsigned int)d->info.numa;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
+					 unsigned long *nodes, unsigned int scope)
+{
+	GETTER(size && nodes);
+	if (d->info.numa < 0)
+		return NVML_ERROR_NOT_SUPPORTED;
+	memset(nodes, 0, size * sizeof(*nodes));
+	if ((unsigned int)d->info.numa / 64 < size)
+		nodes[d->info.numa / 64] |= 1ul << d->info.numa % 64;
+	return NVML_SUCCESS;
+}
+
+/* Simulated nodes have no CPUs. */
+nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, unsigned long *cpus)
+{
+	GETTER(size && cpus);
+	return NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other,
+						 int *level)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *o = nvml_device(other, &r);
+
+	GETTER(level && o);
+	/* 0: same board, 40: same NUMA node, 50: across nodes */
+	*level = d == o ? 0 : d->info.numa == o->info.numa && d->info.numa >= 0 ? 40 : 50;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int index, int *status)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *o = nvml_device(other, &r);
+
+	GETTER(status && o && d != o);
+	/* 0: OK, 3: topology not supported */
+	*status = d->info.peers >> o->card & 1 ? 0 : 3;
+	return NVML_SUCCESS;
+}
+
+/* The other end of a link: the links of a card are dealt to its peers in turn. NULL: none. */
+static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
+{
+	unsigned int peers_n = (unsigned int)__builtin_popcount(d->info.peers);
+	unsigned int nth;
+
+	if (!peers_n)
+		return NULL;
+	nth = link % peers_n;
+	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++)
+		if ((d->info.peers >> i & 1) && nth-- == 0)
+			return nvml_device_at(i);
+	return NULL;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, unsigned int *active)
+{
+	GETTER(active && link < SIM_LINKS);
+	if (!d->info.peers)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*active = 1;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsigned int link,
+					unsigned int *version)
+{
+	GETTER(version && link < SIM_LINKS);
+	if (!d->info.peers)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*version = 4;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigned int link, int capability,
+					   unsigned int *result)
+{
+	GETTER(result && link < SIM_LINKS);
+	if (!d->info.peers)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*result = capability == 0; /* P2P */
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, int *type)
+{
+	GETTER(type && link < SIM_LINKS);
+	if (!d->info.peers)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*type = d->info.switched ? 2 : 0; /* a switch, a GPU */
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
+						 nvmlPciInfo_t *pci)
+{
+	const struct nvmlDevice_st *peer;
+
+	GETTER(pci && link < SIM_LINKS);
+	peer = link_peer(d, link);
+	if (!peer)
+		return NVML_ERROR_NOT_SUPPORTED;
+	put_pci(pci, &peer->info);
+	if (d->info.switched) {
+		/* One of four switches, whose addresses no GPU has. */
+		pci->domain = 0;
+		pci->bus = 4 + link % 4;
+		pci->device = 0;
+		pci->pciDeviceId = 0x22a310de;
+		snprintf(pci->busId, sizeof(pci->busId), "00000000:%02X:00.0", pci->bus);
+		snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "0000:%02X:00.0", pci->bus);
+	}
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
+{
+	GETTER(current && pending);
+	*current = *pending = 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pending)
+{
+	GETTER(current && pending);
+	if (d->info.defects & SIM_DEFECT_NO_ECC)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*current = *pending = 1;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz)
+{
+	GETTER(mhz && type >= 0 && type < 4);
+	*mhz = type == 2 ? 3201 : 1980;
+	return NVML_SUCCESS;
+}

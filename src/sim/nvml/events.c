@@ -1,0 +1,95 @@
+/* Event sets: Xid errors of the cards that were registered. */
+#include <stdlib.h>
+
+#include "sim/nvml/nvml.h"
+
+struct nvmlEventSet_st {
+	uint32_t cards; /* bit i: card i is registered */
+};
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!set)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*set = calloc(1, sizeof(**set));
+	return *set ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	free(set);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long long *types)
+{
+	nvmlReturn_t r;
+
+	if (!nvml_device(handle, &r))
+		return r;
+	if (!types)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*types = NVML_EVENT_XID;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long types,
+				      nvmlEventSet_t set)
+{
+	const struct nvmlDevice_st *device;
+	nvmlReturn_t r;
+
+	device = nvml_device(handle, &r);
+	if (!device)
+		return r;
+	if (!set)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (types & ~NVML_EVENT_XID)
+		return NVML_ERROR_NOT_SUPPORTED;
+	set->cards |= 1u << device->card;
+	return link_call(&nvml_link, (struct sim_request_msg){ .type = SIM_LISTEN, .arg = { 1 } },
+			 NULL, NULL, NULL) ?
+		       NVML_ERROR_UNKNOWN :
+		       NVML_SUCCESS;
+}
+
+/* One waiter at a time gets each event; with several sets, one that is of no set is dropped. */
+static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
+{
+	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;
+	struct sim_reply_msg note;
+
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!set || !data)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (;;) {
+		uint64_t now = sim_clock_ns();
+		int r = link_wait_note(&nvml_link, &note, until > now ? until - now : 0);
+
+		if (r < 0)
+			return NVML_ERROR_UNKNOWN;
+		if (r == 0)
+			return NVML_ERROR_TIMEOUT;
+		if (note.type != SIM_NOTE_XID || note.val[0] >= nvml_cards() ||
+		    !(set->cards >> note.val[0] & 1))
+			continue;
+		*data = (nvmlEventData_t){ nvml_device_at((uint32_t)note.val[0]), NVML_EVENT_XID,
+					   note.val[1], ~0u, ~0u };
+		return NVML_SUCCESS;
+	}
+}
+
+nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
+{
+	return set_wait(set, data, timeout_ms);
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
+{
+	return set_wait(set, data, timeout_ms);
+}

@@ -1,0 +1,31 @@
+/* Inside the simulated libnvidia-ml.so.1. */
+#ifndef ALLOT_SIM_NVML_H
+#define ALLOT_SIM_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/client/link.h"
+#include "sim/nvml/nvml_table.h"
+
+struct nvmlDevice_st {
+	uint32_t card;
+	struct sim_card_info info;
+};
+
+extern struct link nvml_link;
+
+/* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device. */
+const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
+/* NULL when there is no such card. */
+struct nvmlDevice_st *nvml_device_at(uint32_t card);
+bool nvml_is_up(void);
+uint32_t nvml_cards(void);
+nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
+/*
+ * What the card is doing now: malloced, the caller's; its processes follow it. NULL with
+ * *ret_result set: GPU_IS_LOST when it fell off the bus.
+ */
+struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
+
+#endif

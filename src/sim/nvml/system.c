@@ -1,0 +1,290 @@
+/* Starting the simulated NVML, finding devices, and events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/nvml/nvml.h"
+
+struct link nvml_link;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int users;
+static uint32_t cards_n;
+static struct nvmlDevice_st devices[SIM_MAX_CARDS];
+
+static nvmlReturn_t start(void)
+{
+	const char *path = getenv("ALLOT_SIM_SOCKET");
+
+	if (!path || !*path || link_open(&nvml_link, path, SIM_KIND_NVML) < 0)
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	for (uint32_t i = 0; i < nvml_link.cards; i++) {
+		struct sim_request_msg m = { .type = SIM_CARD_INFO, .card = i };
+		void *payload = NULL;
+		size_t bytes = 0;
+		int r = link_call(&nvml_link, m, NULL, &payload, &bytes);
+
+		if (!r && bytes == sizeof(devices[i].info)) {
+			memcpy(&devices[i].info, payload, bytes);
+			devices[i].card = i;
+		}
+		free(payload);
+		if (r || bytes != sizeof(devices[i].info)) {
+			link_close(&nvml_link);
+			return NVML_ERROR_UNKNOWN;
+		}
+	}
+	cards_n = nvml_link.cards;
+	return NVML_SUCCESS;
+}
+
+static nvmlReturn_t init(void)
+{
+	nvmlReturn_t r = NVML_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	/* A link that is dead belongs to the parent of a fork, or to a server that is gone. */
+	if (users && atomic_load(&nvml_link.dead)) {
+		link_close(&nvml_link);
+		users = 0;
+	}
+	if (!users)
+		r = start();
+	if (r == NVML_SUCCESS)
+		users++;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+nvmlReturn_t nvmlInit(void)
+{
+	return init();
+}
+
+nvmlReturn_t nvmlInit_v2(void)
+{
+	return init();
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+	return init();
+}
+
+nvmlReturn_t nvmlShutdown(void)
+{
+	nvmlReturn_t r = NVML_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (!users)
+		r = NVML_ERROR_UNINITIALIZED;
+	else if (--users == 0)
+		link_close(&nvml_link);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+bool nvml_is_up(void)
+{
+	return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
+}
+
+uint32_t nvml_cards(void)
+{
+	return cards_n;
+}
+
+struct nvmlDevice_st *nvml_device_at(uint32_t card)
+{
+	return card < cards_n ? &devices[card] : NULL;
+}
+
+const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result)
+{
+	*ret_result = nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+	if (!nvml_is_up() || device < devices || device >= devices + cards_n)
+		return NULL;
+	*ret_result = NVML_SUCCESS;
+	return device;
+}
+
+struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
+{
+	const struct nvmlDevice_st *device = nvml_device(handle, ret_result);
+	struct sim_card_state *state;
+	void *payload = NULL;
+	size_t bytes = 0;
+
+	if (!device)
+		return NULL;
+	if (link_call(&nvml_link,
+		      (struct sim_request_msg){ .type = SIM_CARD_STATE, .card = device->card }, NULL,
+		      &payload, &bytes) ||
+	    bytes < sizeof(*state)) {
+		free(payload);
+		*ret_result = NVML_ERROR_UNKNOWN;
+		return NULL;
+	}
+	state = payload;
+	if (state->lost ||
+	    bytes < sizeof(*state) + state->processes * sizeof(struct sim_process_state)) {
+		*ret_result = state->lost ? NVML_ERROR_GPU_IS_LOST : NVML_ERROR_UNKNOWN;
+		free(state);
+		return NULL;
+	}
+	return state;
+}
+
+nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text)
+{
+	if (!to)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (length <= strlen(text))
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	strcpy(to, text);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+	return nvml_is_up() ? nvml_put_text(version, length, "580.159.04") :
+			      NVML_ERROR_UNINITIALIZED;
+}
+
+nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
+{
+	return nvml_is_up() ? nvml_put_text(version, length, "13.580.159.04") :
+			      NVML_ERROR_UNINITIALIZED;
+}
+
+static nvmlReturn_t cuda_version(int *version)
+{
+	if (!version)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*version = 13000;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+	return cuda_version(version);
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	return cuda_version(version);
+}
+
+nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
+{
+	char path[64], text[256];
+	FILE *file;
+	size_t n;
+
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return NVML_ERROR_NOT_FOUND;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0'; /* the first word: the rest is behind a NUL */
+	return nvml_put_text(name, length, text);
+}
+
+static nvmlReturn_t get_count(unsigned int *count)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = cards_n;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
+{
+	return get_count(count);
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	return get_count(count);
+}
+
+static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!device || index >= cards_n)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = &devices[index];
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+	return by_index(index, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+	return by_index(index, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < cards_n; i++)
+		if (!strcmp(devices[i].info.uuid, uuid))
+			return by_index(i, device);
+	return NVML_ERROR_NOT_FOUND;
+}
+
+static nvmlReturn_t by_pci(const char *id, nvmlDevice_t *device)
+{
+	unsigned int domain = 0, bus = 0, slot = 0;
+
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!id || !device || sscanf(id, "%8x:%2x:%2x", &domain, &bus, &slot) != 3)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < cards_n; i++)
+		if (devices[i].info.pci_domain == domain && devices[i].info.pci_bus == bus &&
+		    devices[i].info.pci_device == slot)
+			return by_index(i, device);
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
+{
+	return by_pci(id, device);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
+{
+	return by_pci(id, device);
+}
+
+const char *nvmlErrorString(nvmlReturn_t result)
+{
+	switch ((int)result) {
+	case 0: return "Success";
+	case 1: return "Uninitialized";
+	case 2: return "Invalid Argument";
+	case 3: return "Not Supported";
+	case 4: return "Insufficient Permissions";
+	case 6: return "Not Found";
+	case 7: return "Insufficient Size";
+	case 9: return "Driver Not Loaded";
+	case 10: return "Timeout";
+	case 13: return "Function Not Found";
+	case 15: return "GPU is lost";
+	case 25: return "Argument Version Mismatch";
+	default: return "Unknown Error";
+	}
+}

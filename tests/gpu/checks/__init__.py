@@ -1,0 +1,1 @@
+"""The groups of tests/gpu/run, a module each: check(machine, tally, options)."""

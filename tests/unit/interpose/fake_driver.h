@@ -1,0 +1,46 @@
+/*
+ * A driver of function pointers: fills `real` with functions whose work ends when the test says so.
+ * Device 0 is the tenant's only one. Thread safe.
+ */
+#ifndef ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
+#define ALLOT_TESTS_UNIT_INTERPOSE_FAKE_DRIVER_H
+
+#include "interpose/real.h"
+#include "interpose/work.h"
+
+#define FAKE_CONTEXT ((CUcontext)0xc0)
+#define FAKE_STREAMS 8
+
+/* Stream i; 0 and 1 stand for the legacy and the per-thread default stream. */
+CUstream fake_stream(unsigned i);
+
+/* Everything as at first. */
+void fake_driver_start(void);
+
+/* What the driver's launch does: one more piece of work on the stream. */
+CUresult fake_launch(CUstream stream);
+
+/* Pieces of work launched on the stream, and how many of these are done: fake_complete sets it. */
+uint64_t fake_launched(CUstream stream);
+void fake_complete(CUstream stream, uint64_t count);
+void fake_complete_all(void);
+
+/* The stream is being captured, or not: events recorded into it meanwhile are counted as faults. */
+void fake_set_capturing(CUstream stream, bool is_capturing);
+
+struct fake_counts {
+	uint64_t records, queries, creates, destroys;
+	uint64_t records_in_capture; /* must stay 0 */
+	uint64_t queries_after_destroy;
+};
+struct fake_counts fake_counts(void);
+
+/* What cuEventElapsedTime answers. */
+extern _Atomic uint64_t fake_elapsed_us;
+/* From now on cuEventRecord fails. */
+extern _Atomic bool fake_record_fails;
+
+/* An ordinary kernel for a stream. */
+struct work fake_kernel(CUstream stream, const void *function);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * A pretended libnvidia-ml.so.1 for test_gpu.c. FAKE_NVML says what is wrong with it: "driver" (not
+ * loaded), "empty" (no card), "v1" (no nvmlDeviceGetMemoryInfo_v2: it answers not-supported).
+ */
+#include "driver/nvml_abi.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+#define MIB (1ULL << 20)
+
+nvmlReturn_t nvmlInit_v2(void);
+nvmlReturn_t nvmlShutdown(void);
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count);
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device);
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *text, unsigned size);
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *text, unsigned size);
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+						     nvmlProcessInfo_t *list);
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+						      nvmlProcessInfo_t *list);
+
+static bool is_wrong(const char *what)
+{
+	const char *value = getenv("FAKE_NVML");
+	return value && !strcmp(value, what);
+}
+
+API nvmlReturn_t nvmlInit_v2(void)
+{
+	return is_wrong("driver") ? NVML_ERROR_DRIVER_NOT_LOADED : NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlShutdown(void)
+{
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
+{
+	*count = is_wrong("empty") ? 0 : 2;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
+{
+	*device = (nvmlDevice_t)(uintptr_t)(index + 1);
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *text, unsigned size)
+{
+	snprintf(text, size, "GPU-0a0b0c0d-1111-2222-3333-%012u", (unsigned)(uintptr_t)device);
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *text, unsigned size)
+{
+	snprintf(text, size, "Pretended H200");
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+	*memory = (nvmlMemory_t){ .total = 1000 * MIB, .used = 150 * MIB, .free = 850 * MIB };
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+	if (is_wrong("v1") || memory->version != nvmlMemory_v2)
+		return NVML_ERROR_NOT_SUPPORTED;
+	memory->total = 1000 * MIB;
+	memory->reserved = 100 * MIB;
+	memory->used = 50 * MIB;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+							 nvmlProcessInfo_t *list)
+{
+	list[0] = (nvmlProcessInfo_t){ .pid = 10, .usedGpuMemory = 30 * MIB };
+	list[1] = (nvmlProcessInfo_t){ .pid = 11, .usedGpuMemory = NVML_VALUE_NOT_AVAILABLE_ULL };
+	*count = 2;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
+							  nvmlProcessInfo_t *list)
+{
+	list[0] = (nvmlProcessInfo_t){ .pid = 10, .usedGpuMemory = 30 * MIB };
+	list[1] = (nvmlProcessInfo_t){ .pid = 12, .usedGpuMemory = 5 * MIB };
+	*count = 2;
+	return NVML_SUCCESS;
+}

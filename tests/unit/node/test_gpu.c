@@ -1,0 +1,115 @@
+/* The NVML backend, on a pretended NVML whose path is the first argument. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/gpu.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const char *library;
+
+static void test_uuid(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"GPU-",
+		"GPU-1",
+		"x",
+		"GPU-00112233-4455-6677-8899-aabbccddeef",
+		"GPU-00112233-4455-6677-8899-aabbccddeeff0",
+		"GPU-00112233-4455-6677-8899-aabbccddeefg",
+		"MIG-GPU-00112233-4455-6677-8899-aabbccddeeff/1/0",
+	};
+	static const uint8_t wanted[16] = { 0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
+					    0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff };
+	uint8_t uuid[16];
+	assert_int_equal(gpu_uuid_parse("GPU-00112233-4455-6677-8899-AABBccddeeff", uuid), 0);
+	assert_memory_equal(uuid, wanted, 16);
+	assert_int_equal(gpu_uuid_parse("MIG-00112233-4455-6677-8899-aabbccddeeff", uuid), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(gpu_uuid_parse(bad[i], uuid), -EINVAL);
+}
+
+static void test_cards(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	struct gpu_info info;
+	struct gpu_memory memory;
+	unsetenv("FAKE_NVML");
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.count(gpu), 2);
+	assert_string_equal(gpu_nvml.driver_version(gpu), ""); /* this one does not say */
+	assert_int_equal(gpu_nvml.info(gpu, 1, &info, &err), 0);
+	assert_string_equal(info.uuid_text, "GPU-0a0b0c0d-1111-2222-3333-000000000002");
+	assert_int_equal(info.uuid[0], 0x0a);
+	assert_int_equal(info.memory_bytes, 900 * MIB);
+	assert_int_equal(gpu_nvml.memory(gpu, 0, &memory, &err), 0);
+	assert_int_equal(memory.used_bytes, 50 * MIB);
+	setenv("FAKE_NVML", "v1", 1);
+	assert_int_equal(gpu_nvml.memory(gpu, 0, &memory, &err), 0);
+	assert_int_equal(memory.used_bytes, 150 * MIB);
+	assert_int_equal(memory.reserved_bytes, 0);
+	assert_null(gpu_nvml.close(gpu));
+}
+
+static void test_processes(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	struct gpu_process list[3];
+	size_t count;
+	unsetenv("FAKE_NVML");
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.processes(gpu, 0, list, 3, &count, &err), 0);
+	assert_int_equal(count, 3); /* who computes and draws is there once */
+	assert_int_equal(list[0].used_bytes, 30 * MIB);
+	assert_false(list[1].used_known);
+	assert_int_equal(list[2].pid, 12);
+	assert_int_equal(gpu_nvml.processes(gpu, 0, list, 1, &count, &err), 0);
+	assert_true(count > 1);
+	gpu_nvml.close(gpu);
+}
+
+static void refused(const char *wrong, const char *path, const char *word)
+{
+	struct gpu *gpu = NULL;
+	struct error err = { 0 };
+	setenv("FAKE_NVML", wrong, 1);
+	assert_int_equal(gpu_nvml.open(path, &gpu, &err), -ENODEV);
+	assert_null(gpu);
+	if (!strstr(err.text, word))
+		fail_msg("'%s' does not say '%s'", err.text, word);
+}
+
+static void test_no_gpu(void **state)
+{
+	refused("", "/nowhere/libnvidia-ml.so.1", "no NVIDIA driver found");
+	refused("driver", library, "driver is not loaded");
+	refused("empty", library, "no GPU");
+	refused("", "libc.so.6", "lacks nvmlInit_v2");
+}
+
+static void test_backends(void **state)
+{
+	assert_ptr_equal(gpu_backend_find("nvml"), &gpu_nvml);
+	assert_null(gpu_backend_find("other"));
+	assert_null(gpu_nvml.close(NULL));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_uuid),      cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_processes), cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_backends),
+	};
+	library = argc > 1 ? argv[1] : "";
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

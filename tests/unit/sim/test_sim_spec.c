@@ -1,0 +1,153 @@
+/* Descriptions of simulated cards: what is built in, what a file may say, and what it may not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/server/spec.h"
+
+static char error[256];
+
+static void built_in(void **state)
+{
+	static struct spec one, eight;
+
+	assert_int_equal(spec_load(&one, "h200", error, sizeof(error)), 0);
+	assert_int_equal(one.cards_n, 1);
+	assert_string_equal(one.cards[0].info.name, "NVIDIA H200");
+	assert_int_equal(one.cards[0].info.memory_bytes, 143771ull << 20);
+	assert_int_equal(one.cards[0].info.context_bytes, 518ull << 20);
+	assert_int_equal(one.cards[0].info.sms, 132);
+	assert_int_equal(one.cards[0].slice_ns, 2090000);
+	assert_int_equal(spec_load(&eight, "h200x8", error, sizeof(error)), 0);
+	assert_int_equal(eight.cards_n, 8);
+	for (uint32_t i = 0; i < 8; i++) {
+		assert_int_equal(strlen(eight.cards[i].info.uuid), 40);
+		assert_memory_equal(eight.cards[i].info.uuid, "GPU-", 4);
+		assert_int_equal(eight.cards[i].info.peers, 0xffu & ~(1u << i));
+		assert_int_equal(eight.cards[i].info.numa, i >= 4);
+		for (uint32_t j = 0; j < i; j++) {
+			assert_string_not_equal(eight.cards[i].info.uuid, eight.cards[j].info.uuid);
+			assert_string_not_equal(eight.cards[i].info.pci, eight.cards[j].info.pci);
+		}
+	}
+	/* The same card each time, and another for another description. */
+	assert_int_equal(spec_load(&eight, "h200", error, sizeof(error)), 0);
+	assert_string_equal(one.cards[0].info.uuid, eight.cards[0].info.uuid);
+}
+
+static void refused_names(void **state)
+{
+	static struct spec spec;
+	static const char *const names[] = { "h200x0", "h200x17", "h200x2y", "nothing-of-that-name",
+					     "" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		error[0] = '\0';
+		assert_true(spec_load(&spec, names[i], error, sizeof(error)) < 0);
+		assert_true(error[0]);
+	}
+}
+
+static void whole_file(void **state)
+{
+	static struct spec spec;
+	int r = spec_parse(&spec,
+			   "# two cards\n"
+			   "[card]\n"
+			   "name = Small GPU\n"
+			   "memory = 8 GiB   # comment\n"
+			   "context = 100MiB\n"
+			   "sms = 16\n"
+			   "slice_us = 1000\n"
+			   "gap_us = 2.5\n"
+			   "cc = 8.6\n"
+			   "nvlink = 1\n"
+			   "defects = no-process-utilization, loses-busy-process\n"
+			   "\n"
+			   "[card]\n"
+			   "uuid = GPU-01234567-89ab-cdef-0123-456789abcdef\n"
+			   "pci = 0001:5E:00.0\n"
+			   "numa = none\n"
+			   "nvlink = 0\n"
+			   "block = 65536\n",
+			   "cards", error, sizeof(error));
+
+	assert_int_equal(r, 0);
+	assert_int_equal(spec.cards_n, 2);
+	assert_string_equal(spec.cards[0].info.name, "Small GPU");
+	assert_int_equal(spec.cards[0].info.memory_bytes, 8ull << 30);
+	assert_int_equal(spec.cards[0].info.context_bytes, 100ull << 20);
+	assert_int_equal(spec.cards[0].info.sms, 16);
+	assert_int_equal(spec.cards[0].slice_ns, 1000000);
+	assert_int_equal(spec.cards[0].gap_ns, 2500);
+	assert_int_equal(spec.cards[0].info.cc_major, 8);
+	assert_int_equal(spec.cards[0].info.cc_minor, 6);
+	assert_int_equal(spec.cards[0].info.defects, 3);
+	assert_string_equal(spec.cards[1].info.uuid, "GPU-01234567-89ab-cdef-0123-456789abcdef");
+	assert_string_equal(spec.cards[1].info.pci, "00000001:5E:00.0");
+	assert_int_equal(spec.cards[1].info.numa, -1);
+	assert_int_equal(spec.cards[1].info.peers, 1);
+	assert_int_equal(spec.cards[1].info.block_bytes, 65536);
+}
+
+static void bad_input(void **state)
+{
+	static struct spec spec;
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{ "", "f: no [card]" },
+		{ "name = x\n", "f:1: a key before the first [card]" },
+		{ "[gpu]\n", "f:1: section '[gpu]' is not known: only [card] is" },
+		{ "[card]\nnonsense\n", "f:2: 'nonsense' is not 'key = value'" },
+		{ "[card]\ncolour = red\n", "f:2: 'colour' is not a key of [card]" },
+		{ "[card]\n\nmemory =\n", "f:3: memory: no value" },
+		{ "[card]\nmemory = lots\n", "f:2: memory: 'lots' is not a number" },
+		{ "[card]\nmemory = -1\n", "f:2: memory: '-1' is not a number" },
+		{ "[card]\nmemory = nan\n", "f:2: memory: 'nan' is not a number" },
+		{ "[card]\nmemory = 8 GB\n", "f:2: memory: '8 GB' has an unknown unit" },
+		{ "[card]\nmemory = 1e30\n", "f:2: memory: '1e30' is too large" },
+		{ "[card]\nmemory = 5\n", "f:2: memory: '5' is too small" },
+		{ "[card]\nsms = 0\n", "f:2: sms: '0' is too small" },
+		{ "[card]\nslice_us = 0\n", "f:2: slice_us: '0' is too small" },
+		{ "[card]\nblock = 5000\n", "f:2: block: '5000' is not a power of two" },
+		{ "[card]\nsms = 4 MiB\n", "f:2: sms: '4 MiB' has an unknown unit" },
+		{ "[card]\nuuid = GPU-12\n", NULL },
+		{ "[card]\npci = here\n", "f:2: pci: 'here' is not like 0000:18:00.0" },
+		{ "[card]\nnvlink = 99\n", NULL },
+		{ "[card]\nnvlink = 0\n",
+		  "f: card 0: nvlink names a card that is not another one" },
+		{ "[card]\nnvlink = 1\n[card]\n",
+		  "f: nvlink: card 0 names 1, which does not name it" },
+		{ "[card]\ndefects = all\n", "f:2: defects: 'all' is not known" },
+		{ "[card]\ncc = nine\n", "f:2: cc: 'nine' is not like 9.0" },
+		{ "[card]\nmemory = 16 MiB\n", "f: card 0: context is larger than memory" },
+		{ "[card]\npci = 0:1:0.0\n[card]\npci = 0:1:0.0\n",
+		  "f: cards 0 and 1 have the same pci address" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		error[0] = '\0';
+		assert_true(spec_parse(&spec, rows[i].text, "f", error, sizeof(error)) < 0);
+		if (rows[i].error)
+			assert_string_equal(error, rows[i].error);
+		assert_true(error[0]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(built_in),
+		cmocka_unit_test(refused_names),
+		cmocka_unit_test(whole_file),
+		cmocka_unit_test(bad_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
