@@ -31,7 +31,9 @@ def launch_cost(bench):
         here, there = statistics.median(tenant[key]), statistics.median(native[key])
         bench.result.add(Row(what, "ns", here, native=there))
         row = Row(f"{what}: added", "ns", here - there)
-        bench.result.add(at_most(row, most) if most is not None else row)
+        # The simulated driver sends a message for what costs a real one nothing.
+        is_judged = most is not None and not bench.machine.sim
+        bench.result.add(at_most(row, most) if is_judged else row)
         pairs = [t - n for t, n in zip(tenant[key], native[key])]
         bench.result.add(Row(f"{what}: added, quartiles' distance", "ns", quartiles(pairs)))
     bench.result.charts.append(lambda stem: plot.bars(

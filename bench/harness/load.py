@@ -72,9 +72,10 @@ class Outcome:
 
 
 class Loads:
-    def __init__(self, machine, native_seconds=3.0):
+    def __init__(self, machine, native_seconds=3.0, settle_s=SETTLE_S):
         self.machine = machine
         self.native_seconds = native_seconds
+        self.settle_s = settle_s
         self.program = machine.build.program("allot-load")
         self.calibrated = {}
         self.alone = {}
@@ -105,8 +106,9 @@ class Loads:
             self.alone[kernel] = series.rate(0.5, 0.5 + self.native_seconds)
         return self.alone[kernel]
 
-    def run(self, loads, seconds, settle_s=SETTLE_S):
+    def run(self, loads, seconds):
         """Runs them at the same time; an Outcome each, in their order."""
+        settle_s = self.settle_s
         rates = [self.native_rate(load.kernel) for load in loads]
         length = settle_s + seconds + TAIL_S
         setup_s = SETUP_S + 0.2 * max(0, len(loads) - 3)

@@ -104,9 +104,9 @@ def lines(path, title, series, asked, y_label, x_label="seconds"):
         x, y = place(0, most * i / 5)
         canvas.line(x, y, width - right, y)
         canvas.text(x - 8, y + 4, f"{most * i / 5:g}", "end", color="#666")
-    canvas.text(16, top - 8, y_label, color="#666")
+    canvas.text(16, 46, y_label, color="#666")
     canvas.text(width - right, height - 10, x_label, "end", color="#666")
-    canvas.legend(150, 46, [(label, LINES[n % len(LINES)]) for n, label in enumerate(series)])
+    canvas.legend(240, 46, [(label, LINES[n % len(LINES)]) for n, label in enumerate(series)])
     for n, (label, values) in enumerate(series.items()):
         color = LINES[n % len(LINES)]
         if label in asked:

@@ -84,6 +84,7 @@ static void count_promises(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
+	charge_fill_tokens(a, t); /* the time up to now was an idle one's */
 	t->active = true;
 	t->active_index = a->active_count;
 	t->present_at = a->clock;

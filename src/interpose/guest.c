@@ -7,13 +7,20 @@
 #include "interpose/config.h"
 #include "interpose/flight.h"
 #include "interpose/helper.h"
+#include "interpose/hook_pool.h"
+#include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/log.h"
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
 #include "interpose/registration.h"
 
+#ifndef JOIN_PATIENCE_NS /* tests have less */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
+#endif
+#define JOIN_ANSWER_NS (5 * NS_PER_S)
+/* The helper sees no work end while it waits for a daemon that was stopped. */
+#define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 #define MAX_CUDA_DEVICES 64
 
@@ -26,7 +33,15 @@ struct guest guest;
 static const _Atomic uint32_t no_mark;
 const _Atomic uint32_t *guest_fork_mark = &no_mark;
 
-static struct sys_lock join_lock;
+/*
+ * A page that the kernel zeroes in a forked child. The lock lies in it as well: another thread of the
+ * parent may have held it at the moment of the fork, and its owner is not in the child.
+ */
+struct fork_page {
+	_Atomic uint32_t mark; /* 1: this very process has joined */
+	struct sys_lock join_lock;
+};
+static struct fork_page *_Atomic fork_page;
 
 /* Mappings of the daemon before this one: readable until the next change, see guest.h. */
 static struct {
@@ -37,33 +52,38 @@ static struct {
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-static bool set_fork_mark(void)
+static struct fork_page *get_fork_page(void)
 {
-	static _Atomic uint32_t *page;
+	struct fork_page *page = atomic_load(&fork_page), *none = NULL;
 
-	if (!page) {
-		void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p == MAP_FAILED)
-			return false;
-		if (madvise(p, 4096, MADV_WIPEONFORK) != 0) {
-			munmap(p, 4096);
-			return false;
-		}
-		page = p;
+	if (page)
+		return page;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+		munmap(page, 4096);
+		return NULL;
 	}
-	atomic_store(page, 1);
-	guest_fork_mark = page;
-	return true;
+	if (!atomic_compare_exchange_strong(&fork_page, &none, page)) {
+		munmap(page, 4096);
+		return none; /* another thread was faster */
+	}
+	return page;
 }
 
 /*
- * In the child of a fork: the parent's slot, threads and driver state are not ours. Mappings stay
- * (a thread may look at them); nothing is written to them any more.
+ * In the child of a fork: the parent's slot, threads and driver state are not ours, and locks may be
+ * held by nobody who lives. Mappings stay (a thread may look at them); nothing is written to them any
+ * more. Holds join_lock.
  */
 static void forget_parent(void)
 {
-	join_lock = (struct sys_lock){ 0 };
+	real_reset();
 	ledger_reset();
+	hook_context_reset();
+	hook_pool_reset();
+	hook_vmm_reset();
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();
@@ -114,15 +134,16 @@ static enum guest_mode ask_until_answered(const char *path)
 	int error;
 
 	for (;;) {
-		error = registration_ask(path, 0, &r);
-		bool daemon_is_away = error == -ENOENT || error == -ECONNREFUSED ||
-				      error == -ECONNRESET || error == -EAGAIN;
+		error = registration_ask(path, 0, JOIN_ANSWER_NS, &r);
+		bool daemon_is_away = !*r.message &&
+				      (error == -ENOENT || error == -ECONNREFUSED ||
+				       error == -ECONNRESET || error == -EPIPE || error == -EAGAIN);
 		if (!error || !daemon_is_away || sys_now_ns() - start > JOIN_PATIENCE_NS)
 			break;
 		sys_sleep_ns(JOIN_RETRY_NS);
 	}
-	if (error || !set_fork_mark()) {
-		explain_refusal(path, error ? error : -ENOMEM, r.message);
+	if (error) {
+		explain_refusal(path, error, r.message);
 		return GUEST_REFUSED;
 	}
 	atomic_store(&guest.slot, NULL);
@@ -131,22 +152,37 @@ static enum guest_mode ask_until_answered(const char *path)
 	return GUEST_ACTIVE;
 }
 
+static bool is_settled(enum guest_mode mode)
+{
+	return mode != GUEST_UNKNOWN && (mode != GUEST_ACTIVE || atomic_load(guest_fork_mark));
+}
+
 enum guest_mode guest_join(void)
 {
 	enum guest_mode mode = (enum guest_mode)atomic_load(&guest.mode);
+	const char *path;
 
-	if (mode == GUEST_ACTIVE && !atomic_load(guest_fork_mark)) {
-		forget_parent();
-		mode = GUEST_UNKNOWN;
+	if (likely(is_settled(mode)))
+		return mode;
+	path = config_socket();
+	if (!*path) {
+		atomic_store(&guest.mode, GUEST_PLAIN);
+		return GUEST_PLAIN;
 	}
-	if (likely(mode != GUEST_UNKNOWN))
-		return mode;
-	WITH_LOCK(&join_lock);
+	struct fork_page *page = get_fork_page();
+	if (!page) {
+		explain_refusal(path, -ENOMEM, "");
+		return GUEST_REFUSED;
+	}
+	WITH_LOCK(&page->join_lock);
 	mode = (enum guest_mode)atomic_load(&guest.mode);
-	if (mode != GUEST_UNKNOWN)
+	if (is_settled(mode))
 		return mode;
-	const char *path = config_socket();
-	mode = *path ? ask_until_answered(path) : GUEST_PLAIN;
+	if (mode == GUEST_ACTIVE)
+		forget_parent();
+	mode = ask_until_answered(path);
+	atomic_store(&page->mark, mode == GUEST_ACTIVE);
+	guest_fork_mark = &page->mark;
 	atomic_store(&guest.mode, mode);
 	return mode;
 }
@@ -156,8 +192,8 @@ bool guest_rejoin(void)
 	const struct region_control *control = atomic_load(&guest.control);
 	struct registration r;
 
-	WITH_LOCK(&join_lock);
-	int error = registration_ask(config_socket(), control->epoch, &r);
+	WITH_LOCK(&get_fork_page()->join_lock);
+	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
 	if (error)
 		return false;
 	adopt(&r);

@@ -2,6 +2,8 @@
  * Contexts: the memory that no allocation call names (518 MiB each on an H200), and the end of
  * everything that was allocated in one.
  */
+#include <string.h>
+
 #include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
@@ -217,4 +219,10 @@ CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 	if (result == CUDA_SUCCESS)
 		context_gone(context);
 	return result;
+}
+
+void hook_context_reset(void)
+{
+	primary_lock = (struct sys_lock){ 0 };
+	memset(primary, 0, sizeof(primary));
 }

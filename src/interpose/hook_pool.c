@@ -8,10 +8,22 @@
 
 #define POOL_STEP (32 * MIB) /* measured: what a pool grows by */
 #define REFRESH_EVERY_NS (20 * NS_PER_MS)
-#define MAX_POOLS 64
+#define MAX_POOLS 1024
 
 /* One at a time: a pool's figure before and after a call must not mix with another call's. */
 static struct sys_lock pool_lock;
+
+/*
+ * The pools that were allocated from. A list of their own and not holdings: they are walked 50 times a
+ * second, and a walk through 100,000 holdings took a tenth of a core.
+ */
+struct known_pool {
+	CUmemoryPool handle;
+	int index;
+	uint64_t bytes; /* charged: what it reserved when we last looked */
+};
+static struct known_pool pools[MAX_POOLS];
+static unsigned pool_count;
 
 static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 {
@@ -23,45 +35,48 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 	return value;
 }
 
-/* Brings the charge of a pool to what it reserves now. Holds pool_lock. */
-static void settle(CUmemoryPool pool)
+/*
+ * Brings the charge of a pool to what it reserves now, in one step with giving `reserved_for_it` back:
+ * in two, the same bytes would count twice for a moment, and others be refused. Holds pool_lock.
+ */
+static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
-	struct holding h;
+	uint64_t bytes = attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
 
-	if (!ptrmap_find(HOLDING_POOL, (uint64_t)(uintptr_t)pool, &h))
-		return;
-	uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	if (reserved == h.bytes)
-		return;
-	ledger_adjust(h.device, (int64_t)(reserved - h.bytes));
-	h.bytes = reserved;
-	ptrmap_update(&h);
+	if (bytes != p->bytes + reserved_for_it)
+		ledger_adjust(p->index, (int64_t)(bytes - p->bytes - reserved_for_it));
+	p->bytes = bytes;
 }
 
-struct pool_list {
-	int index; /* -1: all devices */
-	unsigned count;
-	CUmemoryPool pools[MAX_POOLS];
-};
-
-static void collect(const struct holding *h, void *context)
+/* Holds pool_lock, as do all below. NULL: not known. */
+static struct known_pool *find(CUmemoryPool handle)
 {
-	struct pool_list *list = context;
-
-	if ((list->index < 0 || h->device == list->index) && list->count < MAX_POOLS)
-		list->pools[list->count++] = (CUmemoryPool)(uintptr_t)h->key;
+	for (unsigned i = 0; i < pool_count; i++)
+		if (pools[i].handle == handle)
+			return &pools[i];
+	return NULL;
 }
 
-/* Holds pool_lock. */
+static struct known_pool *know(CUmemoryPool handle, int index)
+{
+	struct known_pool *p = find(handle);
+
+	if (p || pool_count == MAX_POOLS)
+		return p;
+	p = &pools[pool_count++];
+	*p = (struct known_pool){ .handle = handle, .index = index };
+	settle(p, 0);
+	return p;
+}
+
 static void trim_locked(int index)
 {
-	struct pool_list list = { .index = index };
-
-	ptrmap_each(HOLDING_POOL, collect, &list);
-	for (unsigned i = 0; i < list.count; i++) {
+	for (unsigned i = 0; i < pool_count; i++) {
+		if (pools[i].index != index)
+			continue;
 		if (real.cuMemPoolTrimTo)
-			real.cuMemPoolTrimTo(list.pools[i], 0);
-		settle(list.pools[i]);
+			real.cuMemPoolTrimTo(pools[i].handle, 0);
+		settle(&pools[i], 0);
 	}
 }
 
@@ -74,60 +89,56 @@ void hook_pool_trim(int index)
 void hook_pool_refresh(uint64_t now_ns)
 {
 	static uint64_t last_ns;
-	struct pool_list list = { .index = -1 };
 
 	if (now_ns - last_ns < REFRESH_EVERY_NS || !sys_trylock(&pool_lock))
 		return;
 	last_ns = now_ns;
-	ptrmap_each(HOLDING_POOL, collect, &list);
-	for (unsigned i = 0; i < list.count; i++)
-		settle(list.pools[i]);
+	for (unsigned i = 0; i < pool_count; i++)
+		settle(&pools[i], 0);
 	sys_unlock(&pool_lock);
 }
 
-/* The pool's growth that this request may cause: none where free reserved bytes suffice. */
-static uint64_t expected_growth(CUmemoryPool pool, size_t bytes)
+void hook_pool_reset(void)
 {
-	uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	pool_lock = (struct sys_lock){ 0 };
+	pool_count = 0;
+}
 
-	if (reserved >= used && reserved - used >= bytes)
-		return 0;
+/* The most that the pool may grow by for this request. */
+static uint64_t most_growth(size_t bytes)
+{
 	return bytes > UINT64_MAX - POOL_STEP ? UINT64_MAX
 					      : (bytes + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
 }
 
-/* Holds pool_lock. Makes sure that the pool has a note, charged with what it reserves already. */
-static bool know(CUmemoryPool pool, int index)
+/* Is there so much in the pool that is reserved, but not in use? It may be in pieces. */
+static bool has_free(CUmemoryPool pool, size_t bytes)
 {
-	struct holding h = {
-		.kind = HOLDING_POOL,
-		.key = (uint64_t)(uintptr_t)pool,
-		.device = index,
-	};
+	uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+	uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 
-	if (ptrmap_find(HOLDING_POOL, h.key, &h))
-		return true;
-	if (!ptrmap_insert(&h))
-		return false;
-	settle(pool);
-	return true;
+	return reserved >= used && reserved - used >= bytes;
 }
 
-static int reserve_growth(int index, uint64_t growth)
+/*
+ * Reserves for the growth that the call may cause. The most is taken where the quota has it, though
+ * the pool looks as if it had room: the room may be in pieces, and another thread's synchronization
+ * may give it back to the card before the driver looks. Where the quota has not so much left, room in
+ * the pool must do.
+ */
+static int reserve_growth(const struct known_pool *p, size_t bytes, uint64_t *ret_growth)
 {
-	if (!growth || ledger_reserve(index, growth, false) == 0)
+	uint64_t growth = most_growth(bytes);
+
+	*ret_growth = growth;
+	if (ledger_reserve(p->index, growth, false) == 0)
 		return 0;
-	trim_locked(index);
-	return ledger_reserve(index, growth, true);
-}
-
-/* After the call: trade the reservation for what the pool has really grown by. Holds pool_lock. */
-static void settle_growth(CUmemoryPool pool, int index, uint64_t growth)
-{
-	settle(pool);
-	if (growth)
-		ledger_release(index, growth);
+	if (has_free(p->handle, bytes)) {
+		*ret_growth = 0;
+		return 0;
+	}
+	trim_locked(p->index);
+	return ledger_reserve(p->index, growth, true);
 }
 
 struct async_request {
@@ -146,21 +157,39 @@ static CUresult call(const struct async_request *r, CUdeviceptr *ptr, size_t byt
 
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {
+	uint64_t growth;
+
 	WITH_LOCK(&pool_lock);
-	if (!know(r->pool, r->index))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	uint64_t growth = expected_growth(r->pool, bytes);
-	if (reserve_growth(r->index, growth))
+	struct known_pool *p = know(r->pool, r->index);
+	if (!p || reserve_growth(p, bytes, &growth))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = call(r, ptr, bytes);
-	settle_growth(r->pool, r->index, growth);
+	settle(p, growth);
 	if (result != CUDA_SUCCESS || ledger_used(r->index) <= ledger_quota(r->index))
 		return result;
-	/* Fragments made the pool grow by more than was expected, past the quota: undo. */
+	/* The room was in pieces, and the pool grew past the quota: undo. */
 	real.cuMemFreeAsync(*ptr, r->stream);
 	real.cuStreamSynchronize(r->stream);
 	trim_locked(r->index);
 	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/*
+ * An allocation that is being captured makes a node of a graph and no memory. Asked of the stream
+ * itself: a capture elsewhere in the process leaves this one as it is. NULL may stand for either
+ * default stream here.
+ */
+static bool is_captured(CUstream stream)
+{
+	CUstreamCaptureStatus status;
+
+	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing)
+		return false;
+	if (!stream && real.cuStreamIsCapturing(CU_STREAM_PER_THREAD, &status) == CUDA_SUCCESS &&
+	    status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+		return true;
+	return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
@@ -169,8 +198,7 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	struct async_request r = { .stream = stream, .alloc = alloc };
 	CUdevice device;
 
-	/* A captured allocation makes a node of a graph and no memory. */
-	if (!guest_is_active() || atomic_load(&guest.captures) ||
+	if (!guest_is_active() || is_captured(stream) ||
 	    real.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
 	    (r.index = guest_device_index(device)) < 0 || !real.cuDeviceGetMemPool ||
 	    real.cuDeviceGetMemPool(&r.pool, device) != CUDA_SUCCESS)
@@ -185,8 +213,7 @@ CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t,
 {
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
 
-	if (!guest_is_active() || atomic_load(&guest.captures) ||
-	    (r.index = guest_current_index()) < 0)
+	if (!guest_is_active() || is_captured(stream) || (r.index = guest_current_index()) < 0)
 		return alloc(ptr, bytes, pool, stream);
 	return alloc_async(&r, ptr, bytes);
 }
@@ -198,23 +225,23 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 
 	if (guest_is_active()) {
 		WITH_LOCK(&pool_lock);
-		settle(pool);
+		struct known_pool *p = find(pool);
+		if (p)
+			settle(p, 0);
 	}
 	return result;
 }
 
 CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool pool)
 {
-	struct holding h;
-
 	if (!guest_is_active())
 		return destroy(pool);
 	WITH_LOCK(&pool_lock);
-	bool is_known = ptrmap_remove(HOLDING_POOL, (uint64_t)(uintptr_t)pool, &h);
+	struct known_pool *p = find(pool);
 	CUresult result = destroy(pool);
-	if (is_known && result == CUDA_SUCCESS)
-		ledger_release(h.device, h.bytes);
-	else if (is_known)
-		ptrmap_insert(&h);
+	if (p && result == CUDA_SUCCESS) {
+		ledger_release(p->index, p->bytes);
+		*p = pools[--pool_count];
+	}
 	return result;
 }

@@ -13,4 +13,7 @@ void hook_pool_trim(int index);
 /* Helper thread: settles the charge of every pool, 50 times a second at most. */
 void hook_pool_refresh(uint64_t now_ns);
 
+/* In a forked child. */
+void hook_pool_reset(void);
+
 #endif

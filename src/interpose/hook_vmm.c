@@ -121,3 +121,8 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 	}
 	return result;
 }
+
+void hook_vmm_reset(void)
+{
+	vmm_lock = (struct sys_lock){ 0 };
+}

@@ -14,4 +14,8 @@
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
+/* In a forked child: forget the parent's state, and locks that nobody will release. */
+void hook_context_reset(void);
+void hook_vmm_reset(void);
+
 #endif

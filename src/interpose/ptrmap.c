@@ -195,19 +195,6 @@ void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, vo
 	}
 }
 
-void ptrmap_each(enum holding_kind kind, void (*visit)(const struct holding *, void *),
-		 void *context)
-{
-	for (struct shard *s = shards; s < shards + SHARDS; s++) {
-		WITH_LOCK(&s->lock);
-		for (size_t i = 0; i < s->capacity; i++)
-			if (s->table[i].kind == kind) {
-				struct holding h = unpack(&s->table[i]);
-				visit(&h, context);
-			}
-	}
-}
-
 void ptrmap_reset(void)
 {
 	for (struct shard *s = shards; s < shards + SHARDS; s++) {

@@ -16,7 +16,6 @@ enum holding_kind {
 	HOLDING_CONTEXT,  /* a context, by handle */
 	HOLDING_PHYSICAL, /* VMM memory, by handle: see hook_vmm.c */
 	HOLDING_MAPPING,  /* a mapping of such, by address */
-	HOLDING_POOL,     /* reserved bytes of a memory pool, by handle: see hook_pool.c */
 };
 
 struct holding {
@@ -42,10 +41,6 @@ bool ptrmap_update(const struct holding *holding);
 /* Removes every holding that dies with context `owner`, calling `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
-
-/* Calls `visit` for every holding of a kind, a shard locked at a time: visit must not call back. */
-void ptrmap_each(enum holding_kind kind, void (*visit)(const struct holding *, void *),
-		 void *context);
 
 /* Forgets everything, in a forked child. */
 void ptrmap_reset(void);

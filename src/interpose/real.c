@@ -71,6 +71,11 @@ bool real_find_nvml(void)
 	return fill("libnvidia-ml.so.1", nvml_rows, NVML_ROWS, &nvml_found);
 }
 
+void real_reset(void)
+{
+	find_lock = (struct sys_lock){ 0 };
+}
+
 static void *hook_in(const struct symbol_row *rows, size_t count, const void *address)
 {
 	for (size_t i = 0; i < count; i++)

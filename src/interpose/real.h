@@ -40,6 +40,9 @@ extern struct real_nvml real_nvml;
 bool real_find_driver(void);
 bool real_find_nvml(void);
 
+/* In a forked child: the search may have been under way in another thread. */
+void real_reset(void);
+
 /* Our hook for a function of the driver's at `address`, or NULL when it is not governed. */
 void *real_hook_of_address(const void *address);
 

@@ -1,5 +1,6 @@
 #include "interpose/registration.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -10,10 +11,13 @@
 
 enum { FD_CONTROL, FD_REPORT, FD_COUNT };
 
-static int connect_to(const char *path)
+static int connect_to(const char *path, uint64_t patience_ns)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = 5 };
+	struct timeval patience = {
+		.tv_sec = (time_t)(patience_ns / NS_PER_S),
+		.tv_usec = (suseconds_t)(patience_ns % NS_PER_S / NS_PER_US),
+	};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -62,11 +66,29 @@ static int send_request(int fd, uint64_t previous_epoch)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(request) ? 0 : -errno;
 }
 
+/* The two that were agreed on into `fds`; any others are closed: nothing is left in the program. */
+static void take_descriptors(struct msghdr *message, int fds[FD_COUNT])
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (count == FD_COUNT && fds[i] < 0)
+				fds[i] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
 static int receive_reply(int fd, struct registration_reply *ret, int fds[FD_COUNT])
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * FD_COUNT)];
+		char space[CMSG_SPACE(sizeof(int) * (FD_COUNT + 2))];
 	} control;
 	struct iovec part = { ret, sizeof(*ret) };
 	struct msghdr message = {
@@ -79,10 +101,7 @@ static int receive_reply(int fd, struct registration_reply *ret, int fds[FD_COUN
 
 	if (n < 0)
 		return -errno;
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int) * FD_COUNT))
-		memcpy(fds, CMSG_DATA(c), sizeof(int) * FD_COUNT);
+	take_descriptors(&message, fds);
 	if (n == 0)
 		return -ECONNRESET;
 	if (n != (ssize_t)sizeof(*ret) || ret->magic != REGISTRATION_MAGIC ||
@@ -118,13 +137,13 @@ static int map_files(const int fds[FD_COUNT], struct registration *r)
 	return error;
 }
 
-int registration_ask(const char *path, uint64_t previous_epoch, struct registration *ret)
+static int ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
+	       struct registration *ret)
 {
 	struct registration_reply reply;
 	int fds[FD_COUNT] = { -1, -1 };
-	int fd = connect_to(path);
+	int fd = connect_to(path, patience_ns);
 
-	memset(ret, 0, sizeof(*ret));
 	if (fd < 0)
 		return fd;
 	int error = send_request(fd, previous_epoch);
@@ -144,5 +163,18 @@ int registration_ask(const char *path, uint64_t previous_epoch, struct registrat
 	for (int i = 0; i < FD_COUNT; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return error;
+}
+
+/* A socket with a time limit is never restarted: a profiler's timer would end every exchange. */
+int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
+		     struct registration *ret)
+{
+	uint64_t all = ~0ULL, old = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
+	int error = ask(path, previous_epoch, patience_ns, ret);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	return error;
 }

@@ -15,9 +15,12 @@ struct registration {
 
 /*
  * Asks the daemon behind `path` once. 0 and a filled `ret`, or -errno: -ENOENT and -ECONNREFUSED
- * mean that no daemon listens now. Blocks 5 s at most. Unmap with registration_unmap().
+ * mean that no daemon listens now, -ECONNRESET and -EPIPE that it went away meanwhile, -EAGAIN that
+ * it said nothing for patience_ns. A refusal has a message. Unmap with registration_unmap().
+ * Signals are held back meanwhile. Leaves errno changed.
  */
-int registration_ask(const char *path, uint64_t previous_epoch, struct registration *ret);
+int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
+		     struct registration *ret);
 
 void registration_unmap(const struct region_control *control, struct region_report *report);
 

@@ -146,7 +146,8 @@ static int post(struct link *l, struct sim_request_msg *m, int fd, uint32_t laun
 	/* Under the lock: stamps of one client never go back. */
 	m->stamp_ns = sim_clock_ns();
 	r = send_all(l, m, fd);
-	l->launched += launches;
+	if (launches)
+		atomic_fetch_add_explicit(&l->launched, launches, memory_order_relaxed);
 	pthread_mutex_unlock(&l->send_lock);
 	return r;
 }
@@ -162,7 +163,7 @@ int link_post(struct link *l, struct sim_request_msg m)
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 {
 	/* Racing readers of `launched` may let a few too many in; the bound is not that sharp. */
-	while (__atomic_load_n(&l->launched, __ATOMIC_RELAXED) -
+	while (atomic_load_explicit(&l->launched, memory_order_relaxed) -
 		       atomic_load_explicit(&l->completed, memory_order_relaxed) >=
 	       SIM_LAUNCH_QUEUE) {
 		int r;

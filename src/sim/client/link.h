@@ -33,7 +33,7 @@ struct link {
 	atomic_bool dead;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;
-	uint64_t launched;	    /* under send_lock */
+	_Atomic uint64_t launched;
 	_Atomic uint64_t completed; /* of those, as far as replies told */
 	pthread_mutex_t lock;	    /* what follows */
 	pthread_cond_t changed;

@@ -164,6 +164,18 @@ bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result)
 	return mine;
 }
 
+bool sim_is_capturing(CUstream stream)
+{
+	bool is;
+
+	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&sim_capture_lock);
+	is = stream->capture != NULL;
+	pthread_mutex_unlock(&sim_capture_lock);
+	return is;
+}
+
 CUresult sim_capture_forbids_wait(CUstream stream)
 {
 	CUresult r = CUDA_SUCCESS;

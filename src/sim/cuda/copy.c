@@ -62,7 +62,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	if (!dst || !src || !is_inside(dst, bytes) || !is_inside(src, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	step = copy_step(stream, bytes, on_card(dst) && on_card(src));
-	if (!wait && !stream->capture)
+	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
 	r = sim_submit(stream, &step);
 	if (r != CUDA_SUCCESS || !wait)

@@ -279,7 +279,7 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 	if (!ptr || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* An allocation captured would be a node of the graph: not simulated. */
-	if (stream->capture)
+	if (sim_is_capturing(stream))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (sim_fault_oom() || bytes > 1ull << 44)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -23,7 +23,7 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 	uint64_t base, n, bytes = width * size * height;
 	uint64_t span = height ? pitch * (height - 1) + width * size : 0;
 	CUstream stream;
-	bool inside;
+	bool inside, capturing;
 	CUresult r = sim_stream(handle, ptds, &stream);
 
 	if (r != CUDA_SUCCESS)
@@ -32,11 +32,12 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!bytes)
 		return CUDA_SUCCESS;
+	capturing = sim_is_capturing(stream);
 	pthread_mutex_lock(&sim.lock);
 	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region) :
 					 sim_host_find(dst, &base, &n);
 	inside = inside && dst + span <= base + n;
-	if (inside && !stream->capture && sim_va_has_bytes(dst, span))
+	if (inside && !capturing && sim_va_has_bytes(dst, span))
 		for (uint64_t y = 0; y < height; y++)
 			fill(dst + y * pitch, value, width, size);
 	pthread_mutex_unlock(&sim.lock);

@@ -229,6 +229,7 @@ static inline CUresult sim_unsafe(void)
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
+bool sim_is_capturing(CUstream stream);
 /* Synchronizing a stream that captures breaks the capture. */
 CUresult sim_capture_forbids_wait(CUstream stream);
 void sim_capture_stream_gone(CUstream stream);

@@ -1,5 +1,7 @@
 /* A library with versioned symbols, data, thread-local and indirect ones, for test_elf_lookup. */
 
+#pragma GCC visibility push(default)
+
 int elf_old(void);
 int elf_new(void);
 int elf_hidden_only(void);
@@ -35,7 +37,7 @@ int elf_not_default(void)
 	return 5;
 }
 
-static int (*resolve(void))(void)
+__attribute__((used)) static int (*resolve(void))(void)
 {
 	return elf_plain;
 }
