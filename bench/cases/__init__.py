@@ -13,6 +13,7 @@ class Case:
     about: str
     seconds: Callable       # of (Bench settings): about how long it takes
     is_long: bool = False   # left out of --quick
+    trains: bool = False    # needs PyTorch and a GPU that computes
 
 
 CASES = [
@@ -28,12 +29,13 @@ CASES = [
          lambda s: s.launch_rounds * 2.6),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
-         lambda s: 2 * s.training_rounds * (s.training_seconds + 6)),
+         lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),
     Case("resnet_half", training.resnet_half, "ResNet18 at half of the GPU",
-         lambda s: s.training_seconds + 8 + (0 if s.training_rounds else 15)),
-    Case("oom", training.oom, "PyTorch over its memory quota", lambda s: 30),
+         lambda s: s.training_seconds + 6, trains=True),
+    Case("oom", training.oom, "PyTorch over its memory quota", lambda s: 30, trains=True),
     Case("mixed", shares.mixed, "kernels of 20 us to 50 ms, equal shares",
          lambda s: 5 * 6 + s.seconds + 5, is_long=True),
     Case("seed_models", training.seed_models, "ResNet18, a transformer and a GRU at 45 / 30 / 15 %",
-         lambda s: 3 * (s.training_seconds + 8) + s.seconds + 40, is_long=True),
+         lambda s: 3 * (s.training_seconds + 8) + s.seconds + 30, is_long=True,
+         trains=True),
 ]

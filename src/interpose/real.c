@@ -42,6 +42,13 @@ static const struct symbol_row nvml_rows[] = {
 static struct sys_lock find_lock;
 static _Atomic bool driver_found, nvml_found;
 
+/* Holds find_lock. */
+static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		__atomic_store_n(rows[i].slot, elf_symbol(object, rows[i].name), __ATOMIC_RELAXED);
+}
+
 static bool fill(const char *soname, const struct symbol_row *rows, size_t count,
 		 _Atomic bool *found)
 {
@@ -54,10 +61,24 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 		return true;
 	if (!elf_find_object(soname, &object))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		__atomic_store_n(rows[i].slot, elf_symbol(&object, rows[i].name),
-				 __ATOMIC_RELAXED);
+	fill_from(&object, rows, count);
 	atomic_store_explicit(found, true, memory_order_release);
+	return true;
+}
+
+/*
+ * A program may unload the library and load it again at another place (a probe for a GPU does). True
+ * when it has, and the slots are filled anew.
+ */
+static bool refill(const char *soname, const struct symbol_row *rows, size_t count)
+{
+	struct elf_object object;
+
+	WITH_LOCK(&find_lock);
+	if (!elf_find_object(soname, &object) ||
+	    elf_symbol(&object, rows[0].name) == __atomic_load_n(rows[0].slot, __ATOMIC_RELAXED))
+		return false;
+	fill_from(&object, rows, count);
 	return true;
 }
 
@@ -88,12 +109,17 @@ static void *hook_in(const struct symbol_row *rows, size_t count, const void *ad
 void *real_hook_of_address(const void *address)
 {
 	void *hook = NULL;
+	bool is_driver_there = real_find_driver(), is_nvml_there = real_find_nvml();
 
 	if (!address)
 		return NULL;
-	if (real_find_driver())
+	if (is_driver_there)
 		hook = hook_in(driver_rows, DRIVER_ROWS, address);
-	if (!hook && real_find_nvml())
+	if (!hook && is_nvml_there)
+		hook = hook_in(nvml_rows, NVML_ROWS, address);
+	if (!hook && is_driver_there && refill("libcuda.so.1", driver_rows, DRIVER_ROWS))
+		hook = hook_in(driver_rows, DRIVER_ROWS, address);
+	if (!hook && is_nvml_there && refill("libnvidia-ml.so.1", nvml_rows, NVML_ROWS))
 		hook = hook_in(nvml_rows, NVML_ROWS, address);
 	return hook;
 }

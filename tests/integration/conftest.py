@@ -109,8 +109,9 @@ class Machine:
         return {pid: line for pid, line in processes_of(str(self.base)).items()
                 if re.match(r"\S*/allot(d|-sim) ", line)}
 
-    def wait_until_gone(self, seconds=10.0):
-        """Private daemons and cards end by themselves, soon after the last tenant."""
+    def wait_until_gone(self, seconds=20.0):
+        """Private daemons and cards end by themselves, soon after the last tenant; a daemon that never
+        had one waits longer, for whoever started it."""
         wait_until(lambda: not self.servers(), seconds, "the end of daemon and card")
 
     def clean(self):

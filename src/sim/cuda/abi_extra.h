@@ -37,6 +37,10 @@ typedef int CUmemRangeHandleType;
 typedef int CUexecAffinityType;
 typedef int CUmoduleLoadingMode;
 typedef int CUstreamAttrID;
+typedef int CUjitInputType;
+
+typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUgreenCtx_st *CUgreenCtx;
 
 typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);

@@ -356,6 +356,37 @@ CUresult cuCtxSynchronize(void)
 	return sim_context_wait(ctx);
 }
 
+CUresult cuCtxSynchronize_v2(CUcontext ctx)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuCtxSynchronize_v2);
+	if (!ctx)
+		r = sim_need_context(&ctx);
+	else if (!sim_context_is_valid(ctx))
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	if (r != CUDA_SUCCESS)
+		return r;
+	SIM_UNSAFE();
+	return sim_context_wait(ctx);
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext ctx)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuCtxGetDevice_v2);
+	if (!ctx)
+		r = sim_need_context(&ctx);
+	else if (!sim_context_is_valid(ctx))
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	if (r == CUDA_SUCCESS && !dev)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*dev = ctx->dev;
+	return r;
+}
+
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
 	SIM_ENTER(cuCtxGetApiVersion);

@@ -84,6 +84,15 @@ CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
+{
+	SIM_ENTER(cuKernelGetLibrary);
+	if (!is_function(kernel))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*library = (CUlibrary)((CUfunction)kernel)->module;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 {
 	SIM_ENTER(cuFuncGetModule);

@@ -397,3 +397,10 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 	SIM_ENTER(cuGraphAddDependencies);
 	return is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+				   const CUgraphEdgeData *edges, size_t count)
+{
+	SIM_ENTER(cuGraphAddDependencies_v2);
+	return is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -243,6 +243,12 @@ CUresult cuMemAdvise(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevic
 	return CUDA_SUCCESS;
 }
 
+CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUmemLocation location)
+{
+	SIM_ENTER(cuMemAdvise_v2);
+	return CUDA_SUCCESS;
+}
+
 SIM_TWINS(cuMemPrefetchAsync, _ptsz, (CUdeviceptr ptr, size_t bytes, CUdevice dev, CUstream stream),
 	  return sim_stream(stream, ptds, &stream);)
 SIM_TWINS(cuMemPrefetchAsync_v2, _ptsz,

@@ -3,44 +3,18 @@
  * and gives whole steps back: at a wait, what is above its release threshold; or when trimmed.
  * Freeing takes effect at the call: nothing that runs could still read the bytes.
  */
+#include "sim/cuda/pool.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "sim/cuda/sim.h"
 
 #define STEP_BYTES (32ull << 20)
 #define ALIGN_BYTES 512
 
-struct piece {
-	uint64_t offset, span; /* span: rounded */
-	uint64_t bytes;	       /* as asked for */
-};
-
-/* Detail of a REGION_POOL: its allocations in order of address. */
-struct chunk {
-	CUmemoryPool pool;
-	struct sim_region *region;
-	struct chunk *next;
-	struct piece *pieces;
-	uint32_t pieces_n, pieces_size;
-};
-
-struct CUmemPoolHandle_st {
-	uint32_t magic;
-	CUdevice dev;
-	bool is_default;
-	CUmemoryPool next;
-	struct chunk *chunks;
-	uint64_t threshold, max_bytes;
-	uint64_t reserved, reserved_high, used, used_high;
-	int reuse[3];
-	uint32_t access; /* bit i: device i */
-};
-
-static CUmemoryPool pools; /* with sim.lock */
+static CUmemoryPool pools;
 static atomic_uint empty_chunks; /* 0: a wait has nothing to give back */
 
-static bool is_pool(CUmemoryPool pool)
+bool sim_pool_is(CUmemoryPool pool)
 {
 	for (CUmemoryPool p = pools; p; p = p->next)
 		if (p == pool)
@@ -69,8 +43,7 @@ CUmemoryPool sim_pool_of(struct sim_region *region)
 	return ((struct chunk *)region->detail)->pool;
 }
 
-/* Gives empty chunks back while more than keep bytes are reserved. */
-static void trim(CUmemoryPool pool, uint64_t keep)
+void sim_pool_trim(CUmemoryPool pool, uint64_t keep)
 {
 	struct chunk *chunk = pool->chunks, *next;
 
@@ -88,7 +61,7 @@ void sim_pools_waited(CUdevice dev)
 	pthread_mutex_lock(&sim.lock);
 	for (CUmemoryPool pool = pools; pool; pool = pool->next)
 		if (pool->dev == dev)
-			trim(pool, SIM_MAX(pool->threshold, pool->used));
+			sim_pool_trim(pool, SIM_MAX(pool->threshold, pool->used));
 	pthread_mutex_unlock(&sim.lock);
 }
 
@@ -187,7 +160,7 @@ static CUresult pool_alloc(CUmemoryPool pool, uint64_t bytes, CUdeviceptr *ret_p
 			/* Chunks that stand empty in any pool of the card may make the room. */
 			for (CUmemoryPool p = pools; p; p = p->next)
 				if (p->dev == pool->dev)
-					trim(p, 0);
+					sim_pool_trim(p, 0);
 			r = grow(pool, span, &chunk);
 		}
 		if (r == CUDA_SUCCESS && !place(chunk, span, bytes, &addr))
@@ -240,8 +213,7 @@ CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
 	return CUDA_SUCCESS;
 }
 
-/* With sim.lock. */
-static CUmemoryPool pool_new(CUdevice dev, bool is_default)
+CUmemoryPool sim_pool_new(CUdevice dev, bool is_default)
 {
 	CUmemoryPool pool = calloc(1, sizeof(*pool));
 
@@ -262,10 +234,23 @@ CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool)
 {
 	struct sim_device *device = &sim.devices[dev];
 
-	if (!device->default_pool && !(device->default_pool = pool_new(dev, true)))
+	if (!device->default_pool && !(device->default_pool = sim_pool_new(dev, true)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*ret_pool = device->default_pool;
 	return CUDA_SUCCESS;
+}
+
+void sim_pool_end(CUmemoryPool pool)
+{
+	CUmemoryPool *at;
+
+	while (pool->chunks)
+		sim_region_drop(pool->chunks->region);
+	for (at = &pools; *at != pool; at = &(*at)->next)
+		;
+	*at = pool->next;
+	pool->magic = 0;
+	free(pool);
 }
 
 static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream handle,
@@ -285,7 +270,7 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&sim.lock);
 	if (pool)
-		r = is_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		r = sim_pool_is(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	else if (!(pool = sim.devices[stream->ctx->dev].pool))
 		r = sim_pool_default(stream->ctx->dev, &pool);
 	if (r == CUDA_SUCCESS)
@@ -315,199 +300,3 @@ static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)
 
 SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr ptr, CUstream stream),
 	  return free_async(ptr, stream, ptds);)
-
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	CUresult r;
-
-	SIM_ENTER(cuDeviceGetDefaultMemPool);
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
-	r = sim_pool_default(dev, pool);
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
-
-	SIM_ENTER(cuDeviceGetMemPool);
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
-	if (device->pool)
-		*pool = device->pool;
-	else
-		r = sim_pool_default(dev, pool);
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
-{
-	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
-
-	SIM_ENTER(cuDeviceSetMemPool);
-	if (!device)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
-	if (!is_pool(pool) || pool->dev != dev)
-		r = CUDA_ERROR_INVALID_VALUE;
-	else
-		device->pool = pool;
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
-{
-	SIM_ENTER(cuMemPoolCreate);
-	if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(props->location.id))
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&sim.lock);
-	*pool = pool_new(props->location.id, false);
-	if (*pool)
-		(*pool)->max_bytes = props->maxSize;
-	pthread_mutex_unlock(&sim.lock);
-	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult cuMemPoolDestroy(CUmemoryPool pool)
-{
-	struct sim_device *device;
-	CUmemoryPool *at;
-
-	SIM_ENTER(cuMemPoolDestroy);
-	pthread_mutex_lock(&sim.lock);
-	if (!is_pool(pool) || pool->is_default) {
-		pthread_mutex_unlock(&sim.lock);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	device = &sim.devices[pool->dev];
-	if (device->pool == pool)
-		device->pool = NULL;
-	while (pool->chunks)
-		sim_region_drop(pool->chunks->region);
-	for (at = &pools; *at != pool; at = &(*at)->next)
-		;
-	*at = pool->next;
-	pthread_mutex_unlock(&sim.lock);
-	pool->magic = 0;
-	free(pool);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
-{
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
-	SIM_ENTER(cuMemPoolTrimTo);
-	pthread_mutex_lock(&sim.lock);
-	if (is_pool(pool)) {
-		trim(pool, keep_bytes);
-		r = CUDA_SUCCESS;
-	}
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-static uint64_t *size_attribute(CUmemoryPool pool, CUmemPool_attribute attr)
-{
-	switch (attr) {
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &pool->threshold;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return &pool->reserved;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return &pool->reserved_high;
-	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &pool->used;
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &pool->used_high;
-	default: return NULL;
-	}
-}
-
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
-{
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
-	SIM_ENTER(cuMemPoolGetAttribute);
-	pthread_mutex_lock(&sim.lock);
-	if (value && is_pool(pool)) {
-		const uint64_t *size = size_attribute(pool, attr);
-
-		r = CUDA_SUCCESS;
-		if (size)
-			*(cuuint64_t *)value = *size;
-		else if (attr >= 1 && attr <= 3)
-			*(int *)value = pool->reuse[attr - 1];
-		else
-			r = CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
-{
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
-	SIM_ENTER(cuMemPoolSetAttribute);
-	pthread_mutex_lock(&sim.lock);
-	if (value && is_pool(pool)) {
-		r = CUDA_SUCCESS;
-		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-			pool->threshold = *(cuuint64_t *)value;
-		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
-			pool->reserved_high = pool->reserved; /* 0 is the only value allowed */
-		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
-			pool->used_high = pool->used;
-		else if (attr >= 1 && attr <= 3)
-			pool->reuse[attr - 1] = *(int *)value;
-		else
-			r = CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	SIM_ENTER(cuMemPoolSetAccess);
-	pthread_mutex_lock(&sim.lock);
-	if (!is_pool(pool) || (count && !desc))
-		r = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
-		if (!sim_device_of(desc[i].location.id))
-			r = CUDA_ERROR_INVALID_DEVICE;
-		else if (desc[i].flags)
-			pool->access |= 1u << desc[i].location.id;
-		else
-			pool->access &= ~(1u << desc[i].location.id);
-	}
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}
-
-CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
-{
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
-	SIM_ENTER(cuMemPoolGetAccess);
-	pthread_mutex_lock(&sim.lock);
-	if (flags && location && is_pool(pool) && sim_device_of(location->id)) {
-		*flags = pool->access >> location->id & 1 ? 3 : 0;
-		r = CUDA_SUCCESS;
-	}
-	pthread_mutex_unlock(&sim.lock);
-	return r;
-}

@@ -36,6 +36,8 @@
 	FN(cuCtxPushCurrent_v2, (CUcontext ctx)) \
 	FN(cuCtxPopCurrent_v2, (CUcontext *ctx)) \
 	FN(cuCtxSynchronize, (void)) \
+	FN(cuCtxSynchronize_v2, (CUcontext ctx)) \
+	FN(cuCtxGetDevice_v2, (CUdevice *dev, CUcontext ctx)) \
 	FN(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version)) \
 	FN(cuCtxGetFlags, (unsigned int *flags)) \
 	FN(cuCtxSetFlags, (unsigned int flags)) \
@@ -62,6 +64,16 @@
 	FN(cuModuleGetGlobal_v2, \
 	   (CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)) \
 	FN(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode)) \
+	FN(cuLinkCreate_v2, \
+	   (unsigned int n, CUjit_option *options, void **values, CUlinkState *state)) \
+	FN(cuLinkAddData_v2, \
+	   (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, \
+	    unsigned int n, CUjit_option *options, void **values)) \
+	FN(cuLinkAddFile_v2, \
+	   (CUlinkState state, CUjitInputType type, const char *path, unsigned int n, \
+	    CUjit_option *options, void **values)) \
+	FN(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) \
+	FN(cuLinkDestroy, (CUlinkState state)) \
 	FN(cuLibraryLoadData, (CUlibrary *library, const void *image, CUjit_option *jit, \
 			       void **jit_values, unsigned int jit_n, CUlibraryOption *options, \
 			       void **values, unsigned int n)) \
@@ -75,6 +87,7 @@
 	   (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \
 	FN(cuKernelSetAttribute, \
 	   (CUfunction_attribute attr, int value, CUkernel kernel, CUdevice dev)) \
+	FN(cuKernelGetLibrary, (CUlibrary *library, CUkernel kernel)) \
 	FN(cuKernelGetName, (const char **name, CUkernel kernel)) \
 	FN(cuFuncGetAttribute, (int *value, CUfunction_attribute attr, CUfunction f)) \
 	FN(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute attr, int value)) \
@@ -104,6 +117,9 @@
 	FN_TWINS(FN, cuStreamWaitEvent, _ptsz, \
 		 (CUstream stream, CUevent event, unsigned int flags)) \
 	FN(cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *ctx)) \
+	FN_TWINS(FN, cuStreamGetCtx_v2, _ptsz, \
+		 (CUstream stream, CUcontext *ctx, CUgreenCtx *green)) \
+	FN_TWINS(FN, cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *dev)) \
 	FN_TWINS(FN, cuStreamGetFlags, _ptsz, (CUstream stream, unsigned int *flags)) \
 	FN_TWINS(FN, cuStreamGetPriority, _ptsz, (CUstream stream, int *priority)) \
 	FN_TWINS(FN, cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id)) \
@@ -185,6 +201,8 @@
 	   (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)) \
 	FN(cuIpcCloseMemHandle, (CUdeviceptr ptr)) \
 	FN(cuMemAdvise, (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev)) \
+	FN(cuMemAdvise_v2, \
+	   (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUmemLocation location)) \
 	FN_TWINS(FN, cuMemPrefetchAsync, _ptsz, \
 		 (CUdeviceptr ptr, size_t bytes, CUdevice dev, CUstream stream)) \
 	FN_TWINS(FN, cuMemPrefetchAsync_v2, _ptsz, \
@@ -228,7 +246,10 @@
 	   (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
 	    const CUDA_HOST_NODE_PARAMS *params)) \
 	FN(cuGraphAddDependencies, (CUgraph graph, const CUgraphNode *from, \
-				    const CUgraphNode *to, size_t count))
+				    const CUgraphNode *to, size_t count)) \
+	FN(cuGraphAddDependencies_v2, \
+	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, \
+	    const CUgraphEdgeData *edges, size_t count))
 
 #define SIM_TABLE(FN) \
 	SIM_TABLE_DEVICE(FN) \

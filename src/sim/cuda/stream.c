@@ -252,6 +252,12 @@ CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext *ctx)
 	return ctx ? get_ctx(stream, true, ctx) : CUDA_ERROR_INVALID_VALUE;
 }
 
+SIM_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *ctx, CUgreenCtx *green),
+	  if (!ctx) return CUDA_ERROR_INVALID_VALUE; if (green) *green = NULL;
+	  return get_ctx(stream, ptds, ctx);)
+SIM_TWINS(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *dev),
+	  CUresult r = sim_stream(stream, ptds, &stream);
+	  if (r == CUDA_SUCCESS) *dev = stream->ctx->dev; return r;)
 SIM_TWINS(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned int *flags),
 	  CUresult r = sim_stream(stream, ptds, &stream);
 	  if (r == CUDA_SUCCESS) *flags = stream->flags; return r;)

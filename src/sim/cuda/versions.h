@@ -9,24 +9,25 @@
 /* clang-format off */
 #define SIM_VERSIONS(V) \
 	V(cuArrayGetMemoryRequirements, 11060) V(cuCtxCreate_v3, 11040) \
-	V(cuCtxCreate_v4, 12050) V(cuCtxGetFlags, 7000) V(cuCtxGetId, 12000) \
-	V(cuCtxGetSharedMemConfig, 4020) V(cuCtxGetStreamPriorityRange, 5050) \
-	V(cuCtxResetPersistingL2Cache, 11000) V(cuCtxSetFlags, 12010) \
-	V(cuCtxSetSharedMemConfig, 4020) V(cuDeviceGetByPCIBusId, 4010) \
-	V(cuDeviceGetDefaultMemPool, 11020) V(cuDeviceGetExecAffinitySupport, 11040) \
-	V(cuDeviceGetGraphMemAttribute, 11040) V(cuDeviceGetMemPool, 11020) \
-	V(cuDeviceGetP2PAttribute, 8000) V(cuDeviceGetPCIBusId, 4010) V(cuDeviceGetUuid, 9020) \
-	V(cuDeviceGetUuid_v2, 11040) V(cuDeviceGraphMemTrim, 11040) \
-	V(cuDevicePrimaryCtxGetState, 7000) V(cuDevicePrimaryCtxRelease, 7000) \
-	V(cuDevicePrimaryCtxRelease_v2, 11000) V(cuDevicePrimaryCtxReset, 7000) \
-	V(cuDevicePrimaryCtxReset_v2, 11000) V(cuDevicePrimaryCtxRetain, 7000) \
-	V(cuDevicePrimaryCtxSetFlags_v2, 11000) V(cuDeviceSetMemPool, 11020) \
-	V(cuEventElapsedTime_v2, 12080) V(cuEventRecordWithFlags, 11010) \
-	V(cuEventRecordWithFlags_ptsz, 11010) V(cuEventRecord_ptsz, 7000) \
-	V(cuFuncGetModule, 11000) V(cuFuncGetName, 12030) V(cuFuncIsLoaded, 12040) \
-	V(cuFuncLoad, 12040) V(cuFuncSetAttribute, 9000) V(cuFuncSetSharedMemConfig, 4020) \
-	V(cuGetErrorName, 6000) V(cuGetErrorString, 6000) V(cuGetProcAddress, 11030) \
-	V(cuGetProcAddress_v2, 12000) V(cuGraphAddDependencies, 10000) \
+	V(cuCtxCreate_v4, 12050) V(cuCtxGetDevice_v2, 13000) V(cuCtxGetFlags, 7000) \
+	V(cuCtxGetId, 12000) V(cuCtxGetSharedMemConfig, 4020) \
+	V(cuCtxGetStreamPriorityRange, 5050) V(cuCtxResetPersistingL2Cache, 11000) \
+	V(cuCtxSetFlags, 12010) V(cuCtxSetSharedMemConfig, 4020) V(cuCtxSynchronize_v2, 13000) \
+	V(cuDeviceGetByPCIBusId, 4010) V(cuDeviceGetDefaultMemPool, 11020) \
+	V(cuDeviceGetExecAffinitySupport, 11040) V(cuDeviceGetGraphMemAttribute, 11040) \
+	V(cuDeviceGetMemPool, 11020) V(cuDeviceGetP2PAttribute, 8000) \
+	V(cuDeviceGetPCIBusId, 4010) V(cuDeviceGetUuid, 9020) V(cuDeviceGetUuid_v2, 11040) \
+	V(cuDeviceGraphMemTrim, 11040) V(cuDevicePrimaryCtxGetState, 7000) \
+	V(cuDevicePrimaryCtxRelease, 7000) V(cuDevicePrimaryCtxRelease_v2, 11000) \
+	V(cuDevicePrimaryCtxReset, 7000) V(cuDevicePrimaryCtxReset_v2, 11000) \
+	V(cuDevicePrimaryCtxRetain, 7000) V(cuDevicePrimaryCtxSetFlags_v2, 11000) \
+	V(cuDeviceSetMemPool, 11020) V(cuEventElapsedTime_v2, 12080) \
+	V(cuEventRecordWithFlags, 11010) V(cuEventRecordWithFlags_ptsz, 11010) \
+	V(cuEventRecord_ptsz, 7000) V(cuFuncGetModule, 11000) V(cuFuncGetName, 12030) \
+	V(cuFuncIsLoaded, 12040) V(cuFuncLoad, 12040) V(cuFuncSetAttribute, 9000) \
+	V(cuFuncSetSharedMemConfig, 4020) V(cuGetErrorName, 6000) V(cuGetErrorString, 6000) \
+	V(cuGetProcAddress, 11030) V(cuGetProcAddress_v2, 12000) \
+	V(cuGraphAddDependencies, 10000) V(cuGraphAddDependencies_v2, 12030) \
 	V(cuGraphAddEmptyNode, 10000) V(cuGraphAddHostNode, 10000) \
 	V(cuGraphAddKernelNode_v2, 12000) V(cuGraphAddMemcpyNode, 10000) \
 	V(cuGraphAddMemsetNode, 10000) V(cuGraphClone, 10000) V(cuGraphCreate, 10000) \
@@ -39,13 +40,16 @@
 	V(cuGraphUpload_ptsz, 11010) V(cuIpcCloseMemHandle, 4010) V(cuIpcGetEventHandle, 4010) \
 	V(cuIpcGetMemHandle, 4010) V(cuIpcOpenEventHandle, 4010) \
 	V(cuIpcOpenMemHandle_v2, 11000) V(cuKernelGetAttribute, 12000) \
-	V(cuKernelGetFunction, 12000) V(cuKernelGetName, 12030) V(cuKernelSetAttribute, 12000) \
-	V(cuLaunchCooperativeKernel, 9000) V(cuLaunchCooperativeKernel_ptsz, 9000) \
-	V(cuLaunchHostFunc, 10000) V(cuLaunchHostFunc_ptsz, 10000) V(cuLaunchKernelEx, 11060) \
+	V(cuKernelGetFunction, 12000) V(cuKernelGetLibrary, 12050) V(cuKernelGetName, 12030) \
+	V(cuKernelSetAttribute, 12000) V(cuLaunchCooperativeKernel, 9000) \
+	V(cuLaunchCooperativeKernel_ptsz, 9000) V(cuLaunchHostFunc, 10000) \
+	V(cuLaunchHostFunc_ptsz, 10000) V(cuLaunchKernelEx, 11060) \
 	V(cuLaunchKernelEx_ptsz, 11060) V(cuLaunchKernel_ptsz, 7000) \
 	V(cuLibraryGetGlobal, 12000) V(cuLibraryGetKernel, 12000) V(cuLibraryGetModule, 12000) \
-	V(cuLibraryLoadData, 12000) V(cuLibraryUnload, 12000) V(cuMemAddressFree, 10020) \
-	V(cuMemAddressReserve, 10020) V(cuMemAdvise, 8000) V(cuMemAllocAsync, 11020) \
+	V(cuLibraryLoadData, 12000) V(cuLibraryUnload, 12000) V(cuLinkAddData_v2, 6050) \
+	V(cuLinkAddFile_v2, 6050) V(cuLinkComplete, 5050) V(cuLinkCreate_v2, 6050) \
+	V(cuLinkDestroy, 5050) V(cuMemAddressFree, 10020) V(cuMemAddressReserve, 10020) \
+	V(cuMemAdvise, 8000) V(cuMemAdvise_v2, 12020) V(cuMemAllocAsync, 11020) \
 	V(cuMemAllocAsync_ptsz, 11020) V(cuMemAllocFromPoolAsync, 11020) \
 	V(cuMemAllocFromPoolAsync_ptsz, 11020) V(cuMemAllocManaged, 6000) \
 	V(cuMemCreate, 10020) V(cuMemExportToShareableHandle, 10020) V(cuMemFreeAsync, 11020) \
@@ -95,7 +99,9 @@
 	V(cuStreamGetAttribute, 11000) V(cuStreamGetAttribute_ptsz, 11000) \
 	V(cuStreamGetCaptureInfo_v2, 11030) V(cuStreamGetCaptureInfo_v2_ptsz, 11030) \
 	V(cuStreamGetCaptureInfo_v3, 12030) V(cuStreamGetCaptureInfo_v3_ptsz, 12030) \
-	V(cuStreamGetCtx, 9020) V(cuStreamGetCtx_ptsz, 9020) V(cuStreamGetFlags, 5050) \
+	V(cuStreamGetCtx, 9020) V(cuStreamGetCtx_ptsz, 9020) V(cuStreamGetCtx_v2, 12050) \
+	V(cuStreamGetCtx_v2_ptsz, 12050) V(cuStreamGetDevice, 12080) \
+	V(cuStreamGetDevice_ptsz, 12080) V(cuStreamGetFlags, 5050) \
 	V(cuStreamGetFlags_ptsz, 7000) V(cuStreamGetId, 12000) V(cuStreamGetId_ptsz, 12000) \
 	V(cuStreamGetPriority, 5050) V(cuStreamGetPriority_ptsz, 7000) \
 	V(cuStreamIsCapturing, 10000) V(cuStreamIsCapturing_ptsz, 10000) \

@@ -1,0 +1,54 @@
+/* The just-in-time linker: takes anything, and makes an image that loads, as all images do here. */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+struct CUlinkState_st {
+	char image[64];
+};
+
+CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values, CUlinkState *state)
+{
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuLinkCreate_v2);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!state || !(*state = calloc(1, sizeof(**state))))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			  const char *name, unsigned int n, CUjit_option *options, void **values)
+{
+	SIM_ENTER(cuLinkAddData_v2);
+	return state && data ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
+			  CUjit_option *options, void **values)
+{
+	SIM_ENTER(cuLinkAddFile_v2);
+	return state && path ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
+{
+	SIM_ENTER(cuLinkComplete);
+	if (!state || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	*image = state->image;
+	if (size)
+		*size = sizeof(state->image);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState state)
+{
+	SIM_ENTER(cuLinkDestroy);
+	free(state);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,41 @@
+/* Between pool.c (where a pool's memory is) and pool_handles.c (what a program asks of a pool). All
+ * with sim.lock. */
+#ifndef ALLOT_SIM_CUDA_POOL_H
+#define ALLOT_SIM_CUDA_POOL_H
+
+#include "sim/cuda/sim.h"
+
+struct piece {
+	uint64_t offset, span; /* span: rounded */
+	uint64_t bytes;	       /* as asked for */
+};
+
+/* Detail of a REGION_POOL: its allocations in order of address. */
+struct chunk {
+	CUmemoryPool pool;
+	struct sim_region *region;
+	struct chunk *next;
+	struct piece *pieces;
+	uint32_t pieces_n, pieces_size;
+};
+
+struct CUmemPoolHandle_st {
+	uint32_t magic;
+	CUdevice dev;
+	bool is_default;
+	CUmemoryPool next;
+	struct chunk *chunks;
+	uint64_t threshold, max_bytes;
+	uint64_t reserved, reserved_high, used, used_high;
+	int reuse[3];
+	uint32_t access; /* bit i: device i */
+};
+
+CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
+/* Gives back all of its memory, and frees it. */
+void sim_pool_end(CUmemoryPool pool);
+bool sim_pool_is(CUmemoryPool pool);
+/* Gives empty chunks back while more than keep bytes are reserved. */
+void sim_pool_trim(CUmemoryPool pool, uint64_t keep);
+
+#endif

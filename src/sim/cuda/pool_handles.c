@@ -1,0 +1,191 @@
+/* Pools as a program sees them: default, current and own ones, attributes, access. */
+#include "sim/cuda/pool.h"
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	CUresult r;
+
+	SIM_ENTER(cuDeviceGetDefaultMemPool);
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	r = sim_pool_default(dev, pool);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuDeviceGetMemPool);
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (device->pool)
+		*pool = device->pool;
+	else
+		r = sim_pool_default(dev, pool);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+	struct sim_device *device = sim_device_of(dev);
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuDeviceSetMemPool);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	if (!sim_pool_is(pool) || pool->dev != dev)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		device->pool = pool;
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	SIM_ENTER(cuMemPoolCreate);
+	if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_device_of(props->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	*pool = sim_pool_new(props->location.id, false);
+	if (*pool)
+		(*pool)->max_bytes = props->maxSize;
+	pthread_mutex_unlock(&sim.lock);
+	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct sim_device *device;
+
+	SIM_ENTER(cuMemPoolDestroy);
+	pthread_mutex_lock(&sim.lock);
+	if (!sim_pool_is(pool) || pool->is_default) {
+		pthread_mutex_unlock(&sim.lock);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	device = &sim.devices[pool->dev];
+	if (device->pool == pool)
+		device->pool = NULL;
+	sim_pool_end(pool);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolTrimTo);
+	pthread_mutex_lock(&sim.lock);
+	if (sim_pool_is(pool)) {
+		sim_pool_trim(pool, keep_bytes);
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static uint64_t *size_attribute(CUmemoryPool pool, CUmemPool_attribute attr)
+{
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &pool->threshold;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return &pool->reserved;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return &pool->reserved_high;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &pool->used;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &pool->used_high;
+	default: return NULL;
+	}
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolGetAttribute);
+	pthread_mutex_lock(&sim.lock);
+	if (value && sim_pool_is(pool)) {
+		const uint64_t *size = size_attribute(pool, attr);
+
+		r = CUDA_SUCCESS;
+		if (size)
+			*(cuuint64_t *)value = *size;
+		else if (attr >= 1 && attr <= 3)
+			*(int *)value = pool->reuse[attr - 1];
+		else
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolSetAttribute);
+	pthread_mutex_lock(&sim.lock);
+	if (value && sim_pool_is(pool)) {
+		r = CUDA_SUCCESS;
+		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+			pool->threshold = *(cuuint64_t *)value;
+		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
+			pool->reserved_high = pool->reserved; /* 0 is the only value allowed */
+		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
+			pool->used_high = pool->used;
+		else if (attr >= 1 && attr <= 3)
+			pool->reuse[attr - 1] = *(int *)value;
+		else
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	SIM_ENTER(cuMemPoolSetAccess);
+	pthread_mutex_lock(&sim.lock);
+	if (!sim_pool_is(pool) || (count && !desc))
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
+		if (!sim_device_of(desc[i].location.id))
+			r = CUDA_ERROR_INVALID_DEVICE;
+		else if (desc[i].flags)
+			pool->access |= 1u << desc[i].location.id;
+		else
+			pool->access &= ~(1u << desc[i].location.id);
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolGetAccess);
+	pthread_mutex_lock(&sim.lock);
+	if (flags && location && sim_pool_is(pool) && sim_device_of(location->id)) {
+		*flags = pool->access >> location->id & 1 ? 3 : 0;
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
