@@ -24,6 +24,7 @@ struct arbiter_config arbiter_default_config(void)
 		.drain_max_ns = 100 * MS,
 		.switch_ns = 100 * US,
 		.report_lag_ns = 100 * US,
+		.need_ns = 100 * MS,
 		.debt_max_ns = 10000 * MS,
 		.max_step_ns = 200 * MS,
 		.poll_drain_ns = 50 * US,

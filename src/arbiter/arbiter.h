@@ -41,6 +41,11 @@
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
  *               up to debt_max_ns.
  *
+ *   Need        Work that has outlived its drain, of a tenant that waits at the gate, may be waiting for
+ *               the very launch that is held there (a host function for a lock, a kernel for a kernel).
+ *               It is charged as if it ran, and could so never again have the tokens or the turn for
+ *               that launch. So such a tenant gets min_lease_ns each need_ns, whatever its account says.
+ *
  * Time jumps (the daemon was stopped): a step counts max_step_ns at most, for tokens and charges.
  */
 #ifndef ALLOT_ARBITER_ARBITER_H
@@ -67,6 +72,7 @@ struct arbiter_config {
 	uint64_t drain_max_ns;   /* ... at most this; between: 4 x predicted work in flight */
 	uint64_t switch_ns;      /* the GPU's part of a hand-over: not charged to who gets it */
 	uint64_t report_lag_ns;  /* how late a tenant's busy flag may fall: bound of the correction */
+	uint64_t need_ns;        /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t debt_max_ns;    /* charge beyond this much debt is forgiven */
 	uint64_t max_step_ns;    /* the most time that one step counts */
 	/* How soon the caller should step again: while draining, under leases, in free run, all idle. */

@@ -4,6 +4,7 @@ void lease_grant(struct arbiter *a, int tenant)
 {
 	struct tenant *t = &a->tenant[tenant];
 
+	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
 	t->switched = a->last_holder != NONE && a->last_holder != tenant;
 	a->last_holder = a->holder = tenant;
@@ -129,7 +130,8 @@ static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 		charge_unused_lease(a, t);
 		return true;
 	}
-	if (a->ran_ns >= a->config.min_lease_ns && other_vtime < a->vtime_at_start)
+	if (a->ran_ns >= a->config.min_lease_ns &&
+	    (other_vtime < a->vtime_at_start || order_in_need(a, &a->tenant[other])))
 		return true;
 	if ((double)a->ran_ns + ahead_ns < (double)a->config.quantum_ns)
 		return false;
@@ -156,6 +158,9 @@ static void decide_on_holder(struct arbiter *a)
 	}
 	if (t->seen.stopped && !t->running) {
 		lease_hold(a, t);
+	} else if (a->out_of_turn && !t->paused && !t->seen.stopped &&
+		   a->clock - a->granted_at < a->config.min_lease_ns) {
+		return;
 	} else if (t->paused || t->seen.stopped || tokens_used_up(a, t, other != NONE)) {
 		a->close_reason = CLOSE_FOR_GOOD;
 		lease_close(a, t);

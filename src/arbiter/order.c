@@ -33,11 +33,18 @@ void order_read_demand(struct arbiter *a)
 	}
 }
 
+bool order_in_need(const struct arbiter *a, const struct tenant *t)
+{
+	return t->overrunning && t->seen.waiting && t->demand && t->state == LEASE_STOP &&
+	       a->clock - t->held_at >= a->config.need_ns;
+}
+
 static bool may_compete(struct arbiter *a, struct tenant *t)
 {
 	if (!t->demand)
 		return false;
-	return !is_capped(t) || t->tokens_ns >= charge_tokens_needed(a, t);
+	return !is_capped(t) || t->tokens_ns >= charge_tokens_needed(a, t) ||
+	       order_in_need(a, t);
 }
 
 void order_mark_candidates(struct arbiter *a)
@@ -67,9 +74,28 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-int order_best(const struct arbiter *a, int except)
+/* Before the others come those in need, the one held longest first. */
+static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;
+
+	for (int i = 0; i < a->active_count; i++) {
+		int index = a->active[i];
+		const struct tenant *t = &a->tenant[index];
+
+		if (index != except && t->candidate && order_in_need(a, t) &&
+		    (best == NONE || t->held_at < a->tenant[best].held_at))
+			best = index;
+	}
+	return best;
+}
+
+int order_best(const struct arbiter *a, int except)
+{
+	int best = find_in_need(a, except);
+
+	if (best != NONE)
+		return best;
 
 	for (int i = 0; i < a->active_count; i++) {
 		int index = a->active[i];

@@ -85,6 +85,7 @@ struct arbiter {
 	enum close_reason close_reason;
 	bool started;         /* first work under it seen, or its grace over */
 	bool worked;          /* work under it seen */
+	bool out_of_turn;     /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	uint64_t ran_ns;      /* since started, or since it was renewed */
 	double vtime_at_start;
@@ -127,7 +128,12 @@ double order_weight(const struct arbiter *a, const struct tenant *t);
 void order_read_demand(struct arbiter *a);
 /* Works out who competes; moves virtual times of those who come back, and the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
-/* The candidate with the least virtual time, other than `except`; NONE when there is none. */
+/* Whether it may be stuck for want of a lease, and has been without one for need_ns; see Need. */
+bool order_in_need(const struct arbiter *a, const struct tenant *t);
+/*
+ * The candidate that comes next, other than `except`: one in need, else the one with the least virtual
+ * time. NONE when there is none.
+ */
 int order_best(const struct arbiter *a, int except);
 
 /* lease.c */

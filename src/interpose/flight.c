@@ -9,6 +9,9 @@
 #define PLACES 16    /* where a stream may stand, from its hash on */
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 #define MARK_MAX_LAUNCHES 64
+/* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
+ * function or a wait is in the average too. */
+#define AVERAGE_MAX_NS (5 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 
@@ -246,48 +249,78 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 
 /* ---- the helper's side ---- */
 
+/*
+ * Free run: how many launches to a mark. By the average where completions tell it; where everything
+ * is done at each look, the GPU keeps up and the marks may be rarer.
+ */
+static void set_mark_every(struct flight_stream *s, uint64_t average_ns, bool keeps_up)
+{
+	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);
+
+	if (keeps_up)
+		every *= 2;
+	else if (average_ns)
+		every = MARK_TARGET_NS / average_ns;
+	if (every < 1 || s->is_per_thread)
+		every = 1;
+	if (every > MARK_MAX_LAUNCHES)
+		every = MARK_MAX_LAUNCHES;
+	atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
+}
+
 static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches)
 {
-	if (s->progress_ns && launches) {
+	bool keeps_up = s->tail == s->head;
+
+	if (s->progress_ns && !keeps_up) {
 		uint64_t sample = (now_ns - s->progress_ns) / launches;
 		uint64_t known = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
 		uint64_t average = known ? (known * 3 + sample) / 4 : sample;
-		uint64_t every = average ? MARK_TARGET_NS / average : MARK_MAX_LAUNCHES;
 
-		if (every < 1 || s->is_per_thread)
-			every = 1;
-		if (every > MARK_MAX_LAUNCHES)
-			every = MARK_MAX_LAUNCHES;
+		if (average > AVERAGE_MAX_NS)
+			average = AVERAGE_MAX_NS;
 		atomic_store_explicit(&s->average_ns, average, memory_order_relaxed);
-		atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
+		set_mark_every(s, average, false);
+	} else if (keeps_up) {
+		set_mark_every(s, 0, true);
 	}
 	s->progress_ns = now_ns;
 }
 
-static void end_sample(struct flight_stream *s, CUresult result)
+static void end_sample(struct flight_stream *s)
 {
 	float ms = 0;
 
-	if (result == CUDA_SUCCESS && real.cuEventElapsedTime &&
+	if (real.cuEventElapsedTime &&
 	    real.cuEventElapsedTime(&ms, s->sample.start, s->sample.end) == CUDA_SUCCESS && ms >= 0)
 		estimate_learn(s->sample.estimate, s->sample.key, (uint64_t)(ms * 1e6F));
 	atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
 }
 
-/* Takes off the marks that were reached; true while something is in flight. Holds s->lock. */
+static CUresult query(const struct flight_stream *s, uint32_t at)
+{
+	const struct flight_mark *m = &s->ring[at % FLIGHT_RING];
+
+	return real.cuEventQuery(m->is_sample ? s->sample.end : m->event);
+}
+
+/*
+ * Takes off the marks that were reached; true while something is in flight. A query costs 0.3 us and
+ * the driver's lock, so the last mark is asked first: it stands for all. Any answer but "not ready"
+ * ends a mark: it was reached, or the context is broken and nothing of it will run. Holds s->lock.
+ */
 static bool reap(struct flight_stream *s, uint64_t now_ns)
 {
 	uint32_t launches = 0;
+	bool all_done = s->tail != s->head && query(s, s->head - 1) != CUDA_ERROR_NOT_READY;
 
 	while (s->tail != s->head) {
 		struct flight_mark *m = &s->ring[s->tail % FLIGHT_RING];
-		CUresult result = real.cuEventQuery(m->is_sample ? s->sample.end : m->event);
 
-		if (result == CUDA_ERROR_NOT_READY)
+		if (!all_done && query(s, s->tail) == CUDA_ERROR_NOT_READY)
 			break;
-		/* Any other answer: done, or the context is broken and nothing of it will run. */
 		if (m->is_sample)
-			end_sample(s, result);
+			end_sample(s);
 		launches += m->launches;
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 		s->tail++;

@@ -5,7 +5,14 @@
 /* Sleeps are bounded, so that a page of a dead daemon is left soon. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
+/*
+ * How long the gate waits for own work to end. The upper bound is there because a prediction may be
+ * anything: a kernel that waits for one held here has run as long as the gate made it.
+ */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
+#define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
+/* Past a stall, calls pass without waiting up to this much in flight; then one for each patience. */
+#define STALL_DEPTH_NS (1 * NS_PER_S)
 
 static bool has_room(const struct flight_device *f, uint64_t depth_ns, int32_t depth_items)
 {
@@ -20,7 +27,9 @@ static bool is_stalled(const struct flight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
 
-	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1;
+	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1 &&
+	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
+		       (int64_t)STALL_DEPTH_NS;
 }
 
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
@@ -36,14 +45,17 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	return false;
 }
 
-/* A thread's wait for own work: any end of work restarts it. */
+/*
+ * A thread's wait for own work: any end of work restarts it. Losing the lease meanwhile does not: a
+ * lease may be shorter than the patience, and a wait begun anew with each would never end.
+ */
 struct depth_wait {
 	uint64_t since_ns; /* 0: not begun */
 	uint64_t completed;
 };
 
-/* Sleeps until own work may have made room, or gives up when nothing at all has ended. */
-static void wait_for_depth(struct flight_device *f, struct region_slot_device *d,
+/* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. */
+static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait)
 {
 	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
@@ -53,17 +65,20 @@ static void wait_for_depth(struct flight_device *f, struct region_slot_device *d
 
 	if (patience < DEPTH_PATIENCE_MIN_NS)
 		patience = DEPTH_PATIENCE_MIN_NS;
+	if (patience > DEPTH_PATIENCE_MAX_NS)
+		patience = DEPTH_PATIENCE_MAX_NS;
 	if (!wait->since_ns || wait->completed != completed) {
 		wait->since_ns = sys_now_ns();
 		wait->completed = completed;
 	} else if (sys_now_ns() - wait->since_ns > patience) {
 		atomic_store(&f->stalled_at, completed + 1);
 		atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
-		return;
+		return true;
 	}
 	atomic_fetch_add(&f->waiters, 1);
 	sys_futex_wait(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
+	return false;
 }
 
 /* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
@@ -72,6 +87,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 	struct flight_device *f = &flight_devices[pass->index];
 	struct depth_wait depth = { 0 };
 	uint64_t start = sys_now_ns();
+	bool gave_up = false;
 
 	for (;;) {
 		/* Looked up anew each time: a new daemon brings new pages. */
@@ -83,11 +99,14 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 		enum lease_state state = lease_state_of(word);
 		bool is_lost = atomic_load(&guest.daemon_lost);
 
-		if (may_pass(is_lost ? LEASE_FREE : state, c, f) &&
+		if (is_lost)
+			state = LEASE_FREE;
+		if ((may_pass(state, c, f) ||
+		     (gave_up && (state == LEASE_GO || state == LEASE_FREE))) &&
 		    (!is_lost || helper_local_cap_allows(pass->index))) {
 			pass->device = d;
 			pass->is_raised = true;
-			pass->is_leased = !is_lost && state != LEASE_FREE;
+			pass->is_leased = state != LEASE_FREE;
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
 			return;
@@ -95,10 +114,9 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 		atomic_fetch_sub(&d->launching, 1);
 		if (is_lost && !helper_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
-		} else if (is_lost || state == LEASE_GO || state == LEASE_FREE) {
-			wait_for_depth(f, d, &depth);
+		} else if (state == LEASE_GO || state == LEASE_FREE) {
+			gave_up = wait_for_depth(f, d, &depth);
 		} else {
-			depth.since_ns = 0;
 			atomic_fetch_add(&d->waiting, 1);
 			sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
 			atomic_fetch_sub(&d->waiting, 1);

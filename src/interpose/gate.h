@@ -11,8 +11,8 @@
  * Waits, and what ends them:
  *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
  *                                   daemon gone, at once: then only the tenant's own cap holds.
- *   for own work in flight (depth)  max(4 x its predicted length, 10 ms); then the call passes, and
- *                                   so do all later ones until something is seen to end. (Waiting
+ *   for own work in flight (depth)  4 x its predicted length, 10 to 100 ms; then the call passes, and
+ *                                   so do the later ones until something is seen to end. (Waiting
  *                                   anew at each launch took 1.37 s where this takes 53 ms.)
  * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks
  * that spin for each other can be slowed, never hung.

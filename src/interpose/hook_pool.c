@@ -111,34 +111,18 @@ static uint64_t most_growth(size_t bytes)
 					      : (bytes + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
 }
 
-/* Is there so much in the pool that is reserved, but not in use? It may be in pieces. */
-static bool has_free(CUmemoryPool pool, size_t bytes)
-{
-	uint64_t reserved = attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-
-	return reserved >= used && reserved - used >= bytes;
-}
-
 /*
- * Reserves for the growth that the call may cause. The most is taken where the quota has it, though
- * the pool looks as if it had room: the room may be in pieces, and another thread's synchronization
- * may give it back to the card before the driver looks. Where the quota has not so much left, room in
- * the pool must do.
+ * Reserves for the growth that the call may cause: the most, though the pool may look as if it had
+ * room. That room may be in pieces, and another thread's synchronization may give it back to the card
+ * before the driver looks; with less reserved, a pool near the quota grew past it for a moment (65 MiB
+ * over 4 GiB with 8 processes).
  */
-static int reserve_growth(const struct known_pool *p, size_t bytes, uint64_t *ret_growth)
+static bool reserve_growth(const struct known_pool *p, uint64_t growth)
 {
-	uint64_t growth = most_growth(bytes);
-
-	*ret_growth = growth;
 	if (ledger_reserve(p->index, growth, false) == 0)
-		return 0;
-	if (has_free(p->handle, bytes)) {
-		*ret_growth = 0;
-		return 0;
-	}
+		return true;
 	trim_locked(p->index);
-	return ledger_reserve(p->index, growth, true);
+	return ledger_reserve(p->index, growth, false) == 0;
 }
 
 struct async_request {
@@ -155,22 +139,34 @@ static CUresult call(const struct async_request *r, CUdeviceptr *ptr, size_t byt
 			: r->alloc_from(ptr, bytes, r->pool, r->stream);
 }
 
-static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
+/* False: the quota has no room for the pool's growth. */
+static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
+			  CUresult *ret_result)
 {
-	uint64_t growth;
+	uint64_t growth = most_growth(bytes);
 
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = know(r->pool, r->index);
-	if (!p || reserve_growth(p, bytes, &growth))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = call(r, ptr, bytes);
+	if (!p || !reserve_growth(p, growth))
+		return false;
+	*ret_result = call(r, ptr, bytes);
 	settle(p, growth);
-	if (result != CUDA_SUCCESS || ledger_used(r->index) <= ledger_quota(r->index))
+	return true;
+}
+
+/*
+ * Where a pool can't grow, because its steps are coarse, the very bytes may still fit: they come from
+ * cuMemAlloc then, which cuMemFreeAsync and cuMemFree take back alike (CUDA Programming Guide, stream
+ * ordered memory allocator). Not while something is being captured: that call would spoil it.
+ */
+static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
+{
+	CUresult result;
+
+	if (alloc_in_pool(r, ptr, bytes, &result))
 		return result;
-	/* The room was in pieces, and the pool grew past the quota: undo. */
-	real.cuMemFreeAsync(*ptr, r->stream);
-	real.cuStreamSynchronize(r->stream);
-	trim_locked(r->index);
+	if (!atomic_load(&guest.captures) && real.cuMemAlloc_v2)
+		return hook_mem_alloc(real.cuMemAlloc_v2, ptr, bytes);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -116,9 +116,16 @@ class Machine:
 
     def clean(self):
         for process in self.started:
-            if process.poll() is None:
+            process.terminate()
+        for process in self.started:
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
                 process.kill()
-            process.communicate()
+                process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
         for pid in self.servers():
             try:
                 os.kill(pid, signal.SIGKILL)
