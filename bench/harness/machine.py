@@ -57,6 +57,7 @@ class Machine:
             ["--memory", "64MiB"])
         socket = self.keeper.wait_line(0, 60)
         if socket is None:
+            self.keeper.wait(10)    # its errors are all read then
             raise Failed(f"allot run does not work here{self.keeper.tail()}")
         library = "libnvidia-ml.so.1"
         if self.sim:

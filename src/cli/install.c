@@ -12,22 +12,24 @@ struct part {
 	const char *places[PLACES_MAX]; /* relative to the program's directory, in order */
 };
 
-/* In each row: scripts/build, meson's own tree, installed (allot in <prefix>/bin). */
+/*
+ * In each row: scripts/build, meson's own tree, installed (this program in <prefix>/bin).
+ * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu").
+ */
 static const struct part parts[] = {
-	[INSTALL_DAEMON] = { "allotd",
-			     { "allotd", "../node/allotd", "../libexec/allot/allotd",
-			       "../libexec/allotd" } },
+	[INSTALL_DAEMON] = { "allotd", { "allotd", "../node/allotd", "../libexec/allot/allotd" } },
 	[INSTALL_LIBRARY] = { "liballot.so",
 			      { "liballot.so", "../interpose/liballot.so",
-				"../lib/allot/liballot.so", "../libexec/allot/liballot.so" } },
+				"../" ALLOT_LIBDIR "/allot/liballot.so",
+				"../" ALLOT_LIBDIR "/liballot.so" } },
 	[INSTALL_SIM_SERVER] = { "allot-sim",
 				 { "allot-sim", "../sim/allot-sim", "../libexec/allot/allot-sim" } },
 	[INSTALL_SIM_CUDA] = { "the simulated libcuda.so.1",
 			       { "sim/libcuda.so.1", "../sim/libcuda.so.1",
-				 "../lib/allot/sim/libcuda.so.1" } },
+				 "../" ALLOT_LIBDIR "/allot/sim/libcuda.so.1" } },
 	[INSTALL_SIM_NVML] = { "the simulated libnvidia-ml.so.1",
 			       { "sim/libnvidia-ml.so.1", "../sim/libnvidia-ml.so.1",
-				 "../lib/allot/sim/libnvidia-ml.so.1" } },
+				 "../" ALLOT_LIBDIR "/allot/sim/libnvidia-ml.so.1" } },
 };
 
 static int own_directory(char ret_dir[PATHS_MAX], struct error *err)

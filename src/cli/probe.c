@@ -2,6 +2,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 #define HINT \
 	"; install NVIDIA's driver where there is a GPU, or add --sim h200 to run on a simulated " \
@@ -35,7 +40,7 @@ static int count_gpus(void *nvml, struct error *err)
 	return 0;
 }
 
-int probe_gpu(struct error *err)
+static int load_and_count(struct error *err)
 {
 	void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	int r;
@@ -45,4 +50,36 @@ int probe_gpu(struct error *err)
 	r = count_gpus(nvml, err);
 	dlclose(nvml);
 	return r;
+}
+
+/*
+ * In a process of its own: the real NVML leaves a thread behind, which would be given the signals that
+ * this program waits for by signalfd, and lose them (seen: a SIGCHLD, and `allot run` never ended).
+ */
+int probe_gpu(struct error *err)
+{
+	cleanup_fd int read_fd = -1, write_fd = -1;
+	struct error found = { 0 };
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "pipe");
+	read_fd = fds[0];
+	write_fd = fds[1];
+	pid = fork();
+	if (pid < 0)
+		return error_set_errno(err, errno, "fork");
+	if (pid == 0) {
+		load_and_count(&found);
+		_exit(write(write_fd, &found, sizeof(found)) != (ssize_t)sizeof(found));
+	}
+	close_fd(&write_fd);
+	ssize_t n = read(read_fd, &found, sizeof(found));
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (n != (ssize_t)sizeof(found))
+		return error_set(err, ENODEV, "no GPU: NVML ended the program that asked it" HINT);
+	*err = found;
+	return found.code ? -found.code : 0;
 }

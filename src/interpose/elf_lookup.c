@@ -2,7 +2,8 @@
 
 #include <elf.h>
 #include <link.h>
-#include <string.h>
+
+#include "interpose/text.h"
 
 #define VERSYM_HIDDEN 0x8000
 
@@ -55,8 +56,7 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *ret)
 	if (has_soname) {
 		o.soname = o.strings + soname;
 	} else if (info->dlpi_name) {
-		const char *slash = strrchr(info->dlpi_name, '/');
-		o.soname = slash ? slash + 1 : info->dlpi_name;
+		o.soname = text_base_name(info->dlpi_name);
 	}
 	*ret = o;
 	return true;
@@ -69,7 +69,7 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 
 	/* An indirect function would have to be called to be resolved; no driver has any. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
-	    type == STT_TLS || strcmp(o->strings + sym->st_name, name) != 0)
+	    type == STT_TLS || !text_equal(o->strings + sym->st_name, name))
 		return NULL;
 	return (void *)(o->base + sym->st_value);
 }
@@ -173,7 +173,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 	if (!s->past_self || !read_object(info, &s->object))
 		return 0;
 	if (s->soname) {
-		s->found = s->object.soname && strcmp(s->object.soname, s->soname) == 0;
+		s->found = s->object.soname && text_equal(s->object.soname, s->soname);
 	} else {
 		s->address = elf_symbol(&s->object, s->symbol);
 		s->found = s->address != NULL;

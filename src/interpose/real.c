@@ -1,10 +1,10 @@
 #include "interpose/real.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "interpose/elf_lookup.h"
 #include "interpose/sys.h"
+#include "interpose/text.h"
 
 struct real_driver real;
 struct real_nvml real_nvml;
@@ -127,7 +127,7 @@ void *real_hook_of_address(const void *address)
 static void *hook_named(const struct symbol_row *rows, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (rows[i].hook && strcmp(rows[i].name, name) == 0)
+		if (rows[i].hook && text_equal(rows[i].name, name))
 			return rows[i].hook;
 	return NULL;
 }
@@ -136,7 +136,7 @@ void *real_hook_of_name(const char *name)
 {
 	if (name[0] == 'c' && name[1] == 'u')
 		return hook_named(driver_rows, DRIVER_ROWS, name);
-	if (strncmp(name, "nvml", 4) == 0)
+	if (text_begins(name, "nvml"))
 		return hook_named(nvml_rows, NVML_ROWS, name);
 	return NULL;
 }

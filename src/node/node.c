@@ -18,7 +18,7 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
-	(10 * NSEC_PER_SEC) /* more, before the first tenant: whoever started it comes */
+	(1 * NSEC_PER_SEC) /* more, before the first tenant: whoever started it comes */
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)
 {

@@ -55,8 +55,7 @@ struct nvml_memory {
 static int ask_nvml(struct nvml_memory *ret)
 {
 	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-	int (*init)(void), (*by_pci)(const char *, void **),
-		(*memory)(void *, struct nvml_memory *);
+	int (*init)(void), (*by_pci)(const char *, void **), (*memory)(void *, struct nvml_memory *);
 	char pci[64];
 	void *device;
 

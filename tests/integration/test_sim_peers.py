@@ -15,7 +15,9 @@ pytest.importorskip("cuda.bindings.driver")
 pytest.importorskip("pynvml")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SIM = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve() / "src" / "sim"
+BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
+# The directory of scripts/build, or a tree of Meson's.
+SIM = (BUILD / "meson" if (BUILD / "meson").exists() else BUILD) / "src" / "sim"
 MIB = 1 << 20
 TOTAL = 143771 * MIB
 CONTEXT = 518 * MIB

@@ -89,8 +89,8 @@ static void kill_one(struct stage *s, struct stage_tenant *t, uint64_t *random, 
 		     struct tally *tally)
 {
 	char seed[32];
-	/* A third dies while it starts, which takes some 10 ms; the rest at work. */
-	unsigned delay_us = (unsigned)(random_of(random) % (random_of(random) % 3 ? 40000 : 12000));
+	/* Half die while they start, which takes some 2 ms; the rest at work. */
+	unsigned delay_us = (unsigned)(random_of(random) % (random_of(random) % 2 ? 40000 : 2500));
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)random_of(random) % 1000000);
 	char *const args[] = { self, (char *)"victim", seed, NULL };
@@ -124,7 +124,7 @@ static pid_t start_survivor(struct stage *s, struct stage_tenant *t, char *self,
 
 static int be_survivor(char **argv)
 {
-	static const struct load_options options = { .kernel_us = 1000, .batch = 4 };
+	static const struct load_options options = { .kernel_us = 1000, .batch = 64 };
 	struct load_figures *board = open_board(argv[2], SURVIVORS * sizeof(*board));
 
 	return load_run(&board[atoi(argv[3])], &options);

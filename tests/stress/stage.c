@@ -313,9 +313,11 @@ pid_t stage_spawn(const struct stage *s, const struct stage_tenant *tenant, char
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	setenv("LD_PRELOAD", LIBALLOT, 1);
 	setenv("LD_LIBRARY_PATH", SIM_DIR, 1);
-	setenv("ALLOT_SOCKET", tenant->socket, 1);
+	if (tenant) {
+		setenv("LD_PRELOAD", LIBALLOT, 1);
+		setenv("ALLOT_SOCKET", tenant->socket, 1);
+	}
 	setenv("ALLOT_SIM_SOCKET", s->sim_socket, 1);
 	execv("/proc/self/exe", argv);
 	_exit(127);

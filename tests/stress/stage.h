@@ -61,7 +61,10 @@ void stage_attach(struct stage *s);
 /* Joins the tenant and maps its region; with a restarted daemon, anew. */
 void stage_watch(struct stage_tenant *tenant);
 
-/* This program again as a process of the tenant, with these arguments (NULL-terminated). */
+/*
+ * This program again as a process of the tenant (NULL: of none, without the library), with these
+ * arguments (NULL-terminated).
+ */
 pid_t stage_spawn(const struct stage *s, const struct stage_tenant *tenant, char *const argv[]);
 
 /* The daemon's answer to `list`; the caller's to release. */
