@@ -29,7 +29,10 @@ struct dlsym_answer allot_dlsym_filter(void *handle, const char *name);
  */
 static dlsym_function *find_real_dlsym(void)
 {
-	dlsym_function *next = (dlsym_function *)elf_next_symbol(&allot_real_dlsym, "dlsym");
+	dlsym_function *next = (dlsym_function *)elf_next_symbol_early("dlsym");
+
+	if (!next)
+		next = (dlsym_function *)elf_next_symbol(&allot_real_dlsym, "dlsym");
 	return next ? next : (dlsym_function *)elf_any_symbol(&allot_real_dlsym, "dlsym");
 }
 

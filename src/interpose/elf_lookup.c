@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include "interpose/text.h"
 
@@ -13,16 +14,13 @@ static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
 	return (const void *)(value < base ? base + value : value);
 }
 
-static bool read_object(const struct dl_phdr_info *info, struct elf_object *ret)
+static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *dyn, const char *file,
+			 struct elf_object *ret)
 {
-	const ElfW(Dyn) *dyn = NULL;
 	ElfW(Addr) soname = 0;
 	bool has_soname = false;
-	struct elf_object o = { .base = info->dlpi_addr };
+	struct elf_object o = { .base = base };
 
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dyn = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 	if (!dyn)
 		return false;
 	for (; dyn->d_tag != DT_NULL; dyn++) {
@@ -53,13 +51,27 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *ret)
 	}
 	if (!o.symbols || !o.strings || (!o.gnu_hash && !o.sysv_hash))
 		return false;
-	if (has_soname) {
+	if (has_soname)
 		o.soname = o.strings + soname;
-	} else if (info->dlpi_name) {
-		o.soname = text_base_name(info->dlpi_name);
-	}
+	else if (file)
+		o.soname = text_base_name(file);
 	*ret = o;
 	return true;
+}
+
+static const ElfW(Dyn) *dynamic_of(uintptr_t base, const ElfW(Phdr) *headers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (headers[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(base + headers[i].p_vaddr);
+	return NULL;
+}
+
+static bool read_object(const struct dl_phdr_info *info, struct elf_object *ret)
+{
+	return read_dynamic(info->dlpi_addr,
+			    dynamic_of(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum),
+			    info->dlpi_name, ret);
 }
 
 static void *defined_address(const struct elf_object *o, uint32_t index, const char *name)
@@ -205,4 +217,40 @@ void *elf_any_symbol(const void *self, const char *name)
 
 	dl_iterate_phdr(visit, &s);
 	return s.address;
+}
+
+/* The loader's own list, as a debugger finds it: by DT_DEBUG of the program. */
+static const struct link_map *first_link_map(void)
+{
+	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	size_t count = getauxval(AT_PHNUM);
+	uintptr_t base = 0;
+
+	for (size_t i = 0; headers && i < count; i++)
+		if (headers[i].p_type == PT_PHDR)
+			base = (uintptr_t)headers - headers[i].p_vaddr;
+	const ElfW(Dyn) *dyn = headers ? dynamic_of(base, headers, count) : NULL;
+	for (; dyn && dyn->d_tag != DT_NULL; dyn++)
+		if (dyn->d_tag == DT_DEBUG && dyn->d_un.d_ptr)
+			return ((const struct r_debug *)dyn->d_un.d_ptr)->r_map;
+	return NULL;
+}
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+void *elf_next_symbol_early(const char *name)
+{
+	bool past_self = false;
+
+	for (const struct link_map *m = first_link_map(); m; m = m->l_next) {
+		struct elf_object object;
+		void *address = NULL;
+		if (m->l_addr == (uintptr_t)&__ehdr_start)
+			past_self = true;
+		else if (past_self && read_dynamic(m->l_addr, m->l_ld, m->l_name, &object))
+			address = elf_symbol(&object, name);
+		if (address)
+			return address;
+	}
+	return NULL;
 }

@@ -35,6 +35,13 @@ void *elf_symbol(const struct elf_object *object, const char *name);
  */
 void *elf_next_symbol(const void *self, const char *name);
 
+/*
+ * As elf_next_symbol() for the library's own object, without dl_iterate_phdr, which may be a thread
+ * sanitizer's that is not ready. Reads the loader's list without its lock: for a process's first
+ * look-up.
+ */
+void *elf_next_symbol_early(const char *name);
+
 /* The first definition in any object but the one that holds `self`. */
 void *elf_any_symbol(const void *self, const char *name);
 

@@ -92,6 +92,10 @@ static void test_finds_libc(void **state)
 			 dlsym(RTLD_NEXT, "pthread_create"));
 	assert_null(elf_any_symbol(&own, "no_such_symbol"));
 	assert_null(elf_next_symbol(&own, "no_such_symbol"));
+	/* And by the loader's own list. */
+	assert_ptr_equal(elf_next_symbol_early("dlsym"), elf_next_symbol(&own, "dlsym"));
+	assert_ptr_equal(elf_next_symbol_early("getenv"), elf_next_symbol(&own, "getenv"));
+	assert_null(elf_next_symbol_early("no_such_symbol"));
 }
 
 static void test_skips_the_object_that_asks(void **state)

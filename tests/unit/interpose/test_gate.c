@@ -12,7 +12,9 @@
 #include "interpose/gate.h"
 
 #define KERNEL_NS (1 * NS_PER_MS)
-#define FUNCTION ((const void *)0xf00)
+
+/* Each test's own: what was learned of a kernel outlives a test. */
+static const void *function = (const void *)0xf00;
 
 static struct region_slot_device *own(void)
 {
@@ -54,6 +56,7 @@ static void stop_helper(void)
 
 static int start(void **state)
 {
+	function = (const char *)function + 64;
 	flight_reset();
 	fake_driver_start();
 	fake_guest_start(1);
@@ -71,7 +74,7 @@ static int end(void **state)
 
 static CUresult launch_with(CUstream stream, CUresult result)
 {
-	struct work w = fake_kernel(stream, FUNCTION);
+	struct work w = fake_kernel(stream, function);
 	struct gate_pass pass;
 
 	gate_enter(&pass, &w);
@@ -528,7 +531,7 @@ static void test_a_failed_launch_leaves_nothing(void **state)
 	assert_int_equal(own()->launching, 0);
 	teach(fake_stream(2)); /* samples are still taken */
 	assert_in_range(atomic_load(&estimate_of(&(struct work){ .kind = WORK_IS_KERNEL,
-								 .subject = FUNCTION,
+								 .subject = function,
 								 .blocks = 132,
 								 .threads = 256 })
 					     ->ns),
@@ -567,7 +570,7 @@ static void test_more_streams_than_there_are_records(void **state)
 	/* Handles that are never dereferenced: the free run of a program that leaks streams. */
 	real.cuEventCreate = NULL;
 	for (uintptr_t i = 0; i < 5000; i++) {
-		struct work w = fake_kernel((CUstream)(0x10000 + i * 64), FUNCTION);
+		struct work w = fake_kernel((CUstream)(0x10000 + i * 64), function);
 		struct gate_pass pass;
 		w.kind = WORK_IS_KERNEL;
 		gate_enter(&pass, &w);
