@@ -110,10 +110,11 @@ static void check_shares(struct stage *s, const pid_t *pids)
 	sleep_ms(5000);
 	double elapsed_ns = (double)(now_ns() - begin);
 	for (unsigned i = 0; i < TENANTS; i++) {
-		double got =
-			(double)(stage_card_busy_ns(s, pids[i]) - busy_ns[i]) / elapsed_ns * 100;
+		double got = (double)(stage_card_busy_ns(s, pids[i]) - busy_ns[i]) / elapsed_ns *
+			     100;
 		bar("daemon_storm.share", got > promised[i] - 1.5 && got < promised[i] + 1.5,
-		    "%s got %.2f %% of the card, asked %.0f %%", s->tenant[i].name, got, promised[i]);
+		    "%s got %.2f %% of the card, asked %.0f %%", s->tenant[i].name, got,
+		    promised[i]);
 	}
 }
 
@@ -162,7 +163,8 @@ int main(int argc, char **argv)
 	bar("daemon_storm.launch", tally.longest_launch_ns < 1000000000ULL,
 	    "no launch took longer than %.1f ms", (double)tally.longest_launch_ns / 1e6);
 	bar("daemon_storm.quota", over == 0 && refused > 0 && tally.most_on_card <= QUOTA,
-	    "%llu allocations over the quota succeeded, %llu were refused; at most %.0f of %.0f MiB on "
+	    "%llu allocations over the quota succeeded, %llu were refused; at most %.0f of %.0f "
+	    "MiB on "
 	    "the card",
 	    (unsigned long long)over, (unsigned long long)refused,
 	    (double)tally.most_on_card / (double)MIB, (double)QUOTA / (double)MIB);

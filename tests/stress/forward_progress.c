@@ -30,7 +30,7 @@ struct board {
 	struct load_figures figures[FIGURES];
 	unsigned times;
 	_Atomic uint32_t done, peer_done; /* rounds */
-	_Atomic uint64_t longest_ns;	  /* a round took at most */
+	_Atomic uint64_t longest_ns;      /* a round took at most */
 	_Atomic uint32_t recorded, has_handle;
 	CUipcEventHandle handle;
 	/* For ranks: each spins for its own word, which the other writes. */
@@ -226,10 +226,14 @@ static const struct role {
 	void (*run)(void);
 	bool starts_itself; /* the GPU */
 } roles[] = {
-	{ "wait_value", wait_value, false },	 { "host_lock", host_lock, false },
-	{ "persistent", persistent, false },	 { "rank_first", rank_first, false },
-	{ "rank_second", rank_second, false },	 { "ipc_producer", ipc_producer, false },
-	{ "ipc_consumer", ipc_consumer, false }, { "saturator", saturator, true },
+	{ "wait_value", wait_value, false },
+	{ "host_lock", host_lock, false },
+	{ "persistent", persistent, false },
+	{ "rank_first", rank_first, false },
+	{ "rank_second", rank_second, false },
+	{ "ipc_producer", ipc_producer, false },
+	{ "ipc_consumer", ipc_consumer, false },
+	{ "saturator", saturator, true },
 	{ "subject", subject, true },
 };
 
@@ -291,7 +295,8 @@ static void run_case(const char *name, const struct stage_tenant *tenant, const 
 	begin_case();
 	uint64_t begin = now_ns(), deadline = begin + PATIENCE_S * 1000000000ULL;
 	uint64_t launches = board->figures[BY_SATURATOR].launches;
-	pid_t first = start(tenant, role), second = second_role ? start(second_tenant, second_role) : 0;
+	pid_t first = start(tenant, role),
+	      second = second_role ? start(second_tenant, second_role) : 0;
 	bool is_ended = ends_well(first, deadline);
 	if (second)
 		is_ended = ends_well(second, deadline) && is_ended;
@@ -300,7 +305,8 @@ static void run_case(const char *name, const struct stage_tenant *tenant, const 
 	char text[64];
 	snprintf(text, sizeof(text), "forward_progress.%s", name);
 	bar(text, is_ended && board->done == board->times && launches > 0,
-	    "%u of %u ended in %.1f s, the longest took %.0f ms; beside it %.0f kernels of 1 ms a second, "
+	    "%u of %u ended in %.1f s, the longest took %.0f ms; beside it %.0f kernels of 1 ms a "
+	    "second, "
 	    "its longest launch %.0f ms",
 	    (unsigned)board->done, board->times, took_s, (double)board->longest_ns / 1e6,
 	    (double)launches / took_s, (double)board->figures[BY_SATURATOR].longest_ns / 1e6);
@@ -309,7 +315,8 @@ static void run_case(const char *name, const struct stage_tenant *tenant, const 
 /* Stopped at any moment, half of the time with the lease; the other tenant has the card meanwhile. */
 static void run_stopped(const struct stage_tenant *tenant)
 {
-	struct load_figures *own = &board->figures[BY_SUBJECT], *other = &board->figures[BY_SATURATOR];
+	struct load_figures *own = &board->figures[BY_SUBJECT],
+			    *other = &board->figures[BY_SATURATOR];
 	uint64_t random = 99, fewest = UINT64_MAX, longest_ns = 0;
 	unsigned continued = 0;
 
@@ -335,9 +342,9 @@ static void run_stopped(const struct stage_tenant *tenant)
 	}
 	own->stop = true;
 	bool is_ended = ends_well(pid, now_ns() + 10000000000ULL);
-	bar("forward_progress.stopped_holder",
-	    is_ended && continued == board->times && fewest >= 50,
-	    "%u of %u went on, after %.0f ms at most; in 200 ms of being stopped the other launched %llu "
+	bar("forward_progress.stopped_holder", is_ended && continued == board->times && fewest >= 50,
+	    "%u of %u went on, after %.0f ms at most; in 200 ms of being stopped the other "
+	    "launched %llu "
 	    "kernels of 1 ms at least",
 	    continued, board->times, (double)longest_ns / 1e6, (unsigned long long)fewest);
 }

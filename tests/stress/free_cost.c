@@ -70,7 +70,8 @@ static int be_process(char **argv)
 	return 0;
 }
 
-static bool run(const struct stage *s, const struct stage_tenant *tenant, char *self, int fd, int what)
+static bool run(const struct stage *s, const struct stage_tenant *tenant, char *self, int fd,
+		int what)
 {
 	char fd_text[16], number[16];
 	int status = 0;
@@ -84,8 +85,8 @@ static bool run(const struct stage *s, const struct stage_tenant *tenant, char *
 
 static void print(const char *what, const struct figures *f)
 {
-	printf("%s: %.2f us with 100 live, %.2f us with 100,000: %.2f\n", what, f->few_us, f->many_us,
-	       f->many_us / f->few_us);
+	printf("%s: %.2f us with 100 live, %.2f us with 100,000: %.2f\n", what, f->few_us,
+	       f->many_us, f->many_us / f->few_us);
 }
 
 int main(int argc, char **argv)

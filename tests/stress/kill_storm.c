@@ -167,9 +167,11 @@ int main(int argc, char **argv)
 		atomic_store(&board[i].longest_ns, 0);
 	}
 	for (unsigned i = 0; i < kills; i++)
-		kill_one(&stage, victim[random_of(&random) % VICTIM_TENANTS], &random, argv[0], &tally);
+		kill_one(&stage, victim[random_of(&random) % VICTIM_TENANTS], &random, argv[0],
+			 &tally);
 	double elapsed_ns = (double)(now_ns() - begin);
-	printf("%u killed in %.1f s: %u before they had a slot, %u with an empty one, %u with memory; "
+	printf("%u killed in %.1f s: %u before they had a slot, %u with an empty one, %u with "
+	       "memory; "
 	       "%u with work under way, %u under a lease\n",
 	       tally.kills, elapsed_ns / 1e9, tally.unregistered, tally.empty, tally.with_memory,
 	       tally.busy, tally.leased);
@@ -177,8 +179,8 @@ int main(int argc, char **argv)
 	    "slot, memory and lease back within %.1f ms of the end; %u of %u later than 100 ms",
 	    (double)tally.longest_ns / 1e6, tally.late, tally.kills);
 	for (unsigned i = 0; i < SURVIVORS; i++) {
-		double got = (double)(stage_card_busy_ns(&stage, pids[i]) - busy_ns[i]) / elapsed_ns *
-			     100;
+		double got = (double)(stage_card_busy_ns(&stage, pids[i]) - busy_ns[i]) /
+			     elapsed_ns * 100;
 		bar("kill_storm.share", got > promised[i] - 1.5 && got < promised[i] + 1.5,
 		    "%s got %.2f %% of the card, asked %.0f %%; longest launch %.1f ms",
 		    survivor[i]->name, got, promised[i], (double)board[i].longest_ns / 1e6);

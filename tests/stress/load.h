@@ -18,9 +18,9 @@ struct load_figures {
 
 struct load_options {
 	unsigned kernel_us;
-	unsigned batch;	      /* launches between two synchronizations */
-	uint64_t hold_bytes;  /* allocated at the start; 0: none */
-	uint64_t too_much;    /* asked for again and again; 0: never */
+	unsigned batch;      /* launches between two synchronizations */
+	uint64_t hold_bytes; /* allocated at the start; 0: none */
+	uint64_t too_much;   /* asked for again and again; 0: never */
 };
 
 /* Starts the GPU and works until `stop`; the calling thread's whole life. Returns 0. */

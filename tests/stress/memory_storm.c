@@ -36,9 +36,10 @@ enum api {
 };
 
 static const char *const api_names[API_COUNT] = {
-	"cuMemAlloc",	  "cuMemAllocPitch", "cuMemAllocManaged",      "cuMemAllocAsync",
-	"cuMemAllocFromPoolAsync", "cuArrayCreate", "cuArray3DCreate", "cuMipmappedArrayCreate",
-	"cuMemCreate",	  "cuCtxCreate",
+	"cuMemAlloc",      "cuMemAllocPitch",         "cuMemAllocManaged",
+	"cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuArrayCreate",
+	"cuArray3DCreate", "cuMipmappedArrayCreate",  "cuMemCreate",
+	"cuCtxCreate",
 };
 
 enum phase { PHASE_STORM, PHASE_FREE, PHASE_RELEASE, PHASE_END };
@@ -46,7 +47,7 @@ enum phase { PHASE_STORM, PHASE_FREE, PHASE_RELEASE, PHASE_END };
 struct board {
 	_Atomic uint64_t ops, limit;
 	_Atomic uint64_t true_used, most; /* asked for and granted: at least so much is held */
-	_Atomic uint64_t over;		  /* times that this was over the quota */
+	_Atomic uint64_t over;            /* times that this was over the quota */
 	_Atomic uint64_t granted[API_COUNT], refused[API_COUNT];
 	_Atomic uint32_t phase, arrived;
 };
@@ -168,29 +169,19 @@ static CUresult allocate(struct storm_thread *t, struct held *h)
 		width = 1 + pick(t, 5000);
 		h->bytes = width * (1 + pick(t, 2000));
 		return cuMemAllocPitch_v2(&h->ptr, &pitch, width, h->bytes / width, 16);
-	case API_ARRAY:
-		return alloc_array(t, h);
-	case API_ARRAY3D:
-		return alloc_array3d(t, h);
-	case API_MIPMAP:
-		return alloc_mipmap(t, h);
-	case API_PHYSICAL:
-		return alloc_physical(t, h);
-	case API_CONTEXT:
-		return make_context(h);
-	default:
-		break;
+	case API_ARRAY: return alloc_array(t, h);
+	case API_ARRAY3D: return alloc_array3d(t, h);
+	case API_MIPMAP: return alloc_mipmap(t, h);
+	case API_PHYSICAL: return alloc_physical(t, h);
+	case API_CONTEXT: return make_context(h);
+	default: break;
 	}
 	h->bytes = pick_bytes(t);
 	switch (h->api) {
-	case API_MANAGED:
-		return cuMemAllocManaged(&h->ptr, h->bytes, 1);
-	case API_ASYNC:
-		return cuMemAllocAsync(&h->ptr, h->bytes, t->stream);
-	case API_FROM_POOL:
-		return cuMemAllocFromPoolAsync(&h->ptr, h->bytes, own_pool, t->stream);
-	default:
-		return cuMemAlloc_v2(&h->ptr, h->bytes);
+	case API_MANAGED: return cuMemAllocManaged(&h->ptr, h->bytes, 1);
+	case API_ASYNC: return cuMemAllocAsync(&h->ptr, h->bytes, t->stream);
+	case API_FROM_POOL: return cuMemAllocFromPoolAsync(&h->ptr, h->bytes, own_pool, t->stream);
+	default: return cuMemAlloc_v2(&h->ptr, h->bytes);
 	}
 }
 
@@ -203,12 +194,8 @@ static void release(struct storm_thread *t, struct held *h)
 		GPU_DO(pick(t, 4) ? cuMemFreeAsync(h->ptr, t->stream) : cuMemFree_v2(h->ptr));
 		break;
 	case API_ARRAY:
-	case API_ARRAY3D:
-		GPU_DO(cuArrayDestroy(h->array));
-		break;
-	case API_MIPMAP:
-		GPU_DO(cuMipmappedArrayDestroy(h->mipmap));
-		break;
+	case API_ARRAY3D: GPU_DO(cuArrayDestroy(h->array)); break;
+	case API_MIPMAP: GPU_DO(cuMipmappedArrayDestroy(h->mipmap)); break;
 	case API_PHYSICAL:
 		if (h->handle && pick(t, 2)) {
 			GPU_DO(cuMemRelease(h->handle));
@@ -219,11 +206,8 @@ static void release(struct storm_thread *t, struct held *h)
 		if (h->handle)
 			GPU_DO(cuMemRelease(h->handle));
 		break;
-	case API_CONTEXT:
-		GPU_DO(cuCtxDestroy_v2(h->context));
-		break;
-	default:
-		GPU_DO(cuMemFree_v2(h->ptr));
+	case API_CONTEXT: GPU_DO(cuCtxDestroy_v2(h->context)); break;
+	default: GPU_DO(cuMemFree_v2(h->ptr));
 	}
 	memset(h, 0, sizeof(*h));
 }
@@ -297,7 +281,8 @@ static int be_process(char **argv)
 	atomic_fetch_add(&board->true_used, CONTEXT);
 	GPU_DO(cuMemPoolCreate(&own_pool, &props));
 	for (unsigned i = 0; i < THREADS; i++) {
-		threads[i].random = ((uint64_t)atoi(argv[3]) * THREADS + i + 1) * 0x9e3779b97f4a7c15ULL;
+		threads[i].random = ((uint64_t)atoi(argv[3]) * THREADS + i + 1) *
+				    0x9e3779b97f4a7c15ULL;
 		pthread_create(&threads[i].thread, NULL, storm, &threads[i]);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
@@ -396,7 +381,8 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "process"))
 		return be_process(argv);
 	board = shared_board(sizeof(*board), &fd);
-	board->limit = argc == 3 && !strcmp(argv[1], "--ops") ? strtoull(argv[2], NULL, 10) : 1000000;
+	board->limit = argc == 3 && !strcmp(argv[1], "--ops") ? strtoull(argv[2], NULL, 10)
+							      : 1000000;
 
 	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
 	struct stage_tenant *tenant = stage_add_tenant(&stage, "storm", QUOTA, 0, 0);
@@ -417,12 +403,12 @@ int main(int argc, char **argv)
 	       (unsigned long long)seen.missed);
 	bar("memory_storm.own_count", board->over == 0, "at most %.1f of %.0f MiB, over %llu times",
 	    in_mib(board->most), in_mib(QUOTA), (unsigned long long)board->over);
-	bar("memory_storm.ledger", seen.slots <= QUOTA, "at most %.1f of %.0f MiB", in_mib(seen.slots),
-	    in_mib(QUOTA));
+	bar("memory_storm.ledger", seen.slots <= QUOTA, "at most %.1f of %.0f MiB",
+	    in_mib(seen.slots), in_mib(QUOTA));
 	bar("memory_storm.card", seen.card <= QUOTA, "at most %.1f of %.0f MiB", in_mib(seen.card),
 	    in_mib(QUOTA));
-	bar("memory_storm.daemon", seen.list <= QUOTA, "at most %.1f of %.0f MiB", in_mib(seen.list),
-	    in_mib(QUOTA));
+	bar("memory_storm.daemon", seen.list <= QUOTA, "at most %.1f of %.0f MiB",
+	    in_mib(seen.list), in_mib(QUOTA));
 	check_zero(&stage, PROCESSES * CONTEXT, "memory_storm.all_freed");
 	atomic_store(&board->phase, PHASE_RELEASE);
 	wait_for_all(&stage, NULL, 2 * PROCESSES);
@@ -431,7 +417,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < PROCESSES; i++) {
 		int status = 0;
 		waitpid(pids[i], &status, 0);
-		bar("memory_storm.exit", status == 0, "process %d: status 0x%x", i, (unsigned)status);
+		bar("memory_storm.exit", status == 0, "process %d: status 0x%x", i,
+		    (unsigned)status);
 	}
 	check_zero(&stage, 0, "memory_storm.all_exited");
 	stage_stop(&stage);

@@ -163,9 +163,15 @@ static void start_sim(struct stage *s)
 	int ready;
 
 	snprintf(spec, sizeof(spec), "%s/card", s->dir);
-	char *const argv[] = { (char *)ALLOT_SIM, (char *)"--spec",   spec,
-			       (char *)"--socket", s->sim_socket,      (char *)"--linger",
-			       (char *)"0",	   (char *)"--ready-fd", (char *)"3",
+	char *const argv[] = { (char *)ALLOT_SIM,
+			       (char *)"--spec",
+			       spec,
+			       (char *)"--socket",
+			       s->sim_socket,
+			       (char *)"--linger",
+			       (char *)"0",
+			       (char *)"--ready-fd",
+			       (char *)"3",
 			       NULL };
 	s->sim = start_server(s, argv, "sim.log", &ready);
 	wait_until_ready(s, ready, "allot-sim");
@@ -261,15 +267,16 @@ struct stage_tenant *stage_add_tenant(struct stage *s, const char *name, uint64_
 				      double cores_pct, double limit_pct)
 {
 	struct stage_tenant *t = &s->tenant[s->tenant_count++];
-	json_t *device = json_pack("{s:i, s:I}", "index", 0, "memory_bytes", (json_int_t)memory_bytes);
+	json_t *device = json_pack("{s:i, s:I}", "index", 0, "memory_bytes",
+				   (json_int_t)memory_bytes);
 
 	if (cores_pct > 0)
 		json_object_set_new(device, "cores_pct", json_real(cores_pct));
 	if (limit_pct > 0)
 		json_object_set_new(device, "cores_limit_pct", json_real(limit_pct));
 	json_t *reply = request(s, "create",
-				json_pack("{s:s, s:i, s:b, s:[o]}", "name", name, "pid", (int)getpid(),
-					  "hold", 1, "devices", device));
+				json_pack("{s:s, s:i, s:b, s:[o]}", "name", name, "pid",
+					  (int)getpid(), "hold", 1, "devices", device));
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	snprintf(t->id, sizeof(t->id), "%s", json_string_value(json_object_get(reply, "id")));
 	snprintf(t->socket, sizeof(t->socket), "%s",
@@ -333,9 +340,9 @@ json_t *stage_find(json_t *list, const char *name)
 	size_t i;
 	json_t *tenant;
 
-	json_array_foreach(json_object_get(list, "tenants"), i, tenant)
-		if (!strcmp(json_string_value(json_object_get(tenant, "name")), name))
-			return tenant;
+	json_array_foreach(json_object_get(list, "tenants"), i,
+			   tenant) if (!strcmp(json_string_value(json_object_get(tenant, "name")),
+					       name)) return tenant;
 	return NULL;
 }
 
@@ -354,7 +361,8 @@ uint64_t stage_card_used(struct stage *s, pid_t pid)
 	uint64_t used = 0;
 
 	if (link_call(&s->link, (struct sim_request_msg){ .type = SIM_CARD_STATE }, NULL, &payload,
-		      &size) != 0 || !payload)
+		      &size) != 0 ||
+	    !payload)
 		give_up("the simulated card does not answer");
 	state = payload;
 	struct sim_process_state *p = (struct sim_process_state *)(state + 1);
@@ -375,10 +383,12 @@ uint64_t stage_card_busy_ns(struct stage *s, pid_t pid)
 	json_t *client;
 
 	if (link_call(&s->link, (struct sim_request_msg){ .type = SIM_CTL_STATS }, NULL, &payload,
-		      &size) != 0 || !payload)
+		      &size) != 0 ||
+	    !payload)
 		give_up("the simulated card does not answer");
 	json_t *stats = json_loadb(payload, size, 0, NULL);
-	json_array_foreach(json_object_get(stats, "clients"), i, client) {
+	json_array_foreach(json_object_get(stats, "clients"), i, client)
+	{
 		json_t *card = json_array_get(json_object_get(client, "cards"), 0);
 		if (json_integer_value(json_object_get(client, "pid")) == pid)
 			busy_ns += (uint64_t)json_integer_value(json_object_get(card, "busy_us")) *

@@ -52,7 +52,7 @@ static void reply_to(struct fake_daemon *d, int fd, enum fake_answer answer)
 		.slot = answer == ANSWER_BAD_SLOT ? REGION_MAX_SLOTS : d->next_slot,
 	};
 	int fds[3] = { d->control_fd, d->report_fd, d->report_fd };
-	unsigned count = answer == ANSWER_NO_FDS	? 0
+	unsigned count = answer == ANSWER_NO_FDS      ? 0
 			 : answer == ANSWER_ONE_FD    ? 1
 			 : answer == ANSWER_THREE_FDS ? 3
 						      : 2;

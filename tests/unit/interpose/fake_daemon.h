@@ -13,18 +13,18 @@
 
 enum fake_answer {
 	ANSWER_WELL,
-	ANSWER_REFUSAL,	    /* EDQUOT and a message */
+	ANSWER_REFUSAL, /* EDQUOT and a message */
 	ANSWER_SILENCE,
 	ANSWER_GARBAGE,
 	ANSWER_LONG_GARBAGE, /* more than a reply */
 	ANSWER_OLD_VERSION,
-	ANSWER_HANG_UP,	     /* closes instead of answering */
+	ANSWER_HANG_UP, /* closes instead of answering */
 	ANSWER_NO_FDS,
 	ANSWER_ONE_FD,
 	ANSWER_THREE_FDS,
-	ANSWER_BAD_REGION,   /* of another layout */
+	ANSWER_BAD_REGION, /* of another layout */
 	ANSWER_BAD_SLOT,
-	ANSWER_SLOWLY,	     /* well, after 300 ms */
+	ANSWER_SLOWLY, /* well, after 300 ms */
 };
 
 #define FAKE_DAEMON_REQUESTS 64

@@ -115,7 +115,7 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
 	pthread_mutex_lock(&lock);
 	*status = stream_of(stream)->is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-						   : CU_STREAM_CAPTURE_STATUS_NONE;
+						  : CU_STREAM_CAPTURE_STATUS_NONE;
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }

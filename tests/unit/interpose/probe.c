@@ -93,7 +93,8 @@ static int proc_address(void)
 	void *pfn = NULL;
 	CUresult result;
 
-	result = CALL(look_up_function, "cuGetProcAddress_v2", "cuMemAlloc", &pfn, 12000, 0, &status);
+	result = CALL(look_up_function, "cuGetProcAddress_v2", "cuMemAlloc", &pfn, 12000, 0,
+		      &status);
 	printf("cuMemAlloc %d %s\n", result, owner(pfn));
 	result = CALL(look_up_function, "cuGetProcAddress_v2", "cuDeviceGetCount", &pfn, 12000, 0,
 		      &status);
@@ -133,8 +134,8 @@ static int reload(void)
 	uintptr_t before = base_of(real_function);
 	dlclose(driver);
 	driver = NULL;
-	if (mmap((void *)before, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-		 0) == MAP_FAILED)
+	if (mmap((void *)before, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0) == MAP_FAILED)
 		puts("still there");
 	printf("cuInit %d\n", CALL(init_function, "cuInit", 0));
 	printf("look-up %s\n", owner(symbol("cuMemGetInfo_v2")));

@@ -78,8 +78,9 @@ static void test_hash_kinds_are_what_they_claim(void **state)
 
 static void test_finds_libc(void **state)
 {
-	static const char *const names[] = { "dlsym", "dlopen", "pthread_create", "getenv", "printf",
-					     "malloc", "free", "atexit", "environ", "stdout" };
+	static const char *const names[] = { "dlsym",   "dlopen", "pthread_create", "getenv",
+					     "printf",  "malloc", "free",           "atexit",
+					     "environ", "stdout" };
 	static const char own;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

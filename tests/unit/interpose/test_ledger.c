@@ -166,7 +166,7 @@ static struct {
 	_Atomic bool stop;
 	_Atomic uint64_t true_used; /* kept by the children after a grant and before a release */
 	_Atomic uint64_t most, over, refused, granted;
-} *board;
+} * board;
 
 static void raise_most(uint64_t value)
 {

@@ -60,8 +60,8 @@ struct model {
 /* Device pointers as a driver gives them: multiples of 512 or 2 MiB, in two kinds. */
 static struct holding key_of_model(unsigned i)
 {
-	struct holding h = memory_at(0x7f2a00000000 + (uint64_t)(i / 2) * (i % 4 < 2 ? 512 : 0x200000),
-				     0, 0);
+	struct holding h = memory_at(
+		0x7f2a00000000 + (uint64_t)(i / 2) * (i % 4 < 2 ? 512 : 0x200000), 0, 0);
 
 	h.kind = i % 2 ? HOLDING_ARRAY : HOLDING_MEMORY;
 	if (i % 4 >= 2)
@@ -99,7 +99,13 @@ static void step_model(struct model *model, uint64_t *random)
 	struct holding h = key_of_model(i), got;
 
 	switch (test_random(random) % 16) {
-	case 0: case 1: case 2: case 3: case 4: case 5: case 6:
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+	case 6:
 		h.bytes = test_random(random);
 		h.owner = 1 + test_random(random) % MODEL_OWNERS;
 		assert_true(ptrmap_insert(&h));
@@ -242,8 +248,9 @@ static void test_cost_does_not_grow(void **state)
 	for (unsigned try = 0; try < 5; try++) {
 		uint64_t few = median_of_ten(100), many = median_of_ten(100000);
 		double ratio = (double)many / (double)few;
-		print_message("free and insert: %.1f ns with 100 live, %.1f ns with 100,000: %.2f\n",
-			      (double)few / 10, (double)many / 10, ratio);
+		print_message(
+			"free and insert: %.1f ns with 100 live, %.1f ns with 100,000: %.2f\n",
+			(double)few / 10, (double)many / 10, ratio);
 		best = ratio < best ? ratio : best;
 	}
 	ptrmap_reset();

@@ -102,7 +102,7 @@ static void test_bad_answers(void **state)
 {
 	static const enum fake_answer bad[] = {
 		ANSWER_GARBAGE, ANSWER_LONG_GARBAGE, ANSWER_OLD_VERSION, ANSWER_NO_FDS,
-		ANSWER_ONE_FD,	ANSWER_THREE_FDS,    ANSWER_BAD_REGION,	 ANSWER_BAD_SLOT,
+		ANSWER_ONE_FD,  ANSWER_THREE_FDS,    ANSWER_BAD_REGION,  ANSWER_BAD_SLOT,
 	};
 	struct registration r;
 
