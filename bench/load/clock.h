@@ -17,7 +17,7 @@ static inline uint64_t clock_now_ns(void)
 /* Sleeps at most that long: a signal ends it early, which callers welcome. */
 static inline void clock_nap_ns(uint64_t ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	struct timespec t = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
 	nanosleep(&t, NULL);
 }
 

@@ -10,7 +10,7 @@ static const struct {
 	size_t offset;
 	const char *symbol;
 } rows[] = {
-#define X(member, symbol, params) {offsetof(struct driver, member), symbol},
+#define X(member, symbol, params) { offsetof(struct driver, member), symbol },
 	DRIVER_ROWS(X)
 #undef X
 };

@@ -151,7 +151,7 @@ void kernel_load(struct kernel *k, const struct driver *d, unsigned cost_us, uns
 		 uint32_t iters)
 {
 	CUmodule mod = load_module(d);
-	*k = (struct kernel){.blocks = blocks, .iters = iters, .cost_s = cost_us / 1e6};
+	*k = (struct kernel){ .blocks = blocks, .iters = iters, .cost_s = cost_us / 1e6 };
 	if (load_simulated(k, d, mod, cost_us))
 		return;
 	DRIVER_DO(d, module_function, &k->function, mod, "allot_load");
@@ -162,7 +162,7 @@ void kernel_load(struct kernel *k, const struct driver *d, unsigned cost_us, uns
 void kernel_launch(const struct kernel *k, const struct driver *d, CUstream stream)
 {
 	uint32_t iters = k->iters;
-	void *params[] = {&iters};
+	void *params[] = { &iters };
 	DRIVER_DO(d, launch, k->function, k->blocks, 1, 1, THREADS_PER_BLOCK, 1, 1, 0, stream,
 		  k->simulated ? NULL : params, NULL);
 }

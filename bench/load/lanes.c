@@ -28,7 +28,7 @@ static void make_graph(struct lanes *l)
 void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k, unsigned count,
 		bool use_graph)
 {
-	*l = (struct lanes){.driver = d, .kernel = k, .count = count, .kernels_per_launch = 1};
+	*l = (struct lanes){ .driver = d, .kernel = k, .count = count, .kernels_per_launch = 1 };
 	for (unsigned i = 0; i < count; i++) {
 		DRIVER_DO(d, stream_create, &l->lane[i].stream, DRIVER_STREAM_NON_BLOCKING);
 		for (unsigned m = 0; m < LANE_MARKS; m++)
@@ -146,5 +146,5 @@ void lanes_close(struct lanes *l)
 			DRIVER_DO(d, event_destroy, l->lane[i].marks[m]);
 		DRIVER_DO(d, stream_destroy, l->lane[i].stream);
 	}
-	*l = (struct lanes){0};
+	*l = (struct lanes){ 0 };
 }

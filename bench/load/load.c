@@ -116,7 +116,7 @@ static void try_too_much(const struct driver *d, struct refusal *ret, bool json)
 	CUresult r = d->mem_alloc(&p, asked_bytes);
 	if (r == CUDA_SUCCESS)
 		DRIVER_DO(d, mem_free, p);
-	*ret = (struct refusal){.tried = true, .asked_bytes = asked_bytes, .result = r};
+	*ret = (struct refusal){ .tried = true, .asked_bytes = asked_bytes, .result = r };
 	if (!json || r == CUDA_SUCCESS)
 		fprintf(stderr, "allot-load: cuMemAlloc of %zu bytes, total %zu: %s\n", asked_bytes,
 			total_bytes,
@@ -187,11 +187,11 @@ int main(int argc, char **argv)
 	struct options options;
 	struct driver driver;
 	struct kernel kernel;
-	struct refusal refusal = {0};
+	struct refusal refusal = { 0 };
 	CUdeviceptr held = 0;
 
 	options_parse(&options, argc, argv);
-	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction act = { .sa_handler = on_signal };
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 

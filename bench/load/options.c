@@ -19,24 +19,24 @@ static const struct row {
 	const char *help;
 } rows[] = {
 #define AT(field) offsetof(struct options, field)
-	{"--kernel-us", WHOLE, AT(kernel_us), 1, 1e7, 1000, "cost of a kernel alone, microseconds"},
-	{"--blocks", WHOLE, AT(blocks), 1, 1e6, 132, "blocks of 256 threads a kernel"},
-	{"--seconds", REAL, AT(seconds), 0.01, 1e6, 10, "length of the run"},
-	{"--streams", WHOLE, AT(streams), 1, LANES_MAX, 1,
-	 "streams, used in turn; small kernels of several run at the same time"},
-	{"--graph", FLAG, AT(graph), 0, 0, 0, "launch graphs of about 2 ms instead of kernels"},
-	{"--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0, "synchronize after so many launches"},
-	{"--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold so much device memory"},
-	{"--alloc-over", FLAG, AT(alloc_over), 0, 0, 0,
-	 "ask once for more than the total that the driver reports"},
-	{"--calibrate-only", FLAG, AT(calibrate_only), 0, 0, 0,
-	 "print the turns of the loop and end"},
-	{"--iters", WHOLE, AT(iters), 0, 4e9,
-	 0, "turns of the loop, from --calibrate-only on the idle GPU; without it every run calibrates"},
-	{"--report-every", REAL, AT(report_every_s), 0, 1e6, 1,
-	 "seconds between reports, 0 for none"},
-	{"--start-at", REAL, AT(start_at_s), 0, 1e11, 0, "Unix time at which to begin, all set up"},
-	{"--json", FLAG, AT(json), 0, 0, 0, "one JSON object a line"},
+	{ "--kernel-us", WHOLE, AT(kernel_us), 1, 1e7, 1000, "cost of a kernel alone, microseconds" },
+	{ "--blocks", WHOLE, AT(blocks), 1, 1e6, 132, "blocks of 256 threads a kernel" },
+	{ "--seconds", REAL, AT(seconds), 0.01, 1e6, 10, "length of the run" },
+	{ "--streams", WHOLE, AT(streams), 1, LANES_MAX, 1,
+	  "streams, used in turn; small kernels of several run at the same time" },
+	{ "--graph", FLAG, AT(graph), 0, 0, 0, "launch graphs of about 2 ms instead of kernels" },
+	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0, "synchronize after so many launches" },
+	{ "--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold so much device memory" },
+	{ "--alloc-over", FLAG, AT(alloc_over), 0, 0, 0,
+	  "ask once for more than the total that the driver reports" },
+	{ "--calibrate-only", FLAG, AT(calibrate_only), 0, 0, 0,
+	  "print the turns of the loop and end" },
+	{ "--iters", WHOLE, AT(iters), 0, 4e9,
+	  0, "turns of the loop, from --calibrate-only on the idle GPU; without it every run calibrates" },
+	{ "--report-every", REAL, AT(report_every_s), 0, 1e6, 1,
+	  "seconds between reports, 0 for none" },
+	{ "--start-at", REAL, AT(start_at_s), 0, 1e11, 0, "Unix time at which to begin, all set up" },
+	{ "--json", FLAG, AT(json), 0, 0, 0, "one JSON object a line" },
 };
 
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
@@ -84,7 +84,7 @@ static const struct row *find_row(const char *name, size_t length)
 
 void options_parse(struct options *o, int argc, char **argv)
 {
-	*o = (struct options){0};
+	*o = (struct options){ 0 };
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if (rows[i].kind != FLAG)
 			memcpy(field(o, &rows[i]), &rows[i].preset, sizeof rows[i].preset);

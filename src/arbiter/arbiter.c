@@ -368,8 +368,8 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		return a->last_now_ns + a->config.poll_drain_ns;
 	if (a->mode == ARBITER_LEASES)
 		return a->last_now_ns + lease_next_look_ns(a);
-	return a->last_now_ns + (a->mode == ARBITER_FREE ? a->config.poll_free_ns
-							 : a->config.poll_idle_ns);
+	return a->last_now_ns +
+	       (a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns);
 }
 
 /* Answers. */

@@ -68,13 +68,13 @@ struct arbiter_config {
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
 	uint64_t start_grace_ns; /* GO to first work that is not charged, at most */
 	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
-	uint64_t drain_min_ns;   /* drain deadline: at least this after CLOSING ... */
-	uint64_t drain_max_ns;   /* ... at most this; between: 4 x predicted work in flight */
-	uint64_t switch_ns;      /* the GPU's part of a hand-over: not charged to who gets it */
-	uint64_t report_lag_ns;  /* how late a tenant's busy flag may fall: bound of the correction */
-	uint64_t need_ns;        /* a stuck tenant that waits gets min_lease_ns at least this often */
-	uint64_t debt_max_ns;    /* charge beyond this much debt is forgiven */
-	uint64_t max_step_ns;    /* the most time that one step counts */
+	uint64_t drain_min_ns;  /* drain deadline: at least this after CLOSING ... */
+	uint64_t drain_max_ns;  /* ... at most this; between: 4 x predicted work in flight */
+	uint64_t switch_ns;     /* the GPU's part of a hand-over: not charged to who gets it */
+	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bound of the correction */
+	uint64_t need_ns;     /* a stuck tenant that waits gets min_lease_ns at least this often */
+	uint64_t debt_max_ns; /* charge beyond this much debt is forgiven */
+	uint64_t max_step_ns; /* the most time that one step counts */
 	/* How soon the caller should step again: while draining, under leases, in free run, all idle. */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 };
@@ -98,8 +98,8 @@ struct arbiter_observation {
 	bool busy;            /* work is in flight */
 	bool stopped;         /* every process is stopped or frozen: can't make use of a lease */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
-	uint64_t busy_ns;     /* time with work in flight, counted by the tenant itself (monotonic) */
-	uint64_t launches;    /* work items so far (monotonic) */
+	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
+	uint64_t launches; /* work items so far (monotonic) */
 };
 
 enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES };

@@ -90,8 +90,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 			t->expired++;
 			t->overrunning = true;
 			lease_hold(a, t);
-		} else if (!t->draining && t->running && t->state == LEASE_STOP &&
-			   !t->overrunning) {
+		} else if (!t->draining && t->running && t->state == LEASE_STOP && !t->overrunning) {
 			meet_stray(a, t);
 		}
 	}

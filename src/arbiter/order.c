@@ -43,8 +43,7 @@ static bool may_compete(struct arbiter *a, struct tenant *t)
 {
 	if (!t->demand)
 		return false;
-	return !is_capped(t) || t->tokens_ns >= charge_tokens_needed(a, t) ||
-	       order_in_need(a, t);
+	return !is_capped(t) || t->tokens_ns >= charge_tokens_needed(a, t) || order_in_need(a, t);
 }
 
 void order_mark_candidates(struct arbiter *a)
@@ -58,8 +57,7 @@ void order_mark_candidates(struct arbiter *a)
 		bool competes = holds || (may_compete(a, t) && !t->draining);
 
 		if (competes && !t->candidate) {
-			double back = a->vclock -
-				      (double)a->config.quantum_ns / order_weight(a, t);
+			double back = a->vclock - (double)a->config.quantum_ns / order_weight(a, t);
 
 			if (t->vtime < back)
 				t->vtime = back;

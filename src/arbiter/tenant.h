@@ -31,9 +31,9 @@ struct tenant {
 	double reported_ns;    /* own busy time since the last step */
 
 	/* Derived at each step; see order.c. */
-	bool demand;     /* would use a lease */
-	bool running;    /* has, or may have, work on the GPU */
-	bool candidate;  /* has demand and tokens: competes */
+	bool demand;         /* would use a lease */
+	bool running;        /* has, or may have, work on the GPU */
+	bool candidate;      /* has demand and tokens: competes */
 	uint64_t present_at; /* last had demand or work */
 	uint64_t worked_at;  /* last busy or launching */
 
@@ -42,24 +42,24 @@ struct tenant {
 	int active_index;
 
 	/* Past CLOSING. */
-	bool draining;           /* its end, or its deadline, is awaited */
-	bool overrunning;        /* missed the deadline and has not been seen idle since */
+	bool draining;    /* its end, or its deadline, is awaited */
+	bool overrunning; /* missed the deadline and has not been seen idle since */
 	uint64_t drain_deadline;
-	uint64_t held_at;        /* when its word last went from letting through to holding */
+	uint64_t held_at; /* when its word last went from letting through to holding */
 
 	/* The account. */
-	double vtime;        /* ns of charge per percent of weight */
+	double vtime; /* ns of charge per percent of weight */
 	double tokens_ns;
-	uint64_t filled_at;  /* when tokens were last filled */
+	uint64_t filled_at; /* when tokens were last filled */
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
 	/* Not yet settled: see charge_settle(). */
-	double sampled_ns;  /* charged on the strength of samples */
-	double wall_ns;     /* the most it can have been */
-	double claimed_ns;  /* what the tenant itself says */
-	bool switched;      /* began with a change of tenants on the GPU */
-	bool overlapped;    /* others ran at the same time: nothing to settle */
+	double sampled_ns; /* charged on the strength of samples */
+	double wall_ns;    /* the most it can have been */
+	double claimed_ns; /* what the tenant itself says */
+	bool switched;     /* began with a change of tenants on the GPU */
+	bool overlapped;   /* others ran at the same time: nothing to settle */
 };
 
 enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS };
@@ -81,13 +81,13 @@ struct arbiter {
 
 	/* The lease. */
 	int holder;
-	int last_holder;      /* who had the one before; NONE when that is unknown */
+	int last_holder; /* who had the one before; NONE when that is unknown */
 	enum close_reason close_reason;
-	bool started;         /* first work under it seen, or its grace over */
-	bool worked;          /* work under it seen */
-	bool out_of_turn;     /* given for order_in_need(): min_lease_ns, whatever the account says */
+	bool started;     /* first work under it seen, or its grace over */
+	bool worked;      /* work under it seen */
+	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
-	uint64_t ran_ns;      /* since started, or since it was renewed */
+	uint64_t ran_ns; /* since started, or since it was renewed */
 	double vtime_at_start;
 };
 

@@ -31,8 +31,7 @@ int charge_reserve(int index, uint64_t bytes)
 	return error;
 }
 
-bool charge_remember(enum holding_kind kind, uint64_t key, int index, uint64_t bytes,
-		     uint64_t owner)
+bool charge_remember(enum holding_kind kind, uint64_t key, int index, uint64_t bytes, uint64_t owner)
 {
 	struct holding h = {
 		.kind = kind,

@@ -36,8 +36,8 @@ static dlsym_function *find_real_dlsym(void)
 	return next ? next : (dlsym_function *)elf_any_symbol(&allot_real_dlsym, "dlsym");
 }
 
-__attribute__((visibility("hidden"), used)) struct dlsym_answer
-allot_dlsym_filter(void *handle, const char *name)
+__attribute__((visibility("hidden"), used)) struct dlsym_answer allot_dlsym_filter(void *handle,
+										   const char *name)
 {
 	const struct dlsym_answer pass_on = { NULL, 0 };
 	dlsym_function *real_dlsym = __atomic_load_n(&allot_real_dlsym, __ATOMIC_RELAXED);

@@ -14,7 +14,7 @@ static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
 	return (const void *)(value < base ? base + value : value);
 }
 
-static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *dyn, const char *file,
+static bool read_dynamic(uintptr_t base, const ElfW(Dyn) * dyn, const char *file,
 			 struct elf_object *ret)
 {
 	ElfW(Addr) soname = 0;
@@ -26,27 +26,16 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *dyn, const char *file,
 	for (; dyn->d_tag != DT_NULL; dyn++) {
 		const void *p = dynamic_pointer(o.base, dyn->d_un.d_ptr);
 		switch (dyn->d_tag) {
-		case DT_SYMTAB:
-			o.symbols = p;
-			break;
-		case DT_STRTAB:
-			o.strings = p;
-			break;
-		case DT_GNU_HASH:
-			o.gnu_hash = p;
-			break;
-		case DT_HASH:
-			o.sysv_hash = p;
-			break;
-		case DT_VERSYM:
-			o.versions = p;
-			break;
+		case DT_SYMTAB: o.symbols = p; break;
+		case DT_STRTAB: o.strings = p; break;
+		case DT_GNU_HASH: o.gnu_hash = p; break;
+		case DT_HASH: o.sysv_hash = p; break;
+		case DT_VERSYM: o.versions = p; break;
 		case DT_SONAME:
 			soname = dyn->d_un.d_val;
 			has_soname = true;
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 	if (!o.symbols || !o.strings || (!o.gnu_hash && !o.sysv_hash))
@@ -59,7 +48,7 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *dyn, const char *file,
 	return true;
 }
 
-static const ElfW(Dyn) *dynamic_of(uintptr_t base, const ElfW(Phdr) *headers, size_t count)
+static const ElfW(Dyn) * dynamic_of(uintptr_t base, const ElfW(Phdr) * headers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (headers[i].p_type == PT_DYNAMIC)

@@ -5,8 +5,8 @@
 #include "interpose/log.h"
 #include "interpose/real.h"
 
-#define STREAMS 1024 /* a power of two */
-#define PLACES 16    /* where a stream may stand, from its hash on */
+#define STREAMS 1024                   /* a power of two */
+#define PLACES 16                      /* where a stream may stand, from its hash on */
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
 #define MARK_MAX_LAUNCHES 64
 /* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
@@ -56,8 +56,8 @@ static struct flight_stream *find(CUstream handle, uint64_t owner)
 	return NULL;
 }
 
-static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner,
-			CUcontext context, int device)
+static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner, CUcontext context,
+			int device)
 {
 	sys_lock(&s->lock);
 	s->handle = handle;
@@ -209,7 +209,8 @@ void flight_begin(struct flight_stream *s, const struct work *work, struct fligh
 		return;
 	WITH_LOCK(&s->lock);
 	bool is_ready = s->head - s->tail < FLIGHT_RING &&
-			(s->sample.start || !real.cuEventCreate(&s->sample.start, CU_EVENT_DEFAULT)) &&
+			(s->sample.start ||
+			 !real.cuEventCreate(&s->sample.start, CU_EVENT_DEFAULT)) &&
 			(s->sample.end || !real.cuEventCreate(&s->sample.end, CU_EVENT_DEFAULT)) &&
 			!real.cuEventRecord(s->sample.start, s->handle);
 	if (!is_ready) {

@@ -21,7 +21,7 @@
 #define FLIGHT_RING 32
 
 struct flight_mark {
-	CUevent event; /* this place's own, untimed, made on first use */
+	CUevent event;  /* this place's own, untimed, made on first use */
 	bool is_sample; /* the record's timed pair is what to query */
 	uint32_t launches;
 	uint64_t ns; /* added to the device's inflight_ns */
@@ -36,12 +36,12 @@ struct flight_stream {
 	bool is_per_thread; /* only its own thread can record into it */
 	_Atomic bool in_use;
 
-	_Atomic uint32_t launched;    /* ever */
-	_Atomic uint32_t unmarked;    /* launches behind the last mark */
+	_Atomic uint32_t launched;         /* ever */
+	_Atomic uint32_t unmarked;         /* launches behind the last mark */
 	_Atomic uint32_t unmarked_counted; /* of these, in the device's inflight already */
 	_Atomic uint64_t unmarked_ns;      /* of these, in the device's inflight_ns already */
-	_Atomic uint32_t mark_every;  /* free run: launches to a mark */
-	_Atomic uint64_t average_ns;  /* a launch, by completions seen; 0: not known */
+	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
+	_Atomic uint64_t average_ns;       /* a launch, by completions seen; 0: not known */
 
 	struct sys_lock lock; /* the rest */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */

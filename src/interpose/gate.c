@@ -28,8 +28,7 @@ static bool is_stalled(const struct flight_device *f)
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
 
 	return at && at == atomic_load_explicit(&f->completed, memory_order_relaxed) + 1 &&
-	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
-		       (int64_t)STALL_DEPTH_NS;
+	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) < (int64_t)STALL_DEPTH_NS;
 }
 
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
@@ -37,7 +36,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 {
 	/* Two items at least, whatever their length: or the GPU runs dry between long kernels. */
 	if (likely(state == LEASE_FREE))
-		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed), 2) ||
+		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
+				2) ||
 		       is_stalled(f);
 	if (state == LEASE_GO)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed), 2) ||

@@ -119,7 +119,8 @@ static void explain_refusal(const char *path, int error, const char *message)
 		log_refusal("no GPU for this process: %s", message);
 	else if (error == -ENOENT || error == -ECONNREFUSED)
 		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); "
-			    "start allotd, or run without ALLOT_SOCKET", path);
+			    "start allotd, or run without ALLOT_SOCKET",
+			    path);
 	else if (error == -EACCES || error == -EPERM)
 		log_refusal("no GPU for this process: %s: permission denied", path);
 	else
@@ -223,7 +224,7 @@ int guest_device_index(CUdevice device)
 		return known > 0 ? known - 1 : -1;
 	/* _v2 names the MIG instance where there is one, as the tenant's list does. */
 	CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
-						   : real.cuDeviceGetUuid(&uuid, device);
+						  : real.cuDeviceGetUuid(&uuid, device);
 	if (result != CUDA_SUCCESS)
 		return -1;
 	int index = guest_uuid_index(&uuid);

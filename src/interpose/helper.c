@@ -92,7 +92,8 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = guest_slot_device(index);
 	struct flight_device *f = &flight_devices[index];
-	uint64_t used_ns = 0, since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
+	uint64_t used_ns = 0,
+		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
 	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
 
 	if (since_ns < account[index].seen_ns)
@@ -128,8 +129,8 @@ static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
 
 	*ret_any_lease = false;
 	for (uint32_t i = 0; i < count; i++) {
-		enum lease_state s =
-			lease_state_of(atomic_load(&guest_control_device((int)i)->lease));
+		enum lease_state s = lease_state_of(
+			atomic_load(&guest_control_device((int)i)->lease));
 		if (s == LEASE_CLOSING || s == LEASE_STOP)
 			closing |= 1U << i;
 		if (s != LEASE_FREE)
@@ -149,8 +150,7 @@ static uint64_t look(void)
 
 	for (uint32_t i = 0; i < count; i++) {
 		report_device((int)i, busy & (1U << i), now_ns);
-		any_busy = any_busy || account[i].is_busy ||
-			   atomic_load(&flight_devices[i].waiters);
+		any_busy = any_busy || account[i].is_busy || atomic_load(&flight_devices[i].waiters);
 	}
 	hook_pool_refresh(now_ns);
 	watch_heartbeat(now_ns);
@@ -214,9 +214,9 @@ static void leave(void)
 /* pthread_create lives in libpthread before glibc 2.34: looked up when it is needed. */
 static bool create_thread(void)
 {
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
-			elf_any_symbol(&guest, "pthread_create");
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+		      void *) = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+					 void *))elf_any_symbol(&guest, "pthread_create");
 	uint64_t all = ~0ULL, old = 0;
 	pthread_t thread;
 

@@ -16,21 +16,19 @@ static unsigned format_bytes(CUarray_format format)
 {
 	switch (format) {
 	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 1;
+	case CU_AD_FORMAT_SIGNED_INT8: return 1;
 	case CU_AD_FORMAT_UNSIGNED_INT16:
 	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 2;
-	default:
-		return 4;
+	case CU_AD_FORMAT_HALF: return 2;
+	default: return 4;
 	}
 }
 
 /* For a driver that can't tell: the texels, in tiles. `levels` of a mipmap add a third at most. */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
-	uint64_t texels = (uint64_t)d->Width * (d->Height ? d->Height : 1) * (d->Depth ? d->Depth : 1);
+	uint64_t texels = (uint64_t)d->Width * (d->Height ? d->Height : 1) *
+			  (d->Depth ? d->Depth : 1);
 	uint64_t bytes = texels * d->NumChannels * format_bytes(d->Format);
 
 	if (levels > 1)
@@ -52,8 +50,8 @@ static bool array_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, CUdevice devic
 	return is_known;
 }
 
-static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
-			      CUdevice device, uint64_t *ret)
+static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, CUdevice device,
+			      uint64_t *ret)
 {
 	CUDA_ARRAY_MEMORY_REQUIREMENTS need;
 	CUmipmappedArray twin;
@@ -61,8 +59,8 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 	if (!real.cuMipmappedArrayGetMemoryRequirements || !real.cuMipmappedArrayCreate ||
 	    real.cuMipmappedArrayCreate(&twin, desc, levels) != CUDA_SUCCESS)
 		return false;
-	bool is_known =
-		real.cuMipmappedArrayGetMemoryRequirements(&need, twin, device) == CUDA_SUCCESS;
+	bool is_known = real.cuMipmappedArrayGetMemoryRequirements(&need, twin, device) ==
+			CUDA_SUCCESS;
 	real.cuMipmappedArrayDestroy(twin);
 	*ret = need.size;
 	return is_known;
@@ -105,8 +103,7 @@ CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRI
 		ledger_release(index, bytes);
 		return result;
 	}
-	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes,
-			    charge_owner()))
+	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes, charge_owner()))
 		return result;
 	real.cuArrayDestroy(*array);
 	return CUDA_ERROR_OUT_OF_MEMORY;
@@ -127,8 +124,7 @@ CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DE
 		ledger_release(index, bytes);
 		return result;
 	}
-	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes,
-			    charge_owner()))
+	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes, charge_owner()))
 		return result;
 	real.cuArrayDestroy(*array);
 	return CUDA_ERROR_OUT_OF_MEMORY;

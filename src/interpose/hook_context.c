@@ -49,13 +49,11 @@ static CUresult admit(CUdevice device, int *ret_index)
 {
 	*ret_index = -1;
 	switch (guest_join()) {
-	case GUEST_REFUSED:
-		return CUDA_ERROR_SYSTEM_NOT_READY;
+	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
 	case GUEST_ACTIVE:
 		*ret_index = guest_device_index(device);
 		return *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-	default:
-		return CUDA_SUCCESS;
+	default: return CUDA_SUCCESS;
 	}
 }
 
@@ -195,7 +193,8 @@ CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam 
 
 	return result != CUDA_SUCCESS
 		       ? result
-		       : end_create(&c, create(context, affinity, affinities, flags, device), context);
+		       : end_create(&c, create(context, affinity, affinities, flags, device),
+				    context);
 }
 
 CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,

@@ -164,8 +164,7 @@ uint64_t ledger_used(int index)
 
 uint64_t ledger_quota(int index)
 {
-	return atomic_load_explicit(&guest_control_device(index)->quota_bytes,
-				    memory_order_relaxed);
+	return atomic_load_explicit(&guest_control_device(index)->quota_bytes, memory_order_relaxed);
 }
 
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,

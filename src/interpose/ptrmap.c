@@ -178,8 +178,7 @@ bool ptrmap_update(const struct holding *holding)
 	return true;
 }
 
-void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
-			 void *context)
+void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *), void *context)
 {
 	for (struct shard *s = shards; s < shards + SHARDS; s++) {
 		WITH_LOCK(&s->lock);

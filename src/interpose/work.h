@@ -23,18 +23,26 @@ struct work {
 	enum work_kind kind;
 	enum stream_meaning streams;
 	CUstream stream;
-	const void *subject;     /* function, executable graph, or the entry point's name */
+	const void *subject;      /* function, executable graph, or the entry point's name */
 	uint64_t blocks, threads; /* of a kernel; a copy's bytes are in blocks */
 };
 
 #define WORK_KERNEL(stream_, function_, blocks_, threads_) \
-	{ .kind = WORK_IS_KERNEL, .stream = (stream_), .subject = (function_), \
-	  .blocks = (blocks_), .threads = (threads_) }
+	{ \
+		.kind = WORK_IS_KERNEL, .stream = (stream_), .subject = (function_), \
+		.blocks = (blocks_), .threads = (threads_) \
+	}
 #define WORK_GRAPH(stream_, exec_) \
-	{ .kind = WORK_IS_GRAPH, .stream = (stream_), .subject = (exec_) }
+	{ \
+		.kind = WORK_IS_GRAPH, .stream = (stream_), .subject = (exec_) \
+	}
 #define WORK_COPY(stream_, bytes_) \
-	{ .kind = WORK_IS_COPY, .stream = (stream_), .subject = __func__, .blocks = (bytes_) }
+	{ \
+		.kind = WORK_IS_COPY, .stream = (stream_), .subject = __func__, .blocks = (bytes_) \
+	}
 #define WORK_SYNC(bytes_) \
-	{ .kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) }
+	{ \
+		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
+	}
 
 #endif

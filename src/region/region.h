@@ -50,16 +50,16 @@ static inline enum lease_state lease_state_of(uint32_t word)
 
 /* One device as the tenant sees it. Written by D. */
 struct region_control_device {
-	uint8_t uuid[16];                  /* of the card or MIG instance; fixed */
-	_Atomic uint32_t lease;            /* futex word, seq_cst; see above */
-	_Atomic uint32_t cores_pct_x100;   /* guaranteed share, hundredths of a percent; 0: none */
-	_Atomic uint32_t limit_pct_x100;   /* most it may reach; 10000: no cap */
+	uint8_t uuid[16];                /* of the card or MIG instance; fixed */
+	_Atomic uint32_t lease;          /* futex word, seq_cst; see above */
+	_Atomic uint32_t cores_pct_x100; /* guaranteed share, hundredths of a percent; 0: none */
+	_Atomic uint32_t limit_pct_x100; /* most it may reach; 10000: no cap */
 	_Atomic uint32_t reserved;
-	_Atomic uint64_t quota_bytes;      /* memory; UINT64_MAX: no quota */
-	_Atomic uint64_t context_bytes;    /* what one CUDA context costs on this card */
-	_Atomic uint64_t depth_ns;         /* in-flight bound under LEASE_GO */
-	_Atomic uint64_t free_depth_ns;    /* in-flight bound under LEASE_FREE */
-	_Atomic uint64_t unslotted_bytes;  /* held by the tenant, but by no live slot: counts as used */
+	_Atomic uint64_t quota_bytes;   /* memory; UINT64_MAX: no quota */
+	_Atomic uint64_t context_bytes; /* what one CUDA context costs on this card */
+	_Atomic uint64_t depth_ns;      /* in-flight bound under LEASE_GO */
+	_Atomic uint64_t free_depth_ns; /* in-flight bound under LEASE_FREE */
+	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 };
 
 struct region_control {
@@ -96,12 +96,12 @@ struct region_slot_device {
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
 	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */
-	_Atomic uint32_t busy;                   /* seq_cst; 1 while work is in flight, as far as known */
-	_Atomic uint32_t stuck;                  /* passes that gave up waiting for own progress */
-	_Atomic uint64_t inflight_ns;            /* predicted length of the work in flight */
-	_Atomic uint64_t busy_ns;                /* time with work in flight, up to its last end */
-	_Atomic uint64_t launches;               /* work items handed to the driver */
-	_Atomic uint64_t waited_ns;              /* time threads were held at the gate */
+	_Atomic uint32_t busy;        /* seq_cst; 1 while work is in flight, as far as known */
+	_Atomic uint32_t stuck;       /* passes that gave up waiting for own progress */
+	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
+	_Atomic uint64_t busy_ns;     /* time with work in flight, up to its last end */
+	_Atomic uint64_t launches;    /* work items handed to the driver */
+	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
 };
 
 enum region_slot_state {
@@ -113,7 +113,7 @@ struct region_slot {
 	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state: D on assignment, D on death */
 	_Atomic uint32_t generation;         /* counts assignments of this slot; D */
 	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
-	_Atomic uint32_t migrated;           /* T: usage of an earlier daemon's report is copied in */
+	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
 	struct region_slot_device device[REGION_MAX_DEVICES];
 };
 

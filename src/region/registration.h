@@ -28,9 +28,9 @@ struct registration_request {
 struct registration_reply {
 	uint32_t magic;
 	uint32_t version;
-	int32_t status; /* 0, or a positive errno */
-	uint32_t slot;  /* index into region_report.slot */
-	uint64_t epoch; /* as in region_control */
+	int32_t status;    /* 0, or a positive errno */
+	uint32_t slot;     /* index into region_report.slot */
+	uint64_t epoch;    /* as in region_control */
 	char message[128]; /* why status is not 0: one line, NUL-terminated */
 };
 

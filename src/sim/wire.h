@@ -23,43 +23,43 @@ enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
 /* Requests. `card`, `id` and `arg` are as each line says; [one-way] ones get no reply. */
 enum sim_request {
-	SIM_HELLO = 1,	/* arg: magic, kind, now on the client's clock -> val: cards, driver version */
-	SIM_CARD_INFO,	/* card -> payload struct sim_card_info */
-	SIM_MEM_NEW,	/* card, arg: bytes, enum sim_block_kind -> val: block */
-	SIM_MEM_FREE,	/* id: block; gives this client's hold on it back */
-	SIM_MEM_INFO,	/* card -> val: total, used */
+	SIM_HELLO = 1, /* arg: magic, kind, now on the client's clock -> val: cards, driver version */
+	SIM_CARD_INFO,  /* card -> payload struct sim_card_info */
+	SIM_MEM_NEW,    /* card, arg: bytes, enum sim_block_kind -> val: block */
+	SIM_MEM_FREE,   /* id: block; gives this client's hold on it back */
+	SIM_MEM_INFO,   /* card -> val: total, used */
 	SIM_MEM_EXPORT, /* id: block; carries the write end's peer of a pipe that stands for it */
 	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
-	SIM_MEM_NAME,	/* id: block, arg: address -> val: name for another process (legacy IPC) */
-	SIM_MEM_OPEN,	/* arg: name -> val: bytes, card */
-	SIM_STREAM_NEW, /* [one-way] card, id: stream, arg: context, enum sim_stream_flags */
+	SIM_MEM_NAME,   /* id: block, arg: address -> val: name for another process (legacy IPC) */
+	SIM_MEM_OPEN,   /* arg: name -> val: bytes, card */
+	SIM_STREAM_NEW,  /* [one-way] card, id: stream, arg: context, enum sim_stream_flags */
 	SIM_STREAM_FREE, /* [one-way] id: stream */
-	SIM_WORK,	/* [one-way] id: stream, arg: ns of the idle card, launches it counts for */
-	SIM_HOST,	/* [one-way] id: stream, arg: cookie; a SIM_NOTE_HOST when it is reached */
-	SIM_SPIN,	/* [one-way] as SIM_HOST, but occupies the card until SIM_RELEASE */
-	SIM_RELEASE,	/* [one-way] arg: cookie; the SIM_HOST or SIM_SPIN is over */
-	SIM_EVENT_NEW,	/* [one-way] id: event */
+	SIM_WORK,       /* [one-way] id: stream, arg: ns of the idle card, launches it counts for */
+	SIM_HOST,       /* [one-way] id: stream, arg: cookie; a SIM_NOTE_HOST when it is reached */
+	SIM_SPIN,       /* [one-way] as SIM_HOST, but occupies the card until SIM_RELEASE */
+	SIM_RELEASE,    /* [one-way] arg: cookie; the SIM_HOST or SIM_SPIN is over */
+	SIM_EVENT_NEW,  /* [one-way] id: event */
 	SIM_EVENT_FREE, /* [one-way] id: event */
 	SIM_EVENT_RECORD, /* [one-way] id: event, arg: stream */
 	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream */
 	SIM_EVENT_QUERY,  /* id: event -> val: done, at ns, not before ns */
-	SIM_EVENT_SYNC,	  /* id: event; replies when done -> val: 1, at ns */
-	SIM_EVENT_NAME,	  /* id: event -> val: name for another process */
-	SIM_EVENT_OPEN,	  /* id: a new event id, arg: name */
+	SIM_EVENT_SYNC,   /* id: event; replies when done -> val: 1, at ns */
+	SIM_EVENT_NAME,   /* id: event -> val: name for another process */
+	SIM_EVENT_OPEN,   /* id: a new event id, arg: name */
 	SIM_STREAM_QUERY, /* id: stream -> val: done, 0, not before ns */
 	SIM_STREAM_SYNC,  /* id: stream; replies when done */
-	SIM_CTX_SYNC,	  /* card, arg: context; replies when all its streams are done */
-	SIM_ROOM,	  /* replies when the launch queue has room again */
-	SIM_CTX_FREE,	  /* card, arg: context; drops its streams' work */
-	SIM_CARD_STATE,	  /* card -> payload struct sim_card_state, then its processes */
-	SIM_SAMPLES,	  /* card, arg: since ns -> payload: struct sim_sample, oldest first */
-	SIM_LISTEN,	  /* card, arg: on; SIM_NOTE_XID from now on */
-	SIM_CTL_XID,	  /* card, arg: number */
-	SIM_CTL_LOSE,	  /* card */
-	SIM_CTL_HEAL,	  /* card */
-	SIM_CTL_STATS,	  /* -> payload: JSON text */
-	SIM_NOTE_HOST,	  /* val: cookie */
-	SIM_NOTE_XID,	  /* val: card, number */
+	SIM_CTX_SYNC,     /* card, arg: context; replies when all its streams are done */
+	SIM_ROOM,         /* replies when the launch queue has room again */
+	SIM_CTX_FREE,     /* card, arg: context; drops its streams' work */
+	SIM_CARD_STATE,   /* card -> payload struct sim_card_state, then its processes */
+	SIM_SAMPLES,      /* card, arg: since ns -> payload: struct sim_sample, oldest first */
+	SIM_LISTEN,       /* card, arg: on; SIM_NOTE_XID from now on */
+	SIM_CTL_XID,      /* card, arg: number */
+	SIM_CTL_LOSE,     /* card */
+	SIM_CTL_HEAL,     /* card */
+	SIM_CTL_STATS,    /* -> payload: JSON text */
+	SIM_NOTE_HOST,    /* val: cookie */
+	SIM_NOTE_XID,     /* val: card, number */
 };
 
 enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT };
@@ -78,7 +78,7 @@ enum sim_status {
 
 struct sim_request_msg {
 	uint32_t type;
-	uint32_t req; /* 0: one-way */
+	uint32_t req;      /* 0: one-way */
 	uint64_t stamp_ns; /* CLOCK_MONOTONIC when it was sent: the server counts work from here */
 	uint32_t card;
 	uint32_t id;
@@ -112,10 +112,10 @@ struct sim_card_info {
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	int32_t sms;
 	int32_t cc_major, cc_minor;
-	int32_t numa; /* -1: not known */
-	uint32_t peers;	 /* bit i: NVLink to card i */
+	int32_t numa;      /* -1: not known */
+	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* links go to a switch */
-	uint32_t defects; /* enum sim_defect */
+	uint32_t defects;  /* enum sim_defect */
 };
 
 /* What NVML of some machines gets wrong, to be asked for in a description file. */

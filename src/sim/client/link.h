@@ -35,7 +35,7 @@ struct link {
 	pthread_mutex_t room_lock;
 	_Atomic uint64_t launched;
 	_Atomic uint64_t completed; /* of those, as far as replies told */
-	pthread_mutex_t lock;	    /* what follows */
+	pthread_mutex_t lock;       /* what follows */
 	pthread_cond_t changed;
 	bool reading; /* a thread reads, without the lock */
 	uint32_t next_req;

@@ -103,7 +103,7 @@ CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 	if (!desc)
 		return CUDA_ERROR_INVALID_VALUE;
 	return array_create(array, &(CUDA_ARRAY3D_DESCRIPTOR){ desc->Width, desc->Height, 0,
-								desc->Format, desc->NumChannels, 0 });
+							       desc->Format, desc->NumChannels, 0 });
 }
 
 CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)

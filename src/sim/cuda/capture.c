@@ -63,8 +63,7 @@ static CUresult legacy_breaks(CUstream stream)
 	CUresult r = CUDA_SUCCESS;
 
 	for (struct sim_capture *c = captures; stream->legacy && c; c = c->next)
-		if (c->origin->ctx == stream->ctx &&
-		    !(c->origin->flags & CU_STREAM_NON_BLOCKING)) {
+		if (c->origin->ctx == stream->ctx && !(c->origin->flags & CU_STREAM_NON_BLOCKING)) {
 			c->invalid = true;
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 		}
@@ -85,8 +84,8 @@ bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *re
 		*ret_result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	} else {
 		stream->joined = false;
-		*ret_result = sim_graph_add(c->graph, step, NULL) ? CUDA_SUCCESS :
-								    CUDA_ERROR_OUT_OF_MEMORY;
+		*ret_result = sim_graph_add(c->graph, step, NULL) ? CUDA_SUCCESS
+								  : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_unlock(&sim_capture_lock);
 	return mine;
@@ -335,9 +334,9 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sim_capture_lock);
 	c = stream->capture;
-	*status = !c ? CU_STREAM_CAPTURE_STATUS_NONE :
-	  c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED :
-		       CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	*status = !c           ? CU_STREAM_CAPTURE_STATUS_NONE
+		  : c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+			       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (id)
 		*id = c ? c->id : 0;
 	if (graph)
@@ -365,11 +364,12 @@ CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus *status
 SIM_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
 	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 	   const CUgraphNode **nodes, size_t *count),
-	  if (nodes) *nodes = NULL; if (count) *count = 0;
-	  return info(stream, ptds, status, id, graph);)
+	  if (nodes) *nodes = NULL;
+	  if (count) *count = 0; return info(stream, ptds, status, id, graph);)
 
 SIM_TWINS(cuStreamGetCaptureInfo_v3, _ptsz,
 	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
 	   const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count),
-	  if (nodes) *nodes = NULL; if (edges) *edges = NULL; if (count) *count = 0;
+	  if (nodes) *nodes = NULL;
+	  if (edges) *edges = NULL; if (count) *count = 0;
 	  return info(stream, ptds, status, id, graph);)

@@ -98,8 +98,10 @@ static void context_end(CUcontext ctx)
 	for (at = &sim.contexts; *at != ctx; at = &(*at)->next)
 		;
 	*at = ctx->next;
-	sim_call((struct sim_request_msg){ .type = SIM_CTX_FREE, .card = device->card,
-					   .arg = { ctx->id } }, NULL);
+	sim_call((struct sim_request_msg){ .type = SIM_CTX_FREE,
+					   .card = device->card,
+					   .arg = { ctx->id } },
+		 NULL);
 	while (ctx->streams)
 		sim_stream_free(ctx->streams);
 	ctx->legacy = NULL;
@@ -107,9 +109,8 @@ static void context_end(CUcontext ctx)
 	device->contexts--;
 	for (region = sim_va_list(); region; region = next) {
 		next = region->next;
-		if (region->ctx == ctx ||
-		    (!device->contexts && region->kind == REGION_POOL &&
-		     &sim.devices[region->dev] == device))
+		if (region->ctx == ctx || (!device->contexts && region->kind == REGION_POOL &&
+					   &sim.devices[region->dev] == device))
 			sim_region_drop(region);
 	}
 	sim_block_free(ctx->block);

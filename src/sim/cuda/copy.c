@@ -182,20 +182,19 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 	       (c)->side##Pitch, height, (c)->side##XInBytes, (c)->side##Y, z, (c)->WidthInBytes)
 #define COPY_2D(c, stream, wait) \
 	((c) ? pitched(END(c, dst, 0, 0), END(c, src, 0, 0), (c)->WidthInBytes, (c)->Height, 1, \
-		       stream, ptds, wait) : \
-	       CUDA_ERROR_INVALID_VALUE)
+		       stream, ptds, wait) \
+	     : CUDA_ERROR_INVALID_VALUE)
 #define COPY_3D(c, stream, wait) \
 	((c) ? pitched(END(c, dst, (c)->dstHeight ? (c)->dstHeight : (c)->Height, (c)->dstZ), \
 		       END(c, src, (c)->srcHeight ? (c)->srcHeight : (c)->Height, (c)->srcZ), \
-		       (c)->WidthInBytes, (c)->Height, (c)->Depth, stream, ptds, wait) : \
-	       CUDA_ERROR_INVALID_VALUE)
+		       (c)->WidthInBytes, (c)->Height, (c)->Depth, stream, ptds, wait) \
+	     : CUDA_ERROR_INVALID_VALUE)
 
 SIM_TWINS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), return COPY_2D(copy, NULL, true);)
 SIM_TWINS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy),
 	  return COPY_2D(copy, NULL, true);)
 SIM_TWINS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), return COPY_3D(copy, NULL, true);)
-SIM_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *copy),
-	  return COPY_3D(copy, NULL, true);)
+SIM_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *copy), return COPY_3D(copy, NULL, true);)
 SIM_TWINS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream),
 	  return COPY_2D(copy, stream, false);)
 SIM_TWINS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream),

@@ -136,63 +136,63 @@ static const struct {
 	short attr;
 	int value;
 } attributes[] = {
-	{ 1, 1024 }, /* MAX_THREADS_PER_BLOCK */
-	{ 2, 1024 },	   { 3, 1024 },	    { 4, 64 }, /* MAX_BLOCK_DIM_X.. */
-	{ 5, 2147483647 }, { 6, 65535 },    { 7, 65535 }, /* MAX_GRID_DIM_X.. */
-	{ 8, 49152 }, /* MAX_SHARED_MEMORY_PER_BLOCK */
-	{ 9, 65536 }, /* TOTAL_CONSTANT_MEMORY */
-	{ 10, 32 }, /* WARP_SIZE */
-	{ 11, 2147483647 }, /* MAX_PITCH */
-	{ 12, 65536 }, /* MAX_REGISTERS_PER_BLOCK */
-	{ 13, 1980000 }, /* CLOCK_RATE, kHz */
-	{ 14, 512 }, /* TEXTURE_ALIGNMENT */
-	{ 15, 1 }, /* GPU_OVERLAP */
-	{ 17, 0 }, /* KERNEL_EXEC_TIMEOUT */
-	{ 18, 0 }, /* INTEGRATED */
-	{ 19, 1 }, /* CAN_MAP_HOST_MEMORY */
-	{ 20, 0 }, /* COMPUTE_MODE */
-	{ 31, 1 }, /* CONCURRENT_KERNELS */
-	{ 32, 1 }, /* ECC_ENABLED */
-	{ 35, 0 }, /* TCC_DRIVER */
-	{ 36, 3201000 }, /* MEMORY_CLOCK_RATE, kHz */
-	{ 37, 6144 }, /* GLOBAL_MEMORY_BUS_WIDTH */
-	{ 38, 62914560 }, /* L2_CACHE_SIZE */
-	{ 39, 2048 }, /* MAX_THREADS_PER_MULTIPROCESSOR */
-	{ 40, 3 }, /* ASYNC_ENGINE_COUNT */
-	{ 41, 1 }, /* UNIFIED_ADDRESSING */
-	{ 78, 1 }, /* STREAM_PRIORITIES_SUPPORTED */
-	{ 79, 1 }, /* GLOBAL_L1_CACHE_SUPPORTED */
-	{ 80, 1 }, /* LOCAL_L1_CACHE_SUPPORTED */
-	{ 81, 233472 }, /* MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
-	{ 82, 65536 }, /* MAX_REGISTERS_PER_MULTIPROCESSOR */
-	{ 83, 1 }, /* MANAGED_MEMORY */
-	{ 84, 0 }, /* MULTI_GPU_BOARD */
+	{ 1, 1024 },                                    /* MAX_THREADS_PER_BLOCK */
+	{ 2, 1024 },        { 3, 1024 },  { 4, 64 },    /* MAX_BLOCK_DIM_X.. */
+	{ 5, 2147483647 },  { 6, 65535 }, { 7, 65535 }, /* MAX_GRID_DIM_X.. */
+	{ 8, 49152 },                                   /* MAX_SHARED_MEMORY_PER_BLOCK */
+	{ 9, 65536 },                                   /* TOTAL_CONSTANT_MEMORY */
+	{ 10, 32 },                                     /* WARP_SIZE */
+	{ 11, 2147483647 },                             /* MAX_PITCH */
+	{ 12, 65536 },                                  /* MAX_REGISTERS_PER_BLOCK */
+	{ 13, 1980000 },                                /* CLOCK_RATE, kHz */
+	{ 14, 512 },                                    /* TEXTURE_ALIGNMENT */
+	{ 15, 1 },                                      /* GPU_OVERLAP */
+	{ 17, 0 },                                      /* KERNEL_EXEC_TIMEOUT */
+	{ 18, 0 },                                      /* INTEGRATED */
+	{ 19, 1 },                                      /* CAN_MAP_HOST_MEMORY */
+	{ 20, 0 },                                      /* COMPUTE_MODE */
+	{ 31, 1 },                                      /* CONCURRENT_KERNELS */
+	{ 32, 1 },                                      /* ECC_ENABLED */
+	{ 35, 0 },                                      /* TCC_DRIVER */
+	{ 36, 3201000 },                                /* MEMORY_CLOCK_RATE, kHz */
+	{ 37, 6144 },                                   /* GLOBAL_MEMORY_BUS_WIDTH */
+	{ 38, 62914560 },                               /* L2_CACHE_SIZE */
+	{ 39, 2048 },                                   /* MAX_THREADS_PER_MULTIPROCESSOR */
+	{ 40, 3 },                                      /* ASYNC_ENGINE_COUNT */
+	{ 41, 1 },                                      /* UNIFIED_ADDRESSING */
+	{ 78, 1 },                                      /* STREAM_PRIORITIES_SUPPORTED */
+	{ 79, 1 },                                      /* GLOBAL_L1_CACHE_SUPPORTED */
+	{ 80, 1 },                                      /* LOCAL_L1_CACHE_SUPPORTED */
+	{ 81, 233472 },                                 /* MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
+	{ 82, 65536 },                                  /* MAX_REGISTERS_PER_MULTIPROCESSOR */
+	{ 83, 1 },                                      /* MANAGED_MEMORY */
+	{ 84, 0 },                                      /* MULTI_GPU_BOARD */
 	{ 86, 1 }, /* HOST_NATIVE_ATOMIC_SUPPORTED: over the simulated link, yes */
 	{ 87, 2 }, /* SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO */
 	{ 88, 0 }, /* PAGEABLE_MEMORY_ACCESS */
 	{ 89, 1 }, /* CONCURRENT_MANAGED_ACCESS */
 	{ 90, 1 }, /* COMPUTE_PREEMPTION_SUPPORTED */
 	{ 91, 1 }, /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-	{ 92, 1 }, { 93, 1 }, { 94, 1 }, /* CAN_USE_STREAM_MEM_OPS and its kin */
-	{ 95, 1 }, /* COOPERATIVE_LAUNCH */
-	{ 97, 232448 }, /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
-	{ 99, 1 }, /* HOST_REGISTER_SUPPORTED */
-	{ 102, 1 }, /* VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
-	{ 103, 1 }, /* HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
-	{ 106, 32 }, /* MAX_BLOCKS_PER_MULTIPROCESSOR */
-	{ 107, 0 }, /* GENERIC_COMPRESSION_SUPPORTED */
-	{ 108, 41287680 }, /* MAX_PERSISTING_L2_CACHE_SIZE */
+	{ 92, 1 },          { 93, 1 },    { 94, 1 }, /* CAN_USE_STREAM_MEM_OPS and its kin */
+	{ 95, 1 },                                   /* COOPERATIVE_LAUNCH */
+	{ 97, 232448 },                              /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+	{ 99, 1 },                                   /* HOST_REGISTER_SUPPORTED */
+	{ 102, 1 },                                  /* VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	{ 103, 1 },         /* HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+	{ 106, 32 },        /* MAX_BLOCKS_PER_MULTIPROCESSOR */
+	{ 107, 0 },         /* GENERIC_COMPRESSION_SUPPORTED */
+	{ 108, 41287680 },  /* MAX_PERSISTING_L2_CACHE_SIZE */
 	{ 109, 134213632 }, /* MAX_ACCESS_POLICY_WINDOW_SIZE */
-	{ 111, 1024 }, /* RESERVED_SHARED_MEMORY_PER_BLOCK */
-	{ 112, 0 }, /* SPARSE_CUDA_ARRAY_SUPPORTED */
-	{ 113, 1 }, /* READ_ONLY_HOST_REGISTER_SUPPORTED */
-	{ 114, 1 }, /* TIMELINE_SEMAPHORE_INTEROP_SUPPORTED */
-	{ 115, 1 }, /* MEMORY_POOLS_SUPPORTED */
-	{ 120, 1 }, /* CLUSTER_LAUNCH */
-	{ 121, 1 }, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
-	{ 125, 1 }, /* UNIFIED_FUNCTION_POINTERS */
-	{ 129, 1 }, /* MEM_SYNC_DOMAIN_COUNT */
-	{ 132, 0 }, /* MULTICAST_SUPPORTED */
+	{ 111, 1024 },      /* RESERVED_SHARED_MEMORY_PER_BLOCK */
+	{ 112, 0 },         /* SPARSE_CUDA_ARRAY_SUPPORTED */
+	{ 113, 1 },         /* READ_ONLY_HOST_REGISTER_SUPPORTED */
+	{ 114, 1 },         /* TIMELINE_SEMAPHORE_INTEROP_SUPPORTED */
+	{ 115, 1 },         /* MEMORY_POOLS_SUPPORTED */
+	{ 120, 1 },         /* CLUSTER_LAUNCH */
+	{ 121, 1 },         /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
+	{ 125, 1 },         /* UNIFIED_FUNCTION_POINTERS */
+	{ 129, 1 },         /* MEM_SYNC_DOMAIN_COUNT */
+	{ 132, 0 },         /* MULTICAST_SUPPORTED */
 };
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
@@ -211,7 +211,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
 	case 50: *value = (int)device->info.pci_domain; return CUDA_SUCCESS;
 	case 75: *value = device->info.cc_major; return CUDA_SUCCESS;
 	case 76: *value = device->info.cc_minor; return CUDA_SUCCESS;
-	case 85: *value = dev; return CUDA_SUCCESS; /* MULTI_GPU_BOARD_GROUP_ID */
+	case 85: *value = dev; return CUDA_SUCCESS;                /* MULTI_GPU_BOARD_GROUP_ID */
 	case 134: *value = device->info.numa; return CUDA_SUCCESS; /* NUMA_ID */
 	case 141: *value = device->info.numa; return CUDA_SUCCESS; /* HOST_NUMA_ID */
 	}
@@ -229,8 +229,16 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sim_device_of(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*prop = (CUdevprop){ 1024, { 1024, 1024, 64 }, { 2147483647, 65535, 65535 }, 49152, 65536,
-			     32,   2147483647,	       65536,			     1980000, 512 };
+	*prop = (CUdevprop){ 1024,
+			     { 1024, 1024, 64 },
+			     { 2147483647, 65535, 65535 },
+			     49152,
+			     65536,
+			     32,
+			     2147483647,
+			     65536,
+			     1980000,
+			     512 };
 	return CUDA_SUCCESS;
 }
 

@@ -187,7 +187,7 @@ static CUresult with_params(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANT
 }
 
 SIM_TWINS(cuGraphInstantiateWithParams, _ptsz,
-	  (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
+	  (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
 	  return with_params(exec, graph, params, ptds);)
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
@@ -256,8 +256,8 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 SIM_TWINS(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream stream),
 	  return graph_launch(exec, stream, ptds);)
 SIM_TWINS(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream),
-	  return exec && exec->magic == MAGIC_EXEC ? sim_stream(stream, ptds, &stream) :
-						     CUDA_ERROR_INVALID_VALUE;)
+	  return exec && exec->magic == MAGIC_EXEC ? sim_stream(stream, ptds, &stream)
+						   : CUDA_ERROR_INVALID_VALUE;)
 
 static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size_t have)
 {

@@ -15,7 +15,7 @@ struct heap {
 	struct sim_region *region;
 	uint32_t free;
 	uint64_t used[SLOTS / 64]; /* a bit a slot */
-	uint32_t bytes[SLOTS];	   /* as asked for, at the first slot of an allocation; else 0 */
+	uint32_t bytes[SLOTS];     /* as asked for, at the first slot of an allocation; else 0 */
 };
 
 /* All blocks: the list of regions would hold the large allocations as well. */
@@ -138,8 +138,7 @@ bool sim_heap_free(struct sim_region *region, uint64_t addr)
 	return true;
 }
 
-bool sim_heap_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
-		   uint64_t *ret_bytes)
+bool sim_heap_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
 	const struct heap *heap = region->detail;
 	uint32_t slot = (uint32_t)((addr - region->base) / SLOT);

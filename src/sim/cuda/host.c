@@ -59,19 +59,16 @@ static bool is_over(const struct sim_step *step)
 
 	if (!sim_va_has_bytes(step->addr, is64 ? 8 : 4))
 		return false;
-	v = is64 ? __atomic_load_n((uint64_t *)(uintptr_t)step->addr, __ATOMIC_ACQUIRE) :
-		   __atomic_load_n((uint32_t *)(uintptr_t)step->addr, __ATOMIC_ACQUIRE);
+	v = is64 ? __atomic_load_n((uint64_t *)(uintptr_t)step->addr, __ATOMIC_ACQUIRE)
+		 : __atomic_load_n((uint32_t *)(uintptr_t)step->addr, __ATOMIC_ACQUIRE);
 	if (step->kind == STEP_SPIN)
 		return v != 0;
 	switch (step->flags & 3) {
 	case 0: /* GEQ, cyclic */
 		return is64 ? (int64_t)(v - w) >= 0 : (int32_t)((uint32_t)v - (uint32_t)w) >= 0;
-	case 1:
-		return v == w;
-	case 2:
-		return (v & w) != 0;
-	default:
-		return is64 ? ~(v | w) != 0 : ~((uint32_t)v | (uint32_t)w) != 0;
+	case 1: return v == w;
+	case 2: return (v & w) != 0;
+	default: return is64 ? ~(v | w) != 0 : ~((uint32_t)v | (uint32_t)w) != 0;
 	}
 }
 
@@ -119,9 +116,7 @@ static void *watch_thread(void *arg)
 				pthread_cond_signal(&run_more);
 				pthread_mutex_unlock(&run_lock);
 				break;
-			default:
-				op->next = watched;
-				watched = op;
+			default: op->next = watched; watched = op;
 			}
 		}
 		for (at = &watched; *at;) {

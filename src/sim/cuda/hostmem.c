@@ -123,8 +123,8 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 	pthread_mutex_lock(&sim.lock);
 	known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
-	return known ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED :
-		       host_add((uintptr_t)ptr, bytes, flags, true);
+	return known ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+		     : host_add((uintptr_t)ptr, bytes, flags, true);
 }
 
 CUresult cuMemHostUnregister(void *ptr)
@@ -259,59 +259,38 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 	if (h)
 		base = h->base, bytes = h->bytes;
 	switch (attr) {
-	case 1: /* CONTEXT */
-		*(CUcontext *)value = device ? region->ctx : NULL;
-		break;
+	case 1: /* CONTEXT */ *(CUcontext *)value = device ? region->ctx : NULL; break;
 	case 2: /* MEMORY_TYPE */
 		*(unsigned int *)value = device ? CU_MEMORYTYPE_DEVICE : h ? CU_MEMORYTYPE_HOST : 0;
 		break;
-	case 3: /* DEVICE_POINTER */
-		*(CUdeviceptr *)value = known ? ptr : 0;
-		break;
+	case 3: /* DEVICE_POINTER */ *(CUdeviceptr *)value = known ? ptr : 0; break;
 	case 4: /* HOST_POINTER */
 		*(uint64_t *)value = h || (device && region->managed) ? ptr : 0;
 		if (device && !region->managed)
 			return CUDA_ERROR_INVALID_VALUE;
 		break;
 	case 6: /* SYNC_MEMOPS */
-	case 15: /* IS_GPU_DIRECT_RDMA_CAPABLE */
-		*(int *)value = 0;
-		break;
+	case 15: /* IS_GPU_DIRECT_RDMA_CAPABLE */ *(int *)value = 0; break;
 	case 7: /* BUFFER_ID */
-		*(uint64_t *)value = device ? region->serial << 12 | (base - region->base) / 512 :
-					      base;
+		*(uint64_t *)value = device ? region->serial << 12 | (base - region->base) / 512
+					    : base;
 		break;
-	case 8: /* IS_MANAGED */
-		*(int *)value = device && region->managed;
-		break;
-	case 9: /* DEVICE_ORDINAL */
-		*(int *)value = device ? region->dev : known ? 0 : -2;
-		break;
+	case 8: /* IS_MANAGED */ *(int *)value = device && region->managed; break;
+	case 9: /* DEVICE_ORDINAL */ *(int *)value = device ? region->dev : known ? 0 : -2; break;
 	case 10: /* IS_LEGACY_CUDA_IPC_CAPABLE */
 		*(int *)value = device && !region->managed &&
 				(region->kind == REGION_LINEAR || region->kind == REGION_HEAP);
 		break;
-	case 11: /* RANGE_START_ADDR */
-		*(uint64_t *)value = base;
-		break;
-	case 12: /* RANGE_SIZE */
-		*(size_t *)value = bytes;
-		break;
-	case 13: /* MAPPED */
-		*(int *)value = known;
-		break;
-	case 14: /* ALLOWED_HANDLE_TYPES */
-		*(uint64_t *)value = 0;
-		break;
-	case 16: /* ACCESS_FLAGS */
-		*(int *)value = known ? 3 : 0;
-		break;
+	case 11: /* RANGE_START_ADDR */ *(uint64_t *)value = base; break;
+	case 12: /* RANGE_SIZE */ *(size_t *)value = bytes; break;
+	case 13: /* MAPPED */ *(int *)value = known; break;
+	case 14: /* ALLOWED_HANDLE_TYPES */ *(uint64_t *)value = 0; break;
+	case 16: /* ACCESS_FLAGS */ *(int *)value = known ? 3 : 0; break;
 	case 17: /* MEMPOOL_HANDLE */
-		*(CUmemoryPool *)value =
-			device && region->kind == REGION_POOL ? sim_pool_of(region) : NULL;
+		*(CUmemoryPool *)value = device && region->kind == REGION_POOL ? sim_pool_of(region)
+									       : NULL;
 		break;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
+	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 	return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

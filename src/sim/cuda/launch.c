@@ -29,7 +29,7 @@ SIM_TWINS(cuLaunchKernel, _ptsz,
 	  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 	   unsigned int by, unsigned int bz, unsigned int shared_bytes, CUstream stream,
 	   void **params, void **extra),
-	  return launch(f, (uint64_t)gx * gy * gz, (uint64_t)bx * by * bz, stream, ptds, params);)
+	  return launch(f, (uint64_t)gx *gy *gz, (uint64_t)bx *by *bz, stream, ptds, params);)
 
 SIM_TWINS(cuLaunchKernelEx, _ptsz,
 	  (const CUlaunchConfig *config, CUfunction f, void **params, void **extra),
@@ -42,7 +42,7 @@ SIM_TWINS(cuLaunchCooperativeKernel, _ptsz,
 	  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
 	   unsigned int by, unsigned int bz, unsigned int shared_bytes, CUstream stream,
 	   void **params),
-	  return launch(f, (uint64_t)gx * gy * gz, (uint64_t)bx * by * bz, stream, ptds, params);)
+	  return launch(f, (uint64_t)gx *gy *gz, (uint64_t)bx *by *bz, stream, ptds, params);)
 
 static CUresult host_step(CUstream handle, bool ptds, enum sim_step_kind kind, void *fn, void *data)
 {
@@ -94,8 +94,8 @@ static CUresult batch(CUstream stream, bool ptds, unsigned int n, CUstreamBatchM
 	CUresult r = CUDA_SUCCESS;
 
 	for (unsigned int i = 0; i < n && r == CUDA_SUCCESS; i++) {
-		static const enum sim_step_kind kinds[] = { 0, STEP_WAIT32, STEP_WRITE32, 0,
-							    STEP_WAIT64, STEP_WRITE64 };
+		static const enum sim_step_kind kinds[] = { 0, STEP_WAIT32, STEP_WRITE32,
+							    0, STEP_WAIT64, STEP_WRITE64 };
 		int op = ops[i].operation;
 
 		if (op == 3 || op == 6) /* flush and barrier: nothing is ever out of order here */

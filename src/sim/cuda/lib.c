@@ -165,11 +165,8 @@ CUresult cuInit(unsigned int flags)
 	pthread_mutex_lock(&init_lock);
 	switch (atomic_load(&sim.mode)) {
 	case SIM_READY:
-	case SIM_FAULTY:
-		break;
-	case SIM_FORKED:
-		r = CUDA_ERROR_NOT_INITIALIZED;
-		break;
+	case SIM_FAULTY: break;
+	case SIM_FORKED: r = CUDA_ERROR_NOT_INITIALIZED; break;
 	default:
 		path = getenv("ALLOT_SIM_SOCKET");
 		if (!path || !*path || link_open(&sim.link, path, SIM_KIND_CUDA) < 0) {

@@ -12,7 +12,8 @@ CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, u
 
 	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NEW,
 					       .card = sim.devices[dev].card,
-					       .arg = { bytes, kind } }, val);
+					       .arg = { bytes, kind } },
+		     val);
 	if (r == CUDA_SUCCESS)
 		*ret_block = (uint32_t)val[0];
 	return r;
@@ -75,8 +76,8 @@ CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (sim_fault_oom() || bytes > 1ull << 44)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return bytes < HEAP_BELOW ? sim_heap_alloc(ctx, bytes, ret_ptr) :
-				    alloc_large(ctx, bytes, false, ret_ptr);
+	return bytes < HEAP_BELOW ? sim_heap_alloc(ctx, bytes, ret_ptr)
+				  : alloc_large(ctx, bytes, false, ret_ptr);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
@@ -150,15 +151,13 @@ CUresult sim_free(uint64_t addr)
 	switch (region->kind) {
 	case REGION_HEAP:
 		return sim_heap_free(region, addr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-	case REGION_POOL:
-		return sim_pool_free(region, addr);
+	case REGION_POOL: return sim_pool_free(region, addr);
 	case REGION_LINEAR:
 		if (addr != region->base)
 			return CUDA_ERROR_INVALID_VALUE;
 		sim_region_drop(region);
 		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
+	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -191,7 +190,8 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	if (r != CUDA_SUCCESS)
 		return r;
 	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_INFO,
-					       .card = sim_context_device(ctx)->card }, val);
+					       .card = sim_context_device(ctx)->card },
+		     val);
 	if (r != CUDA_SUCCESS)
 		return r;
 	if (free_bytes)

@@ -184,8 +184,7 @@ static const struct piece *piece_at(const struct sim_region *region, uint64_t ad
 	return &chunk->pieces[i - 1];
 }
 
-bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
-		   uint64_t *ret_bytes)
+bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
 	const struct piece *piece = piece_at(region, addr);
 
@@ -279,10 +278,10 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 	return r;
 }
 
-SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr *ptr, size_t bytes, CUstream stream),
+SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * ptr, size_t bytes, CUstream stream),
 	  return alloc_async(ptr, bytes, NULL, stream, ptds);)
 SIM_TWINS(cuMemAllocFromPoolAsync, _ptsz,
-	  (CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream),
+	  (CUdeviceptr * ptr, size_t bytes, CUmemoryPool pool, CUstream stream),
 	  return pool ? alloc_async(ptr, bytes, pool, stream, ptds) : CUDA_ERROR_INVALID_VALUE;)
 
 static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)

@@ -7,7 +7,7 @@
 
 struct piece {
 	uint64_t offset, span; /* span: rounded */
-	uint64_t bytes;	       /* as asked for */
+	uint64_t bytes;        /* as asked for */
 };
 
 /* Detail of a REGION_POOL: its allocations in order of address. */

@@ -34,8 +34,8 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 		return CUDA_SUCCESS;
 	capturing = sim_is_capturing(stream);
 	pthread_mutex_lock(&sim.lock);
-	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region) :
-					 sim_host_find(dst, &base, &n);
+	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region)
+				       : sim_host_find(dst, &base, &n);
 	inside = inside && dst + span <= base + n;
 	if (inside && !capturing && sim_va_has_bytes(dst, span))
 		for (uint64_t y = 0; y < height; y++)

@@ -71,10 +71,10 @@ struct CUstream_st {
 	int priority;
 	bool legacy;
 	bool per_thread;
-	pthread_t thread; /* of a per-thread default stream */
-	CUstream next;	  /* of the context */
+	pthread_t thread;            /* of a per-thread default stream */
+	CUstream next;               /* of the context */
 	struct sim_capture *capture; /* under the capture lock */
-	bool joined; /* all that it captured has flowed back to another stream */
+	bool joined;                 /* all that it captured has flowed back to another stream */
 };
 
 struct CUevent_st {
@@ -88,7 +88,7 @@ struct CUevent_st {
 	bool done;
 	uint64_t at_ns;
 	uint64_t not_before_ns; /* it can't be done earlier, the server said */
-	uint64_t capture_id; /* last recorded in this capture; 0: in none */
+	uint64_t capture_id;    /* last recorded in this capture; 0: in none */
 	CUstream captured_in;
 };
 
@@ -96,7 +96,7 @@ struct CUfunc_st {
 	uint32_t magic;
 	CUfunction next;
 	CUmodule module;
-	uint64_t ns;	 /* of the whole grid, on an idle card */
+	uint64_t ns;     /* of the whole grid, on an idle card */
 	uint64_t blocks; /* at this many blocks; 0: whatever their number */
 	bool spins;
 	int max_dynamic_shared;
@@ -216,8 +216,8 @@ CUresult sim_context_wait(CUcontext ctx);
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
-	return atomic_load_explicit(&sim.captures, memory_order_relaxed) ? sim_unsafe_slow() :
-									   CUDA_SUCCESS;
+	return atomic_load_explicit(&sim.captures, memory_order_relaxed) ? sim_unsafe_slow()
+									 : CUDA_SUCCESS;
 }
 #define SIM_UNSAFE() \
 	do { \
@@ -244,8 +244,8 @@ CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 /* va.c: addresses. Regions are looked up by any address in them, in constant time. */
 enum sim_region_kind {
 	REGION_LINEAR,
-	REGION_HEAP, /* 2 MiB cut into 512 byte slots */
-	REGION_POOL, /* a chunk of a memory pool */
+	REGION_HEAP,     /* 2 MiB cut into 512 byte slots */
+	REGION_POOL,     /* a chunk of a memory pool */
 	REGION_RESERVED, /* cuMemAddressReserve */
 	REGION_IPC,
 	REGION_MODULE,
@@ -254,9 +254,9 @@ enum sim_region_kind {
 struct sim_region {
 	enum sim_region_kind kind;
 	uint64_t base, span; /* whole units */
-	uint64_t bytes;	     /* as asked for */
-	uint32_t block;	     /* the server's memory; 0: none */
-	CUcontext ctx;	     /* NULL: not of one context */
+	uint64_t bytes;      /* as asked for */
+	uint32_t block;      /* the server's memory; 0: none */
+	CUcontext ctx;       /* NULL: not of one context */
 	CUdevice dev;
 	bool managed;
 	bool backed; /* its bytes are kept */
@@ -282,7 +282,7 @@ CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, u
 void sim_block_free(uint32_t block);
 uint64_t sim_round(CUdevice dev, uint64_t bytes); /* to the card's granularity */
 CUresult sim_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
-CUresult sim_free(uint64_t addr); /* with sim.lock */
+CUresult sim_free(uint64_t addr);                /* with sim.lock */
 void sim_region_drop(struct sim_region *region); /* and its memory; with sim.lock */
 /* The allocation that addr is in: false when in none. With sim.lock. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,

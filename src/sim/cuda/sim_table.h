@@ -17,10 +17,10 @@
 	FN(cuGetExportTable, (const void **table, const CUuuid *id)) \
 	FN(cuDeviceGetName, (char *name, int size, CUdevice dev)) \
 	FN(cuDeviceGetAttribute, (int *value, CUdevice_attribute attr, CUdevice dev)) \
-	FN(cuDeviceGetProperties, (CUdevprop *prop, CUdevice dev)) \
+	FN(cuDeviceGetProperties, (CUdevprop * prop, CUdevice dev)) \
 	FN(cuDeviceComputeCapability, (int *major, int *minor, CUdevice dev)) \
 	FN(cuDeviceGetPCIBusId, (char *text, int size, CUdevice dev)) \
-	FN(cuDeviceGetByPCIBusId, (CUdevice *dev, const char *text)) \
+	FN(cuDeviceGetByPCIBusId, (CUdevice * dev, const char *text)) \
 	FN(cuDeviceCanAccessPeer, (int *can, CUdevice dev, CUdevice peer)) \
 	FN(cuDeviceGetP2PAttribute, \
 	   (int *value, CUdevice_P2PAttribute attr, CUdevice src, CUdevice dst)) \
@@ -34,19 +34,19 @@
 
 #define SIM_TABLE_CONTEXT(FN) \
 	FN(cuCtxPushCurrent_v2, (CUcontext ctx)) \
-	FN(cuCtxPopCurrent_v2, (CUcontext *ctx)) \
+	FN(cuCtxPopCurrent_v2, (CUcontext * ctx)) \
 	FN(cuCtxSynchronize, (void)) \
 	FN(cuCtxSynchronize_v2, (CUcontext ctx)) \
-	FN(cuCtxGetDevice_v2, (CUdevice *dev, CUcontext ctx)) \
+	FN(cuCtxGetDevice_v2, (CUdevice * dev, CUcontext ctx)) \
 	FN(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version)) \
 	FN(cuCtxGetFlags, (unsigned int *flags)) \
 	FN(cuCtxSetFlags, (unsigned int flags)) \
 	FN(cuCtxGetId, (CUcontext ctx, unsigned long long *id)) \
 	FN(cuCtxSetLimit, (CUlimit limit, size_t value)) \
-	FN(cuCtxGetLimit, (size_t *value, CUlimit limit)) \
-	FN(cuCtxGetCacheConfig, (CUfunc_cache *config)) \
+	FN(cuCtxGetLimit, (size_t * value, CUlimit limit)) \
+	FN(cuCtxGetCacheConfig, (CUfunc_cache * config)) \
 	FN(cuCtxSetCacheConfig, (CUfunc_cache config)) \
-	FN(cuCtxGetSharedMemConfig, (CUsharedconfig *config)) \
+	FN(cuCtxGetSharedMemConfig, (CUsharedconfig * config)) \
 	FN(cuCtxSetSharedMemConfig, (CUsharedconfig config)) \
 	FN(cuCtxGetStreamPriorityRange, (int *least, int *greatest)) \
 	FN(cuCtxResetPersistingL2Cache, (void)) \
@@ -54,46 +54,45 @@
 	FN(cuCtxDisablePeerAccess, (CUcontext peer))
 
 #define SIM_TABLE_MODULE(FN) \
-	FN(cuModuleLoad, (CUmodule *module, const char *path)) \
-	FN(cuModuleLoadData, (CUmodule *module, const void *image)) \
-	FN(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned int n, \
+	FN(cuModuleLoad, (CUmodule * module, const char *path)) \
+	FN(cuModuleLoadData, (CUmodule * module, const void *image)) \
+	FN(cuModuleLoadDataEx, (CUmodule * module, const void *image, unsigned int n, \
 				CUjit_option *options, void **values)) \
-	FN(cuModuleLoadFatBinary, (CUmodule *module, const void *image)) \
+	FN(cuModuleLoadFatBinary, (CUmodule * module, const void *image)) \
 	FN(cuModuleUnload, (CUmodule module)) \
-	FN(cuModuleGetFunction, (CUfunction *f, CUmodule module, const char *name)) \
+	FN(cuModuleGetFunction, (CUfunction * f, CUmodule module, const char *name)) \
 	FN(cuModuleGetGlobal_v2, \
-	   (CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)) \
-	FN(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode)) \
+	   (CUdeviceptr * ptr, size_t * bytes, CUmodule module, const char *name)) \
+	FN(cuModuleGetLoadingMode, (CUmoduleLoadingMode * mode)) \
 	FN(cuLinkCreate_v2, \
 	   (unsigned int n, CUjit_option *options, void **values, CUlinkState *state)) \
 	FN(cuLinkAddData_v2, \
 	   (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, \
 	    unsigned int n, CUjit_option *options, void **values)) \
-	FN(cuLinkAddFile_v2, \
-	   (CUlinkState state, CUjitInputType type, const char *path, unsigned int n, \
-	    CUjit_option *options, void **values)) \
+	FN(cuLinkAddFile_v2, (CUlinkState state, CUjitInputType type, const char *path, \
+			      unsigned int n, CUjit_option *options, void **values)) \
 	FN(cuLinkComplete, (CUlinkState state, void **image, size_t *size)) \
 	FN(cuLinkDestroy, (CUlinkState state)) \
-	FN(cuLibraryLoadData, (CUlibrary *library, const void *image, CUjit_option *jit, \
-			       void **jit_values, unsigned int jit_n, CUlibraryOption *options, \
-			       void **values, unsigned int n)) \
+	FN(cuLibraryLoadData, \
+	   (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values, \
+	    unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n)) \
 	FN(cuLibraryUnload, (CUlibrary library)) \
-	FN(cuLibraryGetKernel, (CUkernel *kernel, CUlibrary library, const char *name)) \
-	FN(cuLibraryGetModule, (CUmodule *module, CUlibrary library)) \
+	FN(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name)) \
+	FN(cuLibraryGetModule, (CUmodule * module, CUlibrary library)) \
 	FN(cuLibraryGetGlobal, \
-	   (CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)) \
-	FN(cuKernelGetFunction, (CUfunction *f, CUkernel kernel)) \
+	   (CUdeviceptr * ptr, size_t * bytes, CUlibrary library, const char *name)) \
+	FN(cuKernelGetFunction, (CUfunction * f, CUkernel kernel)) \
 	FN(cuKernelGetAttribute, \
 	   (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \
 	FN(cuKernelSetAttribute, \
 	   (CUfunction_attribute attr, int value, CUkernel kernel, CUdevice dev)) \
-	FN(cuKernelGetLibrary, (CUlibrary *library, CUkernel kernel)) \
+	FN(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel)) \
 	FN(cuKernelGetName, (const char **name, CUkernel kernel)) \
 	FN(cuFuncGetAttribute, (int *value, CUfunction_attribute attr, CUfunction f)) \
 	FN(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute attr, int value)) \
 	FN(cuFuncSetCacheConfig, (CUfunction f, CUfunc_cache config)) \
 	FN(cuFuncSetSharedMemConfig, (CUfunction f, CUsharedconfig config)) \
-	FN(cuFuncGetModule, (CUmodule *module, CUfunction f)) \
+	FN(cuFuncGetModule, (CUmodule * module, CUfunction f)) \
 	FN(cuFuncGetName, (const char **name, CUfunction f)) \
 	FN(cuFuncLoad, (CUfunction f)) \
 	FN(cuFuncIsLoaded, (int *state, CUfunction f)) \
@@ -108,18 +107,18 @@
 	   (int *min_grid, int *block_size, CUfunction f, CUoccupancyB2DSize size, \
 	    size_t shared_bytes, int limit, unsigned int flags)) \
 	FN(cuOccupancyAvailableDynamicSMemPerBlock, \
-	   (size_t *bytes, CUfunction f, int blocks, int block_size))
+	   (size_t * bytes, CUfunction f, int blocks, int block_size))
 
 #define SIM_TABLE_STREAM(FN) \
-	FN(cuStreamCreate, (CUstream *stream, unsigned int flags)) \
-	FN(cuStreamCreateWithPriority, (CUstream *stream, unsigned int flags, int priority)) \
+	FN(cuStreamCreate, (CUstream * stream, unsigned int flags)) \
+	FN(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority)) \
 	FN_TWINS(FN, cuStreamQuery, _ptsz, (CUstream stream)) \
 	FN_TWINS(FN, cuStreamWaitEvent, _ptsz, \
 		 (CUstream stream, CUevent event, unsigned int flags)) \
-	FN(cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *ctx)) \
+	FN(cuStreamGetCtx_ptsz, (CUstream stream, CUcontext * ctx)) \
 	FN_TWINS(FN, cuStreamGetCtx_v2, _ptsz, \
-		 (CUstream stream, CUcontext *ctx, CUgreenCtx *green)) \
-	FN_TWINS(FN, cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *dev)) \
+		 (CUstream stream, CUcontext * ctx, CUgreenCtx * green)) \
+	FN_TWINS(FN, cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice * dev)) \
 	FN_TWINS(FN, cuStreamGetFlags, _ptsz, (CUstream stream, unsigned int *flags)) \
 	FN_TWINS(FN, cuStreamGetPriority, _ptsz, (CUstream stream, int *priority)) \
 	FN_TWINS(FN, cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id)) \
@@ -139,12 +138,11 @@
 		 (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, \
 		  unsigned int flags)) \
 	FN_TWINS(FN, cuStreamGetCaptureInfo_v2, _ptsz, \
-		 (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, \
-		  CUgraph *graph, const CUgraphNode **nodes, size_t *count)) \
+		 (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id, \
+		  CUgraph * graph, const CUgraphNode **nodes, size_t *count)) \
 	FN_TWINS(FN, cuStreamGetCaptureInfo_v3, _ptsz, \
-		 (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, \
-		  CUgraph *graph, const CUgraphNode **nodes, const CUgraphEdgeData **edges, \
-		  size_t *count)) \
+		 (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id, CUgraph * graph, \
+		  const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count)) \
 	FN_TWINS(FN, cuStreamCopyAttributes, _ptsz, (CUstream dst, CUstream src)) \
 	FN_TWINS(FN, cuStreamGetAttribute, _ptsz, \
 		 (CUstream stream, CUstreamAttrID attr, void *value)) \
@@ -155,8 +153,8 @@
 	FN(cuEventElapsedTime_v2, (float *ms, CUevent start, CUevent end)) \
 	FN_TWINS(FN, cuEventRecordWithFlags, _ptsz, \
 		 (CUevent event, CUstream stream, unsigned int flags)) \
-	FN(cuIpcGetEventHandle, (CUipcEventHandle *handle, CUevent event)) \
-	FN(cuIpcOpenEventHandle, (CUevent *event, CUipcEventHandle handle))
+	FN(cuIpcGetEventHandle, (CUipcEventHandle * handle, CUevent event)) \
+	FN(cuIpcOpenEventHandle, (CUevent * event, CUipcEventHandle handle))
 
 #define SIM_TABLE_MEMORY(FN) \
 	FN(cuMemAllocHost_v2, (void **ptr, size_t bytes)) \
@@ -164,41 +162,37 @@
 	FN(cuMemFreeHost, (void *ptr)) \
 	FN(cuMemHostRegister_v2, (void *ptr, size_t bytes, unsigned int flags)) \
 	FN(cuMemHostUnregister, (void *ptr)) \
-	FN(cuMemHostGetDevicePointer_v2, (CUdeviceptr *dptr, void *ptr, unsigned int flags)) \
+	FN(cuMemHostGetDevicePointer_v2, (CUdeviceptr * dptr, void *ptr, unsigned int flags)) \
 	FN(cuMemHostGetFlags, (unsigned int *flags, void *ptr)) \
-	FN(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)) \
+	FN(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * bytes, CUdeviceptr ptr)) \
 	FN(cuPointerGetAttribute, (void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
 	FN(cuPointerGetAttributes, \
 	   (unsigned int n, CUpointer_attribute *attrs, void **values, CUdeviceptr ptr)) \
 	FN(cuPointerSetAttribute, (const void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
-	FN(cuMemAddressReserve, (CUdeviceptr *ptr, size_t bytes, size_t alignment, \
+	FN(cuMemAddressReserve, (CUdeviceptr * ptr, size_t bytes, size_t alignment, \
 				 CUdeviceptr hint, unsigned long long flags)) \
 	FN(cuMemAddressFree, (CUdeviceptr ptr, size_t bytes)) \
 	FN(cuMemSetAccess, \
 	   (CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc, size_t count)) \
 	FN(cuMemGetAccess, \
 	   (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)) \
-	FN(cuMemGetAllocationGranularity, \
-	   (size_t *bytes, const CUmemAllocationProp *prop, \
-	    CUmemAllocationGranularity_flags option)) \
+	FN(cuMemGetAllocationGranularity, (size_t * bytes, const CUmemAllocationProp *prop, \
+					   CUmemAllocationGranularity_flags option)) \
 	FN(cuMemGetAllocationPropertiesFromHandle, \
-	   (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)) \
+	   (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle)) \
 	FN(cuMemExportToShareableHandle, \
 	   (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, \
 	    unsigned long long flags)) \
-	FN(cuMemImportFromShareableHandle, \
-	   (CUmemGenericAllocationHandle *handle, void *os_handle, \
-	    CUmemAllocationHandleType type)) \
-	FN(cuMemGetHandleForAddressRange, \
-	   (void *handle, CUdeviceptr ptr, size_t bytes, CUmemRangeHandleType type, \
-	    unsigned long long flags)) \
-	FN(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *props)) \
+	FN(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle * handle, \
+					    void *os_handle, CUmemAllocationHandleType type)) \
+	FN(cuMemGetHandleForAddressRange, (void *handle, CUdeviceptr ptr, size_t bytes, \
+					   CUmemRangeHandleType type, unsigned long long flags)) \
+	FN(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *props)) \
 	FN(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
 	FN(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)) \
 	FN(cuMemPoolGetAccess, (int *flags, CUmemoryPool pool, CUmemLocation *location)) \
-	FN(cuIpcGetMemHandle, (CUipcMemHandle *handle, CUdeviceptr ptr)) \
-	FN(cuIpcOpenMemHandle_v2, \
-	   (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)) \
+	FN(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr ptr)) \
+	FN(cuIpcOpenMemHandle_v2, (CUdeviceptr * ptr, CUipcMemHandle handle, unsigned int flags)) \
 	FN(cuIpcCloseMemHandle, (CUdeviceptr ptr)) \
 	FN(cuMemAdvise, (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev)) \
 	FN(cuMemAdvise_v2, \
@@ -208,45 +202,43 @@
 	FN_TWINS(FN, cuMemPrefetchAsync_v2, _ptsz, \
 		 (CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags, \
 		  CUstream stream)) \
-	FN(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)) \
-	FN(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)) \
-	FN(cuMipmappedArrayGetLevel, \
-	   (CUarray *array, CUmipmappedArray mipmap, unsigned int level))
+	FN(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR * desc, CUarray array)) \
+	FN(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * desc, CUarray array)) \
+	FN(cuMipmappedArrayGetLevel, (CUarray * array, CUmipmappedArray mipmap, unsigned int level))
 
 #define SIM_TABLE_GRAPH(FN) \
-	FN(cuGraphCreate, (CUgraph *graph, unsigned int flags)) \
-	FN(cuGraphClone, (CUgraph *clone, CUgraph graph)) \
+	FN(cuGraphCreate, (CUgraph * graph, unsigned int flags)) \
+	FN(cuGraphClone, (CUgraph * clone, CUgraph graph)) \
 	FN(cuGraphDestroy, (CUgraph graph)) \
-	FN(cuGraphInstantiate_v2, (CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, \
+	FN(cuGraphInstantiate_v2, (CUgraphExec * exec, CUgraph graph, CUgraphNode * error_node, \
 				   char *log, size_t log_size)) \
 	FN(cuGraphInstantiateWithFlags, \
-	   (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
+	   (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) \
 	FN_TWINS(FN, cuGraphInstantiateWithParams, _ptsz, \
-		 (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)) \
+		 (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS * params)) \
 	FN_TWINS(FN, cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream stream)) \
 	FN(cuGraphExecUpdate_v2, \
-	   (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)) \
-	FN(cuGraphExecGetFlags, (CUgraphExec exec, cuuint64_t *flags)) \
-	FN(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
-	FN(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
-	FN(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type)) \
-	FN(cuGraphAddEmptyNode, (CUgraphNode *node, CUgraph graph, \
-				 const CUgraphNode *dependencies, size_t count)) \
+	   (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo * info)) \
+	FN(cuGraphExecGetFlags, (CUgraphExec exec, cuuint64_t * flags)) \
+	FN(cuGraphGetNodes, (CUgraph graph, CUgraphNode * nodes, size_t * count)) \
+	FN(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode * nodes, size_t * count)) \
+	FN(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType * type)) \
+	FN(cuGraphAddEmptyNode, \
+	   (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count)) \
 	FN(cuGraphAddKernelNode_v2, \
-	   (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	   (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
 	    const CUDA_KERNEL_NODE_PARAMS *params)) \
-	FN(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)) \
+	FN(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS * params)) \
 	FN(cuGraphAddMemcpyNode, \
-	   (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	   (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
 	    const CUDA_MEMCPY3D *copy, CUcontext ctx)) \
 	FN(cuGraphAddMemsetNode, \
-	   (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	   (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
 	    const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)) \
-	FN(cuGraphAddHostNode, \
-	   (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
-	    const CUDA_HOST_NODE_PARAMS *params)) \
-	FN(cuGraphAddDependencies, (CUgraph graph, const CUgraphNode *from, \
-				    const CUgraphNode *to, size_t count)) \
+	FN(cuGraphAddHostNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, \
+				size_t count, const CUDA_HOST_NODE_PARAMS *params)) \
+	FN(cuGraphAddDependencies, \
+	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)) \
 	FN(cuGraphAddDependencies_v2, \
 	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, \
 	    const CUgraphEdgeData *edges, size_t count))

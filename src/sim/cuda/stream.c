@@ -102,16 +102,11 @@ CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t lau
 				     .arg = { step->ns, launches } };
 
 	switch (step->kind) {
-	case STEP_KERNEL:
-		return (CUresult)link_post_work(&sim.link, m, launches);
+	case STEP_KERNEL: return (CUresult)link_post_work(&sim.link, m, launches);
 	case STEP_COPY:
-	case STEP_SET:
-		m.arg[1] = 0;
-		return sim_post(m);
-	case STEP_EMPTY:
-		return CUDA_SUCCESS;
-	default:
-		return sim_host_post(stream, step);
+	case STEP_SET: m.arg[1] = 0; return sim_post(m);
+	case STEP_EMPTY: return CUDA_SUCCESS;
+	default: return sim_host_post(stream, step);
 	}
 }
 
@@ -132,7 +127,8 @@ CUresult sim_stream_wait(CUstream stream)
 
 	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_SYNC,
 					       .card = sim_context_device(stream->ctx)->card,
-					       .id = stream->id }, NULL);
+					       .id = stream->id },
+		     NULL);
 	if (r == CUDA_SUCCESS)
 		sim_pools_waited(dev);
 	return r;
@@ -144,7 +140,8 @@ CUresult sim_context_wait(CUcontext ctx)
 
 	r = sim_call((struct sim_request_msg){ .type = SIM_CTX_SYNC,
 					       .card = sim_context_device(ctx)->card,
-					       .arg = { ctx->id } }, NULL);
+					       .arg = { ctx->id } },
+		     NULL);
 	if (r == CUDA_SUCCESS)
 		sim_pools_waited(ctx->dev);
 	return r;
@@ -224,7 +221,8 @@ static CUresult query(CUstream handle, bool ptds)
 		return r;
 	r = sim_call((struct sim_request_msg){ .type = SIM_STREAM_QUERY,
 					       .card = sim_context_device(stream->ctx)->card,
-					       .id = stream->id }, val);
+					       .id = stream->id },
+		     val);
 	return r != CUDA_SUCCESS ? r : val[0] ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -253,8 +251,8 @@ CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext *ctx)
 }
 
 SIM_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *ctx, CUgreenCtx *green),
-	  if (!ctx) return CUDA_ERROR_INVALID_VALUE; if (green) *green = NULL;
-	  return get_ctx(stream, ptds, ctx);)
+	  if (!ctx) return CUDA_ERROR_INVALID_VALUE;
+	  if (green) *green = NULL; return get_ctx(stream, ptds, ctx);)
 SIM_TWINS(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *dev),
 	  CUresult r = sim_stream(stream, ptds, &stream);
 	  if (r == CUDA_SUCCESS) *dev = stream->ctx->dev; return r;)

@@ -93,9 +93,9 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 	if (on_device(prop))
 		return sim_device_of(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 	return prop->location.type >= CU_MEM_LOCATION_TYPE_HOST &&
-			       prop->location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ?
-		       CUDA_SUCCESS :
-		       CUDA_ERROR_INVALID_VALUE;
+			       prop->location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,

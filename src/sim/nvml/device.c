@@ -12,7 +12,7 @@
 	if (!d) \
 		return getter_result_; \
 	if (!(out)) \
-		return NVML_ERROR_INVALID_ARGUMENT
+	return NVML_ERROR_INVALID_ARGUMENT
 
 /* A getter whose whole answer is one value. */
 #define SIMPLE(symbol, type, value) \
@@ -112,8 +112,7 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other,
-						 int *level)
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other, int *level)
 {
 	nvmlReturn_t r;
 	const struct nvmlDevice_st *o = nvml_device(other, &r);

@@ -52,9 +52,9 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		return NVML_ERROR_NOT_SUPPORTED;
 	set->cards |= 1u << device->card;
 	return link_call(&nvml_link, (struct sim_request_msg){ .type = SIM_LISTEN, .arg = { 1 } },
-			 NULL, NULL, NULL) ?
-		       NVML_ERROR_UNKNOWN :
-		       NVML_SUCCESS;
+			 NULL, NULL, NULL)
+		       ? NVML_ERROR_UNKNOWN
+		       : NVML_SUCCESS;
 }
 
 /* One waiter at a time gets each event; with several sets, one that is of no set is dropped. */

@@ -85,14 +85,14 @@ typedef struct nvmlEventData_st {
 	FN(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice_t *device)) \
 	FN(nvmlDeviceGetHandleByPciBusId, (const char *id, nvmlDevice_t *device)) \
 	FN(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, nvmlDevice_t *device)) \
-	FN(nvmlEventSetCreate, (nvmlEventSet_t *set)) \
+	FN(nvmlEventSetCreate, (nvmlEventSet_t * set)) \
 	FN(nvmlEventSetFree, (nvmlEventSet_t set)) \
 	FN(nvmlDeviceRegisterEvents, \
 	   (nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set)) \
 	FN(nvmlDeviceGetSupportedEventTypes, (nvmlDevice_t device, unsigned long long *types)) \
-	FN(nvmlEventSetWait, (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)) \
+	FN(nvmlEventSetWait, (nvmlEventSet_t set, nvmlEventData_t * data, unsigned int timeout_ms)) \
 	FN(nvmlEventSetWait_v2, \
-	   (nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms))
+	   (nvmlEventSet_t set, nvmlEventData_t * data, unsigned int timeout_ms))
 
 #define NVML_TABLE_DEVICE(FN) \
 	FN(nvmlDeviceGetName, (nvmlDevice_t device, char *name, unsigned int length)) \
@@ -102,12 +102,11 @@ typedef struct nvmlEventData_st {
 	FN(nvmlDeviceGetMinorNumber, (nvmlDevice_t device, unsigned int *minor)) \
 	FN(nvmlDeviceGetBrand, (nvmlDevice_t device, int *brand)) \
 	FN(nvmlDeviceGetArchitecture, (nvmlDevice_t device, unsigned int *arch)) \
-	FN(nvmlDeviceGetPciInfo_v3, (nvmlDevice_t device, nvmlPciInfo_t *pci)) \
+	FN(nvmlDeviceGetPciInfo_v3, (nvmlDevice_t device, nvmlPciInfo_t * pci)) \
 	FN(nvmlDeviceGetCudaComputeCapability, (nvmlDevice_t device, int *major, int *minor)) \
 	FN(nvmlDeviceGetNumGpuCores, (nvmlDevice_t device, unsigned int *cores)) \
 	FN(nvmlDeviceGetNumaNodeId, (nvmlDevice_t device, unsigned int *node)) \
-	FN(nvmlDeviceGetCpuAffinity, \
-	   (nvmlDevice_t device, unsigned int size, unsigned long *cpus)) \
+	FN(nvmlDeviceGetCpuAffinity, (nvmlDevice_t device, unsigned int size, unsigned long *cpus)) \
 	FN(nvmlDeviceGetMemoryAffinity, \
 	   (nvmlDevice_t device, unsigned int size, unsigned long *nodes, unsigned int scope)) \
 	FN(nvmlDeviceGetTopologyCommonAncestor, \
@@ -136,10 +135,10 @@ typedef struct nvmlEventData_st {
 	FN(nvmlDeviceGetMaxClockInfo, (nvmlDevice_t device, int type, unsigned int *mhz))
 
 #define NVML_TABLE_STATE(FN) \
-	FN(nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t *memory)) \
-	FN(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_t *memory)) \
-	FN(nvmlDeviceGetBAR1MemoryInfo, (nvmlDevice_t device, nvmlBAR1Memory_t *memory)) \
-	FN(nvmlDeviceGetUtilizationRates, (nvmlDevice_t device, nvmlUtilization_t *rates)) \
+	FN(nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t * memory)) \
+	FN(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_t * memory)) \
+	FN(nvmlDeviceGetBAR1MemoryInfo, (nvmlDevice_t device, nvmlBAR1Memory_t * memory)) \
+	FN(nvmlDeviceGetUtilizationRates, (nvmlDevice_t device, nvmlUtilization_t * rates)) \
 	FN(nvmlDeviceGetComputeRunningProcesses, \
 	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)) \
 	FN(nvmlDeviceGetComputeRunningProcesses_v2, \
@@ -153,11 +152,10 @@ typedef struct nvmlEventData_st {
 	FN(nvmlDeviceGetMPSComputeRunningProcesses_v3, \
 	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
 	FN(nvmlDeviceGetProcessUtilization, \
-	   (nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count, \
+	   (nvmlDevice_t device, nvmlProcessUtilizationSample_t * samples, unsigned int *count, \
 	    unsigned long long since_us)) \
-	FN(nvmlDeviceGetSamples, \
-	   (nvmlDevice_t device, int type, unsigned long long since_us, int *value_type, \
-	    unsigned int *count, nvmlSample_t *samples)) \
+	FN(nvmlDeviceGetSamples, (nvmlDevice_t device, int type, unsigned long long since_us, \
+				  int *value_type, unsigned int *count, nvmlSample_t *samples)) \
 	FN(nvmlDeviceGetTemperature, (nvmlDevice_t device, int sensor, unsigned int *degrees)) \
 	FN(nvmlDeviceGetPowerUsage, (nvmlDevice_t device, unsigned int *mw)) \
 	FN(nvmlDeviceGetPerformanceState, (nvmlDevice_t device, int *state)) \

@@ -190,8 +190,8 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	}
 	/* Asked without room it says how much would do, as the driver: for every process. */
 	*count = samples && n <= room ? n : state->processes;
-	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND :
-				   NVML_ERROR_INSUFFICIENT_SIZE;
+	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
+				 : NVML_ERROR_INSUFFICIENT_SIZE;
 	free(state);
 	return r;
 }
@@ -228,8 +228,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int type, unsigned long l
 		for (unsigned int i = 0; i < n; i++) {
 			samples[i].timeStamp = got[i].end_us;
 			samples[i].sampleValue.ullVal = 0;
-			samples[i].sampleValue.uiVal =
-				type == 1 ? got[i].busy_pct : got[i].busy_pct / 3;
+			samples[i].sampleValue.uiVal = type == 1 ? got[i].busy_pct
+								 : got[i].busy_pct / 3;
 		}
 		*count = n;
 		r = n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;

@@ -118,8 +118,8 @@ struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
 	if (!device)
 		return NULL;
 	if (link_call(&nvml_link,
-		      (struct sim_request_msg){ .type = SIM_CARD_STATE, .card = device->card }, NULL,
-		      &payload, &bytes) ||
+		      (struct sim_request_msg){ .type = SIM_CARD_STATE, .card = device->card },
+		      NULL, &payload, &bytes) ||
 	    bytes < sizeof(*state)) {
 		free(payload);
 		*ret_result = NVML_ERROR_UNKNOWN;
@@ -147,14 +147,14 @@ nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text)
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
-	return nvml_is_up() ? nvml_put_text(version, length, "580.159.04") :
-			      NVML_ERROR_UNINITIALIZED;
+	return nvml_is_up() ? nvml_put_text(version, length, "580.159.04")
+			    : NVML_ERROR_UNINITIALIZED;
 }
 
 nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
-	return nvml_is_up() ? nvml_put_text(version, length, "13.580.159.04") :
-			      NVML_ERROR_UNINITIALIZED;
+	return nvml_is_up() ? nvml_put_text(version, length, "13.580.159.04")
+			    : NVML_ERROR_UNINITIALIZED;
 }
 
 static nvmlReturn_t cuda_version(int *version)

@@ -234,20 +234,11 @@ bool blocks_handle(struct server *s, struct client *c, const struct sim_request_
 					    s->used_bytes[m->card] },
 			     NULL, 0);
 		return true;
-	case SIM_MEM_EXPORT:
-		mem_export(s, c, m);
-		return true;
-	case SIM_MEM_IMPORT:
-		mem_import(s, c, m);
-		return true;
-	case SIM_MEM_NAME:
-		mem_name(s, c, m);
-		return true;
-	case SIM_MEM_OPEN:
-		mem_open(s, c, m);
-		return true;
-	default:
-		return false;
+	case SIM_MEM_EXPORT: mem_export(s, c, m); return true;
+	case SIM_MEM_IMPORT: mem_import(s, c, m); return true;
+	case SIM_MEM_NAME: mem_name(s, c, m); return true;
+	case SIM_MEM_OPEN: mem_open(s, c, m); return true;
+	default: return false;
 	}
 }
 

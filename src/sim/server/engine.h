@@ -47,8 +47,8 @@ struct engine_event {
 	struct engine_stream *stream;
 	uint64_t cum_ns;
 	uint32_t awaits; /* queued ENGINE_AWAITs: not to be freed before they are gone */
-	bool orphan;	 /* engine_event_drop was called */
-	bool watched;	 /* the caller wants event_done for it */
+	bool orphan;     /* engine_event_drop was called */
+	bool watched;    /* the caller wants event_done for it */
 };
 
 struct engine_op {
@@ -72,8 +72,8 @@ struct engine_stream {
 	struct engine_op *head, *tail;
 	struct engine_op *notices, *notices_tail;
 	uint64_t context; /* streams of one context share it */
-	uint32_t flags;	  /* enum sim_stream_flags */
-	bool closed;	  /* freed once it is empty */
+	uint32_t flags;   /* enum sim_stream_flags */
+	bool closed;      /* freed once it is empty */
 	uint64_t cum_ns;  /* of all work ever submitted */
 	uint64_t done_ns;
 };

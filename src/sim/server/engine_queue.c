@@ -89,8 +89,7 @@ static bool settle_stream(struct engine *e, struct engine_stream *s)
 		struct engine_op *op = s->head;
 
 		switch (op->kind) {
-		case ENGINE_WORK:
-			return moved;
+		case ENGINE_WORK: return moved;
 		case ENGINE_AWAIT:
 			if (op->event->completed < op->event_no)
 				return moved;
@@ -107,8 +106,7 @@ static bool settle_stream(struct engine *e, struct engine_stream *s)
 				return moved;
 			break;
 		case ENGINE_MARK:
-		case ENGINE_RECORD:
-			break;
+		case ENGINE_RECORD: break;
 		}
 		engine_pop(e, s, false);
 	}

@@ -62,8 +62,10 @@ static int parse(struct options *o, int argc, char **argv)
 		case LINGER:
 			o->linger_s = strtod(optarg, &end);
 			if (end == optarg || *end || !(o->linger_s >= 0) || o->linger_s > 1e6) {
-				fprintf(stderr, "allot-sim: --linger: '%s' is not a number of "
-						"seconds\n", optarg);
+				fprintf(stderr,
+					"allot-sim: --linger: '%s' is not a number of "
+					"seconds\n",
+					optarg);
 				return 2;
 			}
 			break;
@@ -77,12 +79,8 @@ static int parse(struct options *o, int argc, char **argv)
 			o->foreground = true;
 			break;
 		case 'h':
-		case HELP:
-			fputs(help, stdout);
-			return 0;
-		default:
-			fputs(help, stderr);
-			return 2;
+		case HELP: fputs(help, stdout); return 0;
+		default: fputs(help, stderr); return 2;
 		}
 	}
 	return -1;
@@ -167,7 +165,8 @@ int main(int argc, char **argv)
 	/* An absolute path: the background process leaves this directory. */
 	if (o.socket[0] == '/' || o.foreground)
 		path = strdup(o.socket);
-	else if (getcwd(error, sizeof(error)) == NULL || asprintf(&path, "%s/%s", error, o.socket) < 0)
+	else if (getcwd(error, sizeof(error)) == NULL ||
+		 asprintf(&path, "%s/%s", error, o.socket) < 0)
 		path = NULL;
 	if (!path) {
 		fprintf(stderr, "allot-sim: out of memory\n");

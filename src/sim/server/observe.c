@@ -152,12 +152,8 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		server_reply(s, c, m->req, SIM_OK, NULL, &s->spec.cards[m->card].info,
 			     sizeof(struct sim_card_info));
 		return true;
-	case SIM_CARD_STATE:
-		card_state(s, c, m);
-		return true;
-	case SIM_SAMPLES:
-		samples(s, c, m);
-		return true;
+	case SIM_CARD_STATE: card_state(s, c, m); return true;
+	case SIM_SAMPLES: samples(s, c, m); return true;
 	case SIM_LISTEN:
 		c->listens = m->arg[0];
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
@@ -174,10 +170,7 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		s->lost &= ~(1u << m->card);
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
-	case SIM_CTL_STATS:
-		stats(s, c, m);
-		return true;
-	default:
-		return false;
+	case SIM_CTL_STATS: stats(s, c, m); return true;
+	default: return false;
 	}
 }

@@ -44,8 +44,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 	int r;
 
 	if (strlen(path) >= sizeof(address.sun_path)) {
-		snprintf(error, error_size, "%s: longer than a socket path may be (%zu bytes)", path,
-			 sizeof(address.sun_path) - 1);
+		snprintf(error, error_size, "%s: longer than a socket path may be (%zu bytes)",
+			 path, sizeof(address.sun_path) - 1);
 		return -ENAMETOOLONG;
 	}
 	strcpy(address.sun_path, path);
@@ -55,9 +55,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (r == 0 && (s->epoll_fd < 0 || s->timer_fd < 0 || s->listen_fd < 0))
 		r = -errno;
-	if (r == 0 &&
-	    (bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	     listen(s->listen_fd, 128) < 0))
+	if (r == 0 && (bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+		       listen(s->listen_fd, 128) < 0))
 		r = -errno;
 	if (r == 0)
 		r = watch(s, s->listen_fd, EPOLLIN, &s->listen_fd);
@@ -249,7 +248,8 @@ static void hello(struct server *s, struct client *c, const struct sim_request_m
 	c->clock_off = apart > CLOCK_OFF_NS;
 	if (c->kind != SIM_KIND_CTL)
 		s->had_client = true;
-	server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ s->spec.cards_n, 13000, c->clock_off }, NULL, 0);
+	server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ s->spec.cards_n, 13000, c->clock_off },
+		     NULL, 0);
 }
 
 static void handle(struct server *s, struct client *c, const struct sim_request_msg *m)
@@ -355,9 +355,9 @@ int server_run(struct server *s)
 				s->empty_since_ns = now;
 			if (now - s->empty_since_ns >= limit && !s->clients)
 				return 0;
-			wait_ms = now - s->empty_since_ns >= limit ?
-					  100 :
-					  (int)((limit - (now - s->empty_since_ns)) / 1000000) + 1;
+			wait_ms = now - s->empty_since_ns >= limit
+					  ? 100
+					  : (int)((limit - (now - s->empty_since_ns)) / 1000000) + 1;
 		}
 		arm(s);
 		n = epoll_wait(s->epoll_fd, events, 64, wait_ms);

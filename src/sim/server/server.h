@@ -40,7 +40,8 @@ struct hold {
 };
 
 /* The read end of a pipe whose write end is the exported descriptor: hung up when all are gone. */
-struct export {
+struct export
+{
 	struct export *next;
 	struct block *block;
 	int fd;
@@ -57,7 +58,7 @@ struct waiter {
 
 struct event {
 	struct engine_event engine; /* first: the engine's hooks get it back */
-	struct waiter *waiters;	    /* SIM_EVENT_SYNC */
+	struct waiter *waiters;     /* SIM_EVENT_SYNC */
 	struct event *next_named, *next_watched;
 	uint64_t name;
 	uint32_t holds; /* clients that may name it */
@@ -74,9 +75,9 @@ struct client {
 	int fd;
 	enum sim_client_kind kind; /* 0 before SIM_HELLO */
 	pid_t pid;
-	bool gone;	/* to be freed at the end of the round */
+	bool gone;      /* to be freed at the end of the round */
 	bool clock_off; /* its clock is not ours (another time namespace): its stamps mean nothing */
-	bool listens;	/* to Xid notes */
+	bool listens;   /* to Xid notes */
 	uint32_t broken; /* bit i: card i was lost under it */
 	struct engine_proc *procs[SIM_MAX_CARDS];
 	uint64_t held_bytes[SIM_MAX_CARDS];

@@ -299,8 +299,8 @@ static int set(const struct at *at, struct spec_card *card, const char *key, con
 	if (!strcmp(key, "defects"))
 		return set_defects(at, card, value);
 	if (!strcmp(key, "cc")) {
-		if (sscanf(value, "%2d.%1d%c", &card->info.cc_major, &card->info.cc_minor,
-			   &rest) != 2)
+		if (sscanf(value, "%2d.%1d%c", &card->info.cc_major, &card->info.cc_minor, &rest) !=
+		    2)
 			return fail(at, "cc: '%s' is not like 9.0", value);
 		return 0;
 	}

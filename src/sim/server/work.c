@@ -223,8 +223,8 @@ static void event_sync(struct server *s, struct client *c, const struct sim_requ
 	struct waiter *w;
 
 	if (engine_event_is_done(&ev->engine) || !(w = calloc(1, sizeof(*w)))) {
-		server_reply(s, c, m->req, SIM_OK,
-			     (uint64_t[5]){ 1, ev->engine.completed_at_ns }, NULL, 0);
+		server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ 1, ev->engine.completed_at_ns },
+			     NULL, 0);
 		return;
 	}
 	w->client = c;
@@ -284,12 +284,8 @@ static bool event_handle(struct server *s, struct client *c, const struct sim_re
 					    engine_event_bound(&s->engine, &ev->engine) },
 			     NULL, 0);
 		break;
-	case SIM_EVENT_SYNC:
-		event_sync(s, c, m, ev);
-		break;
-	case SIM_EVENT_NAME:
-		event_name(s, c, m, ev);
-		break;
+	case SIM_EVENT_SYNC: event_sync(s, c, m, ev); break;
+	case SIM_EVENT_NAME: event_name(s, c, m, ev); break;
 	}
 	return true;
 }
@@ -335,8 +331,8 @@ static void stream_sync(struct server *s, struct client *c, const struct sim_req
 static void stream_new(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct engine_proc *proc = proc_of(s, c, m->card);
-	struct engine_stream *stream =
-		proc ? engine_stream_new(proc, m->arg[0], (uint32_t)m->arg[1]) : NULL;
+	struct engine_stream *stream = proc ? engine_stream_new(proc, m->arg[0], (uint32_t)m->arg[1])
+					    : NULL;
 
 	if (stream && !map_set(&c->streams, m->id, stream))
 		engine_stream_close(&s->engine, stream);
@@ -374,10 +370,8 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 	case SIM_HOST:
 	case SIM_SPIN:
 	case SIM_STREAM_QUERY:
-	case SIM_STREAM_SYNC:
-		break;
-	default:
-		return false;
+	case SIM_STREAM_SYNC: break;
+	default: return false;
 	}
 	if (!stream) {
 		server_reply(s, c, m->req, SIM_BAD_HANDLE, NULL, NULL, 0);
@@ -405,9 +399,7 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 					    engine_stream_bound(&s->engine, stream) },
 			     NULL, 0);
 		break;
-	case SIM_STREAM_SYNC:
-		stream_sync(s, c, m, stream);
-		break;
+	case SIM_STREAM_SYNC: stream_sync(s, c, m, stream); break;
 	}
 	return true;
 }
@@ -417,25 +409,16 @@ bool work_handle(struct server *s, struct client *c, const struct sim_request_ms
 	if (stream_handle(s, c, m) || event_handle(s, c, m))
 		return true;
 	switch (m->type) {
-	case SIM_STREAM_NEW:
-		stream_new(s, c, m);
-		return true;
+	case SIM_STREAM_NEW: stream_new(s, c, m); return true;
 	case SIM_RELEASE:
 		for (int i = 0; i < SIM_MAX_CARDS; i++)
 			if (c->procs[i] && engine_release(&s->engine, c->procs[i], m->arg[0]))
 				break;
 		return true;
-	case SIM_CTX_SYNC:
-		ctx_sync(s, c, m);
-		return true;
-	case SIM_CTX_FREE:
-		ctx_free(s, c, m);
-		return true;
-	case SIM_ROOM:
-		c->room_req = m->req;
-		return true;
-	default:
-		return false;
+	case SIM_CTX_SYNC: ctx_sync(s, c, m); return true;
+	case SIM_CTX_FREE: ctx_free(s, c, m); return true;
+	case SIM_ROOM: c->room_req = m->req; return true;
+	default: return false;
 	}
 }
 

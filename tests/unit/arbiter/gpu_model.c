@@ -55,7 +55,7 @@ struct gpu_model {
 	struct model_tenant *tenant[ARBITER_MAX_TENANTS];
 	int count; /* highest index in use + 1 */
 
-	int context;       /* on the GPU; -1 at first */
+	int context;        /* on the GPU; -1 at first */
 	uint64_t gap_until; /* the GPU is switching */
 	uint64_t slice_ends;
 
@@ -192,8 +192,7 @@ void gpu_model_set_stopped(struct gpu_model *m, int tenant, bool stopped)
 	struct model_tenant *t = m->tenant[tenant];
 
 	t->stopped = stopped;
-	if (!stopped && t->thread == THREAD_HELD &&
-	    (t->word == LEASE_GO || t->word == LEASE_FREE)) {
+	if (!stopped && t->thread == THREAD_HELD && (t->word == LEASE_GO || t->word == LEASE_FREE)) {
 		t->thread = THREAD_WAKES;
 		t->thread_at = m->now;
 	}
@@ -253,20 +252,15 @@ static void run_thread(struct gpu_model *m, struct model_tenant *t)
 		t->burst_left_ns = t->load.burst_ns;
 		look_at_word(m, t);
 		break;
-	case THREAD_AT_GATE:
-		look_at_word(m, t);
-		break;
-	case THREAD_LAUNCHES:
-		launch(m, t);
-		break;
+	case THREAD_AT_GATE: look_at_word(m, t); break;
+	case THREAD_LAUNCHES: launch(m, t); break;
 	case THREAD_WAKES:
 		waited = m->now - t->held_since_ns;
 		if (waited > t->longest_wait_ns)
 			t->longest_wait_ns = waited;
 		look_at_word(m, t);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -392,19 +386,14 @@ static struct arbiter_observation look_at(struct gpu_model *m, const struct mode
 		seen.busy = seen.launching = false;
 		seen.busy_ns = seen.launches = seen.inflight_ns = 0;
 		break;
-	case LIE_BUSY:
-		seen.busy = true;
-		break;
-	case LIE_INFLIGHT:
-		seen.inflight_ns = UINT64_MAX;
-		break;
+	case LIE_BUSY: seen.busy = true; break;
+	case LIE_INFLIGHT: seen.inflight_ns = UINT64_MAX; break;
 	case LIE_GARBAGE:
 		seen.inflight_ns = random_next(&m->random);
 		seen.busy_ns = random_next(&m->random);
 		seen.launches = random_next(&m->random);
 		break;
-	case LIE_NONE:
-		break;
+	case LIE_NONE: break;
 	}
 	return seen;
 }
@@ -434,8 +423,9 @@ static void check(struct gpu_model *m)
 		if (!t || !t->used)
 			continue;
 		account = arbiter_account(m->arbiter, i);
-		needed = t->share.limit_pct / 100 * window < slice ? t->share.limit_pct / 100 * window
-								   : slice;
+		needed = t->share.limit_pct / 100 * window < slice
+				 ? t->share.limit_pct / 100 * window
+				 : slice;
 		going += account.state == LEASE_GO || account.state == LEASE_FREE;
 		closing += account.state == LEASE_CLOSING;
 		draining += account.draining;

@@ -34,19 +34,19 @@ struct gpu_model_load {
 	uint64_t burst_ns;      /* when set: this much work, wait for its end, then think */
 	uint64_t think_ns;
 	uint64_t think_max_ns;
-	uint64_t start_ns;      /* begins then */
-	double prediction;      /* of lengths, as a factor; 0 means 1 */
-	bool late_report;       /* counts the delay of its busy flag as busy time */
+	uint64_t start_ns; /* begins then */
+	double prediction; /* of lengths, as a factor; 0 means 1 */
+	bool late_report;  /* counts the delay of its busy flag as busy time */
 	enum lie lie;
 };
 
 struct gpu_model_config {
 	struct arbiter_config arbiter;
 	uint64_t seed;
-	uint64_t switch_ns;       /* the GPU's dead time from one context to another */
-	uint64_t poll_jitter_ns;  /* the daemon wakes up to this late */
-	uint64_t stall_every_ns;  /* when set: about this often it is kept off the CPU ... */
-	uint64_t stall_ns;        /* ... for up to this long */
+	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
+	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
+	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
+	uint64_t stall_ns;       /* ... for up to this long */
 };
 
 struct gpu_model;

@@ -104,8 +104,8 @@ static const struct gpu_model_load resting = { .kernel_ns = 0 };
 static void test_refuses_bad_shares(void **state)
 {
 	struct bench b = bench_new();
-	struct arbiter_share bad[] = { { -1, 100 }, { 50, 40 }, { 10, 101 }, { 0, 0 },
-				       { NAN, 100 }, { 10, NAN } };
+	struct arbiter_share bad[] = { { -1, 100 }, { 50, 40 },   { 10, 101 },
+				       { 0, 0 },    { NAN, 100 }, { 10, NAN } };
 
 	bench_add(&b, 10, 100);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -271,8 +271,7 @@ static void test_no_drain_for_nothing(void **state)
 	gpu_model_run(m, 10 * SECOND);
 	assert_true(gpu_model_closings(m, heavy) <=
 		    arbiter_account(gpu_model_arbiter(m), light).leases + 2);
-	assert_true((double)gpu_model_work_ns(m, heavy) >
-		    3.8 * (double)gpu_model_work_ns(m, light));
+	assert_true((double)gpu_model_work_ns(m, heavy) > 3.8 * (double)gpu_model_work_ns(m, light));
 	gpu_model_free(m);
 
 	/* Alone and capped, it closes for its tokens only: 10 ms each. */
@@ -362,7 +361,8 @@ static void test_idle_holder(void **state)
 static void test_thinkers_do_not_hold_the_gpu(void **state)
 {
 	struct gpu_model *m = model_new(8);
-	struct gpu_model_load thinks = { .kernel_ns = 500 * US, .burst_ns = 2 * MS,
+	struct gpu_model_load thinks = { .kernel_ns = 500 * US,
+					 .burst_ns = 2 * MS,
 					 .think_ns = 50 * MS };
 	int b;
 
@@ -378,8 +378,10 @@ static void test_thinkers_do_not_hold_the_gpu(void **state)
 static void test_newcomer_waits_little(void **state)
 {
 	struct gpu_model *m = model_new(9);
-	struct gpu_model_load visits = { .kernel_ns = 1 * MS, .burst_ns = 5 * MS,
-					 .think_ns = 400 * MS, .think_max_ns = 600 * MS };
+	struct gpu_model_load visits = { .kernel_ns = 1 * MS,
+					 .burst_ns = 5 * MS,
+					 .think_ns = 400 * MS,
+					 .think_max_ns = 600 * MS };
 	int visitor, newcomer;
 
 	for (int i = 0; i < 4; i++)
@@ -716,8 +718,9 @@ static void test_lies(void **state)
 			for (int i = 0; i < 2; i++)
 				got[1 + i] = ((double)gpu_model_work_ns(m, honest[i]) - got[1 + i]) /
 					     1e8;
-			print_message("lie %d, limit %3.0f: liar %5.2f %%, honest %5.2f and %5.2f %%\n",
-				      lies[l], limits[k], got[0], got[1], got[2]);
+			print_message(
+				"lie %d, limit %3.0f: liar %5.2f %%, honest %5.2f and %5.2f %%\n",
+				lies[l], limits[k], got[0], got[1], got[2]);
 			/*
 			 * One that hides all its work gets away with the depth of the queue at each
 			 * lease; a bound that only the driver's own figures could lower.

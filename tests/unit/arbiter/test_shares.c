@@ -32,7 +32,8 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	table_used += (size_t)vsnprintf(table + table_used, sizeof(table) - table_used, format, args);
+	table_used += (size_t)vsnprintf(table + table_used, sizeof(table) - table_used, format,
+					args);
 	va_end(args);
 }
 
@@ -106,7 +107,8 @@ static void alone(double limit, bool late)
 		/* A whole turn of 50 ms kernels at 20 % takes half a second: run longer. */
 		uint64_t run = lengths[k] < 50 * MS ? 10 * SECOND : 100 * SECOND;
 
-		measure(late ? "alone, counts its own delay" : "alone, capped", &row, 1, run, &config);
+		measure(late ? "alone, counts its own delay" : "alone, capped", &row, 1, run,
+			&config);
 		assert_true(fabs(row.got_pct - limit) < 0.5);
 	}
 }
@@ -145,8 +147,8 @@ static void test_alone_badly_predicted(void **state)
 					     .kernel_max_ns = 4 * MS,
 					     .prediction = factors[k] } };
 
-		measure(k ? "alone, predicted 5 x too long" : "alone, predicted 5 x too short", &row,
-			1, 20 * SECOND, &config);
+		measure(k ? "alone, predicted 5 x too long" : "alone, predicted 5 x too short",
+			&row, 1, 20 * SECOND, &config);
 		assert_true(fabs(row.got_pct - 50) < 0.5);
 	}
 }
@@ -353,7 +355,8 @@ static void test_unpromised(void **state)
 
 static int print_table(void **state)
 {
-	printf("\nPercent of the GPU's time: work done, charged, standard deviation of work in 1 s windows.\n"
+	printf("\nPercent of the GPU's time: work done, charged, standard deviation of work in 1 s "
+	       "windows.\n"
 	       "%-34s %8s  %9s  %6s  %6s  %6s\n%s",
 	       "case", "kernels", "cores/lim", "work", "charge", "sd 1 s", table);
 	return 0;

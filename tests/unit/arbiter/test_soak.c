@@ -45,24 +45,16 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	uint64_t dice = random_next(random);
 
 	switch (dice % 16) {
-	case 0:
-		seen->stopped = !seen->stopped && dice >> 60 == 0;
-		break;
-	case 1:
-		seen->busy_ns = random_next(random);
-		break;
-	case 2:
-		seen->inflight_ns = random_next(random) >> (dice >> 58);
-		break;
-	case 3:
-		seen->launches += dice >> 63;
-		break;
-	case 4: case 5: case 6: case 7:
-		seen->waiting = dice >> 32 & 1;
-		break;
-	case 8: case 9:
-		seen->launching = (dice >> 32) % 4 == 0;
-		break;
+	case 0: seen->stopped = !seen->stopped && dice >> 60 == 0; break;
+	case 1: seen->busy_ns = random_next(random); break;
+	case 2: seen->inflight_ns = random_next(random) >> (dice >> 58); break;
+	case 3: seen->launches += dice >> 63; break;
+	case 4:
+	case 5:
+	case 6:
+	case 7: seen->waiting = dice >> 32 & 1; break;
+	case 8:
+	case 9: seen->launching = (dice >> 32) % 4 == 0; break;
 	default:
 		seen->busy = dice >> 32 & 1;
 		seen->busy_ns += seen->busy ? 100 * US : 0;
@@ -207,8 +199,8 @@ static void test_fuzz(void **state)
 
 static struct gpu_model_load random_load(uint64_t *random, bool wild)
 {
-	static const uint64_t lengths[] = { 20 * US, 100 * US, 500 * US, 2 * MS, 5 * MS, 50 * MS,
-					    400 * MS };
+	static const uint64_t lengths[] = { 20 * US, 100 * US, 500 * US, 2 * MS,
+					    5 * MS,  50 * MS,  400 * MS };
 	struct gpu_model_load load = {
 		.kernel_ns = lengths[random_next(random) % (wild ? 7 : 5)],
 		.late_report = random_next(random) % 2,
@@ -254,16 +246,12 @@ static void play(uint64_t seed, bool wild, uint64_t *steps)
 				gpu_model_remove(m, i);
 				used[i] = false;
 				break;
-			case 1:
-				gpu_model_set_share(m, i, random_share(&random));
-				break;
+			case 1: gpu_model_set_share(m, i, random_share(&random)); break;
 			case 2:
 				stopped[i] = !stopped[i];
 				gpu_model_set_stopped(m, i, stopped[i]);
 				break;
-			default:
-				gpu_model_set_load(m, i, &load);
-				break;
+			default: gpu_model_set_load(m, i, &load); break;
 			}
 		}
 		gpu_model_run(m, random_between(&random, MS, 100 * MS));
@@ -304,8 +292,8 @@ static void test_bounded_waiting(void **state)
 			struct gpu_model_load load = random_load(&random, false);
 
 			cores[i] = (double)random_between(&random, 5, 30);
-			assert_int_equal(gpu_model_add(m, (struct arbiter_share){ cores[i], 100 },
-						       &load), i);
+			assert_int_equal(
+				gpu_model_add(m, (struct arbiter_share){ cores[i], 100 }, &load), i);
 		}
 		gpu_model_run(m, 5 * SECOND);
 		for (int i = 0; i < count; i++) {
