@@ -8,6 +8,7 @@
 #include "interpose/sys.h"
 
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+static bool is_unusable;
 static _Atomic bool loaded;
 
 void config_load(void)
@@ -17,7 +18,8 @@ void config_load(void)
 	const char *path = getenv("ALLOT_SOCKET");
 
 	log_open(getenv("ALLOT_LOG"));
-	if (path && strlen(path) < sizeof(socket_path))
+	is_unusable = path && strlen(path) >= sizeof(socket_path);
+	if (path && !is_unusable)
 		strcpy(socket_path, path);
 	else if (path)
 		log_refusal(
@@ -30,6 +32,12 @@ const char *config_socket(void)
 {
 	config_load();
 	return socket_path;
+}
+
+bool config_is_unusable(void)
+{
+	config_load();
+	return is_unusable;
 }
 
 /* Depends on libc's own start alone, which comes before every preloaded library's. */

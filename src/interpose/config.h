@@ -5,8 +5,13 @@
 #ifndef ALLOT_INTERPOSE_CONFIG_H
 #define ALLOT_INTERPOSE_CONFIG_H
 
+#include <stdbool.h>
+
 /* Path of the tenant's socket; "": this process belongs to no tenant. */
 const char *config_socket(void);
+
+/* True when a tenant is configured, but in a way that can't be used: refuse the GPU (fail closed). */
+bool config_is_unusable(void);
 
 /* Idempotent; called at load and, should a program's constructor be faster, on first use. */
 void config_load(void);

@@ -167,8 +167,9 @@ enum guest_mode guest_join(void)
 		return mode;
 	path = config_socket();
 	if (!*path) {
-		atomic_store(&guest.mode, GUEST_PLAIN);
-		return GUEST_PLAIN;
+		mode = config_is_unusable() ? GUEST_REFUSED : GUEST_PLAIN;
+		atomic_store(&guest.mode, mode);
+		return mode;
 	}
 	struct fork_page *page = get_fork_page();
 	if (!page) {

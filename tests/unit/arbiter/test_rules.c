@@ -755,6 +755,45 @@ static void test_alone_own_samples_are_the_floor(void **state)
 	arbiter_free(b.arbiter);
 }
 
+/*
+ * Work that never ends because the launch it waits for is held at the gate: charged as if it ran, far
+ * beyond its cap, its tenant still gets a short lease several times a second.
+ */
+static void test_stuck_and_waiting(void **state)
+{
+	struct bench b = bench_new();
+	int stuck = bench_add(&b, 10, 10), other = bench_add(&b, 50, 100);
+	unsigned leases_late = 0;
+	uint64_t held_since = 0, longest = 0;
+	bool was_let_through = false;
+
+	work(&b, stuck);
+	run_for(&b, 5 * MS);
+	b.seen[stuck].waiting = true;
+	uint64_t start = b.now;
+	while (b.now < start + 20 * SECOND) {
+		bool has_lease = state_of(&b, other) == LEASE_GO;
+		bool is_let_through = state_of(&b, stuck) == LEASE_GO;
+
+		b.seen[other].busy = has_lease;
+		b.seen[other].waiting = !has_lease;
+		if (is_let_through && !was_let_through && b.now > start + 10 * SECOND)
+			leases_late++;
+		if (is_let_through)
+			held_since = b.now;
+		else if (held_since && b.now - held_since > longest)
+			longest = b.now - held_since;
+		was_let_through = is_let_through;
+		step(&b, 200 * US);
+	}
+	assert_true(arbiter_account(b.arbiter, stuck).tokens_ns < 0);
+	assert_in_range(leases_late, 40, 100);
+	assert_in_range(longest, b.config.need_ns / 2, 2 * b.config.need_ns + b.config.drain_max_ns);
+	/* Out of turn is short: the other is not robbed of its time. */
+	assert_true(arbiter_account(b.arbiter, other).leases > 0);
+	arbiter_free(b.arbiter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -775,6 +814,7 @@ int main(void)
 		cmocka_unit_test(test_drain_deadline),
 		cmocka_unit_test(test_persistent_kernel_blocks_no_one),
 		cmocka_unit_test(test_overrun_is_debt),
+		cmocka_unit_test(test_stuck_and_waiting),
 		cmocka_unit_test(test_stopped_holder),
 		cmocka_unit_test(test_stopped_tenant_on_gpu),
 		cmocka_unit_test(test_pause),
