@@ -117,12 +117,12 @@ static uint64_t most_growth(size_t bytes)
  * before the driver looks; with less reserved, a pool near the quota grew past it for a moment (65 MiB
  * over 4 GiB with 8 processes).
  */
-static bool reserve_growth(const struct known_pool *p, uint64_t growth)
+static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	return ledger_reserve(p->index, growth, false) == 0;
+	return ledger_reserve(p->index, growth, count_denial) == 0;
 }
 
 struct async_request {
@@ -147,7 +147,8 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = know(r->pool, r->index);
-	if (!p || !reserve_growth(p, growth))
+	/* The default pool's refusal is not the last word: see alloc_async(). */
+	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	*ret_result = call(r, ptr, bytes);
 	settle(p, growth);
@@ -157,7 +158,8 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 /*
  * Where a pool can't grow, because its steps are coarse, the very bytes may still fit: they come from
  * cuMemAlloc then, which cuMemFreeAsync and cuMemFree take back alike (CUDA Programming Guide, stream
- * ordered memory allocator). Not while something is being captured: that call would spoil it.
+ * ordered memory allocator). Not while something is being captured, which that call would spoil, nor
+ * for a pool that the program named: it may want to export the pointer.
  */
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {
@@ -165,7 +167,7 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 
 	if (alloc_in_pool(r, ptr, bytes, &result))
 		return result;
-	if (!atomic_load(&guest.captures) && real.cuMemAlloc_v2)
+	if (r->alloc && !atomic_load(&guest.captures) && real.cuMemAlloc_v2)
 		return hook_mem_alloc(real.cuMemAlloc_v2, ptr, bytes);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -185,6 +185,29 @@ static void probe_pool(void)
 	GPU_DO(stream_destroy, stream);
 }
 
+/* Nearly full: less is left than a pool grows by, and the request still fits. */
+static void check_pool_near_quota(void)
+{
+	CUdeviceptr most, last = 0;
+	size_t total, free_bytes;
+	CUresult got, freed;
+	CUstream stream;
+	char detail[128];
+
+	GPU_DO(stream_create, &stream, CU_STREAM_NON_BLOCKING);
+	GPU_DO(mem_info, &free_bytes, &total);
+	GPU_DO(mem_alloc, &most, (free_bytes - 20 * MIB) / (2 * MIB) * (2 * MIB));
+	got = gpu.mem_alloc_async(&last, 4 * MIB, stream);
+	freed = got == CUDA_SUCCESS ? gpu.mem_free_async(last, stream) : got;
+	GPU_DO(stream_sync, stream);
+	GPU_DO(mem_free, most);
+	GPU_DO(stream_destroy, stream);
+	snprintf(detail, sizeof(detail), "cuMemAllocAsync %s, cuMemFreeAsync %s",
+		 gpu_error_name(got), gpu_error_name(freed));
+	verdict(got == CUDA_SUCCESS && freed == CUDA_SUCCESS,
+		"a pool's request that fits the quota, but not the pool's step", detail);
+}
+
 static void probe_vmm(void)
 {
 	CUmemAllocationProp prop = {
@@ -223,6 +246,7 @@ int main(int argc, char **argv)
 	probe_pitched();
 	probe_array();
 	probe_pool();
+	check_pool_near_quota();
 	probe_vmm();
 	probe("after-all", 0);
 	GPU_DO(mem_info, &end_free, &total);
