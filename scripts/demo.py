@@ -134,15 +134,20 @@ class LoadWork:
 
 
 class TorchWork:
-    """Trainings: the share is a step's time alone, against its time as a tenant."""
+    """Trainings: the share is a step's time alone, against its time as a tenant.
 
-    tolerance_text = "1 point, or 5 % of the share"
+    A training that runs far ahead of the GPU loses that lead with each turn that ends, and caches too:
+    on an H200, three ResNet18 trainings got 4 to 8 % less work done than the GPU time that they were
+    given (kernels of known cost: 0.3 to 0.6 %). So the tolerance is wider than for such kernels.
+    """
+
+    tolerance_text = "1 point, or 10 % of the share, which is what turns may cost a training"
     BATCH = {"resnet18": 128, "transformer": 256}
 
     def __init__(self, model, seconds):
         self.model = model
         self.batch = self.BATCH[model]
-        self.seconds = min(seconds, 18)
+        self.seconds = min(seconds, 14)
         self.what = f"PyTorch, {model}, {self.seconds:g} s"
         self.start_in_s = 0
         alone = run_alone(self.load(self.batch, 3))
@@ -154,12 +159,12 @@ class TorchWork:
                 "--seconds", str(seconds), "--warmup", "5", "--json", *more]
 
     def quota_gib(self, asked_pct):
-        # Room for one batch and its context, not for two.
-        return round(1.4 * self.peak_gib + 0.8, 1)
+        # Room for one batch and its context, and far from room for the four that one asks for.
+        return round(1.2 * self.peak_gib + 0.8, 1)
 
     def command(self, tenant, start_at):
         if tenant.is_over:
-            return self.load(self.batch * 2, self.seconds, "--oom-retry")
+            return self.load(self.batch * 4, self.seconds, "--oom-retry")
         return self.load(self.batch, self.seconds)
 
     def read(self, tenant, lines):
@@ -174,7 +179,7 @@ class TorchWork:
                               f"went on with {batch}")
 
     def tolerance(self, asked_pct):
-        return max(1.0, 0.05 * asked_pct)
+        return max(1.0, 0.10 * asked_pct)
 
 
 class Demo:
