@@ -115,7 +115,7 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 {
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	json_t *devices;
+	json_t *devices = NULL;
 	int r = daemon_find(&options->target, &client, err);
 
 	if (r < 0)
