@@ -101,19 +101,15 @@ static void test_signals_are_passed_on(void **state)
 static void test_group_and_mask_are_ours(void **state)
 {
 	char script[200];
-	unsigned long long blocked = 0;
-	sigset_t mask;
+	sigset_t none;
 
-	/*
-	 * Not always empty: whoever started the test may have blocked something. grep looks at itself:
-	 * a shell that waits for it blocks everything for a moment.
-	 */
-	sigprocmask(SIG_SETMASK, NULL, &mask);
-	for (int i = 1; i <= 64; i++)
-		blocked |= sigismember(&mask, i) == 1 ? 1ULL << (i - 1) : 0;
+	/* Whoever started the test may have blocked something. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* grep looks at itself: a shell that waits for it blocks everything for a moment. */
 	snprintf(script, sizeof(script),
-		 "test $(ps -o pgid= -p $$) = %d && grep -q '^SigBlk:.*%016llx$' /proc/self/status",
-		 (int)getpgrp(), blocked);
+		 "test $(ps -o pgid= -p $$) = %d && grep -q '^SigBlk:.0*$' /proc/self/status",
+		 (int)getpgrp());
 	if (access("/usr/bin/ps", X_OK) == 0 || access("/bin/ps", X_OK) == 0)
 		assert_int_equal(run_script(script, 0), 0);
 }
