@@ -136,10 +136,9 @@ def try_batch(options, batch, device):
         return None, str(error).splitlines()[0]
 
 
-def find_batch(options, device):
+def find_batch(options, batch, device):
     """Returns a training that fits, and its batch. Without --oom-retry the
     first refusal is the end."""
-    batch = options.batch
     while True:
         begin = time.monotonic()
         training, error = try_batch(options, batch, device)
@@ -166,11 +165,19 @@ def train(training, seconds):
     return times_ms, last - begin
 
 
+def parse_batches(text):
+    batches = [int(part) for part in text.split(",")]
+    if min(batches) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}': at least 1")
+    return batches
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=sorted(MODELS), default="resnet18")
-    parser.add_argument("--batch", type=int, help="default: 128 for resnet18, else 64; "
-                        "with --oom-retry 8192")
+    parser.add_argument("--batch", type=parse_batches, metavar="N[,N..]",
+                        help="several: one training after the other; default: 128 for resnet18, "
+                        "else 64; with --oom-retry 8192")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--warmup", type=int, default=10, help="steps before timing")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -181,24 +188,13 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda", help="cpu only tries the program out")
     options = parser.parse_args()
     if options.batch is None:
-        options.batch = OOM_BATCH if options.oom_retry else MODELS[options.model][2]
-    if options.batch < 1:
-        parser.error("--batch: at least 1")
+        options.batch = [OOM_BATCH if options.oom_retry else MODELS[options.model][2]]
     return options
 
 
-def main():
-    options = parse_arguments()
-    device = torch.device(options.device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        sys.exit("torch_load: no CUDA device is visible to PyTorch")
-    torch.manual_seed(1)
-    if device.type == "cuda":
-        # fp32 as PyTorch ships it; autotuning would make warm-up, and memory,
-        # depend on what the neighbours do meanwhile.
-        torch.backends.cudnn.benchmark = False
-
-    training, batch = find_batch(options, device)
+def measure(options, batch, device):
+    """Trains with this batch, or the first smaller one that fits, and reports it."""
+    training, batch = find_batch(options, batch, device)
     if options.start_on_input:
         report(options, {"ready": True})
         sys.stdin.readline()
@@ -218,6 +214,22 @@ def main():
         event["free_bytes"] = free_bytes
         event["total_bytes"] = total_bytes
     report(options, event)
+
+
+def main():
+    options = parse_arguments()
+    device = torch.device(options.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        sys.exit("torch_load: no CUDA device is visible to PyTorch")
+    torch.manual_seed(1)
+    if device.type == "cuda":
+        # fp32 as PyTorch ships it; autotuning would make warm-up, and memory,
+        # depend on what the neighbours do meanwhile.
+        torch.backends.cudnn.benchmark = False
+
+    for batch in options.batch:
+        measure(options, batch, device)
+        free_memory(device)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 #include "interpose/estimate.h"
 
-#define ENTRIES 4096 /* a power of two; 96 KiB, touched as used */
+#define ENTRIES 4096 /* a power of two; 128 KiB, touched as used */
 #define PLACES 4
+#define FIRST_SAMPLES 4
+#define SAMPLES_AFTER_SURPRISE 2
+#define SAMPLE_EVERY 64
 
 static struct estimate table[ENTRIES];
 
@@ -41,6 +44,9 @@ struct estimate *estimate_of(const struct work *work)
 	}
 	atomic_store_explicit(&victim->ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->uses, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
+	atomic_store_explicit(&victim->last, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->before, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->key, key, memory_order_relaxed);
 	return victim;
 }
@@ -50,18 +56,48 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * Until one sample has come back, every use asks: a stream has one sample under way at a time,
-	 * so in a row of many different kernels the first few uses of most get none.
+	 * By samples come back, not by uses: a stream has one sample under way at a time, so in a row of
+	 * many different kernels the first few uses of most get none.
 	 */
-	return uses < 3 || uses % 64 == 0 ||
-	       !atomic_load_explicit(&estimate->ns, memory_order_relaxed);
+	return uses % SAMPLE_EVERY == 0 ||
+	       atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed) > 0;
 }
 
-void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns)
+static uint64_t median_of(uint64_t a, uint64_t b, uint64_t c)
 {
-	if (atomic_load_explicit(&estimate->key, memory_order_relaxed) != key)
+	uint64_t low = a < b ? a : b, high = a < b ? b : a;
+
+	return c < low ? low : (c > high ? high : c);
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return a <= 2 * b && b <= 2 * a;
+}
+
+void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
+{
+	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
 		return; /* replaced meanwhile */
-	uint64_t known = atomic_load_explicit(&estimate->ns, memory_order_relaxed);
-	atomic_store_explicit(&estimate->ns, known ? (known * 3 + ns) / 4 : (ns ? ns : 1),
-			      memory_order_relaxed);
+	if (ns < 1)
+		ns = 1;
+	if (ns > UINT32_MAX)
+		ns = UINT32_MAX;
+	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
+	uint32_t wanted = atomic_load_explicit(&e->samples_wanted, memory_order_relaxed);
+	uint32_t last = atomic_load_explicit(&e->last, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&e->before, memory_order_relaxed);
+	uint64_t typical = before ? median_of(ns, last, before) : (last && last < ns ? last : ns);
+
+	atomic_store_explicit(&e->before, last, memory_order_relaxed);
+	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
+	/* A surprise is looked into at the next use, not the 64th. */
+	if (known && !is_near(known, ns))
+		wanted = SAMPLES_AFTER_SURPRISE;
+	else if (wanted)
+		wanted--;
+	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
+	if (known && is_near(known, typical))
+		typical = (known * 3 + typical) / 4;
+	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
 }

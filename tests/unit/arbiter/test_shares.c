@@ -205,6 +205,27 @@ static void test_45_30_15_mixed(void **state)
 		assert_true(fabs(rows[i].got_pct - rows[i].share.cores_pct) < 0.5);
 }
 
+/*
+ * Trainings: a moment without work between two steps (it is in a step's time alone too) takes away
+ * nothing of what was saved up while others had the GPU.
+ */
+static void test_45_30_15_in_steps(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct gpu_model_load step = { .kernel_ns = 100 * US,
+				       .burst_ns = 25 * MS,
+				       .think_ns = 200 * US };
+	struct row rows[] = {
+		{ .share = { 45, 45 }, .load = step },
+		{ .share = { 30, 30 }, .load = step },
+		{ .share = { 15, 15 }, .load = step },
+	};
+
+	measure("45 / 30 / 15, steps of 25 ms", rows, 3, 20 * SECOND, &config);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(rows[i].got_pct - rows[i].share.cores_pct) < 0.5);
+}
+
 /* A GPU that changes tenants faster, or slower, than the arbiter's allowance for it. */
 static void test_45_30_15_other_switch_cost(void **state)
 {
@@ -373,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_alone_with_pauses),
 		cmocka_unit_test(test_45_30_15),
 		cmocka_unit_test(test_45_30_15_mixed),
+		cmocka_unit_test(test_45_30_15_in_steps),
 		cmocka_unit_test(test_45_30_15_other_switch_cost),
 		cmocka_unit_test(test_50_beside_four_capped),
 		cmocka_unit_test(test_50_beside_four_lending),

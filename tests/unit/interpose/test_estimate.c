@@ -45,41 +45,100 @@ static void test_copies_by_size_class(void **state)
 	assert_ptr_not_equal(estimate_of(&a), estimate_of(&d));
 }
 
+static struct estimate *known_as(uintptr_t function, uint64_t ns)
+{
+	struct work w = kernel(function, 1, 1);
+	struct estimate *e = estimate_of(&w);
+
+	for (int i = 0; i < 4; i++)
+		estimate_learn(e, e->key, ns);
+	assert_int_equal(e->ns, ns);
+	return e;
+}
+
 static void test_learns(void **state)
 {
 	struct work w = kernel(0x3000, 1, 1);
 	struct estimate *e = estimate_of(&w);
-	uint64_t key = e->key;
 
 	assert_int_equal(e->ns, 0);
-	estimate_learn(e, key, 0);
+	estimate_learn(e, e->key, 0);
 	assert_int_equal(e->ns, 1); /* known, and not 0 */
-	e->ns = 0;
-	estimate_learn(e, key, 1000000);
-	assert_int_equal(e->ns, 1000000);
-	estimate_learn(e, key, 2000000);
-	assert_int_equal(e->ns, 1250000);
+
+	e = known_as(0x3100, 1000000);
 	for (int i = 0; i < 40; i++)
-		estimate_learn(e, key, 2000000);
-	assert_in_range(e->ns, 1990000, 2000000);
+		estimate_learn(e, e->key, 1400000);
+	assert_in_range(e->ns, 1390000, 1400000);
 	/* A sample of what stood here before is not this one's. */
-	estimate_learn(e, key + 1, 5);
-	assert_in_range(e->ns, 1990000, 2000000);
+	estimate_learn(e, e->key + 1, 5);
+	assert_in_range(e->ns, 1390000, 1400000);
+}
+
+static void test_one_long_sample_says_nothing(void **state)
+{
+	struct work w = kernel(0x3200, 1, 1);
+	struct estimate *e = estimate_of(&w);
+
+	/* The first launch loads the code. */
+	estimate_learn(e, e->key, 30000000);
+	estimate_learn(e, e->key, 10000);
+	assert_int_equal(e->ns, 10000);
+	for (int i = 1; i < 100; i++) {
+		estimate_learn(e, e->key, i % 5 ? 10000 : 5000000);
+		assert_int_equal(e->ns, 10000);
+	}
+}
+
+static void test_a_lasting_change_is_taken_up(void **state)
+{
+	struct estimate *e = known_as(0x3300, 1000);
+
+	estimate_learn(e, e->key, 5000000);
+	assert_int_equal(e->ns, 1000);
+	estimate_learn(e, e->key, 5000000);
+	assert_int_equal(e->ns, 5000000);
+	estimate_learn(e, e->key, 1000);
+	estimate_learn(e, e->key, 1000);
+	assert_int_equal(e->ns, 1000);
+}
+
+static void test_two_lengths_give_their_mean(void **state)
+{
+	struct estimate *e = known_as(0x3400, 1000000);
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 100; i++) {
+		estimate_learn(e, e->key, i % 2 ? 1000000 : 1900000);
+		sum += e->ns;
+	}
+	assert_in_range(sum / 100, 1350000, 1550000);
+}
+
+static unsigned samples_wanted(struct estimate *e, unsigned uses)
+{
+	unsigned wanted = 0;
+
+	for (unsigned i = 0; i < uses; i++)
+		wanted += estimate_wants_sample(e);
+	return wanted;
 }
 
 static void test_samples_the_first_and_then_some(void **state)
 {
 	struct work w = kernel(0x4000, 1, 1);
 	struct estimate *e = estimate_of(&w);
-	unsigned wanted = 0;
 
-	/* As long as nothing is known, always: a stream times one at a time, so most get no sample. */
-	for (unsigned i = 0; i < 100; i++)
-		assert_true(estimate_wants_sample(e));
+	/* As long as few have come back, always: a stream times one at a time, so most get none. */
+	assert_int_equal(samples_wanted(e, 100), 100);
+	for (int i = 0; i < 4; i++)
+		estimate_learn(e, e->key, 1000);
+	assert_in_range(samples_wanted(e, 6400), 99, 101);
+	/* After a surprise at once, until it has been confirmed or not. */
+	estimate_learn(e, e->key, 9000);
+	assert_int_equal(samples_wanted(e, 10), 10);
 	estimate_learn(e, e->key, 1000);
-	for (unsigned i = 0; i < 6400; i++)
-		wanted += estimate_wants_sample(e);
-	assert_in_range(wanted, 99, 101);
+	estimate_learn(e, e->key, 1000);
+	assert_in_range(samples_wanted(e, 64), 1, 1);
 }
 
 static void test_a_full_table_recycles(void **state)
@@ -105,6 +164,9 @@ int main(void)
 		cmocka_unit_test(test_one_entry_for_one_shape),
 		cmocka_unit_test(test_copies_by_size_class),
 		cmocka_unit_test(test_learns),
+		cmocka_unit_test(test_one_long_sample_says_nothing),
+		cmocka_unit_test(test_a_lasting_change_is_taken_up),
+		cmocka_unit_test(test_two_lengths_give_their_mean),
 		cmocka_unit_test(test_samples_the_first_and_then_some),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
