@@ -1,7 +1,8 @@
 #include "interpose/charge.h"
 
+#include <string.h>
+
 #include "interpose/hook_pool.h"
-#include "interpose/ledger.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
 
@@ -18,40 +19,64 @@ uint64_t charge_rounded(uint64_t bytes)
 	return (bytes + step - 1) / step * step;
 }
 
-int charge_reserve(int index, uint64_t bytes)
+int charge_index(void)
 {
-	if (ledger_reserve(index, bytes, false) == 0)
-		return 0;
-	hook_pool_trim(index);
-	int error = ledger_reserve(index, bytes, true);
-	if (error)
-		log_debug("device %d: %llu bytes refused: %llu of %llu in use", index,
-			  (unsigned long long)bytes, (unsigned long long)ledger_used(index),
-			  (unsigned long long)ledger_quota(index));
-	return error;
+	return guest_is_active() ? guest_current_index() : -1;
 }
 
-bool charge_remember(enum holding_kind kind, uint64_t key, int index, uint64_t bytes, uint64_t owner)
+static bool reserve(int index, uint64_t bytes)
 {
-	struct holding h = {
-		.kind = kind,
-		.key = key,
-		.device = index,
-		.bytes = bytes,
-		.owner = owner,
-	};
-
-	if (ptrmap_insert(&h))
+	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
-	ledger_release(index, bytes);
+	hook_pool_trim(index);
+	if (ledger_reserve(index, bytes, true) == 0)
+		return true;
+	log_debug("device %d: %llu bytes refused: %llu of %llu in use", index,
+		  (unsigned long long)bytes, (unsigned long long)ledger_used(index),
+		  (unsigned long long)ledger_quota(index));
 	return false;
 }
 
-uint64_t charge_owner(void)
+bool charge_begin(const struct holding *h)
+{
+	return h->device < 0 || reserve(h->device, h->bytes);
+}
+
+bool charge_resize(struct holding *h, uint64_t bytes)
+{
+	if (h->device < 0)
+		return true;
+	if (bytes > h->bytes && !reserve(h->device, bytes - h->bytes))
+		return false;
+	if (bytes < h->bytes)
+		ledger_release(h->device, h->bytes - bytes);
+	h->bytes = bytes;
+	return true;
+}
+
+/* The current context: what dies with it is found by it. */
+static uint64_t owner(void)
 {
 	CUcontext context = NULL;
 
 	if (real.cuCtxGetCurrent)
 		real.cuCtxGetCurrent(&context);
 	return (uint64_t)(uintptr_t)context;
+}
+
+CUresult charge_end(struct holding *h, CUresult result, const void *made, void (*undo)(uint64_t key))
+{
+	if (h->device < 0)
+		return result;
+	if (result == CUDA_SUCCESS) {
+		memcpy(&h->key, made, sizeof(h->key));
+		if (h->kind != HOLDING_PHYSICAL) /* which no context owns */
+			h->owner = owner();
+		if (ptrmap_insert(h))
+			return result;
+		undo(h->key);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ledger_release(h->device, h->bytes);
+	return result;
 }

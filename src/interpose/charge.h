@@ -1,9 +1,17 @@
 /*
- * The steps that every allocation hook shares: reserve, call, remember; forget, free, give back.
+ * The steps that every allocation hook shares. One struct holding goes through an allocation's life:
+ *
+ *     struct holding h = { .kind, .device, .bytes };      struct holding h;
+ *     charge_begin(&h)      reserves                      charge_forget(kind, key, &h)
+ *     the driver's call                                   the driver's call
+ *     charge_end(&h, ...)   notes it, or gives back       charge_give_back(&h, ...)
  */
 #ifndef ALLOT_INTERPOSE_CHARGE_H
 #define ALLOT_INTERPOSE_CHARGE_H
 
+#include "driver/cuda_abi.h"
+#include "interpose/guest.h"
+#include "interpose/ledger.h"
 #include "interpose/ptrmap.h"
 
 #define KIB 1024ULL
@@ -15,20 +23,44 @@
  */
 uint64_t charge_rounded(uint64_t bytes);
 
-/*
- * Reserves, and when that fails trims this process's memory pools and tries once more. 0 or -ENOMEM,
- * which is counted as a denial.
- */
-int charge_reserve(int index, uint64_t bytes);
+/* Index of the device to charge for the calling thread's current one; -1: not governed. */
+int charge_index(void);
 
 /*
- * Notes what a successful call has made. False when the note can't be kept (no memory): the
- * reservation is given back, and the caller must free what it made and fail the call.
+ * Reserves h->bytes on h->device, and when that fails trims this process's memory pools and tries
+ * once more. False: refused and counted as a denial, the call is to fail with
+ * CUDA_ERROR_OUT_OF_MEMORY. A device of -1 is charged nothing, here and in charge_end().
  */
-bool charge_remember(enum holding_kind kind, uint64_t key, int index, uint64_t bytes,
-		     uint64_t owner);
+bool charge_begin(const struct holding *h);
 
-/* The current context, as the owner of what dies with it. */
-uint64_t charge_owner(void);
+/* Between the two, where the call tells what it really cost. False: refused, and h as it was. */
+bool charge_resize(struct holding *h, uint64_t bytes);
+
+/*
+ * Ends the hook with the driver's `result`: a failure gives the reservation back, a success is noted
+ * under the address or handle (8 bytes) at `made`. When it can't be noted (no memory), undo(key) frees
+ * it, and the call fails with CUDA_ERROR_OUT_OF_MEMORY. Returns what the hook returns.
+ */
+CUresult charge_end(struct holding *h, CUresult result, const void *made,
+		    void (*undo)(uint64_t key));
+
+/*
+ * Frees, in two steps. Forgotten before the driver frees it: afterwards the address may be another
+ * thread's already. Given back after, because until then it is held; or noted again, if the driver
+ * failed. False: not charged here. Inline: the library's part of a free is 40 ns.
+ */
+static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
+{
+	return guest_is_active() && ptrmap_remove(kind, key, ret_holding);
+}
+
+static inline CUresult charge_give_back(const struct holding *h, CUresult result)
+{
+	if (result == CUDA_SUCCESS)
+		ledger_release(h->device, h->bytes);
+	else
+		ptrmap_insert(h);
+	return result;
+}
 
 #endif

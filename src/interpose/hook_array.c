@@ -3,9 +3,7 @@
  * made with deferred mapping, which holds no memory, so a twin is made, asked and destroyed.
  */
 #include "interpose/charge.h"
-#include "interpose/guest.h"
 #include "interpose/hooks.h"
-#include "interpose/ledger.h"
 #include "interpose/real.h"
 
 /* Arrays whose memory the program maps itself: charged where it is made (cuMemCreate). */
@@ -82,12 +80,32 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels
 	return charge_rounded(is_known ? bytes : computed_bytes(desc, levels));
 }
 
+static void undo_array(uint64_t array)
+{
+	real.cuArrayDestroy((CUarray)(uintptr_t)array);
+}
+
+static void undo_mipmap(uint64_t mipmap)
+{
+	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
+}
+
+/* Without a description the driver is to refuse by itself. */
+static struct holding charge_of(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+{
+	int index = desc ? charge_index() : -1;
+
+	return (struct holding){
+		.kind = HOLDING_ARRAY,
+		.device = index,
+		.bytes = index < 0 ? 0 : array_bytes(desc, levels),
+	};
+}
+
 CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
 			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
-	int index = guest_is_active() && desc ? guest_current_index() : -1;
-
-	if (index < 0)
+	if (!desc)
 		return create(array, desc);
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
@@ -95,39 +113,20 @@ CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRI
 		.Format = desc->Format,
 		.NumChannels = desc->NumChannels,
 	};
-	uint64_t bytes = array_bytes(&same, 0);
-	if (charge_reserve(index, bytes))
+	struct holding h = charge_of(&same, 0);
+	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = create(array, desc);
-	if (result != CUDA_SUCCESS) {
-		ledger_release(index, bytes);
-		return result;
-	}
-	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes, charge_owner()))
-		return result;
-	real.cuArrayDestroy(*array);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
 CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
 			     CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
-	int index = guest_is_active() && desc ? guest_current_index() : -1;
-	uint64_t bytes = index < 0 ? 0 : array_bytes(desc, 0);
+	struct holding h = charge_of(desc, 0);
 
-	if (index < 0)
-		return create(array, desc);
-	if (charge_reserve(index, bytes))
+	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = create(array, desc);
-	if (result != CUDA_SUCCESS) {
-		ledger_release(index, bytes);
-		return result;
-	}
-	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*array, index, bytes, charge_owner()))
-		return result;
-	real.cuArrayDestroy(*array);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
 CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
@@ -135,49 +134,27 @@ CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_AR
 			    CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			    unsigned int levels)
 {
-	int index = guest_is_active() && desc ? guest_current_index() : -1;
-	uint64_t bytes = index < 0 ? 0 : array_bytes(desc, levels ? levels : 1);
+	struct holding h = charge_of(desc, levels ? levels : 1);
 
-	if (index < 0)
-		return create(mipmap, desc, levels);
-	if (charge_reserve(index, bytes))
+	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = create(mipmap, desc, levels);
-	if (result != CUDA_SUCCESS) {
-		ledger_release(index, bytes);
-		return result;
-	}
-	if (charge_remember(HOLDING_ARRAY, (uint64_t)(uintptr_t)*mipmap, index, bytes,
-			    charge_owner()))
-		return result;
-	real.cuMipmappedArrayDestroy(*mipmap);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
 }
 
 CUresult hook_array_destroy(CUresult (*destroy)(CUarray), CUarray array)
 {
 	struct holding h;
 
-	if (!guest_is_active() || !ptrmap_remove(HOLDING_ARRAY, (uint64_t)(uintptr_t)array, &h))
+	if (!charge_forget(HOLDING_ARRAY, (uint64_t)(uintptr_t)array, &h))
 		return destroy(array);
-	CUresult result = destroy(array);
-	if (result == CUDA_SUCCESS)
-		ledger_release(h.device, h.bytes);
-	else
-		ptrmap_insert(&h);
-	return result;
+	return charge_give_back(&h, destroy(array));
 }
 
 CUresult hook_mipmap_destroy(CUresult (*destroy)(CUmipmappedArray), CUmipmappedArray mipmap)
 {
 	struct holding h;
 
-	if (!guest_is_active() || !ptrmap_remove(HOLDING_ARRAY, (uint64_t)(uintptr_t)mipmap, &h))
+	if (!charge_forget(HOLDING_ARRAY, (uint64_t)(uintptr_t)mipmap, &h))
 		return destroy(mipmap);
-	CUresult result = destroy(mipmap);
-	if (result == CUDA_SUCCESS)
-		ledger_release(h.device, h.bytes);
-	else
-		ptrmap_insert(&h);
-	return result;
+	return charge_give_back(&h, destroy(mipmap));
 }

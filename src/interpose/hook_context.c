@@ -4,12 +4,12 @@
  */
 #include <string.h>
 
-#include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/helper.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
+#include "interpose/ptrmap.h"
 #include "interpose/real.h"
 
 #define DEVICES 64

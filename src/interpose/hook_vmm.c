@@ -3,9 +3,7 @@
  * is released as often as it was obtained *and* its last mapping is gone: the driver keeps it so long.
  */
 #include "interpose/charge.h"
-#include "interpose/guest.h"
 #include "interpose/hooks.h"
-#include "interpose/ledger.h"
 #include "interpose/real.h"
 
 /* Guards the reference counts, which live in the holdings' `related`. */
@@ -27,37 +25,33 @@ static void add_reference(uint64_t handle, int by)
 	}
 }
 
+static void undo(uint64_t handle)
+{
+	real.cuMemRelease(handle);
+}
+
 CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
 					    const CUmemAllocationProp *, unsigned long long),
 			 CUmemGenericAllocationHandle *handle, size_t bytes,
 			 const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	int index = -1;
-
-	if (guest_is_active() && prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		index = guest_device_index(prop->location.id);
-	if (index < 0)
-		return create(handle, bytes, prop, flags);
-	if (charge_reserve(index, bytes))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = create(handle, bytes, prop, flags);
-	if (result != CUDA_SUCCESS) {
-		ledger_release(index, bytes);
-		return result;
-	}
 	struct holding h = {
 		.kind = HOLDING_PHYSICAL,
-		.key = *handle,
-		.device = index,
+		.device = -1,
 		.bytes = bytes,
 		.related = 1,
 	};
+
+	if (guest_is_active() && prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+		h.device = guest_device_index(prop->location.id);
+	if (h.device < 0)
+		return create(handle, bytes, prop, flags);
+	if (!charge_begin(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	CUresult result = create(handle, bytes, prop, flags);
+	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
 	WITH_LOCK(&vmm_lock);
-	if (ptrmap_insert(&h))
-		return result;
-	ledger_release(index, bytes);
-	real.cuMemRelease(*handle);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, result, handle, undo);
 }
 
 CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
