@@ -57,6 +57,7 @@ static CUresult admit(CUdevice device, int *ret_index)
 	}
 }
 
+/* False when the note can't be kept (no memory): a context that is not charged may not live. */
 static bool remember_context(CUcontext context, int index, uint64_t cost)
 {
 	struct holding h = {
@@ -89,7 +90,11 @@ CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontex
 	if (ledger_reserve_context(index, cost))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = retain(context, device);
-	if (result != CUDA_SUCCESS || !remember_context(*context, index, cost)) {
+	if (result == CUDA_SUCCESS && !remember_context(*context, index, cost)) {
+		real.cuDevicePrimaryCtxRelease_v2(device);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (result != CUDA_SUCCESS) {
 		ledger_release_context(index, cost);
 		return result;
 	}
@@ -167,8 +172,13 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 
 static CUresult end_create(const struct creation *c, CUresult result, CUcontext *context)
 {
-	if (c->index >= 0 &&
-	    (result != CUDA_SUCCESS || !remember_context(*context, c->index, c->cost)))
+	if (c->index < 0)
+		return result;
+	if (result == CUDA_SUCCESS && !remember_context(*context, c->index, c->cost)) {
+		real.cuCtxDestroy_v2(*context);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (result != CUDA_SUCCESS)
 		ledger_release_context(c->index, c->cost);
 	return result;
 }
