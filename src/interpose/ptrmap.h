@@ -1,7 +1,7 @@
 /*
  * What this process holds, by address or handle: found again in O(1) when it is freed. Sharded by
- * key; each shard a hash table with open addressing that grows by itself, in memory of its own
- * (mmap: the program's allocator may be anything). Thread safe.
+ * key; each shard two hash tables with open addressing that grow by themselves, in memory of their
+ * own (mmap: the program's allocator may be anything). Thread safe.
  */
 #ifndef ALLOT_INTERPOSE_PTRMAP_H
 #define ALLOT_INTERPOSE_PTRMAP_H

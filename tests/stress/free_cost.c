@@ -1,9 +1,13 @@
 /*
- * free_cost: a free with 100,000 live allocations costs at most twice a free with 100, as the program
- * sees it, through the whole library and the simulated driver. Of 2 MiB each, where the driver asks the
- * card; and for comparison of 512 bytes each, where the simulated driver takes less than a tenth of a
- * microsecond (no real one does) and what is seen is the processor's caches: with and without the
- * library. tests/unit/interpose/test_free_cost.c measures the library's own part.
+ * free_cost: a free with 100,000 live allocations costs at most twice a free with 100, as the
+ * program sees it, through the whole library and the simulated driver. Of 2 MiB each, where the
+ * driver asks the card, and of 512 bytes each, where the simulated driver takes less than a tenth
+ * of a microsecond (no real one does); of these also without the library, to compare.
+ * tests/unit/interpose/test_free_cost.c measures the library's own part.
+ *
+ * Whoever shares the processor's caches with us, on a virtual machine, makes the free with many
+ * dearer for seconds: the median is of rounds that are spread over the test, and a try that fails is
+ * made again, twice at most.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +17,25 @@
 #include "gpu.h"
 #include "stage.h"
 
-#define SAMPLES 2001
+#define SAMPLES 1001
+#define TURNS 5  /* of each case, by turns */
+#define ROUNDS 5 /* in a turn, but one of LARGE: it takes seconds */
+#define TRIES 3
 #define FEW 100
 #define MANY 100000
 
 struct figures {
-	double few_us, many_us;
+	double few_us, many_us, ratio;
 };
 
 enum { LARGE, SMALL, SMALL_WITHOUT, CASES };
+
+struct board {
+	unsigned count[CASES];
+	struct figures rounds[CASES][TURNS * ROUNDS];
+};
+
+static CUdeviceptr pointers[MANY];
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -30,43 +44,59 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median_us(unsigned live, uint64_t bytes)
+static int compare_ratio(const void *a, const void *b)
 {
-	static CUdeviceptr pointers[MANY];
-	static uint64_t took[SAMPLES];
-	uint64_t random = live;
+	double x = ((const struct figures *)a)->ratio, y = ((const struct figures *)b)->ratio;
 
-	for (unsigned i = 0; i < live; i++)
-		GPU_DO(cuMemAlloc_v2(&pointers[i], bytes));
+	return (x > y) - (x < y);
+}
+
+/* A free of one of the first `live`, all of which are allocated. */
+static double median_us(unsigned live, uint64_t bytes, uint64_t *random)
+{
+	static uint64_t took[SAMPLES];
+
 	for (unsigned n = 0; n < SAMPLES; n++) {
-		unsigned i = (unsigned)(random_of(&random) % live);
+		unsigned i = (unsigned)(random_of(random) % live);
 		CUdeviceptr ptr = pointers[i];
 		uint64_t begin = now_ns();
 		GPU_DO(cuMemFree_v2(ptr));
 		took[n] = now_ns() - begin;
 		GPU_DO(cuMemAlloc_v2(&pointers[i], bytes));
 	}
-	for (unsigned i = 0; i < live; i++)
-		GPU_DO(cuMemFree_v2(pointers[i]));
 	qsort(took, SAMPLES, sizeof(took[0]), compare_u64);
 	return (double)took[SAMPLES / 2] / 1e3;
 }
 
+/* With few before and after: what slows the machine meanwhile is in both. */
+static struct figures measure(uint64_t bytes, uint64_t *random)
+{
+	double before, many, after;
+
+	for (unsigned i = 0; i < FEW; i++)
+		GPU_DO(cuMemAlloc_v2(&pointers[i], bytes));
+	before = median_us(FEW, bytes, random);
+	for (unsigned i = FEW; i < MANY; i++)
+		GPU_DO(cuMemAlloc_v2(&pointers[i], bytes));
+	many = median_us(MANY, bytes, random);
+	for (unsigned i = FEW; i < MANY; i++)
+		GPU_DO(cuMemFree_v2(pointers[i]));
+	after = median_us(FEW, bytes, random);
+	for (unsigned i = 0; i < FEW; i++)
+		GPU_DO(cuMemFree_v2(pointers[i]));
+	return (struct figures){ (before + after) / 2, many, 2 * many / (before + after) };
+}
+
 static int be_process(char **argv)
 {
-	struct figures *board = open_board(argv[2], CASES * sizeof(*board));
-	struct figures *figures = &board[atoi(argv[3])];
-	uint64_t bytes = atoi(argv[3]) == LARGE ? 2 * MIB : 512;
-	double best = 1e9;
+	struct board *board = open_board(argv[2], sizeof(*board));
+	int what = atoi(argv[3]);
+	uint64_t random = 1 + board->count[what];
 
 	gpu_start();
-	for (int try = 0; try < 5; try++) {
-		double few = median_us(FEW, bytes), many = median_us(MANY, bytes);
-		if (many / few < best) {
-			best = many / few;
-			*figures = (struct figures){ few, many };
-		}
-	}
+	for (int i = 0; i < (what == LARGE ? 1 : ROUNDS); i++)
+		board->rounds[what][board->count[what]++] = measure(what == LARGE ? 2 * MIB : 512,
+								    &random);
 	return 0;
 }
 
@@ -83,10 +113,27 @@ static bool run(const struct stage *s, const struct stage_tenant *tenant, char *
 	return status == 0;
 }
 
-static void print(const char *what, const struct figures *f)
+/* False when a process failed. */
+static bool run_turns(const struct stage *s, const struct stage_tenant *tenant, char *self, int fd)
 {
-	printf("%s: %.2f us with 100 live, %.2f us with 100,000: %.2f\n", what, f->few_us,
-	       f->many_us, f->many_us / f->few_us);
+	for (int turn = 0; turn < TURNS; turn++)
+		for (int what = 0; what < CASES; what++)
+			if (!run(s, what == SMALL_WITHOUT ? NULL : tenant, self, fd, what))
+				return false;
+	return true;
+}
+
+/* The round of the median ratio. */
+static struct figures median_of(struct board *board, int what)
+{
+	qsort(board->rounds[what], board->count[what], sizeof(struct figures), compare_ratio);
+	return board->rounds[what][board->count[what] / 2];
+}
+
+static void judge(const char *name, struct figures f, bool is_measured)
+{
+	bar(name, is_measured && f.ratio <= 2, "%.3f us with 100 live, %.3f us with 100,000: %.2f",
+	    f.few_us, f.many_us, f.ratio);
 }
 
 int main(int argc, char **argv)
@@ -97,16 +144,23 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "process"))
 		return be_process(argv);
 	stage_start(&stage, "memory = 1024 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
-	struct figures *board = shared_board(CASES * sizeof(*board), &fd);
+	struct board *board = shared_board(sizeof(*board), &fd);
 	struct stage_tenant *tenant = stage_add_tenant(&stage, "one", 512 * GIB, 0, 0);
-	bool is_measured = run(&stage, tenant, argv[0], fd, LARGE) &&
-			   run(&stage, tenant, argv[0], fd, SMALL) &&
-			   run(&stage, NULL, argv[0], fd, SMALL_WITHOUT);
-	print("of 512 bytes", &board[SMALL]);
-	print("of 512 bytes, without the library", &board[SMALL_WITHOUT]);
-	bar("free_cost", is_measured && board[LARGE].many_us <= 2 * board[LARGE].few_us,
-	    "of 2 MiB: %.2f us with 100 live, %.2f us with 100,000: %.2f", board[LARGE].few_us,
-	    board[LARGE].many_us, board[LARGE].many_us / board[LARGE].few_us);
+	struct figures large, small, without;
+	bool is_measured;
+	int tries = 0;
+	do {
+		memset(board, 0, sizeof(*board));
+		is_measured = run_turns(&stage, tenant, argv[0], fd);
+		large = median_of(board, LARGE);
+		small = median_of(board, SMALL);
+		without = median_of(board, SMALL_WITHOUT);
+	} while (is_measured && (large.ratio > 2 || small.ratio > 2) && ++tries < TRIES);
+	printf("of 512 bytes without the library: %.3f us with 100 live, %.3f us with 100,000: "
+	       "%.2f; tries that failed: %d\n",
+	       without.few_us, without.many_us, without.ratio, tries);
+	judge("free_cost of 512 bytes", small, is_measured);
+	judge("free_cost of 2 MiB", large, is_measured);
 	stage_stop(&stage);
 	return bar_status();
 }

@@ -15,7 +15,9 @@ struct heap {
 	struct sim_region *region;
 	uint32_t free;
 	uint64_t used[SLOTS / 64]; /* a bit a slot */
-	uint32_t bytes[SLOTS];     /* as asked for, at the first slot of an allocation; else 0 */
+	/* At the first slot of an allocation: its slots, else 0; and how much of the last is not its. */
+	uint16_t slots[SLOTS];
+	uint16_t rest[SLOTS];
 };
 
 /* All blocks: the list of regions would hold the large allocations as well. */
@@ -107,7 +109,8 @@ CUresult sim_heap_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr)
 	}
 	mark(heap, slot, n, true);
 	heap->free -= n;
-	heap->bytes[slot] = (uint32_t)bytes;
+	heap->slots[slot] = (uint16_t)n;
+	heap->rest[slot] = (uint16_t)(n * SLOT - bytes);
 	*ret_ptr = region->base + (uint64_t)slot * SLOT;
 	return CUDA_SUCCESS;
 }
@@ -127,10 +130,10 @@ bool sim_heap_free(struct sim_region *region, uint64_t addr)
 	struct heap *heap = region->detail;
 	uint32_t slot = (uint32_t)((addr - region->base) / SLOT), n;
 
-	if ((addr - region->base) % SLOT || !heap->bytes[slot])
+	if ((addr - region->base) % SLOT || !heap->slots[slot])
 		return false;
-	n = (heap->bytes[slot] + SLOT - 1) / SLOT;
-	heap->bytes[slot] = 0;
+	n = heap->slots[slot];
+	heap->slots[slot] = 0;
 	mark(heap, slot, n, false);
 	heap->free += n;
 	if (heap->free == SLOTS)
@@ -145,9 +148,9 @@ bool sim_heap_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
 
 	if (!is_used(heap, slot))
 		return false;
-	while (!heap->bytes[slot])
+	while (!heap->slots[slot])
 		slot--;
 	*ret_base = region->base + (uint64_t)slot * SLOT;
-	*ret_bytes = heap->bytes[slot];
+	*ret_bytes = heap->slots[slot] * SLOT - heap->rest[slot];
 	return addr < *ret_base + *ret_bytes;
 }
