@@ -149,5 +149,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_fails, make_scratch, remove_scratch),
 	};
 
+	/* Ignored ones would be inherited: by a job in the background, under nohup. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
