@@ -246,7 +246,7 @@ class Demo:
                             shares[tenant.name].append((time.monotonic() - begin,
                                                         device.get("got_1s_pct") or 0.0))
         finally:
-            table.send_signal(signal.SIGINT)
+            table.terminate()
             table.wait()
         print()
         return shares

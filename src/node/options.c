@@ -38,7 +38,7 @@ static const struct {
 	{ "ready-fd", "N", OPTION_READY_FD, "write 'ready' to this descriptor once it answers" },
 	{ "sim-socket", "PATH", OPTION_SIM_SOCKET, "use the simulated GPU behind this socket" },
 	{ "nvml", "PATH", OPTION_NVML, "NVML's library, instead of the setting" },
-	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG " where it exists" },
+	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG ", unless --private" },
 	{ "check-config", "FILE", OPTION_CHECK_CONFIG, "check a file of settings and exit" },
 	{ "version", NULL, OPTION_VERSION, "print the version and exit" },
 	{ "help", NULL, OPTION_HELP, "print this and exit" },
