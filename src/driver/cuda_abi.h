@@ -282,6 +282,38 @@ typedef enum CUmemPool_attribute_enum {
 	CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
 } CUmemPool_attribute;
 
+typedef enum CUgraphNodeType_enum {
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+} CUgraphNodeType;
+
+typedef enum CUgraphMem_attribute_enum {
+	CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+	CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
+} CUgraphMem_attribute;
+
+typedef struct CUmemAccessDesc_st CUmemAccessDesc;
+
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
+	CUmemPoolProps poolProps;
+	const CUmemAccessDesc *accessDescs;
+	size_t accessDescCount;
+	size_t bytesize;
+	CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
+/* Passed on unread. */
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+/* Names memory, or an event, of another process. */
+#define CU_IPC_HANDLE_SIZE 64
+
+typedef struct CUipcMemHandle_st {
+	char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcMemHandle;
+
 /* Launch attributes are passed on unread: a launch carries a pointer and a count of them. */
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 
@@ -301,5 +333,105 @@ typedef struct CUlaunchConfig_st {
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+
+/* ---- Old ABIs: sizes and device addresses of 32 bits, from before CUDA 3.2 ---- */
+
+typedef unsigned int CUdeviceptr_v1;
+
+typedef struct CUDA_ARRAY_DESCRIPTOR_v1_st {
+	unsigned int Width;
+	unsigned int Height;
+	CUarray_format Format;
+	unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
+typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
+	unsigned int Width;
+	unsigned int Height;
+	unsigned int Depth;
+	CUarray_format Format;
+	unsigned int NumChannels;
+	unsigned int Flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
+
+typedef struct CUDA_MEMCPY2D_v1_st {
+	unsigned int srcXInBytes;
+	unsigned int srcY;
+	CUmemorytype srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr_v1 srcDevice;
+	CUarray srcArray;
+	unsigned int srcPitch;
+	unsigned int dstXInBytes;
+	unsigned int dstY;
+	CUmemorytype dstMemoryType;
+	void *dstHost;
+	CUdeviceptr_v1 dstDevice;
+	CUarray dstArray;
+	unsigned int dstPitch;
+	unsigned int WidthInBytes;
+	unsigned int Height;
+} CUDA_MEMCPY2D_v1;
+
+typedef struct CUDA_MEMCPY3D_v1_st {
+	unsigned int srcXInBytes;
+	unsigned int srcY;
+	unsigned int srcZ;
+	unsigned int srcLOD;
+	CUmemorytype srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr_v1 srcDevice;
+	CUarray srcArray;
+	void *reserved0;
+	unsigned int srcPitch;
+	unsigned int srcHeight;
+	unsigned int dstXInBytes;
+	unsigned int dstY;
+	unsigned int dstZ;
+	unsigned int dstLOD;
+	CUmemorytype dstMemoryType;
+	void *dstHost;
+	CUdeviceptr_v1 dstDevice;
+	CUarray dstArray;
+	void *reserved1;
+	unsigned int dstPitch;
+	unsigned int dstHeight;
+	unsigned int WidthInBytes;
+	unsigned int Height;
+	unsigned int Depth;
+} CUDA_MEMCPY3D_v1;
+
+/* ---- Work of other kinds than one launch or copy ---- */
+
+typedef struct CUDA_LAUNCH_PARAMS_st {
+	CUfunction function;
+	unsigned int gridDimX;
+	unsigned int gridDimY;
+	unsigned int gridDimZ;
+	unsigned int blockDimX;
+	unsigned int blockDimY;
+	unsigned int blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	void **kernelParams;
+} CUDA_LAUNCH_PARAMS;
+
+/* Batches whose operations are passed on unread. */
+typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
+typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
+typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;
+typedef struct CUmemDecompressParams_st CUmemDecompressParams;
+
+/* Arguments of calls that are refused, or passed on unread. */
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+typedef struct CUlogicalEndpointProp_st CUlogicalEndpointProp;
+typedef struct CUarrayMapInfo_st CUarrayMapInfo;
+typedef cuuint32_t CUlogicalEndpointId;
+typedef int CUlogicalEndpointIpcHandleType;
+typedef CUresult (*CUgraphRecaptureCallback)(void *data);
+typedef uint32_t VdpDevice;
+typedef int VdpGetProcAddress(VdpDevice device, uint32_t function, void **ret_function);
 
 #endif

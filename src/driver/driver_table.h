@@ -7,7 +7,7 @@
  * Two kinds of rows, given by the user of the table as two macros:
  *
  *   HOOK(symbol, hook, params, args)
- *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in gate_<kind>.c.
+ *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in hook_<kind>.c.
  *       Several symbols of the same shape share one hook.
  *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
@@ -107,7 +107,14 @@
 	     (CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, \
 	      unsigned long long flags), \
 	     (ptr, bytes, offset, handle, flags)) \
-	HOOK(cuMemUnmap, mem_unmap, (CUdeviceptr ptr, size_t bytes), (ptr, bytes))
+	HOOK(cuMemUnmap, mem_unmap, (CUdeviceptr ptr, size_t bytes), (ptr, bytes)) \
+	HOOK(cuIpcGetMemHandle, ipc_get, (CUipcMemHandle *handle, CUdeviceptr ptr), \
+	     (handle, ptr)) \
+	HOOK(cuIpcOpenMemHandle, ipc_open, \
+	     (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags), (ptr, handle, flags)) \
+	HOOK(cuIpcOpenMemHandle_v2, ipc_open, \
+	     (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags), (ptr, handle, flags)) \
+	HOOK(cuIpcCloseMemHandle, ipc_close, (CUdeviceptr ptr), (ptr))
 
 /* Streams and captures: the gate must know a capture, and when a stream or graph is gone. */
 #define DRIVER_TABLE_STREAM(HOOK) \
@@ -120,7 +127,100 @@
 	HOOK_TWINS(HOOK, cuStreamEndCapture, _ptsz, end_capture, \
 		   (CUstream stream, CUgraph *graph), (stream, graph)) \
 	HOOK(cuStreamDestroy_v2, stream_destroy, (CUstream stream), (stream)) \
+	HOOK(cuGraphInstantiate, graph_instantiate, \
+	     (CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log, \
+	      size_t log_size), \
+	     (exec, graph, error_node, log, log_size)) \
+	HOOK(cuGraphInstantiate_v2, graph_instantiate, \
+	     (CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log, \
+	      size_t log_size), \
+	     (exec, graph, error_node, log, log_size)) \
+	HOOK(cuGraphInstantiateWithFlags, graph_instantiate_flags, \
+	     (CUgraphExec *exec, CUgraph graph, unsigned long long flags), (exec, graph, flags)) \
+	HOOK_TWINS(HOOK, cuGraphInstantiateWithParams, _ptsz, graph_instantiate_params, \
+		   (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), \
+		   (exec, graph, params)) \
+	HOOK(cuGraphLaunch, graph_launch, (CUgraphExec exec, CUstream stream), (exec, stream)) \
+	HOOK(cuGraphLaunch_ptsz, graph_launch_ptsz, (CUgraphExec exec, CUstream stream), \
+	     (exec, stream)) \
+	HOOK(cuDeviceGraphMemTrim, graph_mem_trim, (CUdevice dev), (dev)) \
 	HOOK(cuGraphExecDestroy, graph_exec_destroy, (CUgraphExec exec), (exec))
+
+/*
+ * Old ABIs of what is governed above, and rare ways of doing the same: sizes and device addresses of
+ * 32 bits where the prototype says so; an upload is a launch's memory and copies ahead of time.
+ */
+#define DRIVER_TABLE_OLD(HOOK) \
+	HOOK(cuMemAlloc, mem_alloc_v1, (CUdeviceptr_v1 *ptr, unsigned int bytes), (ptr, bytes)) \
+	HOOK(cuMemAllocPitch, mem_alloc_pitch_v1, \
+	     (CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes, \
+	      unsigned int height, unsigned int element_bytes), \
+	     (ptr, pitch, width_bytes, height, element_bytes)) \
+	HOOK(cuMemFree, mem_free_v1, (CUdeviceptr_v1 ptr), (ptr)) \
+	HOOK(cuMemGetInfo, mem_get_info_v1, \
+	     (unsigned int *free_bytes, unsigned int *total_bytes), (free_bytes, total_bytes)) \
+	HOOK(cuDeviceTotalMem, device_total_mem_v1, (unsigned int *bytes, CUdevice dev), \
+	     (bytes, dev)) \
+	HOOK(cuArrayCreate, array_create_v1, \
+	     (CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *desc), (array, desc)) \
+	HOOK(cuArray3DCreate, array3d_create_v1, \
+	     (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc), (array, desc)) \
+	HOOK(cuCtxCreate, ctx_create, (CUcontext *ctx, unsigned int flags, CUdevice dev), \
+	     (ctx, flags, dev)) \
+	HOOK(cuGLCtxCreate, ctx_create, (CUcontext *ctx, unsigned int flags, CUdevice dev), \
+	     (ctx, flags, dev)) \
+	HOOK(cuGLCtxCreate_v2, ctx_create, (CUcontext *ctx, unsigned int flags, CUdevice dev), \
+	     (ctx, flags, dev)) \
+	HOOK(cuCtxDestroy, ctx_destroy, (CUcontext ctx), (ctx)) \
+	HOOK(cuCtxDetach, ctx_destroy, (CUcontext ctx), (ctx)) \
+	HOOK(cuStreamDestroy, stream_destroy, (CUstream stream), (stream)) \
+	HOOK_TWINS(HOOK, cuStreamBeginCapture, _ptsz, begin_capture_v1, (CUstream stream), \
+		   (stream)) \
+	HOOK_TWINS(HOOK, cuStreamBeginRecaptureToGraph, _ptsz, begin_recapture, \
+		   (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, \
+		    CUgraphRecaptureCallback callback, void *data), \
+		   (stream, mode, graph, callback, data)) \
+	HOOK(cuGraphUpload, graph_launch, (CUgraphExec exec, CUstream stream), (exec, stream)) \
+	HOOK(cuGraphUpload_ptsz, graph_launch_ptsz, (CUgraphExec exec, CUstream stream), \
+	     (exec, stream)) \
+	HOOK(cuLaunchCooperativeKernelMultiDevice, launch_multi_device, \
+	     (CUDA_LAUNCH_PARAMS *launches, unsigned int count, unsigned int flags), \
+	     (launches, count, flags))
+
+/* Parts of a device, which hold its primary context. */
+#define DRIVER_TABLE_GREEN(HOOK) \
+	HOOK(cuGreenCtxCreate, green_create, \
+	     (CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), \
+	     (green, desc, dev, flags)) \
+	HOOK(cuGreenCtxDestroy, green_destroy, (CUgreenCtx green), (green))
+
+/*
+ * Refused in a tenant with CUDA_ERROR_NOT_SUPPORTED; driver_decisions.h says why. Twins have hooks of
+ * their own: each row makes its hook (hook_refuse.c).
+ */
+#define DRIVER_TABLE_REFUSED(HOOK) \
+	HOOK(cuCtxAttach, refuse_ctx_attach, (CUcontext *ctx, unsigned int flags), (ctx, flags)) \
+	HOOK(cuVDPAUCtxCreate, refuse_vdpau_ctx, \
+	     (CUcontext *ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, \
+	      VdpGetProcAddress *get), \
+	     (ctx, flags, dev, vdp, get)) \
+	HOOK(cuVDPAUCtxCreate_v2, refuse_vdpau_ctx_v2, \
+	     (CUcontext *ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, \
+	      VdpGetProcAddress *get), \
+	     (ctx, flags, dev, vdp, get)) \
+	HOOK(cuStreamBeginCaptureToCig, refuse_cig, \
+	     (CUstream stream, CUstreamCigCaptureParams *params), (stream, params)) \
+	HOOK(cuStreamBeginCaptureToCig_ptsz, refuse_cig_ptsz, \
+	     (CUstream stream, CUstreamCigCaptureParams *params), (stream, params)) \
+	HOOK(cuMemMapArrayAsync, refuse_map_array, \
+	     (CUarrayMapInfo *maps, unsigned int count, CUstream stream), (maps, count, stream)) \
+	HOOK(cuMemMapArrayAsync_ptsz, refuse_map_array_ptsz, \
+	     (CUarrayMapInfo *maps, unsigned int count, CUstream stream), (maps, count, stream)) \
+	HOOK(cuLogicalEndpointCreate, refuse_endpoint, \
+	     (CUlogicalEndpointId id, const CUlogicalEndpointProp *prop), (id, prop)) \
+	HOOK(cuLogicalEndpointImport, refuse_endpoint_import, \
+	     (CUlogicalEndpointId id, const void *handle, CUlogicalEndpointIpcHandleType type), \
+	     (id, handle, type))
 
 #define DRIVER_TABLE_LAUNCH(WORK) \
 	WORK_TWINS(WORK, cuLaunchKernel, _ptsz, \
@@ -142,12 +242,10 @@
 		    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared_bytes, \
 		    CUstream stream, void **params), \
 		   (f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params), \
-		   WORK_KERNEL(stream, f, (uint64_t)gx *gy *gz, (uint64_t)bx *by *bz)) \
-	WORK_TWINS(WORK, cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream stream), \
-		   (exec, stream), WORK_GRAPH(stream, exec))
+		   WORK_KERNEL(stream, f, (uint64_t)gx *gy *gz, (uint64_t)bx *by *bz))
 
-#define BYTES_2D(c) ((c) ? (c)->WidthInBytes * (c)->Height : 0)
-#define BYTES_3D(c) ((c) ? (c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
+#define BYTES_2D(c) ((c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
+#define BYTES_3D(c) ((c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
 
 #define DRIVER_TABLE_COPY(WORK) \
 	WORK_TWINS(WORK, cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t bytes), \
@@ -259,17 +357,166 @@
 		   (dst, pitch, value, width, height, stream), \
 		   WORK_COPY(stream, width *height * 4))
 
+/*
+ * Batches, and what else moves or fills bytes. A batch that tells its bytes only through structures of
+ * each CUDA version's own is told apart by its number of operations.
+ */
+#define DRIVER_TABLE_BATCH(WORK) \
+	WORK_TWINS(WORK, cuMemcpyBatchAsync, _ptsz, \
+		   (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, \
+		    CUmemcpyAttributes *attributes, size_t *attribute_of, size_t attributes_n, \
+		    size_t *fail, CUstream stream), \
+		   (dsts, srcs, sizes, count, attributes, attribute_of, attributes_n, fail, stream), \
+		   WORK_COPY(stream, work_batch_bytes(sizes, count))) \
+	WORK_TWINS(WORK, cuMemcpyBatchAsync_v2, _ptsz, \
+		   (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, \
+		    CUmemcpyAttributes *attributes, size_t *attribute_of, size_t attributes_n, \
+		    CUstream stream), \
+		   (dsts, srcs, sizes, count, attributes, attribute_of, attributes_n, stream), \
+		   WORK_COPY(stream, work_batch_bytes(sizes, count))) \
+	WORK_TWINS(WORK, cuMemcpy3DBatchAsync, _ptsz, \
+		   (size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, size_t *fail, \
+		    unsigned long long flags, CUstream stream), \
+		   (count, copies, fail, flags, stream), WORK_COPY(stream, count)) \
+	WORK_TWINS(WORK, cuMemcpy3DBatchAsync_v2, _ptsz, \
+		   (size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, unsigned long long flags, \
+		    CUstream stream), \
+		   (count, copies, flags, stream), WORK_COPY(stream, count)) \
+	WORK_TWINS(WORK, cuMemcpyWithAttributesAsync, _ptsz, \
+		   (CUdeviceptr dst, CUdeviceptr src, size_t bytes, \
+		    CUmemcpyAttributes *attributes, CUstream stream), \
+		   (dst, src, bytes, attributes, stream), WORK_COPY(stream, bytes)) \
+	WORK_TWINS(WORK, cuMemcpy3DWithAttributesAsync, _ptsz, \
+		   (CUDA_MEMCPY3D_BATCH_OP *copy, unsigned long long flags, CUstream stream), \
+		   (copy, flags, stream), WORK_COPY(stream, 1)) \
+	WORK_TWINS(WORK, cuFabricCpyBatchAsync, _ptsz, \
+		   (size_t count, CUDA_FABRIC_COPY_BATCH_OP *copies, unsigned long long flags, \
+		    CUstream stream), \
+		   (count, copies, flags, stream), WORK_COPY(stream, count)) \
+	WORK_TWINS(WORK, cuMemBatchDecompressAsync, _ptsz, \
+		   (CUmemDecompressParams *params, size_t count, unsigned int flags, \
+		    size_t *fail, CUstream stream), \
+		   (params, count, flags, fail, stream), WORK_COPY(stream, count)) \
+	WORK_TWINS(WORK, cuMemPrefetchAsync, _ptsz, \
+		   (CUdeviceptr ptr, size_t bytes, CUdevice dev, CUstream stream), \
+		   (ptr, bytes, dev, stream), WORK_COPY(stream, bytes)) \
+	WORK_TWINS(WORK, cuMemPrefetchAsync_v2, _ptsz, \
+		   (CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags, \
+		    CUstream stream), \
+		   (ptr, bytes, location, flags, stream), WORK_COPY(stream, bytes)) \
+	WORK_TWINS(WORK, cuMemPrefetchBatchAsync, _ptsz, \
+		   (CUdeviceptr *ptrs, size_t *sizes, size_t count, CUmemLocation *locations, \
+		    size_t *location_of, size_t locations_n, unsigned long long flags, \
+		    CUstream stream), \
+		   (ptrs, sizes, count, locations, location_of, locations_n, flags, stream), \
+		   WORK_COPY(stream, work_batch_bytes(sizes, count))) \
+	WORK_TWINS(WORK, cuMemDiscardBatchAsync, _ptsz, \
+		   (CUdeviceptr *ptrs, size_t *sizes, size_t count, unsigned long long flags, \
+		    CUstream stream), \
+		   (ptrs, sizes, count, flags, stream), \
+		   WORK_COPY(stream, work_batch_bytes(sizes, count))) \
+	WORK_TWINS(WORK, cuMemDiscardAndPrefetchBatchAsync, _ptsz, \
+		   (CUdeviceptr *ptrs, size_t *sizes, size_t count, CUmemLocation *locations, \
+		    size_t *location_of, size_t locations_n, unsigned long long flags, \
+		    CUstream stream), \
+		   (ptrs, sizes, count, locations, location_of, locations_n, flags, stream), \
+		   WORK_COPY(stream, work_batch_bytes(sizes, count)))
+
+/*
+ * Work by old ABIs. The oldest launches know their block's shape from an earlier call, and have no
+ * per-thread twins.
+ */
+#define DRIVER_TABLE_OLD_WORK(WORK) \
+	WORK(cuLaunch, LEGACY, (CUfunction f), (f), WORK_KERNEL(NULL, f, 1, 0)) \
+	WORK(cuLaunchGrid, LEGACY, (CUfunction f, int width, int height), (f, width, height), \
+	     WORK_KERNEL(NULL, f, (uint64_t)width *(uint64_t)height, 0)) \
+	WORK(cuLaunchGridAsync, LEGACY, (CUfunction f, int width, int height, CUstream stream), \
+	     (f, width, height, stream), \
+	     WORK_KERNEL(stream, f, (uint64_t)width *(uint64_t)height, 0)) \
+	WORK(cuMemcpyHtoD, LEGACY, (CUdeviceptr_v1 dst, const void *src, unsigned int bytes), \
+	     (dst, src, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyDtoH, LEGACY, (void *dst, CUdeviceptr_v1 src, unsigned int bytes), \
+	     (dst, src, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyDtoD, LEGACY, (CUdeviceptr_v1 dst, CUdeviceptr_v1 src, unsigned int bytes), \
+	     (dst, src, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyDtoA, LEGACY, \
+	     (CUarray dst, unsigned int offset, CUdeviceptr_v1 src, unsigned int bytes), \
+	     (dst, offset, src, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyAtoD, LEGACY, \
+	     (CUdeviceptr_v1 dst, CUarray src, unsigned int offset, unsigned int bytes), \
+	     (dst, src, offset, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyHtoA, LEGACY, \
+	     (CUarray dst, unsigned int offset, const void *src, unsigned int bytes), \
+	     (dst, offset, src, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyAtoH, LEGACY, \
+	     (void *dst, CUarray src, unsigned int offset, unsigned int bytes), \
+	     (dst, src, offset, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyAtoA, LEGACY, \
+	     (CUarray dst, unsigned int dst_offset, CUarray src, unsigned int src_offset, \
+	      unsigned int bytes), \
+	     (dst, dst_offset, src, src_offset, bytes), WORK_SYNC(bytes)) \
+	WORK(cuMemcpyHtoDAsync, LEGACY, \
+	     (CUdeviceptr_v1 dst, const void *src, unsigned int bytes, CUstream stream), \
+	     (dst, src, bytes, stream), WORK_COPY(stream, bytes)) \
+	WORK(cuMemcpyDtoHAsync, LEGACY, \
+	     (void *dst, CUdeviceptr_v1 src, unsigned int bytes, CUstream stream), \
+	     (dst, src, bytes, stream), WORK_COPY(stream, bytes)) \
+	WORK(cuMemcpyDtoDAsync, LEGACY, \
+	     (CUdeviceptr_v1 dst, CUdeviceptr_v1 src, unsigned int bytes, CUstream stream), \
+	     (dst, src, bytes, stream), WORK_COPY(stream, bytes)) \
+	WORK(cuMemcpyHtoAAsync, LEGACY, \
+	     (CUarray dst, unsigned int offset, const void *src, unsigned int bytes, \
+	      CUstream stream), \
+	     (dst, offset, src, bytes, stream), WORK_COPY(stream, bytes)) \
+	WORK(cuMemcpyAtoHAsync, LEGACY, \
+	     (void *dst, CUarray src, unsigned int offset, unsigned int bytes, \
+	      CUstream stream), \
+	     (dst, src, offset, bytes, stream), WORK_COPY(stream, bytes)) \
+	WORK(cuMemcpy2D, LEGACY, (const CUDA_MEMCPY2D_v1 *copy), (copy), \
+	     WORK_SYNC(BYTES_2D(copy))) \
+	WORK(cuMemcpy2DUnaligned, LEGACY, (const CUDA_MEMCPY2D_v1 *copy), (copy), \
+	     WORK_SYNC(BYTES_2D(copy))) \
+	WORK(cuMemcpy2DAsync, LEGACY, (const CUDA_MEMCPY2D_v1 *copy, CUstream stream), \
+	     (copy, stream), WORK_COPY(stream, BYTES_2D(copy))) \
+	WORK(cuMemcpy3D, LEGACY, (const CUDA_MEMCPY3D_v1 *copy), (copy), \
+	     WORK_SYNC(BYTES_3D(copy))) \
+	WORK(cuMemcpy3DAsync, LEGACY, (const CUDA_MEMCPY3D_v1 *copy, CUstream stream), \
+	     (copy, stream), WORK_COPY(stream, BYTES_3D(copy))) \
+	WORK(cuMemsetD8, LEGACY, (CUdeviceptr_v1 dst, unsigned char value, unsigned int n), \
+	     (dst, value, n), WORK_COPY(NULL, (uint64_t)n)) \
+	WORK(cuMemsetD2D8, LEGACY, \
+	     (CUdeviceptr_v1 dst, unsigned int pitch, unsigned char value, unsigned int width, \
+	      unsigned int height), \
+	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height)) \
+	WORK(cuMemsetD16, LEGACY, (CUdeviceptr_v1 dst, unsigned short value, unsigned int n), \
+	     (dst, value, n), WORK_COPY(NULL, (uint64_t)n * 2)) \
+	WORK(cuMemsetD2D16, LEGACY, \
+	     (CUdeviceptr_v1 dst, unsigned int pitch, unsigned short value, unsigned int width, \
+	      unsigned int height), \
+	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 2)) \
+	WORK(cuMemsetD32, LEGACY, (CUdeviceptr_v1 dst, unsigned int value, unsigned int n), \
+	     (dst, value, n), WORK_COPY(NULL, (uint64_t)n * 4)) \
+	WORK(cuMemsetD2D32, LEGACY, \
+	     (CUdeviceptr_v1 dst, unsigned int pitch, unsigned int value, unsigned int width, \
+	      unsigned int height), \
+	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 4))
+
 #define DRIVER_TABLE_HOOKS(HOOK) \
 	DRIVER_TABLE_ENTRY(HOOK) \
 	DRIVER_TABLE_CONTEXT(HOOK) \
 	DRIVER_TABLE_INFO(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
-	DRIVER_TABLE_STREAM(HOOK)
+	DRIVER_TABLE_STREAM(HOOK) \
+	DRIVER_TABLE_OLD(HOOK) \
+	DRIVER_TABLE_GREEN(HOOK) \
+	DRIVER_TABLE_REFUSED(HOOK)
 
 #define DRIVER_TABLE_WORK(WORK) \
 	DRIVER_TABLE_LAUNCH(WORK) \
 	DRIVER_TABLE_COPY(WORK) \
-	DRIVER_TABLE_SET(WORK)
+	DRIVER_TABLE_SET(WORK) \
+	DRIVER_TABLE_BATCH(WORK) \
+	DRIVER_TABLE_OLD_WORK(WORK)
 
 #define DRIVER_TABLE(HOOK, WORK) \
 	DRIVER_TABLE_HOOKS(HOOK) \
@@ -289,6 +536,7 @@
 	CALL(cuCtxGetCurrent, (CUcontext *ctx)) \
 	CALL(cuCtxSetCurrent, (CUcontext ctx)) \
 	CALL(cuCtxGetDevice, (CUdevice *dev)) \
+	CALL(cuCtxFromGreenCtx, (CUcontext *ctx, CUgreenCtx green)) \
 	CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
 	CALL(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status)) \
 	CALL(cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status)) \
@@ -303,6 +551,13 @@
 	CALL(cuEventDestroy_v2, (CUevent event)) \
 	CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice dev)) \
 	CALL(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice dev)) \
+	CALL(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
+	CALL(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type)) \
+	CALL(cuGraphMemAllocNodeGetParams, \
+	     (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)) \
+	CALL(cuDeviceGetGraphMemAttribute, \
+	     (CUdevice dev, CUgraphMem_attribute attr, void *value)) \
+	CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)) \
 	CALL(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
 	CALL(cuArrayGetMemoryRequirements, \
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUarray array, CUdevice dev)) \

@@ -19,6 +19,7 @@ typedef enum nvmlReturn_enum {
 	NVML_ERROR_TIMEOUT = 10,
 	NVML_ERROR_FUNCTION_NOT_FOUND = 13,
 	NVML_ERROR_GPU_IS_LOST = 15,
+	NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
 	NVML_ERROR_UNKNOWN = 999,
 } nvmlReturn_t;
 
@@ -43,13 +44,132 @@ typedef struct nvmlMemory_v2_st {
 #define NVML_STRUCT_VERSION(type, ver) ((unsigned int)(sizeof(type) | ((unsigned int)(ver) << 24U)))
 #define nvmlMemory_v2 NVML_STRUCT_VERSION(nvmlMemory_v2_t, 2)
 
-/* nvmlDeviceGetComputeRunningProcesses_v3: one process; memory in bytes, all ones when unknown. */
+/* nvmlDeviceGetUtilizationRates: percent. */
+typedef struct nvmlUtilization_st {
+	unsigned int gpu;
+	unsigned int memory;
+} nvmlUtilization_t;
+
+/* nvmlDeviceGetComputeRunningProcesses and its kin: one process; memory in bytes, all ones when
+ * unknown. The second layout is that of _v2 and _v3. */
+typedef struct nvmlProcessInfo_v1_st {
+	unsigned int pid;
+	unsigned long long usedGpuMemory;
+} nvmlProcessInfo_v1_t;
+
 typedef struct nvmlProcessInfo_st {
+	unsigned int pid;
+	unsigned long long usedGpuMemory;
+	unsigned int gpuInstanceId; /* all ones: no MIG */
+	unsigned int computeInstanceId;
+} nvmlProcessInfo_t;
+
+/* nvmlDeviceGetRunningProcessDetailList. version and mode are set by the caller. */
+typedef struct nvmlProcessDetail_v1_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
 	unsigned int gpuInstanceId;
 	unsigned int computeInstanceId;
-} nvmlProcessInfo_t;
+	unsigned long long usedGpuCcProtectedMemory;
+} nvmlProcessDetail_v1_t;
+
+typedef struct nvmlProcessDetailList_v1_st {
+	unsigned int version;
+	unsigned int mode; /* enum nvml_process_mode */
+	unsigned int numProcArrayEntries;
+	nvmlProcessDetail_v1_t *procArray;
+} nvmlProcessDetailList_t;
+
+enum nvml_process_mode {
+	NVML_PROCESS_MODE_COMPUTE = 0,
+	NVML_PROCESS_MODE_GRAPHICS = 1,
+	NVML_PROCESS_MODE_MPS = 2,
+	NVML_PROCESS_MODE_ALL = 3,
+};
+
+/* nvmlDeviceGetProcessUtilization: microseconds since 1970, percent. */
+typedef struct nvmlProcessUtilizationSample_st {
+	unsigned int pid;
+	unsigned long long timeStamp;
+	unsigned int smUtil;
+	unsigned int memUtil;
+	unsigned int encUtil;
+	unsigned int decUtil;
+} nvmlProcessUtilizationSample_t;
+
+/* nvmlDeviceGetProcessesUtilizationInfo. All but the count is set by the caller. */
+typedef struct nvmlProcessUtilizationInfo_v1_st {
+	unsigned long long timeStamp;
+	unsigned int pid;
+	unsigned int smUtil;
+	unsigned int memUtil;
+	unsigned int encUtil;
+	unsigned int decUtil;
+	unsigned int jpgUtil;
+	unsigned int ofaUtil;
+} nvmlProcessUtilizationInfo_v1_t;
+
+typedef struct nvmlProcessesUtilizationInfo_v1_st {
+	unsigned int version;
+	unsigned int processSamplesCount;
+	unsigned long long lastSeenTimeStamp;
+	nvmlProcessUtilizationInfo_v1_t *procUtilArray;
+} nvmlProcessesUtilizationInfo_t;
+
+/* nvmlDeviceGetSamples: the types of samples that tell utilization, and of their values. */
+typedef union nvmlValue_st {
+	double dVal;
+	int siVal;
+	unsigned int uiVal;
+	unsigned long ulVal;
+	unsigned long long ullVal;
+	long long sllVal;
+	unsigned short usVal;
+} nvmlValue_t;
+
+typedef struct nvmlSample_st {
+	unsigned long long timeStamp;
+	nvmlValue_t sampleValue;
+} nvmlSample_t;
+
+enum nvml_sampling_type {
+	NVML_TOTAL_POWER_SAMPLES = 0,
+	NVML_GPU_UTILIZATION_SAMPLES = 1,
+	NVML_MEMORY_UTILIZATION_SAMPLES = 2,
+	NVML_ENC_UTILIZATION_SAMPLES = 3,
+	NVML_DEC_UTILIZATION_SAMPLES = 4,
+	NVML_JPG_UTILIZATION_SAMPLES = 8,
+	NVML_OFA_UTILIZATION_SAMPLES = 9,
+};
+#define NVML_VALUE_TYPE_UNSIGNED_INT 1
+
+/* nvmlDeviceGetHandleByUUIDV: version and type are set by the caller. */
+typedef struct nvmlUUID_v1_st {
+	unsigned int version;
+	unsigned int type; /* 1: text, 2: bytes */
+	union {
+		char str[41];
+		unsigned char bytes[16];
+	} value;
+} nvmlUUID_t;
+
+#define nvmlProcessDetailList_v1 NVML_STRUCT_VERSION(nvmlProcessDetailList_t, 1)
+#define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_t, 1)
+#define nvmlUUID_v1 NVML_STRUCT_VERSION(nvmlUUID_t, 1)
+
+/* Never looked into: what is answered of these is that there is none. */
+typedef struct nvmlUnit_st *nvmlUnit_t;
+typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
+typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;
+typedef struct nvmlAccountingStats_st nvmlAccountingStats_t;
+typedef struct nvmlAccountingStats_v2_st nvmlAccountingStats_v2_t;
+typedef struct nvmlEncoderSessionInfo_st nvmlEncoderSessionInfo_t;
+typedef struct nvmlFBCStats_st nvmlFBCStats_t;
+typedef struct nvmlFBCSessionInfo_st nvmlFBCSessionInfo_t;
+typedef struct nvmlGpuDynamicPstatesInfo_st nvmlGpuDynamicPstatesInfo_t;
+typedef int nvmlGpuTopologyLevel_t;
+typedef int nvmlSamplingType_t;
+typedef int nvmlValueType_t;
 
 #define NVML_VALUE_NOT_AVAILABLE_ULL (~0ULL)
 #define NVML_DEVICE_UUID_BUFFER_SIZE 80

@@ -8,16 +8,17 @@
 #include "interpose/sys.h"
 
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-static bool is_unusable;
+static bool is_unusable, passes_unknown;
 static _Atomic bool loaded;
 
 void config_load(void)
 {
 	if (atomic_load_explicit(&loaded, memory_order_acquire))
 		return;
-	const char *path = getenv("ALLOT_SOCKET");
+	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
 
 	log_open(getenv("ALLOT_LOG"));
+	passes_unknown = unknown && strcmp(unknown, "pass") == 0;
 	is_unusable = path && strlen(path) >= sizeof(socket_path);
 	if (path && !is_unusable)
 		strcpy(socket_path, path);
@@ -38,6 +39,12 @@ bool config_is_unusable(void)
 {
 	config_load();
 	return is_unusable;
+}
+
+bool config_passes_unknown(void)
+{
+	config_load();
+	return passes_unknown;
 }
 
 /* Depends on libc's own start alone, which comes before every preloaded library's. */

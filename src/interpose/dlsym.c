@@ -1,7 +1,5 @@
 /*
- * dlsym, hooked. The exported symbol is a few instructions of assembly: what is not ours jumps on to
- * the real dlsym with the caller's own return address, because RTLD_NEXT is relative to the caller
- * (a C wrapper sends a second interposer into endless recursion).
+ * dlsym and dlvsym, hooked: who asks for a governed function gets our hook of it.
  *
  * May run before libc is ready: the first dlsym of a process is often an allocator's.
  */
@@ -11,114 +9,188 @@
 #include "interpose/elf_lookup.h"
 #include "interpose/real.h"
 #include "interpose/sys.h"
+#include "interpose/text.h"
+#include "interpose/trampoline.h"
 
 typedef void *dlsym_function(void *handle, const char *name);
+typedef void *dlvsym_function(void *handle, const char *name, const char *version);
 
-struct dlsym_answer {
-	void *address;
-	uintptr_t is_final; /* 0: let the real dlsym answer its caller */
+struct query {
+	void *handle;
+	const char *name;
+	const char *version; /* NULL: any */
+	const void *caller;  /* where it returns to */
+	void *real;          /* the dlsym, or dlvsym, behind us */
 };
 
-/* Both are named by the assembly below. */
-__attribute__((visibility("hidden"), used)) dlsym_function *allot_real_dlsym;
-struct dlsym_answer allot_dlsym_filter(void *handle, const char *name);
+static const char *library_of(const char *name)
+{
+	if (name[0] == 'c' && name[1] == 'u')
+		return "libcuda.so.1";
+	return text_begins(name, "nvml") ? "libnvidia-ml.so.1" : NULL;
+}
+
+static void *ask(const struct query *q)
+{
+	if (q->version)
+		return ((dlvsym_function *)q->real)(q->handle, q->name, q->version);
+	return ((dlsym_function *)q->real)(q->handle, q->name);
+}
+
+/* A search of the global scope ends at our export, whether or not a driver is loaded and has it. */
+static void *hook_if_driver_has(const char *library, const char *name, void *hook)
+{
+	struct elf_object driver;
+
+	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
+}
 
 /*
- * The next definition after ours, as an earlier interposer's would be found; on a libc whose libdl
- * was loaded ahead of us, any other.
+ * Two files of one driver in a process (by two paths, or a copy that the program brought): what is
+ * asked of the second is answered by the first, which is the one that is governed. `address` is the
+ * second one's own answer.
  */
-static dlsym_function *find_real_dlsym(void)
+static void *in_first_copy(const struct query *q, const char *library, void *address)
 {
-	dlsym_function *next = (dlsym_function *)elf_next_symbol_early("dlsym");
+	struct elf_object asked, first;
 
-	if (!next)
-		next = (dlsym_function *)elf_next_symbol(&allot_real_dlsym, "dlsym");
-	return next ? next : (dlsym_function *)elf_any_symbol(&allot_real_dlsym, "dlsym");
+	if (!elf_object_of_handle(q->handle, &asked) || !asked.soname ||
+	    !text_equal(asked.soname, library) || !elf_find_object(library, &first) ||
+	    first.base == asked.base)
+		return address;
+	return elf_symbol(&first, q->name);
 }
 
-__attribute__((visibility("hidden"), used)) struct dlsym_answer allot_dlsym_filter(void *handle,
-										   const char *name)
+/* A handle that dlmopen gave belongs to the copy of this library that stands first over there. */
+static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 {
-	const struct dlsym_answer pass_on = { NULL, 0 };
-	dlsym_function *real_dlsym = __atomic_load_n(&allot_real_dlsym, __ATOMIC_RELAXED);
+	struct elf_object first;
 
-	if (unlikely(!real_dlsym)) {
-		real_dlsym = find_real_dlsym();
-		__atomic_store_n(&allot_real_dlsym, real_dlsym, __ATOMIC_RELAXED);
-		if (!real_dlsym) /* no libdl in this process: nothing can be looked up */
-			return (struct dlsym_answer){ NULL, 1 };
-	}
-	/* RTLD_NEXT: somebody behind us in the order wants what is behind him. */
-	if (!name || handle == RTLD_NEXT)
-		return pass_on;
-	void *our_hook = real_hook_of_name(name);
-	if (likely(!our_hook))
-		return pass_on;
-
-	void *address = real_dlsym(handle, name);
-	if (address == our_hook) {
-		/* A search of the global scope ends at our export even where no driver is loaded. */
-		bool is_loaded = name[0] == 'c' ? real_find_driver() : real_find_nvml();
-		return (struct dlsym_answer){ is_loaded ? address : NULL, 1 };
-	}
-	void *hook = real_hook_of_address(address);
-	return (struct dlsym_answer){ hook ? hook : address, 1 };
+	if (!elf_first_of_namespace(q->handle, &first))
+		return false;
+	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
+	if (theirs == dlsym)
+		return false;
+	/* A namespace that we did not furnish has nothing to keep a quota with. */
+	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
+	return true;
 }
 
-#if defined(__x86_64__)
-__asm__(".text\n"
-	".globl dlsym\n"
-	".type dlsym, @function\n"
-	".p2align 4\n"
-	"dlsym:\n"
-	".cfi_startproc\n"
-	"	endbr64\n"
-	"	pushq %rdi\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	pushq %rsi\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	subq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call allot_dlsym_filter\n"
-	"	addq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	popq %rsi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	popq %rdi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	testq %rdx, %rdx\n"
-	"	jne 1f\n"
-	"	movq allot_real_dlsym(%rip), %rax\n"
-	"	jmp *%rax\n"
-	"1:	ret\n"
-	".cfi_endproc\n"
-	".size dlsym, .-dlsym\n");
-#elif defined(__aarch64__)
-__asm__(".text\n"
-	".globl dlsym\n"
-	".type dlsym, %function\n"
-	".p2align 4\n"
-	"dlsym:\n"
-	".cfi_startproc\n"
-	"	stp x0, x1, [sp, #-32]!\n"
-	"	.cfi_adjust_cfa_offset 32\n"
-	"	str x30, [sp, #16]\n"
-	"	.cfi_offset x30, -16\n"
-	"	bl allot_dlsym_filter\n"
-	"	mov x9, x0\n"
-	"	mov x10, x1\n"
-	"	ldr x30, [sp, #16]\n"
-	"	ldp x0, x1, [sp], #32\n"
-	"	.cfi_adjust_cfa_offset -32\n"
-	"	.cfi_restore x30\n"
-	"	cbnz x10, 1f\n"
-	"	adrp x9, allot_real_dlsym\n"
-	"	ldr x9, [x9, #:lo12:allot_real_dlsym]\n"
-	"	br x9\n"
-	"1:	mov x0, x9\n"
-	"	ret\n"
-	".cfi_endproc\n"
-	".size dlsym, .-dlsym\n");
-#else
-#error "the dlsym trampoline is written for x86-64 and aarch64"
-#endif
+/*
+ * True when the one who asks is an interposer of that very function, and stands behind us: he wants
+ * what is behind him, and would send us round in circles if he got us.
+ */
+static bool is_from_behind(const struct query *q)
+{
+	struct elf_object caller;
+	bool is_before_us;
+
+	return !elf_object_holding(q->caller, &caller, &is_before_us) ||
+	       (!is_before_us && elf_symbol(&caller, q->name));
+}
+
+/*
+ * Who looks for dlsym itself, as by a handle of libc's, is to find ours. An interposer asks by RTLD_NEXT
+ * and dlvsym for libc's version, which we have not: then our place in the order decides. (Without a
+ * version the loader finds us by itself.)
+ */
+static struct trampoline_way look_up_loader(const struct query *q, void *ours)
+{
+	struct elf_object caller;
+	bool is_before_us = false;
+
+	if (q->handle == RTLD_NEXT &&
+	    (!q->version || !elf_object_holding(q->caller, &caller, &is_before_us) || !is_before_us))
+		return trampoline_jump(q->real);
+	if (q->handle != RTLD_NEXT && is_from_behind(q))
+		return trampoline_jump(q->real);
+	return trampoline_return(ask(q) ? ours : NULL);
+}
+
+static struct trampoline_way look_up_driver(const struct query *q, const char *library)
+{
+	void *hook = real_hook_of_name(q->name), *theirs;
+
+	if (!hook && (q->handle == RTLD_DEFAULT || q->handle == RTLD_NEXT))
+		return trampoline_jump(q->real);
+	if (q->handle == RTLD_NEXT) {
+		if (is_from_behind(q))
+			return trampoline_jump(q->real);
+		return trampoline_return(hook_if_driver_has(library, q->name, hook));
+	}
+	void *address = ask(q);
+	if (!address)
+		return trampoline_return(NULL);
+	if (address == hook)
+		return trampoline_return(hook_if_driver_has(library, q->name, hook));
+	if (q->handle != RTLD_DEFAULT) {
+		if (ask_namespace(q, hook, &theirs))
+			return trampoline_return(theirs);
+		address = in_first_copy(q, library, address);
+	}
+	void *ours = hook ? real_hook_of_address(address) : NULL;
+	return trampoline_return(ours ? ours : address);
+}
+
+static void *loader_hook(const char *name)
+{
+	static const struct {
+		const char *name;
+		void *hook;
+	} all[] = {
+		{ "dlsym", (void *)dlsym },
+		{ "dlvsym", (void *)dlvsym },
+		{ "dlopen", (void *)dlopen },
+		{ "dlmopen", (void *)dlmopen },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (text_equal(all[i].name, name))
+			return all[i].hook;
+	return NULL;
+}
+
+static struct trampoline_way look_up(const struct query *q)
+{
+	if (!q->real) /* no libdl in this process: nothing can be looked up */
+		return trampoline_return(NULL);
+	if (!q->name)
+		return trampoline_jump(q->real);
+	const char *library = library_of(q->name);
+	if (unlikely(library))
+		return look_up_driver(q, library);
+	void *ours = unlikely(text_begins(q->name, "dl")) ? loader_hook(q->name) : NULL;
+	return ours ? look_up_loader(q, ours) : trampoline_jump(q->real);
+}
+
+TRAMPOLINE_FILTER allot_filter_dlsym(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlsym(uintptr_t argument[4])
+{
+	static void *real_dlsym;
+	const struct query q = {
+		.handle = (void *)argument[0],
+		.name = (const char *)argument[1],
+		.caller = (const void *)argument[3],
+		.real = elf_behind(&real_dlsym, "dlsym"),
+	};
+
+	return look_up(&q);
+}
+
+TRAMPOLINE_FILTER allot_filter_dlvsym(uintptr_t argument[4]);
+TRAMPOLINE_FILTER allot_filter_dlvsym(uintptr_t argument[4])
+{
+	static void *real_dlvsym;
+	const struct query q = {
+		.handle = (void *)argument[0],
+		.name = (const char *)argument[1],
+		.caller = (const void *)argument[3],
+		.version = (const char *)argument[2],
+		.real = elf_behind(&real_dlvsym, "dlvsym"),
+	};
+
+	return look_up(&q);
+}
+
+TRAMPOLINE(dlsym)
+TRAMPOLINE(dlvsym)

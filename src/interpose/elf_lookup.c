@@ -225,6 +225,11 @@ static const struct link_map *first_link_map(void)
 	return NULL;
 }
 
+static bool read_map(const struct link_map *m, struct elf_object *ret)
+{
+	return read_dynamic(m->l_addr, m->l_ld, m->l_name, ret);
+}
+
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 void *elf_next_symbol_early(const char *name)
@@ -236,10 +241,105 @@ void *elf_next_symbol_early(const char *name)
 		void *address = NULL;
 		if (m->l_addr == (uintptr_t)&__ehdr_start)
 			past_self = true;
-		else if (past_self && read_dynamic(m->l_addr, m->l_ld, m->l_name, &object))
+		else if (past_self && read_map(m, &object))
 			address = elf_symbol(&object, name);
 		if (address)
 			return address;
 	}
 	return NULL;
+}
+
+void *elf_behind(void **slot, const char *name)
+{
+	void *function = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+	if (function)
+		return function;
+	function = elf_next_symbol_early(name);
+	if (!function)
+		function = elf_next_symbol(&__ehdr_start, name);
+	if (!function)
+		function = elf_any_symbol(&__ehdr_start, name);
+	__atomic_store_n(slot, function, __ATOMIC_RELAXED);
+	return function;
+}
+
+bool elf_object_of_handle(const void *handle, struct elf_object *ret_object)
+{
+	return handle && read_map(handle, ret_object);
+}
+
+bool elf_first_of_namespace(const void *handle, struct elf_object *ret_object)
+{
+	const struct link_map *m = handle, *programs = first_link_map();
+
+	while (m && m->l_prev)
+		m = m->l_prev;
+	return m && programs && m != programs && read_map(m, ret_object);
+}
+
+size_t elf_objects_from(const void *handle)
+{
+	size_t count = 0;
+
+	for (const struct link_map *m = handle; m; m = m->l_next)
+		count++;
+	return count;
+}
+
+struct holder {
+	const void *address;
+	bool is_past_us, found;
+	struct elf_object object;
+};
+
+static int visit_holder(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct holder *h = data;
+
+	if (holds(info, h->address)) {
+		h->found = read_object(info, &h->object);
+		return 1;
+	}
+	h->is_past_us = h->is_past_us || holds(info, &__ehdr_start);
+	return 0;
+}
+
+bool elf_object_holding(const void *address, struct elf_object *ret_object, bool *ret_is_before_us)
+{
+	struct holder h = { .address = address };
+
+	dl_iterate_phdr(visit_holder, &h);
+	if (!h.found)
+		return false;
+	*ret_object = h.object;
+	*ret_is_before_us = !h.is_past_us;
+	return true;
+}
+
+bool elf_is_in_first_namespace(void)
+{
+	const struct link_map *m = first_link_map();
+
+	if (!m)
+		return true; /* no list to look at, as in a program without an interpreter's */
+	while (m && m->l_addr != (uintptr_t)&__ehdr_start)
+		m = m->l_next;
+	return m != NULL;
+}
+
+static int visit_own(struct dl_phdr_info *info, size_t size, void *data)
+{
+	if (!holds(info, &__ehdr_start))
+		return 0;
+	*(const char **)data = info->dlpi_name;
+	return 1;
+}
+
+const char *elf_own_path(void)
+{
+	const char *path = NULL;
+
+	dl_iterate_phdr(visit_own, &path);
+	return path && *path ? path : NULL;
 }

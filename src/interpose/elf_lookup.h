@@ -45,4 +45,35 @@ void *elf_next_symbol_early(const char *name);
 /* The first definition in any object but the one that holds `self`. */
 void *elf_any_symbol(const void *self, const char *name);
 
+/*
+ * The function of the loader's that stands behind ours of the same name: the next definition, as an
+ * earlier interposer's would be found; on a libc whose libdl was loaded ahead of us, any other. Kept
+ * in *slot. NULL when this process has none.
+ */
+void *elf_behind(void **slot, const char *name);
+
+/*
+ * What a handle of dlopen stands for; not RTLD_DEFAULT or RTLD_NEXT. (glibc's handle is its struct
+ * link_map, and musl's begins with the same members.)
+ */
+bool elf_object_of_handle(const void *handle, struct elf_object *ret_object);
+
+/*
+ * The first object of the linker namespace that a handle belongs to, when that is not the program's
+ * own namespace; false when it is.
+ */
+bool elf_first_of_namespace(const void *handle, struct elf_object *ret_object);
+
+/* How many objects there are from that of a handle to the end of its namespace. */
+size_t elf_objects_from(const void *handle);
+
+/* The object that holds a code address; *ret_is_before_us: the loader searches it before ours. */
+bool elf_object_holding(const void *address, struct elf_object *ret_object, bool *ret_is_before_us);
+
+/* True when this library is in the program's own namespace: not loaded by dlmopen. */
+bool elf_is_in_first_namespace(void);
+
+/* The path that this library was loaded by; NULL when it can't be told. */
+const char *elf_own_path(void);
+
 #endif

@@ -5,8 +5,11 @@
 #include <sys/mman.h>
 
 #include "interpose/config.h"
+#include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
 #include "interpose/helper.h"
+#include "interpose/hook_graph.h"
+#include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
@@ -84,12 +87,23 @@ static void forget_parent(void)
 	hook_context_reset();
 	hook_pool_reset();
 	hook_vmm_reset();
+	hook_ipc_reset();
+	hook_graph_reset();
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();
 	flight_reset();
 	helper_reset();
 	atomic_store(&guest.mode, GUEST_UNKNOWN);
+}
+
+/* Before anything is counted in the slot: NVML in the tenant lists processes by it. */
+static struct region_slot *signed_slot(const struct registration *r)
+{
+	struct region_slot *slot = &r->report->slot[r->slot];
+
+	atomic_store(&slot->own_pid, (int32_t)syscall(SYS_getpid));
+	return slot;
 }
 
 static void publish(void *context)
@@ -107,7 +121,8 @@ static void adopt(const struct registration *r)
 	const struct region_control *old_control = atomic_load(&guest.control);
 	struct region_report *old_report = atomic_load(&guest.report);
 
-	ledger_move(old, &r->report->slot[r->slot], publish, (void *)(uintptr_t)r);
+	hook_ipc_move(r->report, &r->report->slot[r->slot]);
+	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
 	registration_unmap(previous.control, previous.report);
 	previous.control = old_control;
 	previous.report = old_report;
@@ -148,7 +163,7 @@ static enum guest_mode ask_until_answered(const char *path)
 		return GUEST_REFUSED;
 	}
 	atomic_store(&guest.slot, NULL);
-	ledger_move(NULL, &r.report->slot[r.slot], publish, &r);
+	ledger_move(NULL, signed_slot(&r), publish, &r);
 	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
 	return GUEST_ACTIVE;
 }
@@ -170,6 +185,14 @@ enum guest_mode guest_join(void)
 		mode = config_is_unusable() ? GUEST_REFUSED : GUEST_PLAIN;
 		atomic_store(&guest.mode, mode);
 		return mode;
+	}
+	/* A process has one slot; a second copy of the library would take it from the first. */
+	if (!elf_is_in_first_namespace()) {
+		explain_refusal(path, -ENOTSUP,
+				"the driver was loaded by dlmopen into a namespace of its own, "
+				"where no quota can be kept; load it with dlopen");
+		atomic_store(&guest.mode, GUEST_REFUSED);
+		return GUEST_REFUSED;
 	}
 	struct fork_page *page = get_fork_page();
 	if (!page) {

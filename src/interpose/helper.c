@@ -8,6 +8,8 @@
 #include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
+#include "interpose/hook_graph.h"
+#include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
@@ -153,6 +155,8 @@ static uint64_t look(void)
 		any_busy = any_busy || account[i].is_busy || atomic_load(&flight_devices[i].waiters);
 	}
 	hook_pool_refresh(now_ns);
+	hook_ipc_refresh(now_ns);
+	hook_graph_refresh(now_ns);
 	watch_heartbeat(now_ns);
 	if (busy & closing)
 		return POLL_CLOSING_NS;
@@ -225,6 +229,10 @@ static bool create_thread(void)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
 	int error = create(&thread, NULL, helper_main, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	/* Nobody joins it: a thread sanitizer would call it a leak. */
+	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&guest, "pthread_detach");
+	if (!error && detach)
+		detach(thread);
 	return error == 0;
 }
 

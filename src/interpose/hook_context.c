@@ -7,6 +7,7 @@
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/helper.h"
+#include "interpose/hook_ipc.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/ptrmap.h"
@@ -36,6 +37,7 @@ static void context_gone(CUcontext context)
 {
 	struct holding h;
 
+	hook_ipc_context_gone(context);
 	ptrmap_remove_owned((uint64_t)(uintptr_t)context, give_back, NULL);
 	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
 		ledger_release_context(h.device, h.bytes);

@@ -1,5 +1,6 @@
 /* Linear device memory: plain, pitched, managed. */
 #include "interpose/charge.h"
+#include "interpose/hook_ipc.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 
@@ -57,13 +58,20 @@ CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t,
 	return charge_end(&h, result, ptr, undo);
 }
 
+static CUresult give_back(const struct holding *h, CUresult result)
+{
+	if (result == CUDA_SUCCESS)
+		hook_ipc_freed(h->key);
+	return charge_give_back(h, result);
+}
+
 CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	struct holding h;
 
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(ptr);
-	return charge_give_back(&h, release(ptr));
+	return give_back(&h, release(ptr));
 }
 
 /* Pool memory is charged by what its pool reserves: nothing to give back here. */
@@ -74,5 +82,5 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(ptr, stream);
-	return charge_give_back(&h, release(ptr, stream));
+	return give_back(&h, release(ptr, stream));
 }

@@ -1,54 +1,22 @@
-/* NVML: the memory of the tenant's virtual card. */
-#include <string.h>
-
-#include "interpose/guest.h"
+/* NVML: the place, memory and utilization of the tenant's virtual cards. */
 #include "interpose/ledger.h"
-#include "interpose/real.h"
+#include "interpose/nvml_card.h"
+#include "interpose/nvml_hooks.h"
+#include "interpose/nvml_time.h"
 
-static int hex_digit(char c)
+nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *),
+			nvmlDevice_t device, unsigned int *index)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	if (!index)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*index = (unsigned int)card;
+	return NVML_SUCCESS;
 }
 
-/* "GPU-xxxxxxxx-xxxx-..." or "MIG-...": 32 hexadecimal digits after the prefix. */
-static bool parse_uuid(const char *text, uint8_t uuid[16])
-{
-	unsigned digits = 0;
-
-	if (strlen(text) < 4)
-		return false;
-	memset(uuid, 0, 16);
-	for (const char *c = text + 4; *c && digits < 32; c++) {
-		int value = hex_digit(*c);
-		if (value < 0)
-			continue;
-		uuid[digits / 2] = (uint8_t)(uuid[digits / 2] << 4 | value);
-		digits++;
-	}
-	return digits == 32;
-}
-
-/* The tenant's index of an NVML device; -1: tell the physical card's figures. */
-static int nvml_index(nvmlDevice_t device)
-{
-	char text[NVML_DEVICE_UUID_BUFFER_SIZE] = "";
-	uint8_t uuid[16];
-
-	if (guest_join() != GUEST_ACTIVE || !real_nvml.nvmlDeviceGetUUID ||
-	    real_nvml.nvmlDeviceGetUUID(device, text, sizeof(text)) != NVML_SUCCESS ||
-	    !parse_uuid(text, uuid))
-		return -1;
-	return guest_uuid_index(uuid);
-}
-
-static void virtual_memory(int index, unsigned long long *total, unsigned long long *free_bytes,
+static void virtual_memory(int card, unsigned long long *total, unsigned long long *free_bytes,
 			   unsigned long long *used_bytes)
 {
-	uint64_t quota = ledger_quota(index), used = ledger_used(index);
+	uint64_t quota = ledger_quota(card), used = ledger_used(card);
 
 	if (quota >= *total)
 		quota = *total;
@@ -58,32 +26,76 @@ static void virtual_memory(int index, unsigned long long *total, unsigned long l
 	*total = quota;
 }
 
-ALLOT_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
-ALLOT_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_t *),
+			 nvmlDevice_t device, nvmlMemory_t *memory)
 {
-	if (!real_find_nvml() || !real_nvml.nvmlDeviceGetMemoryInfo)
-		return NVML_ERROR_UNINITIALIZED;
-	nvmlReturn_t result = real_nvml.nvmlDeviceGetMemoryInfo(device, memory);
-	int index = result == NVML_SUCCESS ? nvml_index(device) : -1;
+	nvmlReturn_t result = get(device, memory);
 
-	if (index >= 0)
-		virtual_memory(index, &memory->total, &memory->free, &memory->used);
+	if (result == NVML_SUCCESS)
+		virtual_memory(card, &memory->total, &memory->free, &memory->used);
 	return result;
 }
 
-ALLOT_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
-ALLOT_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+nvmlReturn_t nvml_memory_v2(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_v2_t *),
+			    nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-	if (!real_find_nvml())
-		return NVML_ERROR_UNINITIALIZED;
-	if (!real_nvml.nvmlDeviceGetMemoryInfo_v2)
-		return NVML_ERROR_FUNCTION_NOT_FOUND;
-	nvmlReturn_t result = real_nvml.nvmlDeviceGetMemoryInfo_v2(device, memory);
-	int index = result == NVML_SUCCESS ? nvml_index(device) : -1;
+	nvmlReturn_t result = get(device, memory);
 
-	if (index >= 0) {
-		virtual_memory(index, &memory->total, &memory->free, &memory->used);
+	if (result == NVML_SUCCESS) {
+		virtual_memory(card, &memory->total, &memory->free, &memory->used);
 		memory->reserved = 0; /* the driver's own share is outside the quota */
 	}
 	return result;
+}
+
+static unsigned int memory_pct(int card)
+{
+	return nvml_card_memory_pct(card, ledger_used(card));
+}
+
+/* Also where the driver can't tell: the figures are not its own. */
+nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
+			      nvmlDevice_t device, nvmlUtilization_t *rates)
+{
+	if (!rates)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*rates = (nvmlUtilization_t){ nvml_card_busy_pct(card), memory_pct(card) };
+	return NVML_SUCCESS;
+}
+
+/* One sample, of the last second up to now. */
+static nvmlReturn_t put_sample(unsigned int pct, unsigned long long since_us,
+			       nvmlValueType_t *value_type, unsigned int *count,
+			       nvmlSample_t *samples)
+{
+	unsigned long long now_us = nvml_now_us();
+
+	if (!value_type || !count || (samples && !*count))
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
+	if (samples && now_us <= since_us)
+		return NVML_ERROR_NOT_FOUND;
+	*count = 1;
+	if (samples)
+		*samples = (nvmlSample_t){ .timeStamp = now_us, .sampleValue.uiVal = pct };
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_samples(int card,
+			  nvmlReturn_t (*get)(nvmlDevice_t, nvmlSamplingType_t, unsigned long long,
+					      nvmlValueType_t *, unsigned int *, nvmlSample_t *),
+			  nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since_us,
+			  nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples)
+{
+	switch ((enum nvml_sampling_type)type) {
+	case NVML_GPU_UTILIZATION_SAMPLES:
+		return put_sample(nvml_card_busy_pct(card), since_us, value_type, count, samples);
+	case NVML_MEMORY_UTILIZATION_SAMPLES:
+		return put_sample(memory_pct(card), since_us, value_type, count, samples);
+	case NVML_ENC_UTILIZATION_SAMPLES:
+	case NVML_DEC_UTILIZATION_SAMPLES:
+	case NVML_JPG_UTILIZATION_SAMPLES:
+	case NVML_OFA_UTILIZATION_SAMPLES: return NVML_ERROR_NOT_SUPPORTED;
+	default: return get(device, type, since_us, value_type, count, samples);
+	}
 }

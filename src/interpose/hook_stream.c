@@ -1,4 +1,4 @@
-/* Streams, captures and graphs, as far as the gate must know of them. */
+/* Streams and captures, as far as the gate must know of them. */
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
@@ -44,10 +44,4 @@ CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
 	if (guest_is_active())
 		flight_drop_stream(stream);
 	return destroy(stream);
-}
-
-/* Its estimate stays; a new graph at the same address corrects it within a few launches. */
-CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
-{
-	return destroy(exec);
 }

@@ -6,28 +6,83 @@
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 
-/* Guards the reference counts, which live in the holdings' `related`. */
+/*
+ * Guards the counts. A handle's value is the driver's to give out again once it is released, though its
+ * memory is still mapped; so memory has a number of its own here:
+ *     HANDLE    handle value -> number, how often it was obtained
+ *     MAPPING   address -> number
+ *     PHYSICAL  number -> bytes charged, references: one for its handle, one for each mapping
+ */
 static struct sys_lock vmm_lock;
+static uint64_t numbers;
 
-/* One reference more or less; at none the memory is gone. Holds vmm_lock. */
-static void add_reference(uint64_t handle, int by)
+/* One reference more or less; at none the memory is gone. Holds vmm_lock, as do all below. */
+static void add_reference(uint64_t number, int by)
 {
 	struct holding h;
 
-	if (!ptrmap_find(HOLDING_PHYSICAL, handle, &h))
+	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
 		return; /* imported, or host memory: not charged here */
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
-		ptrmap_remove(HOLDING_PHYSICAL, handle, &h);
+		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
 		ledger_release(h.device, h.bytes);
 	} else {
 		ptrmap_update(&h);
 	}
 }
 
-static void undo(uint64_t handle)
+static uint64_t number_of(enum holding_kind kind, uint64_t key)
 {
+	struct holding h;
+
+	return ptrmap_find(kind, key, &h) ? h.related : 0;
+}
+
+/* The handle was obtained once more, or for the first time. Without memory to note it, it stays charged. */
+static void obtain(uint64_t handle, uint64_t number)
+{
+	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
+
+	if (!number)
+		return;
+	if (!ptrmap_find(HOLDING_HANDLE, handle, &h))
+		add_reference(number, 1);
+	h.bytes++;
+	ptrmap_insert(&h);
+}
+
+static void let_go(uint64_t handle)
+{
+	struct holding h;
+
+	if (!ptrmap_remove(HOLDING_HANDLE, handle, &h))
+		return;
+	if (--h.bytes)
+		ptrmap_insert(&h);
+	else
+		add_reference(h.related, -1);
+}
+
+static void undo(uint64_t number)
+{
+}
+
+/* Notes what was made: the number in the place of a key. */
+static CUresult note(struct holding *h, CUmemGenericAllocationHandle handle)
+{
+	struct holding named = { .kind = HOLDING_HANDLE, .key = handle, .bytes = 1 };
+	uint64_t number = ++numbers;
+	CUresult result = charge_end(h, CUDA_SUCCESS, &number, undo);
+
+	if (result == CUDA_SUCCESS) {
+		named.related = number;
+		if (ptrmap_insert(&named))
+			return result;
+		add_reference(number, -1);
+	}
 	real.cuMemRelease(handle);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
@@ -51,7 +106,7 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 	CUresult result = create(handle, bytes, prop, flags);
 	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
 	WITH_LOCK(&vmm_lock);
-	return charge_end(&h, result, handle, undo);
+	return result == CUDA_SUCCESS ? note(&h, *handle) : charge_end(&h, result, handle, undo);
 }
 
 CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
@@ -63,7 +118,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 	WITH_LOCK(&vmm_lock);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
-		add_reference(handle, -1);
+		let_go(handle);
 	return result;
 }
 
@@ -74,8 +129,11 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 		return retain(handle, addr);
 	WITH_LOCK(&vmm_lock);
 	CUresult result = retain(handle, addr);
-	if (result == CUDA_SUCCESS)
-		add_reference(*handle, 1);
+	/* By the mapping, as the handle may be a new one; by the handle for an address inside one. */
+	if (result == CUDA_SUCCESS) {
+		uint64_t number = number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
+		obtain(*handle, number ? number : number_of(HOLDING_HANDLE, *handle));
+	}
 	return result;
 }
 
@@ -92,10 +150,10 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 		.kind = HOLDING_MAPPING,
 		.key = ptr,
 		.bytes = bytes,
-		.related = handle,
+		.related = number_of(HOLDING_HANDLE, handle),
 	};
 	if (result == CUDA_SUCCESS && ptrmap_insert(&h))
-		add_reference(handle, 1);
+		add_reference(h.related, 1);
 	return result;
 }
 

@@ -11,7 +11,7 @@
 static struct sys_lock ledger_lock;
 
 struct tally {
-	uint64_t used;      /* all slots, and what no slot holds */
+	uint64_t used;      /* all slots, what no call named included, and what no slot holds */
 	uint64_t tentative; /* other slots' */
 	bool lower_asks;    /* a slot before ours has tentative bytes */
 };
@@ -28,6 +28,8 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&guest.report);
 	const struct region_slot *own = atomic_load(&guest.slot);
 	uint32_t count = slot_count(control);
+	/* A figure that nobody measures any more may be of memory that was given back. */
+	bool is_measured = !atomic_load_explicit(&guest.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
 
@@ -39,6 +41,8 @@ static struct tally tally(int index)
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
+		if (is_measured)
+			t.used += atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
 		if (&report->slot[i] == own) {
 			past_own = true;
 			continue;
@@ -50,11 +54,21 @@ static struct tally tally(int index)
 	return t;
 }
 
-static void raise_peak(struct region_slot_device *d)
+/*
+ * After a rise of used_bytes, and before the driver's call that it is for: so when NVML shows the
+ * memory, the daemon finds it in used_bytes or in the peak of this look. The caller holds ledger_lock.
+ */
+static void raise_peaks(struct region_slot_device *d)
 {
+	uint32_t census = atomic_load(&atomic_load(&guest.control)->census);
 	uint64_t used = atomic_load_explicit(&d->used_bytes, memory_order_relaxed);
+
 	if (used > atomic_load_explicit(&d->peak_bytes, memory_order_relaxed))
 		atomic_store_explicit(&d->peak_bytes, used, memory_order_relaxed);
+	if (census != atomic_load_explicit(&d->census, memory_order_relaxed) ||
+	    used > atomic_load_explicit(&d->census_peak_bytes, memory_order_relaxed))
+		atomic_store_explicit(&d->census_peak_bytes, used, memory_order_relaxed);
+	atomic_store_explicit(&d->census, census, memory_order_release);
 }
 
 static void wait_for_adoption(void)
@@ -109,7 +123,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	int error = decide(index, bytes);
 
 	if (!error)
-		raise_peak(d);
+		raise_peaks(d);
 	else if (count_denial)
 		atomic_fetch_add_explicit(&d->denied, 1, memory_order_relaxed);
 	return error;
@@ -141,8 +155,12 @@ int ledger_reserve_context(int index, uint64_t bytes)
 void ledger_release_context(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
-	take_back(&guest_slot_device(index)->context_used_bytes, bytes);
-	take_back(&guest_slot_device(index)->used_bytes, bytes);
+	struct region_slot_device *d = guest_slot_device(index);
+	take_back(&d->context_used_bytes, bytes);
+	take_back(&d->used_bytes, bytes);
+	/* Without a context a process holds no code either: no need to wait for the next look. */
+	if (!atomic_load(&d->context_used_bytes))
+		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 }
 
 void ledger_adjust(int index, int64_t bytes)
@@ -153,7 +171,7 @@ void ledger_adjust(int index, int64_t bytes)
 		take_back(&d->used_bytes, (uint64_t)-bytes);
 	} else {
 		atomic_fetch_add(&d->used_bytes, (uint64_t)bytes);
-		raise_peak(d);
+		raise_peaks(d);
 	}
 }
 

@@ -11,6 +11,9 @@
  *      nobody is refused for memory that another asked for and did not get.
  * What was reserved counts from then on; a failed driver call gives it back.
  *
+ * What no call names is counted as well: the daemon measures it and writes it into the slots (see
+ * region.h), two looks old at most.
+ *
  * A process killed between any two of these leaves a slot that the daemon zeroes as a whole.
  * Thread safe; one reservation of a process is decided at a time.
  */

@@ -14,17 +14,20 @@ enum holding_kind {
 	HOLDING_MEMORY,   /* linear memory, by device pointer */
 	HOLDING_ARRAY,    /* an array or mipmapped array, by handle */
 	HOLDING_CONTEXT,  /* a context, by handle */
-	HOLDING_PHYSICAL, /* VMM memory, by handle: see hook_vmm.c */
+	HOLDING_PHYSICAL, /* VMM memory, by a number of its own: see hook_vmm.c */
+	HOLDING_HANDLE,   /* of such, by its value */
 	HOLDING_MAPPING,  /* a mapping of such, by address */
+	HOLDING_GRAPH,    /* an executable graph with memory: see hook_graph.c */
 };
 
 struct holding {
 	uint64_t key; /* unique within its kind */
 	enum holding_kind kind;
 	int device;       /* index in the tenant's list */
-	uint64_t bytes;   /* charged */
+	uint64_t bytes;   /* charged; GRAPH: what a launch may map; HANDLE: how often obtained */
 	uint64_t owner;   /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
-	uint64_t related; /* MAPPING: the physical handle. PHYSICAL: references, see hook_vmm.c */
+	/* HANDLE, MAPPING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device. */
+	uint64_t related;
 };
 
 /* False when memory ran out; the caller gives its reservation back and fails the call. */

@@ -5,16 +5,18 @@
 #include "interpose/elf_lookup.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
+#include "interpose/unknown.h"
 
 struct real_driver real;
 struct real_nvml real_nvml;
 
-/* The wrappers, as exported (wrap.c, hook_nvml.c). */
+/* The wrappers, as exported (wrap.c, nvml_wrap.c). */
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, ...) CUresult symbol params;
 DRIVER_TABLE(DECLARE_HOOK, DECLARE_WORK)
-nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
-nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+#define DECLARE_NVML_HOOK(symbol, hook, params, args) nvmlReturn_t symbol params;
+#define DECLARE_NVML_NONE(symbol, params, args) nvmlReturn_t symbol params;
+NVML_TABLE(DECLARE_NVML_HOOK, DECLARE_NVML_HOOK, DECLARE_NVML_NONE)
 
 struct symbol_row {
 	const char *name;
@@ -29,13 +31,14 @@ struct symbol_row {
 
 static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK)
 							 DRIVER_CALLS(ROW_CALL) };
-static const struct symbol_row nvml_rows[] = {
-	{ "nvmlDeviceGetMemoryInfo", (void **)&real_nvml.nvmlDeviceGetMemoryInfo,
-	  (void *)nvmlDeviceGetMemoryInfo },
-	{ "nvmlDeviceGetMemoryInfo_v2", (void **)&real_nvml.nvmlDeviceGetMemoryInfo_v2,
-	  (void *)nvmlDeviceGetMemoryInfo_v2 },
-	{ "nvmlDeviceGetUUID", (void **)&real_nvml.nvmlDeviceGetUUID, NULL },
-};
+
+#define ROW_NVML_HOOK(symbol, hook, params, args) \
+	{ #symbol, (void **)&real_nvml.symbol, (void *)symbol },
+#define ROW_NVML_NONE(symbol, params, args) { #symbol, (void **)&real_nvml.symbol, (void *)symbol },
+#define ROW_NVML_CALL(symbol, params) { #symbol, (void **)&real_nvml.symbol, NULL },
+
+static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVML_HOOK,
+							  ROW_NVML_NONE) NVML_CALLS(ROW_NVML_CALL) };
 #define DRIVER_ROWS (sizeof(driver_rows) / sizeof(driver_rows[0]))
 #define NVML_ROWS (sizeof(nvml_rows) / sizeof(nvml_rows[0]))
 
@@ -106,7 +109,7 @@ static void *hook_in(const struct symbol_row *rows, size_t count, const void *ad
 }
 
 /* Linear: a few hundred comparisons, and asked a few hundred times in a process's life. */
-void *real_hook_of_address(const void *address)
+void *real_hook_of_known(const void *address)
 {
 	void *hook = NULL;
 	bool is_driver_there = real_find_driver(), is_nvml_there = real_find_nvml();
@@ -124,6 +127,13 @@ void *real_hook_of_address(const void *address)
 	return hook;
 }
 
+void *real_hook_of_address(const void *address)
+{
+	void *hook = real_hook_of_known(address);
+
+	return hook || !address ? hook : unknown_stand_in(address);
+}
+
 static void *hook_named(const struct symbol_row *rows, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -132,10 +142,35 @@ static void *hook_named(const struct symbol_row *rows, size_t count, const char 
 	return NULL;
 }
 
+bool real_governs_form_of(const char *name)
+{
+	size_t length = unknown_base_length(name);
+
+	for (size_t i = 0; i < DRIVER_ROWS; i++)
+		if (driver_rows[i].hook && text_begins_equal(driver_rows[i].name, name, length) &&
+		    unknown_base_length(driver_rows[i].name) == length)
+			return true;
+	return false;
+}
+
+/* A form that is in no row, of a name that is governed in others: noted if this driver has it. */
+static void *hook_of_unknown(const char *name)
+{
+	struct elf_object driver;
+	void *address;
+
+	if (!real_governs_form_of(name) || !elf_find_object("libcuda.so.1", &driver))
+		return NULL;
+	address = elf_symbol(&driver, name);
+	return address && !real_hook_of_known(address) ? unknown_note(name, address) : NULL;
+}
+
 void *real_hook_of_name(const char *name)
 {
-	if (name[0] == 'c' && name[1] == 'u')
-		return hook_named(driver_rows, DRIVER_ROWS, name);
+	if (name[0] == 'c' && name[1] == 'u') {
+		void *hook = hook_named(driver_rows, DRIVER_ROWS, name);
+		return hook ? hook : hook_of_unknown(name);
+	}
 	if (text_begins(name, "nvml"))
 		return hook_named(nvml_rows, NVML_ROWS, name);
 	return NULL;

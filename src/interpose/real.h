@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "driver/driver_table.h"
-#include "driver/nvml_abi.h"
+#include "driver/nvml_table.h"
 
 #define SLOT_HOOK(symbol, hook, params, args) CUresult(*symbol) params;
 #define SLOT_WORK(symbol, streams, params, args, ...) CUresult(*symbol) params;
@@ -23,11 +23,12 @@ struct real_driver {
 	DRIVER_CALLS(SLOT_CALL)
 };
 
-/* NVML functions that are hooked (first two) or called. */
+#define SLOT_NVML_HOOK(symbol, hook, params, args) nvmlReturn_t(*symbol) params;
+#define SLOT_NVML(symbol, params, ...) nvmlReturn_t(*symbol) params;
+
 struct real_nvml {
-	nvmlReturn_t (*nvmlDeviceGetMemoryInfo)(nvmlDevice_t, nvmlMemory_t *);
-	nvmlReturn_t (*nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t, nvmlMemory_v2_t *);
-	nvmlReturn_t (*nvmlDeviceGetUUID)(nvmlDevice_t, char *, unsigned int);
+	NVML_TABLE(SLOT_NVML_HOOK, SLOT_NVML_HOOK, SLOT_NVML)
+	NVML_CALLS(SLOT_NVML)
 };
 
 extern struct real_driver real;
@@ -43,10 +44,22 @@ bool real_find_nvml(void);
 /* In a forked child: the search may have been under way in another thread. */
 void real_reset(void);
 
-/* Our hook for a function of the driver's at `address`, or NULL when it is not governed. */
+/*
+ * For dlsym: our hook for a function of the driver's at `address`, or what stands in for an unknown
+ * one that was asked for by name and is refused (unknown.h). NULL when it is not governed.
+ */
 void *real_hook_of_address(const void *address);
 
-/* Our hook of that exact name, or NULL: a quick test for dlsym. */
+/* The same, of rows alone. */
+void *real_hook_of_known(const void *address);
+
+/*
+ * Our hook of that exact name, or what stands in for a form of a governed name that only the driver
+ * knows, or NULL: a quick test for dlsym.
+ */
 void *real_hook_of_name(const char *name);
+
+/* Whether a name of the driver's, in whatever version and variant, is one that is governed. */
+bool real_governs_form_of(const char *name);
 
 #endif

@@ -22,6 +22,7 @@ struct lessee {
 	struct lessee *next;
 	int index; /* the arbiter's */
 	struct region_control *control;
+	struct region_report *report;
 	unsigned device;
 	struct observer observer;
 	struct arbiter_observation seen;
@@ -71,6 +72,15 @@ static void count_charge(struct arbitration *a, struct lessee *l, uint64_t charg
 	l->charged_counted_ns = charged_ns;
 }
 
+/* For the utilization that NVML tells in the tenant. */
+static void publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
+	atomic_store_explicit(&l->control->device[l->device].got_1s_pct_x100,
+			      (uint32_t)(pct < 100 ? pct * 100 : 10000), memory_order_relaxed);
+	observer_publish_recent(&l->observer, l->report);
+}
+
 static void pulse(struct arbitration *a, uint64_t now_ns)
 {
 	for (struct lessee *l = a->lessees; l; l = l->next) {
@@ -78,6 +88,7 @@ static void pulse(struct arbitration *a, uint64_t now_ns)
 		window_add(&l->window_1s, now_ns, charged_ns);
 		window_add(&l->window_60s, now_ns, charged_ns);
 		count_charge(a, l, charged_ns);
+		publish_use(l, now_ns, charged_ns);
 		atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
 	}
 	window_add(&a->window_1s, now_ns, a->charged_ns);
@@ -179,15 +190,15 @@ double arbitration_busy_pct(struct arbitration *a)
 	return pct < 100 ? pct : 100;
 }
 
-int lessee_add(struct arbitration *a, struct region_control *control,
-	       const struct region_report *report, unsigned device, struct arbiter_share share,
-	       struct lessee **ret, struct error *err)
+int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
+	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
 {
 	struct lessee *l = calloc(1, sizeof(*l));
 	if (!l)
 		return error_set_errno(err, ENOMEM, "lessee");
 	*l = (struct lessee){ .owner = a,
 			      .control = control,
+			      .report = report,
 			      .device = device,
 			      .observer = { .report = report, .device = device } };
 

@@ -44,9 +44,8 @@ double arbitration_busy_pct(struct arbitration *a);
  * `device` is the card's place in the region. Both maps must outlive the lessee. -ENOSPC when the
  * arbiter is full, -EINVAL for a share out of range.
  */
-int lessee_add(struct arbitration *a, struct region_control *control,
-	       const struct region_report *report, unsigned device, struct arbiter_share share,
-	       struct lessee **ret, struct error *err);
+int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
+	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
 /* NULL is fine; returns NULL. The lease word stays as it is. */
 struct lessee *lessee_remove(struct lessee *lessee);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);

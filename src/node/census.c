@@ -77,10 +77,16 @@ static void reading_ready(void *data, uint32_t events)
 	}
 }
 
-/* What the ledgers say before NVML is asked: an unchanged one can be compared exactly. */
+/*
+ * What the ledgers say before NVML is asked: an unchanged one can be compared exactly. The number of
+ * the look first: a rise that was not read here is then seen in the peak of this look.
+ */
 static void note_ledgers(struct node *node)
 {
 	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	atomic_fetch_add(&t->region.control->census, 1);
+	atomic_thread_fence(memory_order_seq_cst);
 	TAILQ_FOREACH(t, &node->tenants, link)
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {

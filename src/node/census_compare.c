@@ -9,6 +9,7 @@
 #define CONTEXT_MIN_BYTES (16 * MIB)
 #define CONTEXT_MAX_BYTES (4096 * MIB)
 #define CONTEXT_STEP_BYTES (2 * MIB)
+#define UNNAMED_STEP_BYTES (2 * MIB) /* what grows by less can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -35,6 +36,14 @@ uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_
 	return cost >= CONTEXT_MIN_BYTES && cost <= CONTEXT_MAX_BYTES ? cost : 0;
 }
 
+uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t *beyond_before)
+{
+	uint64_t beyond = nvml_bytes > ledger_most_bytes ? nvml_bytes - ledger_most_bytes : 0;
+	uint64_t unnamed = beyond < *beyond_before ? beyond : *beyond_before;
+	*beyond_before = beyond;
+	return unnamed;
+}
+
 static void publish_context(struct node *node, struct card *card, uint64_t cost)
 {
 	struct tenant *t;
@@ -49,7 +58,8 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 
 /*
  * The least that was ever seen is the context's own cost: code that a process loads into it comes on
- * top. Learned only while the process stands still: ledger and NVML the same in two looks.
+ * top. Learned only while the process stands still: ledger and NVML the same in two looks. Never
+ * upwards: what it costs more is charged as unnamed, and so is the code of whoever is looked at first.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -61,11 +71,8 @@ static void learn_context(struct node *node, struct card *card, struct process *
 	    nvml_bytes != c->nvml_before || load(d->tentative_bytes))
 		return;
 	uint64_t cost = census_context_cost(nvml_bytes, used, context, card->context_bytes);
-	if (cost && (!card->context_measured || cost < card->context_bytes)) {
-		if (cost != card->context_bytes)
-			publish_context(node, card, cost);
-		card->context_measured = true;
-	}
+	if (cost && cost < card->context_bytes)
+		publish_context(node, card, cost);
 }
 
 static void check_violation(struct card *card, struct process *p, unsigned device,
@@ -87,6 +94,28 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 		    (nvml_bytes - ledger_bytes) / MIB);
 }
 
+/* The most that a process's ledger said at any moment since the census was asked for. */
+static uint64_t ledger_most(struct process *p, unsigned device)
+{
+	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	uint64_t most = process_used_bytes(p, device);
+	if (p->census[device].used_before > most)
+		most = p->census[device].used_before;
+	if (atomic_load_explicit(&d->census, memory_order_acquire) !=
+	    load(p->tenant->region.control->census))
+		return most;
+	uint64_t peak = load(d->census_peak_bytes);
+	return peak > most ? peak : most;
+}
+
+/* Writes it where the library counts it. */
+static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
+{
+	struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	p->census[device].unnamed = unnamed;
+	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
+}
+
 /* A pid may have several slots (several copies of the library): NVML knows only their sum. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
@@ -96,13 +125,38 @@ static unsigned slots_of_pid(const struct tenant *t, int pid)
 	return count;
 }
 
-static uint64_t ledger_of_pid(struct tenant *t, int pid, unsigned device)
+/* Sum of a figure over a pid's slots. */
+static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
+			   uint64_t (*figure)(struct process *, unsigned))
 {
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && t->process[i]->pid == pid)
-			sum += process_used_bytes(t->process[i], device);
+			sum += figure(t->process[i], device);
 	return sum;
+}
+
+static bool is_first_slot(const struct process *p)
+{
+	for (unsigned i = 0; i < p->slot; i++)
+		if (p->tenant->process[i] && p->tenant->process[i]->pid == p->pid)
+			return false;
+	return true;
+}
+
+static void charge_unnamed(struct node *node, struct process *p, unsigned device,
+			   uint64_t nvml_bytes)
+{
+	struct process_census *c = &p->census[device];
+	if (!is_first_slot(p))
+		return;
+	uint64_t most = sum_of_pid(p->tenant, p->pid, device, ledger_most);
+	publish_unnamed(p, device, census_unnamed(nvml_bytes, most, &c->beyond_before));
+	if (c->beyond_before >= c->unnamed + UNNAMED_STEP_BYTES)
+		loop_arm(node->census_timer,
+			 node->config.census_ns < CENSUS_CONFIRM_NS ? node->config.census_ns
+								    : CENSUS_CONFIRM_NS,
+			 node->config.census_ns);
 }
 
 static void compare_process(struct node *node, struct card *card, struct process *p,
@@ -114,18 +168,16 @@ static void compare_process(struct node *node, struct card *card, struct process
 		if (seen->process[i].pid == p->pid && seen->process[i].used_known)
 			nvml_bytes = seen->process[i].used_bytes;
 	if (nvml_bytes) {
-		uint64_t ledger = ledger_of_pid(p->tenant, p->pid, device);
+		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
 		/* A context's cost first: a wrong one would look like a violation. */
 		if (slots_of_pid(p->tenant, p->pid) == 1)
 			learn_context(node, card, p, device, nvml_bytes);
 		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
-		/* So is what a context costs, when it was charged before that was known. */
-		if (c->context_before && c->context_before < card->context_bytes)
-			ledger += card->context_bytes - c->context_before;
 		check_violation(card, p, device, nvml_bytes, ledger);
 	}
+	charge_unnamed(node, p, device, nvml_bytes);
 	c->nvml_before = nvml_bytes;
 }
 

@@ -69,8 +69,10 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
 		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
 	/* Beyond the stable fields. */
-	json_t *more = json_pack("{s:s, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I}", "uuid",
-				 d->card->info.uuid_text, "memory_given", d->promise.memory_given,
+	json_t *more = json_pack("{s:s, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I}", "uuid",
+				 d->card->info.uuid_text, "memory_unnamed_bytes",
+				 (json_int_t)usage.unnamed_bytes, "memory_given",
+				 d->promise.memory_given,
 				 "lease", lease_names[f->account.state], "mode",
 				 mode_names[f->mode], "stopped", f->stopped, "used_s",
 				 (double)f->account.charged_ns / (double)NSEC_PER_SEC, "overrun_s",
@@ -95,7 +97,7 @@ static json_t *processes_to_json(struct tenant *t)
 					      json_pack("{s:i, s:I}", "index",
 							t->terms.device[d].card->index,
 							"memory_used_bytes",
-							(json_int_t)process_used_bytes(p, d)));
+							(json_int_t)process_held_bytes(p, d)));
 		json_array_append_new(list,
 				      json_pack("{s:i, s:o}", "pid", p->pid, "devices", devices));
 	}

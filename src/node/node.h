@@ -34,7 +34,6 @@ struct card {
 	struct arbitration *arbitration;
 	int lock_fd[2]; /* one arbiter per card: see lock.h; -1: none */
 	uint64_t context_bytes;
-	bool context_measured;
 	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;
 	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */

@@ -120,3 +120,17 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 	seen.stopped = o->stopped;
 	return seen;
 }
+
+void observer_publish_recent(struct observer *o, struct region_report *report)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		struct observed_process *p = &o->process[i];
+		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
+		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
+		p->recent_seen_ns = p->busy_credited_ns;
+		uint64_t recent_us = p->recent_ns / 1000;
+		atomic_store_explicit(&report->slot[p->slot].device[o->device].recent_us,
+				      recent_us < UINT32_MAX ? (uint32_t)recent_us : UINT32_MAX,
+				      memory_order_relaxed);
+	}
+}

@@ -19,9 +19,10 @@ struct observed_process {
 	unsigned slot;
 	int pid;
 	bool migrated;
-	uint64_t since_ns;                 /* when the slot was taken */
-	uint64_t busy_seen, launches_seen; /* the counters as last read */
-	uint64_t busy_credited_ns;         /* of busy_ns, what was believed */
+	uint64_t since_ns;                  /* when the slot was taken */
+	uint64_t busy_seen, launches_seen;  /* the counters as last read */
+	uint64_t busy_credited_ns;          /* of busy_ns, what was believed */
+	uint64_t recent_seen_ns, recent_ns; /* credited at the last pulse; of late, fading */
 };
 
 struct observer {
@@ -45,5 +46,12 @@ void observer_free(struct observer *o); /* what it holds, not itself */
  * still is worth a look into /proc.
  */
 struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease);
+
+/*
+ * Tells each process, in its slot of `report`, how much it was busy of late: what was credited fades
+ * by OBSERVE_FADE of itself at each call. Call at even intervals.
+ */
+#define OBSERVE_FADE 20
+void observer_publish_recent(struct observer *o, struct region_report *report);
 
 #endif

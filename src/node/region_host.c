@@ -138,6 +138,9 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->context_used_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->peak_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->denied, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->census_peak_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->census, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->launching, 0, memory_order_seq_cst);
 	atomic_store_explicit(&d->waiting, 0, memory_order_seq_cst);
 	atomic_store_explicit(&d->busy, 0, memory_order_seq_cst);
@@ -146,6 +149,7 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->busy_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->launches, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->waited_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->recent_us, 0, memory_order_relaxed);
 }
 
 void region_host_clear_slot(struct region_host *host, unsigned slot)
@@ -155,6 +159,7 @@ void region_host_clear_slot(struct region_host *host, unsigned slot)
 		clear_device(&s->device[i]);
 	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
 }
 

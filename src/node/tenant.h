@@ -59,6 +59,8 @@ struct process {
 	struct process_census {
 		uint64_t used_before, context_before;
 		uint64_t nvml_before; /* of the last census; 0: not seen */
+		uint64_t beyond_before; /* what that showed beyond the ledger */
+		uint64_t unnamed; /* what two in a row showed: see census_compare.c */
 		unsigned over_count;  /* censuses in a row that found more than the ledger */
 	} census[REGION_MAX_DEVICES];
 	bool violated; /* counted and logged */
@@ -89,7 +91,8 @@ struct tenant {
 
 /* Sums over a tenant's live slots and what its dead ones left, every value bounded. */
 struct tenant_usage {
-	uint64_t used_bytes; /* unslotted bytes included */
+	uint64_t used_bytes; /* unslotted and unnamed bytes included */
+	uint64_t unnamed_bytes; /* of these: no call named them, NVML shows them */
 	uint64_t denied, waited_ns;
 };
 
@@ -126,6 +129,8 @@ void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_byt
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 /* What one process's slot says it holds, bounded by the card. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
+/* The same, and what no call named. */
+uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */
 void tenant_mark_corrupt(struct tenant *tenant, const char *what);
 

@@ -35,6 +35,11 @@ uint64_t process_used_bytes(struct process *process, unsigned device)
 	return used;
 }
 
+uint64_t process_held_bytes(struct process *process, unsigned device)
+{
+	return process_used_bytes(process, device) + process->census[device].unnamed;
+}
+
 static uint64_t add_bounded(uint64_t sum, uint64_t value, uint64_t most)
 {
 	if (value > most)
@@ -56,7 +61,8 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 	for (unsigned i = 0; i < tenant->slot_limit; i++) {
 		if (!tenant->process[i])
 			continue;
-		usage.used_bytes += process_used_bytes(tenant->process[i], device);
+		usage.used_bytes += process_held_bytes(tenant->process[i], device);
+		usage.unnamed_bytes += tenant->process[i]->census[device].unnamed;
 		add_totals(&usage, &tenant->region.report->slot[i].device[device]);
 	}
 	usage.used_bytes += load(tenant->region.control->device[device].unslotted_bytes);
@@ -153,7 +159,7 @@ void tenant_remove_process(struct process *process)
 		tenant->device[i].waited_ns = kept.waited_ns;
 		lessee_remove_process(tenant->device[i].lessee, process->slot);
 		drain_add(tenant->node, tenant->terms.device[i].card, process->pid,
-			  process_used_bytes(process, i));
+			  process_held_bytes(process, i));
 	}
 	adopt_slot_gone(tenant, process->slot);
 	region_host_clear_slot(&tenant->region, process->slot);

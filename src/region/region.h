@@ -25,10 +25,11 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 1U
+#define REGION_VERSION 2U
 #define REGION_MAX_DEVICES 16
-#define REGION_MAX_SLOTS 1024 /* processes of one tenant at a time */
-#define REGION_NAME_MAX 64    /* bytes of a tenant's name, the final NUL included */
+#define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
+#define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
+#define REGION_NAME_MAX 64      /* bytes of a tenant's name, the final NUL included */
 
 /*
  * The lease word: state in the low 8 bits, a change counter above them, so that a waiter on the
@@ -50,15 +51,15 @@ static inline enum lease_state lease_state_of(uint32_t word)
 
 /* One device as the tenant sees it. Written by D. */
 struct region_control_device {
-	uint8_t uuid[16];                /* of the card or MIG instance; fixed */
-	_Atomic uint32_t lease;          /* futex word, seq_cst; see above */
-	_Atomic uint32_t cores_pct_x100; /* guaranteed share, hundredths of a percent; 0: none */
-	_Atomic uint32_t limit_pct_x100; /* most it may reach; 10000: no cap */
-	_Atomic uint32_t reserved;
-	_Atomic uint64_t quota_bytes;   /* memory; UINT64_MAX: no quota */
-	_Atomic uint64_t context_bytes; /* what one CUDA context costs on this card */
-	_Atomic uint64_t depth_ns;      /* in-flight bound under LEASE_GO */
-	_Atomic uint64_t free_depth_ns; /* in-flight bound under LEASE_FREE */
+	uint8_t uuid[16];                 /* of the card or MIG instance; fixed */
+	_Atomic uint32_t lease;           /* futex word, seq_cst; see above */
+	_Atomic uint32_t cores_pct_x100;  /* guaranteed share, hundredths of a percent; 0: none */
+	_Atomic uint32_t limit_pct_x100;  /* most it may reach; 10000: no cap */
+	_Atomic uint32_t got_1s_pct_x100; /* of the card's time, charged in the last second */
+	_Atomic uint64_t quota_bytes;     /* memory; UINT64_MAX: no quota */
+	_Atomic uint64_t context_bytes;   /* what one CUDA context costs on this card */
+	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
+	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 };
 
@@ -76,14 +77,16 @@ struct region_control {
 	 */
 	_Atomic uint32_t adopting;
 	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
-	_Atomic uint32_t on_violation_reserved;
+	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES];
 };
 
 /*
  * One process on one device. Written by T, but for a dead process's slot, which D zeroes.
  *
- * Memory (see ledger.h): a reservation is first tentative, then used.
+ * Memory (see ledger.h): a reservation is first tentative, then used. What no call names (code,
+ * local memory, what libraries keep) D finds by asking NVML, and writes here as unnamed; so that it
+ * takes for such what no moment of the look explains, T says how high used_bytes rose during it.
  * Work (see gate.h): launching is raised before the lease word is read, so that D, having written
  * CLOSING, sees every thread that did not see it.
  */
@@ -93,6 +96,9 @@ struct region_slot_device {
 	_Atomic uint64_t context_used_bytes;      /* the part of used_bytes that is contexts */
 	_Atomic uint64_t peak_bytes;              /* highest used_bytes */
 	_Atomic uint64_t denied;                  /* allocations refused for the quota */
+	_Atomic uint64_t unnamed_bytes;           /* D: held beyond used_bytes, says NVML */
+	_Atomic uint64_t census_peak_bytes;       /* highest used_bytes since look number ... */
+	_Atomic uint32_t census;                  /* ... this, as read after each rise */
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
 	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */
@@ -102,6 +108,7 @@ struct region_slot_device {
 	_Atomic uint64_t busy_ns;     /* time with work in flight, up to its last end */
 	_Atomic uint64_t launches;    /* work items handed to the driver */
 	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
+	_Atomic uint32_t recent_us;   /* D: busy_ns of late, fading: shares got_1s out for NVML */
 };
 
 enum region_slot_state {
@@ -113,8 +120,15 @@ struct region_slot {
 	_Alignas(64) _Atomic uint32_t state; /* enum region_slot_state: D on assignment, D on death */
 	_Atomic uint32_t generation;         /* counts assignments of this slot; D */
 	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
+	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
 	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
 	struct region_slot_device device[REGION_MAX_DEVICES];
+};
+
+/* Memory that several processes of the tenant hold, and in which slot it is charged. T alone. */
+struct region_export {
+	_Atomic uint64_t key;   /* 0: never used */
+	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0: nobody */
 };
 
 struct region_report {
@@ -123,6 +137,7 @@ struct region_report {
 	uint32_t size_bytes; /* sizeof(struct region_report) */
 	uint32_t reserved;
 	struct region_slot slot[REGION_MAX_SLOTS];
+	struct region_export export[REGION_MAX_EXPORTS];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");

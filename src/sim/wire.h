@@ -150,6 +150,15 @@ struct sim_sample {
 	uint32_t pad;
 };
 
+/* Order of PCI addresses: that of NVML, and of CUDA where it is asked for. */
+static inline int sim_pci_compare(const struct sim_card_info *a, const struct sim_card_info *b)
+{
+	uint64_t x = (uint64_t)a->pci_domain << 32 | a->pci_bus << 8 | a->pci_device;
+	uint64_t y = (uint64_t)b->pci_domain << 32 | b->pci_bus << 8 | b->pci_device;
+
+	return (x > y) - (x < y);
+}
+
 static inline uint64_t sim_clock_ns(void)
 {
 	struct timespec ts;

@@ -3,7 +3,8 @@
 
     check_headers.py INCLUDE_DIR ABSENT_FILE [--write]
 
-Prototypes: every row of DRIVER_TABLE and DRIVER_CALLS has exactly the type that cuda.h declares.
+Prototypes: every row of DRIVER_TABLE and DRIVER_CALLS has exactly the type that cuda.h, cudaGL.h or
+cudaVDPAU.h declares.
 Layouts: every structure, field, enumerator and constant of cuda_abi.h has cuda.h's size, place, value.
 What this version of cuda.h lacks must be what ABSENT_FILE lists, a name a line; --write writes it.
 
@@ -20,7 +21,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CC = os.environ.get("CC", "cc").split()
-OFFICIAL = "#define __CUDA_API_VERSION_INTERNAL\n#include <cuda.h>\n"
+STUBS = ROOT / "tests/headers/stubs"
+OFFICIAL = """#define __CUDA_API_VERSION_INTERNAL
+#include <vdpau/vdpau.h>
+#include <cuda.h>
+#include <cudaGL.h>
+#include <cudaVDPAU.h>
+"""
 
 PRINT_ROWS = """
 #include "driver/driver_table.h"
@@ -39,7 +46,7 @@ def run_cc(text, *options):
 
 
 def preprocess(text, include):
-    result = run_cc(text, "-E", "-P", f"-I{include}")
+    result = run_cc(text, "-E", "-P", f"-I{include}", f"-I{STUBS}")
     if result.returncode:
         sys.exit(f"check_headers: {result.stderr.strip()}")
     return result.stdout
@@ -92,7 +99,8 @@ def failures(include, lines):
     """Compiles one statement a line after the official header; {line index: first error}."""
     found = {}
     text = OFFICIAL + '#include <stddef.h>\n#line 1 "checks"\n' + "\n".join(lines) + "\n"
-    result = run_cc(text, "-fsyntax-only", "-w", f"-I{include}", "-fdiagnostics-color=never",
+    result = run_cc(text, "-fsyntax-only", "-w", f"-I{include}", f"-I{STUBS}",
+                    "-fdiagnostics-color=never",
                     "-ferror-limit=0" if "clang" in CC[0] else "-fmax-errors=0")
     for match in re.finditer(r"^checks:(\d+):\d+: (?:fatal )?error: (.*)$", result.stderr,
                              re.MULTILINE):

@@ -10,6 +10,13 @@ static void *in_a_thread(void *name)
 	return dlsym(RTLD_DEFAULT, name);
 }
 
+static double cosine_of(void *library)
+{
+	double (*cosine)(double) = library ? (double (*)(double))dlsym(library, "cos") : NULL;
+
+	return cosine ? cosine(0) : -1.0;
+}
+
 int main(void)
 {
 	void *libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -28,5 +35,13 @@ int main(void)
 	pthread_create(&thread, NULL, in_a_thread, "malloc");
 	pthread_join(thread, &found);
 	printf("in a thread: %s\n", found ? "there" : "missing");
+	printf("dlsym of libc's own: %s\n",
+	       dlsym(dlopen("libdl.so.2", RTLD_NOW), "dlsym") ? "there" : "missing");
+	printf("alone in a namespace: cos(0) = %g\n",
+	       cosine_of(dlmopen(LM_ID_NEWLM, "libm.so.6", RTLD_NOW)));
+	printf("bound to itself: cos(0) = %g\n",
+	       cosine_of(dlopen("libm.so.6", RTLD_NOW | RTLD_DEEPBIND)));
+	printf("no such library: %s\n",
+	       dlopen("no-such-library.so", RTLD_NOW) ? "there" : dlerror());
 	return dlclose(libm);
 }

@@ -16,7 +16,6 @@
 
 #define CU_CTX_FLAGS_MASK 0xff
 #define CU_STREAM_NON_BLOCKING 0x1
-#define CU_IPC_HANDLE_SIZE 64
 
 /* Enumerations that are only passed through or switched on by number. */
 typedef int CUdevice_attribute;
@@ -30,8 +29,6 @@ typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUmem_advise;
 typedef int CUmem_range_attribute;
-typedef int CUgraphNodeType;
-typedef int CUgraphMem_attribute;
 typedef int CUmemAllocationGranularity_flags;
 typedef int CUmemRangeHandleType;
 typedef int CUexecAffinityType;
@@ -40,15 +37,10 @@ typedef int CUstreamAttrID;
 typedef int CUjitInputType;
 
 typedef struct CUlinkState_st *CUlinkState;
-typedef struct CUgreenCtx_st *CUgreenCtx;
 
 typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
-
-typedef struct CUipcMemHandle_st {
-	char reserved[CU_IPC_HANDLE_SIZE];
-} CUipcMemHandle;
 
 typedef struct CUipcEventHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];
@@ -109,6 +101,21 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 	CUgraphNode errorNode;
 	CUgraphNode errorFromNode;
 } CUgraphExecUpdateResultInfo;
+
+/* One operation of cuMemcpy3DBatchAsync, with both ends in linear memory. */
+struct sim_copy_end {
+	int type; /* 1: linear memory, 2: an array */
+	CUdeviceptr ptr;
+	size_t row_length, layer_height;
+	CUmemLocation location;
+};
+
+struct CUDA_MEMCPY3D_BATCH_OP_st {
+	struct sim_copy_end src, dst;
+	size_t width, height, depth;
+	int order;
+	unsigned int flags;
+};
 
 /* One operation of cuStreamBatchMemOp: 48 bytes, told apart by the first word. */
 typedef union CUstreamBatchMemOpParams_union {

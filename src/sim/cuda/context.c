@@ -6,6 +6,12 @@
 
 #define STACK_MAX 64
 
+/* Local memory, in bytes a thread: what a context begins with, and the most. */
+#define LIMIT_STACK 0
+#define STACK_BYTES 1024
+#define STACK_MAX_BYTES (512 << 10)
+#define THREADS_PER_SM 2048
+
 static _Thread_local struct {
 	CUcontext at[STACK_MAX];
 	int n;
@@ -55,7 +61,7 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 /* With sim.lock. */
 static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUcontext *ret_ctx)
 {
-	static const size_t limits[16] = { 1024, 1 << 20, 8 << 20, 2, 2048, 128 };
+	static const size_t limits[16] = { STACK_BYTES, 1 << 20, 8 << 20, 2, 2048, 128 };
 	struct sim_device *device = sim_device_of(dev);
 	CUcontext ctx = calloc(1, sizeof(*ctx));
 	CUresult r;
@@ -113,6 +119,9 @@ static void context_end(CUcontext ctx)
 					   &sim.devices[region->dev] == device))
 			sim_region_drop(region);
 	}
+	if (!device->contexts)
+		sim_graph_memory_gone(device);
+	sim_block_free(ctx->stack_block);
 	sim_block_free(ctx->block);
 }
 
@@ -435,6 +444,31 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 	return r;
 }
 
+/*
+ * Every thread that can run at a time gets its local memory, at once. (The real driver waits for the
+ * next launch.)
+ */
+static CUresult set_stack(CUcontext ctx, size_t bytes)
+{
+	uint64_t threads = (uint64_t)sim_context_device(ctx)->info.sms * THREADS_PER_SM;
+	uint32_t block = 0;
+	CUresult r = CUDA_SUCCESS;
+
+	if (bytes > STACK_MAX_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	if (bytes > STACK_BYTES)
+		r = sim_block_new(ctx->dev, sim_round(ctx->dev, (bytes - STACK_BYTES) * threads),
+				  SIM_BLOCK_DATA, &block);
+	if (r == CUDA_SUCCESS) {
+		sim_block_free(ctx->stack_block);
+		ctx->stack_block = block;
+		ctx->limits[LIMIT_STACK] = bytes;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	CUcontext ctx;
@@ -444,6 +478,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	r = sim_need_context(&ctx);
 	if (r == CUDA_SUCCESS && (limit < 0 || limit > 8))
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS && limit == LIMIT_STACK)
+		return set_stack(ctx, value);
 	if (r == CUDA_SUCCESS)
 		ctx->limits[limit] = value;
 	return r;

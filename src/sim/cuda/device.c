@@ -274,22 +274,6 @@ CUresult cuDeviceGetExecAffinitySupport(int *value, CUexecAffinityType type, CUd
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute attr, void *value)
-{
-	SIM_ENTER(cuDeviceGetGraphMemAttribute);
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	/* No memory is ever allocated by a graph here. */
-	*(cuuint64_t *)value = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGraphMemTrim(CUdevice dev)
-{
-	SIM_ENTER(cuDeviceGraphMemTrim);
-	return sim_device_of(dev) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 static CUresult peer_access(CUcontext peer, bool on)
 {
 	CUcontext ctx;

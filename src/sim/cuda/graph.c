@@ -27,6 +27,7 @@ struct CUgraphExec_st {
 	cuuint64_t flags;
 	size_t count;
 	struct sim_step *steps; /* runs of kernels and copies are one */
+	uint64_t memory_bytes;  /* that a launch maps */
 };
 
 static bool is_graph(CUgraph graph)
@@ -119,7 +120,8 @@ static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 	size_t n = 0;
 
 	for (CUgraphNode node = graph->first; steps && node; node = node->next) {
-		if (node->step.kind == STEP_EMPTY)
+		if (node->step.kind == STEP_EMPTY || node->step.kind == STEP_ALLOC ||
+		    node->step.kind == STEP_FREE)
 			continue;
 		if (takes_time(&node->step) && n && takes_time(&steps[n - 1])) {
 			steps[n - 1].ns += node->step.ns;
@@ -134,6 +136,16 @@ static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 	return steps;
 }
 
+static uint64_t memory_of(CUgraph graph)
+{
+	uint64_t bytes = 0;
+
+	for (CUgraphNode node = graph->first; node; node = node->next)
+		if (node->step.kind == STEP_ALLOC)
+			bytes += (node->step.value + SIM_UNIT - 1) / SIM_UNIT * SIM_UNIT;
+	return bytes;
+}
+
 static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t flags)
 {
 	CUgraphExec exec;
@@ -145,6 +157,7 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t fla
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	exec->magic = MAGIC_EXEC;
 	exec->flags = flags;
+	exec->memory_bytes = memory_of(graph);
 	exec->steps = flatten(graph, &exec->count);
 	if (!exec->steps) {
 		free(exec);
@@ -158,6 +171,15 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 {
 	SIM_ENTER(cuGraphInstantiateWithFlags);
 	return instantiate(exec, graph, flags);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
+			    size_t log_size)
+{
+	SIM_ENTER(cuGraphInstantiate);
+	if (log && log_size)
+		log[0] = '\0';
+	return instantiate(exec, graph, 0);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
@@ -248,6 +270,8 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 			return r;
 		}
 	}
+	if (exec->memory_bytes)
+		r = sim_graph_map(stream->ctx->dev, exec->memory_bytes);
 	for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
 		r = sim_run_step(stream, &exec->steps[i], i == 0);
 	return r;
@@ -297,6 +321,8 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 	case STEP_HOST_FUNC:
 	case STEP_CALLBACK: *type = 3; break;
 	case STEP_EMPTY: *type = 5; break;
+	case STEP_ALLOC: *type = CU_GRAPH_NODE_TYPE_MEM_ALLOC; break;
+	case STEP_FREE: *type = CU_GRAPH_NODE_TYPE_MEM_FREE; break;
 	default: *type = 12; break; /* batch mem op */
 	}
 	return CUDA_SUCCESS;
@@ -307,6 +333,49 @@ static CUresult add(CUgraphNode *ret_node, CUgraph graph, const struct sim_step 
 	if (!ret_node || !is_graph(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	return sim_graph_add(graph, step, ret_node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+				size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct sim_step step = { .kind = STEP_ALLOC };
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuGraphAddMemAllocNode);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!params || !params->bytesize || params->bytesize > 1ull << 44)
+		return CUDA_ERROR_INVALID_VALUE;
+	step.value = params->bytesize;
+	step.flags = (unsigned int)ctx->dev;
+	step.addr = sim_graph_addresses(ctx, params->bytesize);
+	r = step.addr ? add(node, graph, &step) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (r == CUDA_SUCCESS)
+		params->dptr = step.addr;
+	return r;
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+			       size_t count, CUdeviceptr ptr)
+{
+	SIM_ENTER(cuGraphAddMemFreeNode);
+	return add(node, graph, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr });
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	SIM_ENTER(cuGraphMemAllocNodeGetParams);
+	if (!node || node->magic != MAGIC_NODE || node->step.kind != STEP_ALLOC || !params)
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(params, 0, sizeof(*params));
+	params->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	params->poolProps.location.id = (int)node->step.flags;
+	params->bytesize = node->step.value;
+	params->dptr = node->step.addr;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,

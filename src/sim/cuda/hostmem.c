@@ -172,6 +172,23 @@ struct ipc {
 	uint64_t name, offset, bytes;
 };
 
+/* Detail of a REGION_IPC. */
+struct opened {
+	uint64_t name;
+	uint32_t times;
+};
+
+/* Opened already, in this context: it has one address. With sim.lock. */
+static struct sim_region *opened_before(uint64_t name, CUcontext ctx)
+{
+	struct sim_region *region = sim_va_list();
+
+	while (region && (region->kind != REGION_IPC || region->ctx != ctx ||
+			  ((struct opened *)region->detail)->name != name))
+		region = region->next;
+	return region;
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct sim_region *region;
@@ -196,37 +213,68 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return r;
 }
 
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+/* With sim.lock. */
+static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
+{
+	struct opened *opened;
+	struct sim_region *region;
+	uint64_t val[5];
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { ipc->name } },
+			      val);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	opened = calloc(1, sizeof(*opened));
+	region = opened ? sim_va_new(REGION_IPC, ipc->bytes, 0) : NULL;
+	if (!region) {
+		free(opened);
+		sim_block_free((uint32_t)val[0]);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	opened->name = ipc->name;
+	region->detail = opened;
+	region->bytes = ipc->bytes;
+	region->block = (uint32_t)val[0];
+	region->ctx = ctx;
+	region->dev = ctx->dev;
+	*ret_region = region;
+	return CUDA_SUCCESS;
+}
+
+static CUresult ipc_open(CUdeviceptr *ptr, CUipcMemHandle handle)
 {
 	struct sim_region *region;
 	struct ipc ipc;
-	uint64_t val[5];
 	CUcontext ctx;
-	CUresult r;
+	CUresult r = sim_need_context(&ctx);
 
-	SIM_ENTER(cuIpcOpenMemHandle_v2);
-	r = sim_need_context(&ctx);
 	if (r != CUDA_SUCCESS)
 		return r;
 	memcpy(&ipc, handle.reserved, sizeof(ipc));
 	if (!ptr || !ipc.bytes || ipc.bytes > 1ull << 44 || ipc.offset >= ipc.bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { ipc.name } }, val);
-	if (r != CUDA_SUCCESS)
-		return r;
 	pthread_mutex_lock(&sim.lock);
-	region = sim_va_new(REGION_IPC, ipc.bytes, 0);
-	if (region) {
-		region->bytes = ipc.bytes;
-		region->block = (uint32_t)val[0];
-		region->ctx = ctx;
-		region->dev = ctx->dev;
+	region = opened_before(ipc.name, ctx);
+	if (!region)
+		r = open_block(&ipc, ctx, &region);
+	if (r == CUDA_SUCCESS) {
+		((struct opened *)region->detail)->times++;
 		*ptr = region->base + ipc.offset;
-	} else {
-		sim_block_free((uint32_t)val[0]);
 	}
 	pthread_mutex_unlock(&sim.lock);
-	return region ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	return r;
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+{
+	SIM_ENTER(cuIpcOpenMemHandle);
+	return ipc_open(ptr, handle);
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+{
+	SIM_ENTER(cuIpcOpenMemHandle_v2);
+	return ipc_open(ptr, handle);
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
@@ -236,10 +284,10 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	SIM_ENTER(cuIpcCloseMemHandle);
 	pthread_mutex_lock(&sim.lock);
 	region = sim_va_find(ptr);
-	if (region && region->kind == REGION_IPC)
-		sim_region_drop(region);
-	else
+	if (region && region->kind != REGION_IPC)
 		region = NULL;
+	if (region && --((struct opened *)region->detail)->times == 0)
+		sim_region_drop(region);
 	pthread_mutex_unlock(&sim.lock);
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,6 +1,6 @@
 /*
- * Modules and functions. No code is read: a function is made when it is asked for, and its name
- * says what it costs:
+ * Modules and functions. Code is not read, but costs the card what its image is long. A function is
+ * made when it is asked for, and its name says what it costs:
  *     allot_sim_<us>us_<blocks>b   <us> for the whole grid at <blocks> blocks, on an idle card
  *     allot_sim_spin_<blocks>b     until the 32 bits that its first parameter points to are not 0
  *     anything else                10 us
@@ -8,15 +8,65 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
 #define GLOBAL_BYTES 4096 /* of a __device__ variable: its size is in the code */
+#define CODE_FREE_BYTES (64 << 10) /* a context has room for so much code of its own */
+
+/* How code comes: PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of one. */
+#define ELF_MAGIC 0x464c457fu
+#define FAT_MAGIC 0xba55ed50u
+#define WRAPPER_MAGIC 0x466243b1u
+
+struct elf_head {
+	uint32_t magic;
+	unsigned char skipped[36];
+	uint64_t sections_at;
+	unsigned char skipped_too[10];
+	uint16_t section_bytes, sections;
+};
+
+struct fat_head {
+	uint32_t magic;
+	uint16_t version, head_bytes;
+	uint64_t bytes;
+};
+
+struct wrapper {
+	uint32_t magic, version;
+	const void *fat;
+};
 
 static CUmodule modules;
 
-static CUresult load(CUmodule *module, const void *image)
+static uint64_t image_bytes(const void *image)
+{
+	uint32_t magic = 0;
+	struct wrapper wrapper;
+	struct elf_head elf;
+	struct fat_head fat;
+
+	for (unsigned int i = 0; i < sizeof(magic) && (!i || ((const char *)image)[i - 1]); i++)
+		memcpy((char *)&magic + i, (const char *)image + i, 1);
+	if (magic == WRAPPER_MAGIC) {
+		memcpy(&wrapper, image, sizeof(wrapper));
+		return wrapper.fat ? image_bytes(wrapper.fat) : 0;
+	}
+	if (magic == FAT_MAGIC) {
+		memcpy(&fat, image, sizeof(fat));
+		return fat.head_bytes + fat.bytes;
+	}
+	if (magic == ELF_MAGIC) {
+		memcpy(&elf, image, sizeof(elf));
+		return elf.sections_at + (uint64_t)elf.section_bytes * elf.sections;
+	}
+	return strlen(image);
+}
+
+static CUresult load(CUmodule *module, uint64_t bytes)
 {
 	CUcontext ctx;
 	CUresult r = sim_need_context(&ctx);
@@ -24,19 +74,28 @@ static CUresult load(CUmodule *module, const void *image)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!module || !image)
-		return CUDA_ERROR_INVALID_VALUE;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->magic = MAGIC_MODULE;
 	m->ctx = ctx;
 	pthread_mutex_lock(&sim.lock);
-	m->next = modules;
-	modules = m;
+	if (bytes > CODE_FREE_BYTES)
+		r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes), SIM_BLOCK_DATA, &m->block);
+	if (r == CUDA_SUCCESS) {
+		m->next = modules;
+		modules = m;
+		*module = m;
+	}
 	pthread_mutex_unlock(&sim.lock);
-	*module = m;
-	return CUDA_SUCCESS;
+	if (r != CUDA_SUCCESS)
+		free(m);
+	return r;
+}
+
+static CUresult load_image(CUmodule *module, const void *image)
+{
+	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* With sim.lock. The structures stay, as launches may still name them by mistake; they are few. */
@@ -48,6 +107,7 @@ static void unload(CUmodule module)
 		;
 	if (*at)
 		*at = module->next;
+	sim_block_free(module->block);
 	module->magic = 0;
 	for (CUfunction f = module->functions; f; f = f->next)
 		f->magic = 0;
@@ -66,35 +126,33 @@ void sim_modules_of_context_gone(CUcontext ctx)
 
 CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
-	FILE *file;
+	struct stat st;
 
 	SIM_ENTER(cuModuleLoad);
-	if (!path)
+	if (!module || !path)
 		return CUDA_ERROR_INVALID_VALUE;
-	file = fopen(path, "re");
-	if (!file)
+	if (stat(path, &st) < 0)
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	fclose(file);
-	return load(module, path);
+	return load(module, (uint64_t)st.st_size);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
 	SIM_ENTER(cuModuleLoadData);
-	return load(module, image);
+	return load_image(module, image);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
 			    CUjit_option *options, void **values)
 {
 	SIM_ENTER(cuModuleLoadDataEx);
-	return load(module, image);
+	return load_image(module, image);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
 	SIM_ENTER(cuModuleLoadFatBinary);
-	return load(module, image);
+	return load_image(module, image);
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -205,7 +263,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
 			   void **values, unsigned int n)
 {
 	SIM_ENTER(cuLibraryLoadData);
-	return load((CUmodule *)library, image);
+	return load_image((CUmodule *)library, image);
 }
 
 CUresult cuLibraryUnload(CUlibrary library)

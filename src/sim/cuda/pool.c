@@ -262,11 +262,17 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 		return r;
 	if (!ptr || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* An allocation captured would be a node of the graph: not simulated. */
-	if (sim_is_capturing(stream))
-		return CUDA_ERROR_NOT_SUPPORTED;
 	if (sim_fault_oom() || bytes > 1ull << 44)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (sim_is_capturing(stream)) {
+		struct sim_step step = { .kind = STEP_ALLOC,
+					 .value = bytes,
+					 .flags = (unsigned int)stream->ctx->dev };
+
+		step.addr = *ptr = sim_graph_addresses(stream->ctx, bytes);
+		sim_capture_step(stream, &step, &r);
+		return *ptr ? r : CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	pthread_mutex_lock(&sim.lock);
 	if (pool)
 		r = sim_pool_is(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -291,6 +297,10 @@ static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)
 
 	if (r != CUDA_SUCCESS)
 		return r;
+	if (sim_is_capturing(stream)) {
+		sim_capture_step(stream, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr }, &r);
+		return r;
+	}
 	pthread_mutex_lock(&sim.lock);
 	r = sim_free(ptr);
 	pthread_mutex_unlock(&sim.lock);

@@ -29,6 +29,8 @@ static const struct {
 
 static int since(const char *name)
 {
+	if (!strcmp(name, "cuMemAlloc_v9"))
+		return getenv("ALLOT_SIM_FUTURE") ? 2000 : SIM_DRIVER_VERSION + 1;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
 		if (!strcmp(versions[i].name, name))
 			return versions[i].version;

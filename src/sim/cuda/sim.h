@@ -19,6 +19,7 @@
 #include "sim/wire.h"
 
 #define SIM_DRIVER_VERSION 13000
+#define SIM_GRAPH_BLOCKS 64
 #define SIM_UNIT (2ull << 20) /* device addresses are given out in these */
 #define SIM_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define SIM_MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -44,6 +45,9 @@ struct sim_device {
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
+	/* Of graphs; a block for each growth. */
+	uint32_t graph_block[SIM_GRAPH_BLOCKS], graph_blocks;
+	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
 };
 
@@ -59,6 +63,7 @@ struct CUctx_st {
 	CUstream streams;
 	uint32_t peers; /* bit i: access to device i */
 	size_t limits[16];
+	uint32_t stack_block; /* local memory beyond what a context begins with; 0: none */
 };
 
 struct sim_capture;
@@ -108,6 +113,7 @@ struct CUmod_st {
 	CUcontext ctx;
 	CUfunction functions;
 	CUmodule next;
+	uint32_t block; /* its code on the card; 0: it fits in the context's own memory */
 };
 
 /* One step of a stream or node of a graph. */
@@ -123,6 +129,8 @@ enum sim_step_kind {
 	STEP_WRITE32,
 	STEP_WRITE64,
 	STEP_SPIN,
+	STEP_ALLOC, /* addr, value: bytes; in graphs alone, as the next */
+	STEP_FREE,
 };
 
 struct sim_step {
@@ -131,8 +139,8 @@ struct sim_step {
 	void *fn;    /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
-	unsigned int flags;
-	CUstream stream; /* CALLBACK's first argument */
+	unsigned int flags; /* ALLOC: its device */
+	CUstream stream;    /* CALLBACK's first argument */
 };
 
 struct sim {
@@ -238,6 +246,13 @@ void sim_capture_stream_gone(CUstream stream);
 CUgraph sim_graph_new(void);
 bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node);
 
+/* graph_memory.c: memory that graphs allocate. Addresses for it; 0: none left. */
+uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes);
+/* So much is mapped when a launch needs it, and kept. */
+CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
+/* The last context is gone. With sim.lock. */
+void sim_graph_memory_gone(struct sim_device *device);
+
 /* host.c: what the card waits for the host for. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
@@ -249,6 +264,7 @@ enum sim_region_kind {
 	REGION_RESERVED, /* cuMemAddressReserve */
 	REGION_IPC,
 	REGION_MODULE,
+	REGION_GRAPH, /* addresses of a graph's allocation */
 };
 
 struct sim_region {

@@ -8,6 +8,8 @@
 
 /* clang-format off */
 #define SIM_VERSIONS(V) \
+	V(cuCtxFromGreenCtx, 12040) V(cuGreenCtxCreate, 12040) V(cuGreenCtxDestroy, 12040) \
+	V(cuMemMapArrayAsync, 11010) V(cuMemMapArrayAsync_ptsz, 11010) \
 	V(cuArrayGetMemoryRequirements, 11060) V(cuCtxCreate_v3, 11040) \
 	V(cuCtxCreate_v4, 12050) V(cuCtxGetDevice_v2, 13000) V(cuCtxGetFlags, 7000) \
 	V(cuCtxGetId, 12000) V(cuCtxGetSharedMemConfig, 4020) \
@@ -34,12 +36,14 @@
 	V(cuGraphDestroy, 10000) V(cuGraphExecDestroy, 10000) V(cuGraphExecGetFlags, 12000) \
 	V(cuGraphExecUpdate_v2, 12000) V(cuGraphGetNodes, 10000) V(cuGraphGetRootNodes, 10000) \
 	V(cuGraphInstantiateWithFlags, 11040) V(cuGraphInstantiateWithParams, 12000) \
-	V(cuGraphInstantiateWithParams_ptsz, 12000) V(cuGraphInstantiate_v2, 11000) \
+	V(cuGraphInstantiateWithParams_ptsz, 12000) V(cuGraphInstantiate, 10000) V(cuGraphInstantiate_v2, 11000) \
+	V(cuGraphAddMemAllocNode, 11040) V(cuGraphAddMemFreeNode, 11040) \
+	V(cuGraphMemAllocNodeGetParams, 11040) \
 	V(cuGraphKernelNodeGetParams_v2, 12000) V(cuGraphLaunch, 10000) \
 	V(cuGraphLaunch_ptsz, 10000) V(cuGraphNodeGetType, 10000) V(cuGraphUpload, 11010) \
 	V(cuGraphUpload_ptsz, 11010) V(cuIpcCloseMemHandle, 4010) V(cuIpcGetEventHandle, 4010) \
 	V(cuIpcGetMemHandle, 4010) V(cuIpcOpenEventHandle, 4010) \
-	V(cuIpcOpenMemHandle_v2, 11000) V(cuKernelGetAttribute, 12000) \
+	V(cuIpcOpenMemHandle, 4010) V(cuIpcOpenMemHandle_v2, 11000) V(cuKernelGetAttribute, 12000) \
 	V(cuKernelGetFunction, 12000) V(cuKernelGetLibrary, 12050) V(cuKernelGetName, 12030) \
 	V(cuKernelSetAttribute, 12000) V(cuLaunchCooperativeKernel, 9000) \
 	V(cuLaunchCooperativeKernel_ptsz, 9000) V(cuLaunchHostFunc, 10000) \
@@ -111,7 +115,23 @@
 	V(cuStreamWaitValue32_v2_ptsz, 11070) V(cuStreamWaitValue64_v2, 11070) \
 	V(cuStreamWaitValue64_v2_ptsz, 11070) V(cuStreamWriteValue32_v2, 11070) \
 	V(cuStreamWriteValue32_v2_ptsz, 11070) V(cuStreamWriteValue64_v2, 11070) \
-	V(cuStreamWriteValue64_v2_ptsz, 11070) V(cuThreadExchangeStreamCaptureMode, 10010)
+	V(cuStreamWriteValue64_v2_ptsz, 11070) V(cuThreadExchangeStreamCaptureMode, 10010) \
+	V(cuFabricCpyBatchAsync, 13050) V(cuFabricCpyBatchAsync_ptsz, 13050) \
+	V(cuMemBatchDecompressAsync, 12060) V(cuMemBatchDecompressAsync_ptsz, 12060) \
+	V(cuMemDiscardAndPrefetchBatchAsync, 13000) \
+	V(cuMemDiscardAndPrefetchBatchAsync_ptsz, 13000) V(cuMemDiscardBatchAsync, 13000) \
+	V(cuMemDiscardBatchAsync_ptsz, 13000) V(cuMemPrefetchBatchAsync, 13000) \
+	V(cuMemPrefetchBatchAsync_ptsz, 13000) V(cuMemcpy3DBatchAsync, 12080) \
+	V(cuMemcpy3DBatchAsync_ptsz, 12080) V(cuMemcpy3DBatchAsync_v2, 13000) \
+	V(cuMemcpy3DBatchAsync_v2_ptsz, 13000) V(cuMemcpy3DWithAttributesAsync, 13020) \
+	V(cuMemcpy3DWithAttributesAsync_ptsz, 13020) V(cuMemcpyBatchAsync, 12080) \
+	V(cuMemcpyBatchAsync_ptsz, 12080) V(cuMemcpyBatchAsync_v2, 13000) \
+	V(cuMemcpyBatchAsync_v2_ptsz, 13000) V(cuMemcpyWithAttributesAsync, 13020) \
+	V(cuMemcpyWithAttributesAsync_ptsz, 13020) V(cuStreamBeginCaptureToCig, 13010) \
+	V(cuStreamBeginCaptureToCig_ptsz, 13010) V(cuStreamBeginRecaptureToGraph, 13030) \
+	V(cuStreamBeginRecaptureToGraph_ptsz, 13030) V(cuStreamBeginCapture, 10000) \
+	V(cuStreamBeginCapture_ptsz, 10000) V(cuLaunchCooperativeKernelMultiDevice, 9000) \
+	V(cuLogicalEndpointCreate, 13030) V(cuLogicalEndpointImport, 13030)
 /* clang-format on */
 
 #endif

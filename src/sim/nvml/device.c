@@ -23,7 +23,7 @@
 		return NVML_SUCCESS; \
 	}
 
-SIMPLE(nvmlDeviceGetIndex, unsigned int, d->card)
+SIMPLE(nvmlDeviceGetIndex, unsigned int, d->index)
 SIMPLE(nvmlDeviceGetMinorNumber, unsigned int, d->card)
 SIMPLE(nvmlDeviceGetBrand, int, 14) /* NVML_BRAND_NVIDIA */
 SIMPLE(nvmlDeviceGetArchitecture, unsigned int, d->info.cc_major == 9 ? 9 : 10)
@@ -34,6 +34,67 @@ SIMPLE(nvmlDeviceGetPowerManagementLimit, unsigned int, 700000)
 SIMPLE(nvmlDeviceGetEnforcedPowerLimit, unsigned int, 700000)
 SIMPLE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 7)
 SIMPLE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
+SIMPLE(nvmlDeviceGetMaxPcieLinkGeneration, unsigned int, 5)
+SIMPLE(nvmlDeviceGetCurrPcieLinkGeneration, unsigned int, 5)
+SIMPLE(nvmlDeviceGetMaxPcieLinkWidth, unsigned int, 16)
+SIMPLE(nvmlDeviceGetCurrPcieLinkWidth, unsigned int, 16)
+SIMPLE(nvmlDeviceGetAccountingMode, int, 0)
+SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
+SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
+SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
+
+/* What a machine like the one that was measured has not: accounts, fans, sessions, counters. */
+#define NOT_SUPPORTED(symbol, ...) \
+	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
+	{ \
+		nvmlReturn_t result; \
+		return nvml_device(device, &result) ? NVML_ERROR_NOT_SUPPORTED : result; \
+	}
+
+NOT_SUPPORTED(nvmlDeviceGetFanSpeed, unsigned int *pct)
+NOT_SUPPORTED(nvmlDeviceGetDriverModel, int *current, int *pending)
+NOT_SUPPORTED(nvmlDeviceGetDriverModel_v2, int *current, int *pending)
+NOT_SUPPORTED(nvmlDeviceGetAccountingStats, unsigned int pid, nvmlAccountingStats_t *stats)
+NOT_SUPPORTED(nvmlDeviceGetAccountingStats_v2, nvmlAccountingStats_v2_t *stats)
+NOT_SUPPORTED(nvmlDeviceGetAccountingPids, unsigned int *count, unsigned int *pids)
+NOT_SUPPORTED(nvmlDeviceGetEncoderStats, unsigned int *sessions, unsigned int *fps,
+	      unsigned int *latency_us)
+NOT_SUPPORTED(nvmlDeviceGetEncoderSessions, unsigned int *count, nvmlEncoderSessionInfo_t *infos)
+NOT_SUPPORTED(nvmlDeviceGetFBCStats, nvmlFBCStats_t *stats)
+NOT_SUPPORTED(nvmlDeviceGetFBCSessions, unsigned int *count, nvmlFBCSessionInfo_t *infos)
+NOT_SUPPORTED(nvmlDeviceGetDynamicPstatesInfo, nvmlGpuDynamicPstatesInfo_t *info)
+NOT_SUPPORTED(nvmlGpmQueryDeviceSupport, nvmlGpmSupport_t *support)
+NOT_SUPPORTED(nvmlGpmSampleGet, nvmlGpmSample_t sample)
+NOT_SUPPORTED(nvmlGpmMigSampleGet, unsigned int instance, nvmlGpmSample_t sample)
+
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter,
+					 unsigned long long *count)
+{
+	GETTER(count && type >= 0 && type < 2 && counter >= 0 && counter < 2);
+	if (d->info.defects & SIM_DEFECT_NO_ECC)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*count = 0;
+	return NVML_SUCCESS;
+}
+
+/* No field is known. */
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+{
+	GETTER(count > 0 && values);
+	for (int i = 0; i < count; i++)
+		values[i].nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int threshold,
+					       unsigned int *degrees)
+{
+	GETTER(degrees && threshold >= 0);
+	if (threshold > 3)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*degrees = 90;
+	return NVML_SUCCESS;
+}
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {

@@ -9,7 +9,8 @@
 #include "sim/nvml/nvml_table.h"
 
 struct nvmlDevice_st {
-	uint32_t card;
+	uint32_t card;  /* the server's number */
+	uint32_t index; /* NVML's: in the order of PCI addresses */
 	struct sim_card_info info;
 };
 
@@ -17,7 +18,7 @@ extern struct link nvml_link;
 
 /* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device. */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* NULL when there is no such card. */
+/* By the server's number; NULL when there is no such card. */
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
 uint32_t nvml_cards(void);

@@ -1,48 +1,17 @@
 /*
- * What the simulated libnvidia-ml.so.1 exports, one row a function, and the parts of NVML's ABI
- * that src/driver/nvml_abi.h does not have. Names, values and layouts are NVIDIA's.
+ * What the simulated libnvidia-ml.so.1 exports: every row of driver/nvml_table.h, which a tenant is
+ * told otherwise, and the rows below; and the parts of NVML's ABI that src/driver/nvml_abi.h does not
+ * have. Names, values and layouts are NVIDIA's.
  */
 #ifndef ALLOT_SIM_NVML_TABLE_H
 #define ALLOT_SIM_NVML_TABLE_H
 
-#include "driver/nvml_abi.h"
+#include "driver/nvml_table.h"
 
 #define NVML_ERROR_ALREADY_INITIALIZED ((nvmlReturn_t)5)
-#define NVML_ERROR_ARGUMENT_VERSION_MISMATCH ((nvmlReturn_t)25)
 #define NVML_EVENT_XID 0x8ull
 
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
-
-typedef struct nvmlUtilization_st {
-	unsigned int gpu;
-	unsigned int memory;
-} nvmlUtilization_t;
-
-typedef struct nvmlProcessInfo_v1_st {
-	unsigned int pid;
-	unsigned long long usedGpuMemory;
-} nvmlProcessInfo_v1_t;
-
-typedef struct nvmlProcessUtilizationSample_st {
-	unsigned int pid;
-	unsigned long long timeStamp;
-	unsigned int smUtil;
-	unsigned int memUtil;
-	unsigned int encUtil;
-	unsigned int decUtil;
-} nvmlProcessUtilizationSample_t;
-
-typedef union nvmlValue_st {
-	double dVal;
-	int siVal;
-	unsigned int uiVal;
-	unsigned long long ullVal;
-} nvmlValue_t;
-
-typedef struct nvmlSample_st {
-	unsigned long long timeStamp;
-	nvmlValue_t sampleValue;
-} nvmlSample_t;
 
 typedef struct nvmlPciInfo_st {
 	char busIdLegacy[16];
@@ -60,6 +29,16 @@ typedef struct nvmlBAR1Memory_st {
 	unsigned long long bar1Used;
 } nvmlBAR1Memory_t;
 
+typedef struct nvmlFieldValue_st {
+	unsigned int fieldId;
+	unsigned int scopeId;
+	long long timestamp;
+	long long latencyUsec;
+	nvmlValueType_t valueType;
+	nvmlReturn_t nvmlReturn;
+	nvmlValue_t value;
+} nvmlFieldValue_t;
+
 typedef struct nvmlEventData_st {
 	nvmlDevice_t device;
 	unsigned long long eventType;
@@ -68,7 +47,7 @@ typedef struct nvmlEventData_st {
 	unsigned int computeInstanceId;
 } nvmlEventData_t;
 
-#define NVML_TABLE_SYSTEM(FN) \
+#define SIM_NVML_SYSTEM(FN) \
 	FN(nvmlInit, (void)) \
 	FN(nvmlInit_v2, (void)) \
 	FN(nvmlInitWithFlags, (unsigned int flags)) \
@@ -77,14 +56,6 @@ typedef struct nvmlEventData_st {
 	FN(nvmlSystemGetNVMLVersion, (char *version, unsigned int length)) \
 	FN(nvmlSystemGetCudaDriverVersion, (int *version)) \
 	FN(nvmlSystemGetCudaDriverVersion_v2, (int *version)) \
-	FN(nvmlSystemGetProcessName, (unsigned int pid, char *name, unsigned int length)) \
-	FN(nvmlDeviceGetCount, (unsigned int *count)) \
-	FN(nvmlDeviceGetCount_v2, (unsigned int *count)) \
-	FN(nvmlDeviceGetHandleByIndex, (unsigned int index, nvmlDevice_t *device)) \
-	FN(nvmlDeviceGetHandleByIndex_v2, (unsigned int index, nvmlDevice_t *device)) \
-	FN(nvmlDeviceGetHandleByUUID, (const char *uuid, nvmlDevice_t *device)) \
-	FN(nvmlDeviceGetHandleByPciBusId, (const char *id, nvmlDevice_t *device)) \
-	FN(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, nvmlDevice_t *device)) \
 	FN(nvmlEventSetCreate, (nvmlEventSet_t * set)) \
 	FN(nvmlEventSetFree, (nvmlEventSet_t set)) \
 	FN(nvmlDeviceRegisterEvents, \
@@ -94,11 +65,10 @@ typedef struct nvmlEventData_st {
 	FN(nvmlEventSetWait_v2, \
 	   (nvmlEventSet_t set, nvmlEventData_t * data, unsigned int timeout_ms))
 
-#define NVML_TABLE_DEVICE(FN) \
+#define SIM_NVML_DEVICE(FN) \
 	FN(nvmlDeviceGetName, (nvmlDevice_t device, char *name, unsigned int length)) \
 	FN(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length)) \
 	FN(nvmlDeviceGetSerial, (nvmlDevice_t device, char *serial, unsigned int length)) \
-	FN(nvmlDeviceGetIndex, (nvmlDevice_t device, unsigned int *index)) \
 	FN(nvmlDeviceGetMinorNumber, (nvmlDevice_t device, unsigned int *minor)) \
 	FN(nvmlDeviceGetBrand, (nvmlDevice_t device, int *brand)) \
 	FN(nvmlDeviceGetArchitecture, (nvmlDevice_t device, unsigned int *arch)) \
@@ -132,41 +102,44 @@ typedef struct nvmlEventData_st {
 	FN(nvmlDeviceGetEccMode, (nvmlDevice_t device, int *current, int *pending)) \
 	FN(nvmlDeviceGetPowerManagementLimit, (nvmlDevice_t device, unsigned int *mw)) \
 	FN(nvmlDeviceGetEnforcedPowerLimit, (nvmlDevice_t device, unsigned int *mw)) \
-	FN(nvmlDeviceGetMaxClockInfo, (nvmlDevice_t device, int type, unsigned int *mhz))
+	FN(nvmlDeviceGetMaxClockInfo, (nvmlDevice_t device, int type, unsigned int *mhz)) \
+	FN(nvmlDeviceGetTemperatureThreshold, \
+	   (nvmlDevice_t device, int threshold, unsigned int *degrees)) \
+	FN(nvmlDeviceGetMaxPcieLinkGeneration, (nvmlDevice_t device, unsigned int *generation)) \
+	FN(nvmlDeviceGetMaxPcieLinkWidth, (nvmlDevice_t device, unsigned int *width)) \
+	FN(nvmlDeviceGetCurrPcieLinkGeneration, (nvmlDevice_t device, unsigned int *generation)) \
+	FN(nvmlDeviceGetCurrPcieLinkWidth, (nvmlDevice_t device, unsigned int *width)) \
+	FN(nvmlDeviceGetFanSpeed, (nvmlDevice_t device, unsigned int *pct)) \
+	FN(nvmlDeviceGetAccountingMode, (nvmlDevice_t device, int *mode)) \
+	FN(nvmlDeviceGetAccountingBufferSize, (nvmlDevice_t device, unsigned int *size)) \
+	FN(nvmlDeviceGetDisplayActive, (nvmlDevice_t device, int *is)) \
+	FN(nvmlDeviceGetDisplayMode, (nvmlDevice_t device, int *is)) \
+	FN(nvmlDeviceGetDriverModel, (nvmlDevice_t device, int *current, int *pending)) \
+	FN(nvmlDeviceGetDriverModel_v2, (nvmlDevice_t device, int *current, int *pending)) \
+	FN(nvmlDeviceGetTotalEccErrors, \
+	   (nvmlDevice_t device, int type, int counter, unsigned long long *count)) \
+	FN(nvmlDeviceGetFieldValues, (nvmlDevice_t device, int count, nvmlFieldValue_t *values))
 
-#define NVML_TABLE_STATE(FN) \
-	FN(nvmlDeviceGetMemoryInfo, (nvmlDevice_t device, nvmlMemory_t * memory)) \
-	FN(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t device, nvmlMemory_v2_t * memory)) \
+#define SIM_NVML_STATE(FN) \
 	FN(nvmlDeviceGetBAR1MemoryInfo, (nvmlDevice_t device, nvmlBAR1Memory_t * memory)) \
-	FN(nvmlDeviceGetUtilizationRates, (nvmlDevice_t device, nvmlUtilization_t * rates)) \
-	FN(nvmlDeviceGetComputeRunningProcesses, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)) \
-	FN(nvmlDeviceGetComputeRunningProcesses_v2, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
-	FN(nvmlDeviceGetComputeRunningProcesses_v3, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
-	FN(nvmlDeviceGetGraphicsRunningProcesses_v2, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
-	FN(nvmlDeviceGetGraphicsRunningProcesses_v3, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
-	FN(nvmlDeviceGetMPSComputeRunningProcesses_v3, \
-	   (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)) \
-	FN(nvmlDeviceGetProcessUtilization, \
-	   (nvmlDevice_t device, nvmlProcessUtilizationSample_t * samples, unsigned int *count, \
-	    unsigned long long since_us)) \
-	FN(nvmlDeviceGetSamples, (nvmlDevice_t device, int type, unsigned long long since_us, \
-				  int *value_type, unsigned int *count, nvmlSample_t *samples)) \
+	FN(nvmlDeviceGetPcieThroughput, \
+	   (nvmlDevice_t device, int counter, unsigned int *kib_per_s)) \
 	FN(nvmlDeviceGetTemperature, (nvmlDevice_t device, int sensor, unsigned int *degrees)) \
 	FN(nvmlDeviceGetPowerUsage, (nvmlDevice_t device, unsigned int *mw)) \
 	FN(nvmlDeviceGetPerformanceState, (nvmlDevice_t device, int *state)) \
 	FN(nvmlDeviceGetClockInfo, (nvmlDevice_t device, int type, unsigned int *mhz))
 
-#define NVML_TABLE(FN) NVML_TABLE_SYSTEM(FN) NVML_TABLE_DEVICE(FN) NVML_TABLE_STATE(FN)
+#define SIM_NVML_TABLE(FN) SIM_NVML_SYSTEM(FN) SIM_NVML_DEVICE(FN) SIM_NVML_STATE(FN)
 
 #pragma GCC visibility push(default)
 #define DECLARE(symbol, params) nvmlReturn_t symbol params;
-NVML_TABLE(DECLARE)
+#define DECLARE_HOOKED(symbol, hook, params, args) nvmlReturn_t symbol params;
+#define DECLARE_NONE(symbol, params, args) nvmlReturn_t symbol params;
+SIM_NVML_TABLE(DECLARE)
+NVML_TABLE(DECLARE_HOOKED, DECLARE_HOOKED, DECLARE_NONE)
 #undef DECLARE
+#undef DECLARE_HOOKED
+#undef DECLARE_NONE
 const char *nvmlErrorString(nvmlReturn_t result);
 #pragma GCC visibility pop
 

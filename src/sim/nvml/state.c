@@ -1,6 +1,5 @@
-/* What a device is doing: memory, processes, utilization, with the defects asked for. */
+/* What a device is doing: memory and utilization, with the defects asked for. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/nvml/nvml.h"
 
@@ -65,139 +64,9 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 	return r;
 }
 
-/* One entry of any version's array: they begin alike. */
-static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
-{
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-	const struct sim_process_state *p;
-	unsigned int room;
-
-	if (!state)
-		return r;
-	if (!count || (*count && !infos)) {
-		free(state);
-		return NVML_ERROR_INVALID_ARGUMENT;
-	}
-	room = *count;
-	*count = state->processes;
-	if (state->processes > room)
-		r = NVML_ERROR_INSUFFICIENT_SIZE;
-	p = (const struct sim_process_state *)(state + 1);
-	for (uint32_t i = 0; r == NVML_SUCCESS && i < state->processes; i++) {
-		nvmlProcessInfo_t info = { p[i].pid, p[i].used_bytes, ~0u, ~0u };
-
-		if (device->info.defects & SIM_DEFECT_NO_PROCESS_MEMORY)
-			info.usedGpuMemory = NVML_VALUE_NOT_AVAILABLE_ULL;
-		memcpy((char *)infos + i * entry, &info, entry);
-	}
-	free(state);
-	return r;
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
-						  nvmlProcessInfo_v1_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
-						     nvmlProcessInfo_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-						     nvmlProcessInfo_t *infos)
-{
-	return list(device, count, infos, sizeof(*infos));
-}
-
-static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
-{
-	nvmlReturn_t r;
-
-	if (!nvml_device(device, &r))
-		return r;
-	if (!count)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*count = 0;
-	return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
-						      nvmlProcessInfo_t *infos)
-{
-	return none(device, count);
-}
-
-nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-						      nvmlProcessInfo_t *infos)
-{
-	return none(device, count);
-}
-
-nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-							nvmlProcessInfo_t *infos)
-{
-	return none(device, count);
-}
-
-/* The place of the busiest process, which a defect leaves out; `processes` for none. */
-static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
-{
-	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
-	uint32_t best = state->processes;
-
-	if (!(device->info.defects & SIM_DEFECT_LOSES_BUSY_PROCESS))
-		return best;
-	for (uint32_t i = 0; i < state->processes; i++)
-		if (p[i].busy_pct && (best == state->processes || p[i].busy_pct > p[best].busy_pct))
-			best = i;
-	return best;
-}
-
-nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
-					     nvmlProcessUtilizationSample_t *samples,
-					     unsigned int *count, unsigned long long since_us)
-{
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-	const struct sim_process_state *p;
-	unsigned int room, n = 0;
-	uint32_t missing;
-
-	if (!state)
-		return r;
-	if (!count || (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION)) {
-		free(state);
-		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
-	}
-	room = samples ? *count : 0;
-	missing = left_out(device, state);
-	p = (const struct sim_process_state *)(state + 1);
-	for (uint32_t i = 0; i < state->processes; i++) {
-		if (i == missing || !p[i].busy_pct || p[i].stamp_us <= since_us)
-			continue;
-		if (n < room)
-			samples[n] = (nvmlProcessUtilizationSample_t){
-				.pid = p[i].pid,
-				.timeStamp = p[i].stamp_us,
-				.smUtil = p[i].busy_pct,
-				.memUtil = p[i].busy_pct / 3,
-			};
-		n++;
-	}
-	/* Asked without room it says how much would do, as the driver: for every process. */
-	*count = samples && n <= room ? n : state->processes;
-	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
-				 : NVML_ERROR_INSUFFICIENT_SIZE;
-	free(state);
-	return r;
-}
-
-nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int type, unsigned long long since_us,
-				  int *value_type, unsigned int *count, nvmlSample_t *samples)
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
+				  unsigned long long since_us, nvmlValueType_t *value_type,
+				  unsigned int *count, nvmlSample_t *samples)
 {
 	struct sim_request_msg m = { .type = SIM_SAMPLES, .arg = { since_us * 1000 } };
 	struct sim_sample *got;
@@ -280,4 +149,45 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int 
 	if (type < 0 || type > 3)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	return type == 2 ? by_load(device, mhz, 3201, 3201) : by_load(device, mhz, 345, 1980);
+}
+
+nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter, unsigned int *kib_per_s)
+{
+	return counter < 0 || counter > 1 ? NVML_ERROR_INVALID_ARGUMENT
+					  : by_load(device, kib_per_s, 0, 512000);
+}
+
+static nvmlReturn_t engine(nvmlDevice_t device, unsigned int *pct, unsigned int *period_us)
+{
+	nvmlReturn_t r = by_load(device, pct, 0, 0);
+
+	if (r == NVML_SUCCESS && !period_us)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (r == NVML_SUCCESS)
+		*period_us = 200000;
+	return r;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *pct,
+					     unsigned int *period_us)
+{
+	return engine(device, pct, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *pct,
+					     unsigned int *period_us)
+{
+	return engine(device, pct, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t device, unsigned int *pct,
+					 unsigned int *period_us)
+{
+	return engine(device, pct, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t device, unsigned int *pct,
+					 unsigned int *period_us)
+{
+	return engine(device, pct, period_us);
 }

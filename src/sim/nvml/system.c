@@ -12,6 +12,13 @@ static unsigned int users;
 static uint32_t cards_n;
 static struct nvmlDevice_st devices[SIM_MAX_CARDS];
 
+static int by_pci_address(const void *a, const void *b)
+{
+	const struct nvmlDevice_st *x = a, *y = b;
+
+	return sim_pci_compare(&x->info, &y->info);
+}
+
 static nvmlReturn_t start(void)
 {
 	const char *path = getenv("ALLOT_SIM_SOCKET");
@@ -35,6 +42,9 @@ static nvmlReturn_t start(void)
 		}
 	}
 	cards_n = nvml_link.cards;
+	qsort(devices, cards_n, sizeof(*devices), by_pci_address);
+	for (uint32_t i = 0; i < cards_n; i++)
+		devices[i].index = i;
 	return NVML_SUCCESS;
 }
 
@@ -96,7 +106,10 @@ uint32_t nvml_cards(void)
 
 struct nvmlDevice_st *nvml_device_at(uint32_t card)
 {
-	return card < cards_n ? &devices[card] : NULL;
+	for (uint32_t i = 0; i < cards_n; i++)
+		if (devices[i].card == card)
+			return &devices[i];
+	return NULL;
 }
 
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result)
@@ -243,6 +256,83 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 		if (!strcmp(devices[i].info.uuid, uuid))
 			return by_index(i, device);
 	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
+{
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!uuid || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (uuid->version != nvmlUUID_v1)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (uuid->type != 1 && uuid->type != 2)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < cards_n; i++)
+		if (uuid->type == 1 ? !strncmp(devices[i].info.uuid, uuid->value.str,
+					       sizeof(uuid->value.str))
+				    : !memcmp(devices[i].info.uuid_bytes, uuid->value.bytes, 16))
+			return by_index(i, device);
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
+{
+	char text[32];
+
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!serial || !device)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < cards_n; i++)
+		if (nvmlDeviceGetSerial(&devices[i], text, sizeof(text)) == NVML_SUCCESS &&
+		    !strcmp(text, serial))
+			return by_index(i, device);
+	return NVML_ERROR_NOT_FOUND;
+}
+
+/* All but `other`, or those near it. */
+static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *count,
+				 nvmlDevice_t *out)
+{
+	unsigned int n = 0;
+	int distance = 0;
+
+	if (!nvml_is_up())
+		return NVML_ERROR_UNINITIALIZED;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < cards_n; i++) {
+		if (other && (&devices[i] == other ||
+			      nvmlDeviceGetTopologyCommonAncestor(other, &devices[i], &distance) !=
+				      NVML_SUCCESS ||
+			      distance > level))
+			continue;
+		if (out && n < *count)
+			out[n] = &devices[i];
+		n++;
+	}
+	*count = out && n > *count ? *count : n;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count, nvmlDevice_t *out)
+{
+	return give_devices(NULL, 0, count, out);
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
+					      unsigned int *count, nvmlDevice_t *out)
+{
+	nvmlReturn_t r;
+
+	return nvml_device(device, &r) ? give_devices(device, level, count, out) : r;
+}
+
+/* Units are S-class chassis: none. */
+nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out)
+{
+	return nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
 }
 
 static nvmlReturn_t by_pci(const char *id, nvmlDevice_t *device)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "interpose/helper.h"
+#include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
 
 struct guest guest;
@@ -77,7 +78,7 @@ uint64_t fake_guest_used(void)
 	return sum;
 }
 
-/* ---- what guest.c, helper.c and hook_pool.c have ---- */
+/* ---- what guest.c, helper.c, hook_pool.c and hook_ipc.c have ---- */
 
 enum guest_mode guest_join(void)
 {
@@ -108,5 +109,11 @@ bool helper_local_cap_allows(int index)
 }
 
 void hook_pool_trim(int index)
+{
+}
+
+_Atomic uint32_t hook_ipc_exports;
+
+void hook_ipc_forget_export(uint64_t ptr)
 {
 }

@@ -107,6 +107,12 @@ ENTRY(cuMemFree_v2, CUdeviceptr ptr)
 	return CUDA_SUCCESS;
 }
 
+/* Of a driver that is newer than allot. */
+ENTRY(cuMemFree_v9, CUdeviceptr ptr)
+{
+	return CUDA_SUCCESS;
+}
+
 ENTRY(cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 {
 	*total_bytes = FAKE_MEMORY_BYTES;
@@ -156,6 +162,8 @@ static void *chosen(const char *symbol)
 {
 	if (!strcmp(symbol, "cuMemAlloc"))
 		return (void *)cuMemAlloc_v2;
+	if (!strcmp(symbol, "cuMemFree"))
+		return (void *)cuMemFree_v9;
 	if (!strcmp(symbol, "cuDeviceGetCount"))
 		return (void *)cuDeviceGetCount;
 	if (!strcmp(symbol, "cuGetProcAddress"))

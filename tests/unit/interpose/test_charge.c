@@ -11,29 +11,51 @@
 
 #define HANDLE 0x7f0000000000ULL
 
-/* ---- a map of one place ---- */
+/* ---- a map of a few places: `noted` is the first, which all but VMM memory use alone ---- */
 
-static struct holding noted;
+#define PLACES 4
+static struct holding places[PLACES];
+#define noted places[0]
 static bool map_is_full;
+
+static struct holding *place_of(enum holding_kind kind, uint64_t key)
+{
+	for (struct holding *p = places; p < places + PLACES; p++)
+		if (p->kind == kind && (kind == HOLDING_NONE || p->key == key))
+			return p;
+	return NULL;
+}
 
 bool ptrmap_insert(const struct holding *holding)
 {
-	if (!map_is_full)
-		noted = *holding;
-	return !map_is_full;
+	struct holding *place = place_of(holding->kind, holding->key);
+
+	if (map_is_full)
+		return false;
+	if (!place)
+		place = place_of(HOLDING_NONE, 0);
+	assert_non_null(place);
+	*place = *holding;
+	return true;
 }
 
 bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {
-	*ret_holding = noted;
-	return noted.kind == kind && noted.key == key;
+	const struct holding *place = place_of(kind, key);
+
+	if (place)
+		*ret_holding = *place;
+	return place;
 }
 
 bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {
-	if (!ptrmap_find(kind, key, ret_holding))
+	struct holding *place = place_of(kind, key);
+
+	if (!place)
 		return false;
-	noted.kind = HOLDING_NONE;
+	*ret_holding = *place;
+	place->kind = HOLDING_NONE;
 	return true;
 }
 
@@ -271,7 +293,7 @@ static void start(const struct row *r)
 	real.cuArrayDestroy = undo_array;
 	real.cuMipmappedArrayDestroy = undo_mipmap;
 	real.cuMemRelease = undo_physical;
-	noted = (struct holding){ 0 };
+	memset(places, 0, sizeof(places));
 	map_is_full = false;
 	driver_result = CUDA_SUCCESS;
 	driver_pitch = 1 * MIB;
@@ -296,7 +318,8 @@ static void test_made_and_freed(void **state)
 			assert_int_equal(used_in_call, 4 * MIB);
 			assert_int_equal(fake_guest_used(), 4 * MIB);
 			assert_int_equal(noted.kind, r->kind);
-			assert_int_equal(noted.key, HANDLE);
+			if (r->kind != HOLDING_PHYSICAL) /* has a number of its own */
+				assert_int_equal(noted.key, HANDLE);
 			assert_int_equal(noted.bytes, 4 * MIB);
 			assert_int_equal(noted.owner, r->owner);
 			assert_int_equal(noted.related, r->related);
@@ -432,6 +455,52 @@ static void test_array_without_description_is_the_drivers_to_refuse(void **state
 	assert_int_equal(used_in_call, 0);
 }
 
+static CUresult map(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+		    unsigned long long flags)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult unmap(CUdeviceptr ptr, size_t bytes)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult retain_handle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	*handle = HANDLE;
+	return CUDA_SUCCESS;
+}
+
+/* The driver gives a handle's value out again while its first memory is still mapped. */
+static void test_a_handle_given_out_again_is_other_memory(void **state)
+{
+	CUmemGenericAllocationHandle handle;
+
+	start(&rows[6]);
+	assert_int_equal(do_physical(), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_map(map, 0x1000000, 4 * MIB, 0, HANDLE, 0), CUDA_SUCCESS);
+	assert_int_equal(end_physical(), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(do_physical(), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 8 * MIB);
+	assert_int_equal(hook_mem_unmap(unmap, 0x1000000, 4 * MIB), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(end_physical(), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+
+	/* Retained by an address: it may have been released before. */
+	assert_int_equal(do_physical(), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_map(map, 0x1000000, 4 * MIB, 0, HANDLE, 0), CUDA_SUCCESS);
+	assert_int_equal(end_physical(), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_retain_handle(retain_handle, &handle, (void *)0x1000000),
+			 CUDA_SUCCESS);
+	assert_int_equal(hook_mem_unmap(unmap, 0x1000000, 4 * MIB), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 4 * MIB);
+	assert_int_equal(end_physical(), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +511,7 @@ int main(void)
 		cmocka_unit_test(test_free_fails),
 		cmocka_unit_test(test_not_governed),
 		cmocka_unit_test(test_pitch_is_settled),
+		cmocka_unit_test(test_a_handle_given_out_again_is_other_memory),
 		cmocka_unit_test(test_pitch_beyond_quota_is_undone),
 		cmocka_unit_test(test_array_without_description_is_the_drivers_to_refuse),
 	};

@@ -113,6 +113,62 @@ static void test_skips_the_object_that_asks(void **state)
 	dlclose(handle);
 }
 
+static void test_what_a_handle_stands_for(void **state)
+{
+	void *handle = dlopen(LIBRARY_GNU, RTLD_NOW | RTLD_LOCAL);
+	struct elf_object by_handle, by_name;
+
+	assert_true(elf_object_of_handle(handle, &by_handle));
+	assert_true(elf_find_object(strrchr(LIBRARY_GNU, '/') + 1, &by_name));
+	assert_true(by_handle.base == by_name.base);
+	assert_false(elf_object_of_handle(NULL, &by_handle));
+	assert_false(elf_first_of_namespace(handle, &by_handle));
+	dlclose(handle);
+}
+
+static void test_another_namespace(void **state)
+{
+	void *first = dlmopen(LM_ID_NEWLM, LIBRARY_GNU, RTLD_NOW);
+	struct elf_object object;
+	Lmid_t id;
+
+	if (!first)
+		skip(); /* no dlmopen under a sanitizer */
+	assert_int_equal(dlinfo(first, RTLD_DI_LMID, &id), 0);
+	size_t objects = elf_objects_from(first);
+	void *second = dlmopen(id, LIBRARY_SYSV, RTLD_NOW);
+	assert_non_null(second);
+	assert_int_equal(elf_objects_from(first), objects + 1);
+	assert_true(elf_first_of_namespace(second, &object));
+	assert_string_equal(object.soname, strrchr(LIBRARY_GNU, '/') + 1);
+	assert_true(elf_is_in_first_namespace());
+	dlclose(second);
+	assert_int_equal(elf_objects_from(first), objects);
+	dlclose(first);
+}
+
+static void test_who_holds_an_address(void **state)
+{
+	void *handle = dlopen(LIBRARY_GNU, RTLD_NOW | RTLD_LOCAL);
+	struct elf_object object;
+	bool is_before_us;
+
+	assert_true(elf_object_holding(dlsym(handle, "elf_plain"), &object, &is_before_us));
+	assert_string_equal(object.soname, strrchr(LIBRARY_GNU, '/') + 1);
+	assert_false(is_before_us);
+	assert_false(elf_object_holding(&object, &object, &is_before_us)); /* the stack */
+	dlclose(handle);
+}
+
+static void test_the_function_behind_is_kept(void **state)
+{
+	void *slot = NULL, *none = NULL;
+
+	assert_ptr_equal(elf_behind(&slot, "getenv"), dlsym(RTLD_NEXT, "getenv"));
+	assert_ptr_equal(slot, dlsym(RTLD_NEXT, "getenv"));
+	assert_null(elf_behind(&none, "no_such_symbol"));
+}
+
 static void *search(void *unused)
 {
 	static const char own;
@@ -146,6 +202,10 @@ int main(void)
 		cmocka_unit_test(test_hash_kinds_are_what_they_claim),
 		cmocka_unit_test(test_finds_libc),
 		cmocka_unit_test(test_skips_the_object_that_asks),
+		cmocka_unit_test(test_what_a_handle_stands_for),
+		cmocka_unit_test(test_another_namespace),
+		cmocka_unit_test(test_who_holds_an_address),
+		cmocka_unit_test(test_the_function_behind_is_kept),
 		cmocka_unit_test(test_searches_while_libraries_come_and_go),
 	};
 

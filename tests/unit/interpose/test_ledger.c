@@ -100,6 +100,41 @@ static void test_contexts_are_marked(void **state)
 	assert_int_equal(slot_device(0)->used_bytes, 0);
 }
 
+/* What the daemon measured counts in each slot, as long as there is a daemon that measures. */
+static void test_counts_what_no_call_named(void **state)
+{
+	start(4);
+	slot_device(0)->unnamed_bytes = QUOTA / 4;
+	slot_device(2)->unnamed_bytes = QUOTA / 4;
+	assert_int_equal(ledger_used(0), QUOTA / 2);
+	assert_int_equal(ledger_reserve(0, QUOTA / 2 + 1, true), -ENOMEM);
+	assert_int_equal(ledger_reserve_context(0, QUOTA / 2), 0);
+	assert_int_equal(ledger_reserve(0, 1, true), -ENOMEM);
+	atomic_store(&guest.daemon_lost, true);
+	assert_int_equal(ledger_used(0), QUOTA / 2);
+	atomic_store(&guest.daemon_lost, false);
+	/* Code goes with the last context, at once. */
+	ledger_release_context(0, QUOTA / 2);
+	assert_int_equal(ledger_used(0), QUOTA / 4);
+	assert_int_equal(slot_device(0)->unnamed_bytes, 0);
+}
+
+/* The highest that the ledger was since the daemon's look began. */
+static void test_peak_of_a_look(void **state)
+{
+	start(1);
+	fake_control->census = 7;
+	assert_int_equal(ledger_reserve(0, 1000, true), 0);
+	assert_int_equal(slot_device(0)->census, 7);
+	ledger_release(0, 900);
+	assert_int_equal(ledger_reserve(0, 100, true), 0);
+	assert_int_equal(slot_device(0)->census_peak_bytes, 1000);
+	fake_control->census = 8;
+	ledger_adjust(0, 50);
+	assert_int_equal(slot_device(0)->census, 8);
+	assert_int_equal(slot_device(0)->census_peak_bytes, 250);
+}
+
 static void test_adjust_asks_no_quota(void **state)
 {
 	start(1);
@@ -422,6 +457,8 @@ int main(void)
 		cmocka_unit_test(test_a_lowered_quota_refuses_and_takes_nothing),
 		cmocka_unit_test(test_counts_other_slots_and_what_none_holds),
 		cmocka_unit_test(test_contexts_are_marked),
+		cmocka_unit_test(test_counts_what_no_call_named),
+		cmocka_unit_test(test_peak_of_a_look),
 		cmocka_unit_test(test_adjust_asks_no_quota),
 		cmocka_unit_test(test_moves_to_a_new_slot),
 		cmocka_unit_test(test_waits_while_a_new_daemon_gathers),

@@ -156,6 +156,20 @@ static void test_looked_up_through_the_driver(void **state)
 	       "cuGetProcAddress 0 " LIBRARY_NAME "\n");
 }
 
+static void test_unknown_entries(void **state)
+{
+	static const char passed[] = "dlsym libcuda.so.1 0\n"
+				     "cuGetProcAddress 0 libcuda.so.1 0\n";
+
+	expect((struct setting){ PROBE, LIBRARY, NULL }, "unknown", passed);
+	expect((struct setting){ PROBE, LIBRARY, socket_path }, "unknown",
+	       "dlsym " LIBRARY_NAME " 500\n"
+	       "cuGetProcAddress 500 nothing 1\n");
+	setenv("ALLOT_UNKNOWN", "pass", 1);
+	expect((struct setting){ PROBE, LIBRARY, socket_path }, "unknown", passed);
+	unsetenv("ALLOT_UNKNOWN");
+}
+
 static void test_another_interposer(void **state)
 {
 	expect((struct setting){ PROBE_LINKED_PATH, OTHER ":" LIBRARY, NULL }, "next",
@@ -364,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_linked),
 		cmocka_unit_test(test_looked_up),
 		cmocka_unit_test(test_looked_up_through_the_driver),
+		cmocka_unit_test(test_unknown_entries),
 		cmocka_unit_test(test_another_interposer),
 		cmocka_unit_test(test_a_driver_that_was_unloaded),
 		cmocka_unit_test(test_a_process_joins),

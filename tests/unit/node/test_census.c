@@ -9,11 +9,11 @@
 static void test_over(void **state)
 {
 	assert_false(census_is_over(0, 0));
-	assert_false(census_is_over(64 * MIB, 0));
-	assert_true(census_is_over(64 * MIB + 1, 0));
+	assert_false(census_is_over(512 * MIB, 0));
+	assert_true(census_is_over(512 * MIB + 1, 0));
 	assert_false(census_is_over(100 * MIB, 200 * MIB));
-	assert_false(census_is_over(4 * GIB + 200 * MIB, 4 * GIB));
-	assert_true(census_is_over(4 * GIB + 210 * MIB, 4 * GIB));
+	assert_false(census_is_over(20 * GIB + 1000 * MIB, 20 * GIB));
+	assert_true(census_is_over(20 * GIB + 1030 * MIB, 20 * GIB));
 }
 
 static void test_context_cost(void **state)
@@ -27,6 +27,17 @@ static void test_context_cost(void **state)
 	assert_int_equal(census_context_cost(8 * GIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
 	assert_int_equal(census_context_cost(8 * MIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
 	assert_int_equal(census_context_cost(600 * MIB, 10, 518 * MIB, 518 * MIB), 0); /* nonsense */
+}
+
+static void test_unnamed(void **state)
+{
+	uint64_t before = 0;
+	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, &before), 0); /* seen once */
+	assert_int_equal(census_unnamed(690 * MIB, 600 * MIB, &before), 90 * MIB);
+	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 90 * MIB);
+	assert_int_equal(census_unnamed(0, 600 * MIB, &before), 0); /* not told, or less than charged */
+	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 0);
+	assert_int_equal(before, 200 * MIB);
 }
 
 static struct tenant *make_tenant(struct fixture *f)
@@ -58,6 +69,59 @@ static void test_context_is_measured(void **state)
 	fixture_turn(f, 300);
 	assert_int_equal(t->region.control->device[0].context_bytes, 300 * MIB);
 	assert_int_equal(t->violations, 0);
+	client_kill(pid);
+}
+
+static struct region_slot_device *first_slot(struct tenant *t)
+{
+	return &t->region.report->slot[0].device[0];
+}
+
+static void test_unnamed_is_charged(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.pid_bytes = 658 * MIB;
+	fake_gpu.pid = pid;
+	fixture_until(f, first_slot(t)->unnamed_bytes == 40 * MIB);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 658 * MIB);
+	assert_int_equal(tenant_usage(t, 0).unnamed_bytes, 40 * MIB);
+	assert_int_equal(first_slot(t)->used_bytes, 618 * MIB);
+	/* It counts no longer once a look shows less. */
+	fake_gpu.pid_bytes = 628 * MIB;
+	fixture_until(f, first_slot(t)->unnamed_bytes == 10 * MIB);
+	/* It goes with the process, and drains like the rest. */
+	fake_gpu.pid_bytes = 658 * MIB;
+	fixture_until(f, first_slot(t)->unnamed_bytes == 40 * MIB);
+	client_kill(pid);
+	fixture_until(f, t->process_count == 0);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 0);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 0);
+	assert_int_equal(drain_bytes(&f->node->card[0]), 658 * MIB);
+	assert_int_equal(t->violations, 0);
+}
+
+/* What rose and fell while NVML was asked was the ledger's. */
+static void test_a_peak_of_this_look_explains(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	struct gpu_process process = { .pid = pid, .used_known = true, .used_bytes = 658 * MIB };
+	struct census_card seen = { .processes_known = true,
+				    .process_count = 1,
+				    .process = &process };
+	first_slot(t)->census_peak_bytes = 650 * MIB;
+	first_slot(t)->census = t->region.control->census;
+	census_compare(f->node, 0, &seen);
+	census_compare(f->node, 0, &seen);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 8 * MIB);
+	first_slot(t)->census--; /* an older look's */
+	census_compare(f->node, 0, &seen);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 8 * MIB);
+	census_compare(f->node, 0, &seen);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 40 * MIB);
 	client_kill(pid);
 }
 
@@ -123,7 +187,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over),
 		cmocka_unit_test(test_context_cost),
+		cmocka_unit_test(test_unnamed),
 		test(test_context_is_measured),
+		test(test_unnamed_is_charged),
+		test(test_a_peak_of_this_look_explains),
 		test(test_violation),
 		test(test_draining),
 		test(test_draining_ends),

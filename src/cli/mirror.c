@@ -1,0 +1,120 @@
+/* allot mirror: a directory with the driver's libraries and liballot.so in front of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/install.h"
+#include "mirror/config.h"
+#include "mirror/execute.h"
+#include "mirror/find.h"
+
+#define CONFIG_SIZE_MAX (1 << 20)
+#define USUAL_SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct mirror_options {
+	const char *config;
+	const char *root;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--config", OPTION_VALUE_REQUIRED, "FILE", option_text, struct mirror_options, config,
+	       .help = "libraries and programs to mirror, as gpu-manager's\n"
+		       "volume.conf (default: what compute needs)"),
+	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct mirror_options, root,
+	       .help = "look for the driver below this directory, as for a\n"
+		       "driver that lives in a container (default: /)"),
+	OPTION_END,
+};
+
+static int read_config(const char *path, struct mirror_config *ret, struct error *err)
+{
+	cleanup_free char *text = calloc(1, CONFIG_SIZE_MAX + 1);
+
+	if (!path)
+		return mirror_config_default(ret, err);
+	cleanup_file FILE *file = fopen(path, "re");
+	if (!file)
+		return error_set_errno(err, errno, "--config: %s", path);
+	if (!text)
+		return error_set(err, ENOMEM, "out of memory");
+	if (fread(text, 1, CONFIG_SIZE_MAX, file) == CONFIG_SIZE_MAX)
+		return error_set(err, EFBIG, "--config: %s: more than 1 MiB", path);
+	int r = mirror_config_parse(text, ret, err);
+	return r < 0 ? error_add(err, r, "--config: %s", path) : 0;
+}
+
+static int find_all(const char *root, const struct mirror_config *config,
+		    struct mirror_files *files, struct error *err)
+{
+	const char *search = getenv("PATH");
+	int r = mirror_find_libraries(root, config->libraries, files, err);
+
+	/* In another root our own PATH means nothing. */
+	if (*root || !search)
+		search = USUAL_SEARCH;
+	return r < 0 ? r : mirror_find_binaries(root, search, config->binaries, files, err);
+}
+
+static int make_mirror(const struct mirror_options *options, const char *place, struct error *err)
+{
+	const char *root = options->root && strcmp(options->root, "/") != 0 ? options->root : "";
+	cleanup(mirror_config_free) struct mirror_config config = { 0 };
+	cleanup(mirror_files_free) struct mirror_files files = { 0 };
+	cleanup(mirror_plan_free) struct mirror_plan plan = { 0 };
+	char library[PATHS_MAX];
+	bool is_new;
+	int r = install_find(INSTALL_LIBRARY, library, err);
+
+	if (r < 0 || (r = read_config(options->config, &config, err)) < 0)
+		return r;
+	r = find_all(root, &config, &files, err);
+	if (r == 0)
+		r = mirror_plan_make(&files, library, &plan, err);
+	if (r < 0)
+		return error_add(err, r, "the driver below %s", *root ? root : "/");
+	r = mirror_execute(&plan, place, &is_new, err);
+	if (r < 0)
+		return r;
+	printf("%s: driver %s, %zu files%s\n", place, *plan.driver ? plan.driver : "(no version)",
+	       plan.count, is_new ? "" : ", unchanged");
+	return 0;
+}
+
+static int mirror_run(const struct command *self, int argc, char **argv)
+{
+	struct mirror_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r >= 0 && r != 1)
+		r = error_set(&err, EINVAL, "write one directory to make");
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	/* "DIR/" would make the new one inside the old. */
+	for (size_t n = strlen(argv[0]); n > 1 && argv[0][n - 1] == '/'; n--)
+		argv[0][n - 1] = '\0';
+	r = make_mirror(&options, argv[0], &err);
+	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_mirror = {
+	.name = "mirror",
+	.usage = "[OPTION...] DIR",
+	.summary = "make a directory of the driver's libraries, governed",
+	.about = "Makes DIR with lib64, lib and bin: hard links to (or copies of) the driver's "
+		 "libraries and\n"
+		 "programs, and liballot.so in front of libcuda.so.1 and libnvidia-ml.so.1. A "
+		 "program of a\n"
+		 "tenant that finds DIR/lib64 first, by a mount or LD_LIBRARY_PATH, needs no "
+		 "LD_PRELOAD.\n"
+		 "Replaces an older mirror at once; to undo it, remove DIR. DIR/versions says "
+		 "what is in it.",
+	.rows = rows,
+	.run = mirror_run,
+};

@@ -1,0 +1,158 @@
+/*
+ * Every NVML function that tells what differs in a tenant, one row each. As driver_table.h for CUDA:
+ * the row makes the slot for the real function, the exported wrapper and the list of exports
+ * (src/interpose/nvml_wrap.c), and the simulated NVML must define every row's symbol.
+ *
+ * Kinds of rows, given by the user of the table as three macros. Outside a tenant all are the real
+ * function.
+ *
+ *   LOOK(symbol, hook, params, args)
+ *       Which devices there are: nvml_<hook>(real function, args...).
+ *   CARD(symbol, hook, params, args)
+ *       What one of the tenant's devices does: nvml_<hook>(index, real function, args...), with the
+ *       device's place in the tenant's list; a device that is not in it is an invalid argument.
+ *   NONE(symbol, params, args)
+ *       What cannot be told of a part of a card (all of the card's video engines, performance
+ *       counters, accounts of processes): not supported.
+ *
+ * Not governed, because it describes the card itself: BAR1 (a window of addresses, no memory that a
+ * quota counts), nvmlDeviceGetFieldValues (no field tells memory in use, processes or utilization),
+ * nvmlDeviceGetMinorNumber (names the device file), clocks, power, temperature, links.
+ */
+#ifndef ALLOT_DRIVER_NVML_TABLE_H
+#define ALLOT_DRIVER_NVML_TABLE_H
+
+#include "driver/nvml_abi.h"
+
+/* Devices by any of their names, and processes by theirs. */
+#define NVML_TABLE_LOOKS(LOOK) \
+	LOOK(nvmlDeviceGetCount, count, (unsigned int *count), (count)) \
+	LOOK(nvmlDeviceGetCount_v2, count, (unsigned int *count), (count)) \
+	LOOK(nvmlDeviceGetHandleByIndex, by_index, \
+	     (unsigned int index, nvmlDevice_t *device), (index, device)) \
+	LOOK(nvmlDeviceGetHandleByIndex_v2, by_index, \
+	     (unsigned int index, nvmlDevice_t *device), (index, device)) \
+	LOOK(nvmlDeviceGetHandleByUUID, by_text, \
+	     (const char *uuid, nvmlDevice_t *device), (uuid, device)) \
+	LOOK(nvmlDeviceGetHandleByUUIDV, by_uuid, \
+	     (const nvmlUUID_t *uuid, nvmlDevice_t *device), (uuid, device)) \
+	LOOK(nvmlDeviceGetHandleByPciBusId, by_text, \
+	     (const char *id, nvmlDevice_t *device), (id, device)) \
+	LOOK(nvmlDeviceGetHandleByPciBusId_v2, by_text, \
+	     (const char *id, nvmlDevice_t *device), (id, device)) \
+	LOOK(nvmlDeviceGetHandleBySerial, by_text, \
+	     (const char *serial, nvmlDevice_t *device), (serial, device)) \
+	LOOK(nvmlUnitGetDevices, unit_devices, \
+	     (nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices), \
+	     (unit, count, devices)) \
+	LOOK(nvmlSystemGetTopologyGpuSet, gpus_of_cpu, \
+	     (unsigned int cpu, unsigned int *count, nvmlDevice_t *devices), \
+	     (cpu, count, devices)) \
+	LOOK(nvmlSystemGetProcessName, process_name, \
+	     (unsigned int pid, char *name, unsigned int length), (pid, name, length))
+
+/* The card: its place, memory and utilization. */
+#define NVML_TABLE_CARD(CARD) \
+	CARD(nvmlDeviceGetIndex, index, \
+	     (nvmlDevice_t device, unsigned int *index), (device, index)) \
+	CARD(nvmlDeviceGetTopologyNearestGpus, nearest_gpus, \
+	     (nvmlDevice_t device, nvmlGpuTopologyLevel_t level, unsigned int *count, \
+	      nvmlDevice_t *devices), (device, level, count, devices)) \
+	CARD(nvmlDeviceGetMemoryInfo, memory, \
+	     (nvmlDevice_t device, nvmlMemory_t *memory), (device, memory)) \
+	CARD(nvmlDeviceGetMemoryInfo_v2, memory_v2, \
+	     (nvmlDevice_t device, nvmlMemory_v2_t *memory), (device, memory)) \
+	CARD(nvmlDeviceGetUtilizationRates, utilization, \
+	     (nvmlDevice_t device, nvmlUtilization_t *rates), (device, rates)) \
+	CARD(nvmlDeviceGetSamples, samples, \
+	     (nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since_us, \
+	      nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples), \
+	     (device, type, since_us, value_type, count, samples))
+
+/* Its processes. */
+#define NVML_TABLE_PROCESSES(CARD) \
+	CARD(nvmlDeviceGetComputeRunningProcesses, compute_processes_v1, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetComputeRunningProcesses_v2, compute_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetComputeRunningProcesses_v3, compute_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetGraphicsRunningProcesses, other_processes_v1, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetGraphicsRunningProcesses_v2, other_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetGraphicsRunningProcesses_v3, other_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetMPSComputeRunningProcesses, other_processes_v1, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetMPSComputeRunningProcesses_v2, other_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetMPSComputeRunningProcesses_v3, other_processes, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos), \
+	     (device, count, infos)) \
+	CARD(nvmlDeviceGetRunningProcessDetailList, process_details, \
+	     (nvmlDevice_t device, nvmlProcessDetailList_t *list), (device, list)) \
+	CARD(nvmlDeviceGetProcessUtilization, process_utilization, \
+	     (nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count, \
+	      unsigned long long since_us), (device, samples, count, since_us)) \
+	CARD(nvmlDeviceGetProcessesUtilizationInfo, processes_utilization, \
+	     (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info), (device, info))
+
+/* Of the whole card only. */
+#define NVML_TABLE_NONE(NONE) \
+	NONE(nvmlDeviceGetAccountingStats, \
+	     (nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats), \
+	     (device, pid, stats)) \
+	NONE(nvmlDeviceGetAccountingStats_v2, \
+	     (nvmlDevice_t device, nvmlAccountingStats_v2_t *stats), (device, stats)) \
+	NONE(nvmlDeviceGetAccountingPids, \
+	     (nvmlDevice_t device, unsigned int *count, unsigned int *pids), \
+	     (device, count, pids)) \
+	NONE(nvmlDeviceGetEncoderUtilization, \
+	     (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us), \
+	     (device, pct, period_us)) \
+	NONE(nvmlDeviceGetDecoderUtilization, \
+	     (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us), \
+	     (device, pct, period_us)) \
+	NONE(nvmlDeviceGetJpgUtilization, \
+	     (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us), \
+	     (device, pct, period_us)) \
+	NONE(nvmlDeviceGetOfaUtilization, \
+	     (nvmlDevice_t device, unsigned int *pct, unsigned int *period_us), \
+	     (device, pct, period_us)) \
+	NONE(nvmlDeviceGetEncoderStats, \
+	     (nvmlDevice_t device, unsigned int *sessions, unsigned int *fps, \
+	      unsigned int *latency_us), (device, sessions, fps, latency_us)) \
+	NONE(nvmlDeviceGetEncoderSessions, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlEncoderSessionInfo_t *infos), \
+	     (device, count, infos)) \
+	NONE(nvmlDeviceGetFBCStats, \
+	     (nvmlDevice_t device, nvmlFBCStats_t *stats), (device, stats)) \
+	NONE(nvmlDeviceGetFBCSessions, \
+	     (nvmlDevice_t device, unsigned int *count, nvmlFBCSessionInfo_t *infos), \
+	     (device, count, infos)) \
+	NONE(nvmlDeviceGetDynamicPstatesInfo, \
+	     (nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *info), (device, info)) \
+	NONE(nvmlGpmQueryDeviceSupport, \
+	     (nvmlDevice_t device, nvmlGpmSupport_t *support), (device, support)) \
+	NONE(nvmlGpmSampleGet, (nvmlDevice_t device, nvmlGpmSample_t sample), (device, sample)) \
+	NONE(nvmlGpmMigSampleGet, \
+	     (nvmlDevice_t device, unsigned int instance, nvmlGpmSample_t sample), \
+	     (device, instance, sample))
+
+#define NVML_TABLE(LOOK, CARD, NONE) \
+	NVML_TABLE_LOOKS(LOOK) NVML_TABLE_CARD(CARD) NVML_TABLE_PROCESSES(CARD) NVML_TABLE_NONE(NONE)
+
+/* Called by the library, and not governed. */
+#define NVML_CALLS(CALL) \
+	CALL(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length))
+
+#endif

@@ -1,0 +1,13 @@
+/* Memory of graphs: what the rest of the library does with it. The hooks are in hooks.h. */
+#ifndef ALLOT_INTERPOSE_HOOK_GRAPH_H
+#define ALLOT_INTERPOSE_HOOK_GRAPH_H
+
+#include <stdint.h>
+
+/* Helper thread: settles the charge of every device's graph memory, 50 times a second at most. */
+void hook_graph_refresh(uint64_t now_ns);
+
+/* In a forked child. */
+void hook_graph_reset(void);
+
+#endif

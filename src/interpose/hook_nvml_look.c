@@ -1,0 +1,145 @@
+/* NVML: which devices there are, by any of their names, and the names of processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose/nvml_card.h"
+#include "interpose/nvml_hooks.h"
+#include "interpose/real.h"
+
+#define MAX_DEVICES 64 /* of a machine: NVML has no more */
+
+nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
+{
+	nvmlReturn_t result = get(count);
+
+	if (result == NVML_SUCCESS)
+		*count = (unsigned int)nvml_card_count();
+	return result;
+}
+
+nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
+			   nvmlDevice_t *device)
+{
+	nvmlDevice_t first;
+
+	if (device && index < (unsigned int)nvml_card_count())
+		return nvml_device_of((int)index, device);
+	/* Not initialized comes before an argument that is wrong. */
+	nvmlReturn_t result = get(0, &first);
+	return result == NVML_ERROR_UNINITIALIZED ? result : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* A device that is another tenant's is not there. */
+static nvmlReturn_t only_own(nvmlReturn_t result, nvmlDevice_t *device)
+{
+	nvmlDevice_t found = result == NVML_SUCCESS ? *device : NULL;
+	int card;
+
+	if (result != NVML_SUCCESS || nvml_card_of(found, &card) == NVML_SUCCESS)
+		return result;
+	*device = NULL;
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvml_by_text(nvmlReturn_t (*get)(const char *, nvmlDevice_t *), const char *text,
+			  nvmlDevice_t *device)
+{
+	return only_own(get(text, device), device);
+}
+
+nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *),
+			  const nvmlUUID_t *uuid, nvmlDevice_t *device)
+{
+	return only_own(get(uuid, device), device);
+}
+
+/* Leaves the tenant's devices in `found`, and returns how many. */
+static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
+{
+	unsigned int kept = 0;
+	int card;
+
+	for (unsigned int i = 0; i < count; i++)
+		if (nvml_card_of(found[i], &card) == NVML_SUCCESS)
+			found[kept++] = found[i];
+	return kept;
+}
+
+/* As NVML has it for topology: asked without an array it says how many, else it fills what there is. */
+static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
+			 unsigned int *count, nvmlDevice_t *devices)
+{
+	if (result != NVML_SUCCESS)
+		return result;
+	unsigned int kept = keep_own(found, found_count);
+	if (devices && kept > *count)
+		kept = *count;
+	if (devices)
+		memcpy(devices, found, kept * sizeof(*devices));
+	*count = kept;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_unit_devices(nvmlReturn_t (*get)(nvmlUnit_t, unsigned int *, nvmlDevice_t *),
+			       nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlReturn_t result = get(unit, count, devices);
+
+	if (result == NVML_SUCCESS && devices)
+		*count = keep_own(devices, *count);
+	return result;
+}
+
+nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, nvmlDevice_t *),
+			      unsigned int cpu, unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlDevice_t found[MAX_DEVICES];
+	unsigned int found_count = MAX_DEVICES;
+
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = get(cpu, &found_count, found);
+	return give(result, found, found_count, count, devices);
+}
+
+nvmlReturn_t nvml_nearest_gpus(int card,
+			       nvmlReturn_t (*get)(nvmlDevice_t, nvmlGpuTopologyLevel_t,
+						   unsigned int *, nvmlDevice_t *),
+			       nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
+			       unsigned int *count, nvmlDevice_t *devices)
+{
+	nvmlDevice_t found[MAX_DEVICES];
+	unsigned int found_count = MAX_DEVICES;
+
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t result = get(device, level, &found_count, found);
+	return give(result, found, found_count, count, devices);
+}
+
+/* From our own /proc: the pid is one of this pid namespace, which a driver need not know. */
+nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
+			       unsigned int pid, char *name, unsigned int length)
+{
+	char path[32];
+	int saved = errno;
+
+	if (!name || !length)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error = errno;
+	ssize_t n = fd < 0 ? -1 : read(fd, name, length - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	if (fd < 0 && error == EACCES)
+		return NVML_ERROR_NO_PERMISSION;
+	if (n < 0)
+		return NVML_ERROR_NOT_FOUND;
+	name[n] = '\0'; /* the program alone: its arguments are behind a NUL */
+	return NVML_SUCCESS;
+}

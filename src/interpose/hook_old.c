@@ -1,0 +1,201 @@
+/*
+ * Old ABIs of what is governed, and rare ways of doing the same. The newer hook does the work: an old
+ * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
+ */
+#include "interpose/flight.h"
+#include "interpose/gate.h"
+#include "interpose/hooks.h"
+#include "interpose/real.h"
+
+/* ---- memory: the driver's old function, in the form that the newer hook calls ---- */
+
+static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
+{
+	CUdeviceptr_v1 narrow = 0;
+	CUresult result = real.cuMemAlloc(&narrow, (unsigned int)bytes);
+
+	*ptr = narrow;
+	return result;
+}
+
+CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
+			   unsigned int bytes)
+{
+	CUdeviceptr wide = 0;
+
+	if (!ptr)
+		return alloc(ptr, bytes);
+	CUresult result = hook_mem_alloc(alloc_wide, &wide, bytes);
+	if (result == CUDA_SUCCESS)
+		*ptr = (CUdeviceptr_v1)wide;
+	return result;
+}
+
+static CUresult alloc_pitch_wide(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+				 unsigned int element_bytes)
+{
+	CUdeviceptr_v1 narrow = 0;
+	unsigned int narrow_pitch = 0;
+	CUresult result = real.cuMemAllocPitch(&narrow, &narrow_pitch, (unsigned int)width_bytes,
+					       (unsigned int)height, element_bytes);
+
+	*ptr = narrow;
+	*pitch = narrow_pitch;
+	return result;
+}
+
+CUresult hook_mem_alloc_pitch_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int *, unsigned int,
+						   unsigned int, unsigned int),
+				 CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes,
+				 unsigned int height, unsigned int element_bytes)
+{
+	CUdeviceptr wide = 0;
+	size_t wide_pitch = 0;
+
+	if (!ptr || !pitch)
+		return alloc(ptr, pitch, width_bytes, height, element_bytes);
+	CUresult result = hook_mem_alloc_pitch(alloc_pitch_wide, &wide, &wide_pitch, width_bytes,
+					       height, element_bytes);
+	if (result == CUDA_SUCCESS) {
+		*ptr = (CUdeviceptr_v1)wide;
+		*pitch = (unsigned int)wide_pitch;
+	}
+	return result;
+}
+
+static CUresult free_wide(CUdeviceptr ptr)
+{
+	return real.cuMemFree((CUdeviceptr_v1)ptr);
+}
+
+CUresult hook_mem_free_v1(CUresult (*release)(CUdeviceptr_v1), CUdeviceptr_v1 ptr)
+{
+	return hook_mem_free(free_wide, ptr);
+}
+
+static unsigned int narrowed(size_t bytes)
+{
+	return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
+}
+
+/* The newer call's answer, as far as 32 bits can tell it: so the quota is seen through it too. */
+CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
+			      unsigned int *free_bytes, unsigned int *total_bytes)
+{
+	size_t wide_free = 0, wide_total = 0;
+
+	if (!guest_is_active() || !free_bytes || !total_bytes || !real.cuMemGetInfo_v2)
+		return get(free_bytes, total_bytes);
+	CUresult result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
+	if (result == CUDA_SUCCESS) {
+		*free_bytes = narrowed(wide_free);
+		*total_bytes = narrowed(wide_total);
+	}
+	return result;
+}
+
+CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), unsigned int *bytes,
+				  CUdevice device)
+{
+	size_t wide = 0;
+
+	if (!guest_is_active() || !bytes || !real.cuDeviceTotalMem_v2)
+		return get(bytes, device);
+	CUresult result = hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device);
+	if (result == CUDA_SUCCESS)
+		*bytes = narrowed(wide);
+	return result;
+}
+
+/* Arrays have no addresses: in a tenant the newer function makes them, of the same description. */
+CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
+			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+{
+	if (!guest_is_active() || !d || !real.cuArrayCreate_v2)
+		return create(array, d);
+	CUDA_ARRAY_DESCRIPTOR wide = {
+		.Width = d->Width,
+		.Height = d->Height,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+	};
+	return hook_array_create(real.cuArrayCreate_v2, array, &wide);
+}
+
+CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
+				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+{
+	if (!guest_is_active() || !d || !real.cuArray3DCreate_v2)
+		return create(array, d);
+	CUDA_ARRAY3D_DESCRIPTOR wide = {
+		.Width = d->Width,
+		.Height = d->Height,
+		.Depth = d->Depth,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+		.Flags = d->Flags,
+	};
+	return hook_array3d_create(real.cuArray3DCreate_v2, array, &wide);
+}
+
+/* ---- captures ---- */
+
+static CUresult capture_began(CUresult result)
+{
+	if (result != CUDA_SUCCESS)
+		flight_capture_ended();
+	return result;
+}
+
+CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
+{
+	flight_capture_begins();
+	return capture_began(begin(stream));
+}
+
+CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
+						CUgraphRecaptureCallback, void *),
+			      CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+			      CUgraphRecaptureCallback callback, void *data)
+{
+	flight_capture_begins();
+	return capture_began(begin(stream, mode, graph, callback, data));
+}
+
+/* ---- one launch on several devices ---- */
+
+static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
+{
+	return (struct work){
+		.kind = WORK_IS_KERNEL,
+		.streams = LEGACY,
+		.stream = l->hStream,
+		.subject = l->function,
+		.blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ,
+		.threads = (uint64_t)l->blockDimX * l->blockDimY * l->blockDimZ,
+	};
+}
+
+/*
+ * Each device's gate in turn, then the launch. A gate that is held while the next one waits is no
+ * deadlock: the daemon moves a lease past its deadline whoever holds it.
+ */
+CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
+						     unsigned int),
+				  CUDA_LAUNCH_PARAMS *launches, unsigned int count,
+				  unsigned int flags)
+{
+	struct work work[REGION_MAX_DEVICES];
+	struct gate_pass pass[REGION_MAX_DEVICES];
+
+	if (!launches || count > REGION_MAX_DEVICES)
+		return launch(launches, count, flags);
+	for (unsigned int i = 0; i < count; i++) {
+		work[i] = work_of(&launches[i]);
+		gate_enter(&pass[i], &work[i]);
+	}
+	CUresult result = launch(launches, count, flags);
+	while (count-- > 0)
+		gate_leave(&pass[count], &work[count], result);
+	return result;
+}

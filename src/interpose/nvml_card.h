@@ -1,0 +1,54 @@
+/*
+ * The tenant's virtual cards, as NVML is to tell of them: which there are, how much of each is in use,
+ * and by which of the tenant's processes. A card is named by its place in the tenant's list, which is
+ * the order in which CUDA has them.
+ *
+ * Everything comes from the region: memory from the slots, as the quota counts it; time from what the
+ * arbiter charged, as a percentage of what the tenant may reach. So a tenant that is held to 30 % and
+ * uses them is at 100 %, and the figures of its processes add up to the card's.
+ *
+ * Thread safe. All but the first need an active guest.
+ */
+#ifndef ALLOT_INTERPOSE_NVML_CARD_H
+#define ALLOT_INTERPOSE_NVML_CARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/nvml_abi.h"
+
+/* Whether this process belongs to a tenant (or should, and was refused: no cards). May block. */
+bool nvml_is_governed(void);
+
+int nvml_card_count(void);
+/* INVALID_ARGUMENT: no card of this tenant's. */
+nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
+nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
+/* `prefix` ("GPU-") and the UUID, as NVML and CUDA write it. */
+void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefix,
+		      const uint8_t uuid[16]);
+
+/* Percent of the time that the tenant may have, over the last second. */
+unsigned int nvml_card_busy_pct(int card);
+/* `bytes` in percent of the quota. */
+unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
+
+/* A process that holds memory on the card. */
+struct nvml_process {
+	unsigned int pid; /* what getpid() says in it */
+	uint64_t used_bytes;
+	unsigned int busy_pct; /* its part of nvml_card_busy_pct() */
+};
+
+struct nvml_process_iterator {
+	int card;
+	uint32_t next_slot;
+	uint64_t weights; /* of all processes together */
+	unsigned int busy_pct;
+};
+
+struct nvml_process_iterator nvml_processes(int card);
+bool nvml_next_process(struct nvml_process_iterator *iterator, struct nvml_process *ret_process);
+unsigned int nvml_process_count(int card);
+
+#endif

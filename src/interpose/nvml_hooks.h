@@ -1,0 +1,21 @@
+/*
+ * The hooks of NVML: one for each LOOK and CARD row's `hook` (driver/nvml_table.h), in hook_nvml*.c.
+ * Called in a tenant only. Symbols that share a hook share a prototype.
+ */
+#ifndef ALLOT_INTERPOSE_NVML_HOOKS_H
+#define ALLOT_INTERPOSE_NVML_HOOKS_H
+
+#include "driver/nvml_table.h"
+
+#define NVML_HOOK_REST(...) __VA_ARGS__
+/* Declared once for each row; equal declarations may repeat. */
+#define DECLARE_LOOK_HOOK(symbol, hook, params, args) \
+	nvmlReturn_t nvml_##hook(nvmlReturn_t(*real_function) params, NVML_HOOK_REST params);
+#define DECLARE_CARD_HOOK(symbol, hook, params, args) \
+	nvmlReturn_t nvml_##hook(int card, nvmlReturn_t(*real_function) params, \
+				 NVML_HOOK_REST params);
+#define DECLARE_NO_HOOK(symbol, params, args)
+
+NVML_TABLE(DECLARE_LOOK_HOOK, DECLARE_CARD_HOOK, DECLARE_NO_HOOK)
+
+#endif

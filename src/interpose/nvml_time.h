@@ -1,0 +1,15 @@
+/* NVML's own clock: the time of day in microseconds. */
+#ifndef ALLOT_INTERPOSE_NVML_TIME_H
+#define ALLOT_INTERPOSE_NVML_TIME_H
+
+#include <time.h>
+
+static inline unsigned long long nvml_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (unsigned long long)t.tv_sec * 1000000 + (unsigned long long)t.tv_nsec / 1000;
+}
+
+#endif

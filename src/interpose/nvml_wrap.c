@@ -1,0 +1,43 @@
+/*
+ * The exported NVML functions, one for each row of driver/nvml_table.h: nothing here but what the rows
+ * say. A function that is called before NVML is loaded, or that this driver lacks, answers so.
+ */
+#include "interpose/nvml_card.h"
+#include "interpose/nvml_hooks.h"
+#include "interpose/real.h"
+#include "interpose/sys.h"
+
+#define UNWRAP(...) __VA_ARGS__
+
+static nvmlReturn_t absent(void)
+{
+	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
+}
+
+/* The real function is there, and answers itself outside a tenant; else `...` answers. */
+#define WRAP(symbol, params, args, ...) \
+	ALLOT_EXPORT nvmlReturn_t symbol params; \
+	ALLOT_EXPORT nvmlReturn_t symbol params \
+	{ \
+		if (!real_nvml.symbol && (!real_find_nvml() || !real_nvml.symbol)) \
+			return absent(); \
+		if (!nvml_is_governed()) \
+			return real_nvml.symbol args; \
+		__VA_ARGS__ \
+	}
+
+#define WRAP_LOOK(symbol, hook, params, args) \
+	WRAP(symbol, params, args, return nvml_##hook(real_nvml.symbol, UNWRAP args);)
+
+#define OF_CARD(answer) \
+	int card; \
+	nvmlReturn_t result = nvml_card_of(device, &card); \
+	return result == NVML_SUCCESS ? (answer) : result;
+
+#define WRAP_CARD(symbol, hook, params, args) \
+	WRAP(symbol, params, args, OF_CARD(nvml_##hook(card, real_nvml.symbol, UNWRAP args)))
+
+#define WRAP_NONE(symbol, params, args) \
+	WRAP(symbol, params, args, OF_CARD(NVML_ERROR_NOT_SUPPORTED))
+
+NVML_TABLE(WRAP_LOOK, WRAP_CARD, WRAP_NONE)

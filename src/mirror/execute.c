@@ -1,0 +1,239 @@
+#include "mirror/execute.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/paths.h"
+#include "mirror/shim.h"
+
+#define RECORD "versions"
+#define COPY_SIZE 65536
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+static int write_all(int fd, const void *bytes, size_t size)
+{
+	for (const char *c = bytes; size;) {
+		ssize_t n = write(fd, c, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		c += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int copy_bytes(int from, int to)
+{
+	char buffer[COPY_SIZE];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) != 0) {
+		int r = n > 0 ? write_all(to, buffer, (size_t)n) : errno == EINTR ? 0 : -errno;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int copy_file(const char *from, const char *to, struct error *err)
+{
+	cleanup_fd int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	struct stat st;
+
+	if (in < 0 || fstat(in, &st) < 0)
+		return error_set_errno(err, errno, "%s", from);
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (out < 0)
+		return error_set_errno(err, errno, "%s", to);
+	int r = copy_bytes(in, out);
+	/* Never a set-user-id bit: in a container's search path it is another's program. */
+	if (r == 0 && (fchmod(out, st.st_mode & 0755) < 0 || fsync(out) < 0))
+		r = -errno;
+	return r < 0 ? error_set_errno(err, -r, "copy %s to %s", from, to) : 0;
+}
+
+static int place_file(const char *from, const char *to, struct error *err)
+{
+	struct stat st;
+	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
+
+	/* Another file system, a kernel that protects hard links, a full link count: a copy will do. */
+	if (is_plain && link(from, to) == 0)
+		return 0;
+	return copy_file(from, to, err);
+}
+
+/* "liballot-shim-libcuda.so.1": not the driver's SONAME, see shim.h. */
+static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
+{
+	const char *needed[2] = { "liballot.so", action->from };
+	uint8_t bytes[SHIM_SIZE_MAX];
+	char soname[300];
+
+	snprintf(soname, sizeof(soname), "liballot-shim-%.200s", strrchr(action->to, '/') + 1);
+	size_t size = shim_make(action->machine, soname, needed, bytes);
+	if (!size)
+		return error_set(err, ENAMETOOLONG, "%s: too long", action->from);
+	cleanup_fd int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : write_all(fd, bytes, size);
+	if (r == 0 && (fchmod(fd, 0755) < 0 || fsync(fd) < 0))
+		r = -errno;
+	return r < 0 ? error_set_errno(err, -r, "%s", to) : 0;
+}
+
+static int perform(const struct mirror_action *action, const char *dir, struct error *err)
+{
+	char to[PATHS_MAX];
+	int r = paths_join(dir, action->to, to, sizeof(to), err);
+
+	if (r < 0)
+		return r;
+	switch (action->kind) {
+	case MIRROR_FILE: return place_file(action->from, to, err);
+	case MIRROR_SHIM: return place_shim(action, to, err);
+	case MIRROR_LINK:
+		return symlink(action->from, to) < 0 ? error_set_errno(err, errno, "%s", to) : 0;
+	}
+	return 0;
+}
+
+/* What a file is: enough to know it again when nothing has changed. */
+static json_t *describe(const struct mirror_action *action)
+{
+	struct stat st = { 0 };
+
+	if (action->kind != MIRROR_FILE)
+		return json_pack("{s:s}", action->kind == MIRROR_LINK ? "link" : "shim",
+				 action->from);
+	stat(action->from, &st);
+	return json_pack("{s:s, s:s, s:I, s:f}", "from", action->from, "version",
+			 mirror_version(strrchr(action->from, '/') + 1), "bytes",
+			 (json_int_t)st.st_size, "changed_s",
+			 (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
+}
+
+/* The text of the record; NULL: out of memory. Caller frees. */
+static char *make_record(const struct mirror_plan *plan)
+{
+	json_t *files = json_object();
+	json_t *record = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "driver", plan->driver,
+				   "allot", ALLOT_VERSION, "files", files);
+
+	for (size_t i = 0; record && i < plan->count; i++)
+		json_object_set_new(files, plan->action[i].to, describe(&plan->action[i]));
+	char *text = record ? json_dumps(record, JSON_INDENT(1) | JSON_SORT_KEYS) : NULL;
+	json_decref(record);
+	return text;
+}
+
+static int write_record(const char *dir, const char *record, struct error *err)
+{
+	char path[PATHS_MAX];
+	int r = paths_join(dir, RECORD, path, sizeof(path), err);
+
+	if (r < 0)
+		return r;
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	r = fd < 0 ? -errno : write_all(fd, record, strlen(record));
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	return r < 0 ? error_set_errno(err, -r, "%s", path) : 0;
+}
+
+static int fill(const struct mirror_plan *plan, const char *dir, const char *record,
+		struct error *err)
+{
+	static const char *const folders[] = { "bin", "lib", "lib64" };
+	char path[PATHS_MAX];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		r = paths_join(dir, folders[i], path, sizeof(path), err);
+		if (r == 0 && mkdir(path, 0755) < 0)
+			r = error_set_errno(err, errno, "%s", path);
+	}
+	for (size_t i = 0; r == 0 && i < plan->count; i++)
+		r = perform(&plan->action[i], dir, err);
+	return r < 0 ? r : write_record(dir, record, err);
+}
+
+enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
+
+/* What stands in the place now; -EEXIST: something that is not to be replaced. */
+static int look_at(const char *place, const char *record, enum occupant *ret, struct error *err)
+{
+	char path[PATHS_MAX];
+	cleanup_free char *old = NULL;
+	size_t size = 0;
+	int r = paths_join(place, RECORD, path, sizeof(path), err);
+
+	if (r < 0)
+		return r;
+	*ret = NOTHING;
+	/* An empty directory gives way; rmdir leaves anything else alone. */
+	if (rmdir(place) == 0 || errno == ENOENT)
+		return 0;
+	cleanup_file FILE *file = fopen(path, "re");
+	if (!file)
+		return error_set(err, EEXIST,
+				 "%s: is there already, and is no mirror that allot made", place);
+	ssize_t n = getdelim(&old, &size, '\0', file);
+	*ret = n > 0 && strcmp(old, record) == 0 ? SAME_MIRROR : OTHER_MIRROR;
+	return 0;
+}
+
+/* Puts `made` in its place; what was there is in `made` afterwards. */
+static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
+{
+	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;
+
+	if (renameat2(AT_FDCWD, made, AT_FDCWD, place, flags) < 0)
+		return error_set_errno(err, errno, "%s to %s", made, place);
+	return 0;
+}
+
+int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
+		   struct error *err)
+{
+	cleanup_free char *record = make_record(plan);
+	char made[PATHS_MAX];
+	enum occupant occupant;
+
+	if (!record)
+		return error_set(err, ENOMEM, "out of memory");
+	int r = look_at(place, record, &occupant, err);
+	if (r < 0)
+		return r;
+	*ret_is_new = occupant != SAME_MIRROR;
+	if (occupant == SAME_MIRROR)
+		return 0;
+	if ((size_t)snprintf(made, sizeof(made), "%s.new-%d", place, (int)getpid()) >= sizeof(made))
+		return error_set(err, ENAMETOOLONG, "%.60s...: too long", place);
+	if (mkdir(made, 0755) < 0)
+		return error_set_errno(err, errno, "%s", made);
+	r = fill(plan, made, record, err);
+	if (r == 0)
+		r = move_in(made, place, occupant, err);
+	if (r < 0 || occupant != NOTHING)
+		remove_tree(made);
+	return r;
+}

@@ -1,0 +1,82 @@
+/*
+ * Memory of graphs: addresses from when a node is made, memory on the card from the first launch on. It
+ * is shared by all graphs of a device, which run one after the other here, and kept till it is trimmed.
+ */
+#include "sim/cuda/sim.h"
+
+#define STEP_BYTES (32ull << 20)
+
+uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes)
+{
+	struct sim_region *region;
+
+	pthread_mutex_lock(&sim.lock);
+	region = sim_va_new(REGION_GRAPH, bytes, 0);
+	if (region) {
+		region->bytes = bytes;
+		region->ctx = ctx;
+		region->dev = ctx->dev;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return region ? region->base : 0;
+}
+
+CUresult sim_graph_map(CUdevice dev, uint64_t bytes)
+{
+	struct sim_device *device = &sim.devices[dev];
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&sim.lock);
+	if (bytes > device->graph_reserved) {
+		uint64_t more = (bytes - device->graph_reserved + STEP_BYTES - 1) / STEP_BYTES *
+				STEP_BYTES;
+
+		r = device->graph_blocks == SIM_GRAPH_BLOCKS
+			    ? CUDA_ERROR_OUT_OF_MEMORY
+			    : sim_block_new(dev, more, SIM_BLOCK_DATA,
+					    &device->graph_block[device->graph_blocks]);
+		if (r == CUDA_SUCCESS) {
+			device->graph_blocks++;
+			device->graph_reserved += more;
+			device->graph_reserved_high = SIM_MAX(device->graph_reserved_high,
+							      device->graph_reserved);
+		}
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+void sim_graph_memory_gone(struct sim_device *device)
+{
+	while (device->graph_blocks)
+		sim_block_free(device->graph_block[--device->graph_blocks]);
+	device->graph_reserved = 0;
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute attr, void *value)
+{
+	struct sim_device *device = sim_device_of(dev);
+
+	SIM_ENTER(cuDeviceGetGraphMemAttribute);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	*(cuuint64_t *)value = attr & 1 ? device->graph_reserved_high : device->graph_reserved;
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGraphMemTrim(CUdevice dev)
+{
+	struct sim_device *device = sim_device_of(dev);
+
+	SIM_ENTER(cuDeviceGraphMemTrim);
+	if (!device)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	sim_graph_memory_gone(device);
+	pthread_mutex_unlock(&sim.lock);
+	return CUDA_SUCCESS;
+}

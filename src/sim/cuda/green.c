@@ -1,0 +1,56 @@
+/*
+ * Green contexts: each holds on to the primary context, and is that context to whoever runs in it. How
+ * many processors it has makes no difference to this card.
+ */
+#include <stdlib.h>
+
+#include "sim/cuda/sim.h"
+
+struct CUgreenCtx_st {
+	CUdevice dev;
+	CUcontext primary;
+};
+
+CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevice dev,
+			  unsigned int flags)
+{
+	CUgreenCtx green;
+	CUresult r;
+
+	SIM_ENTER(cuGreenCtxCreate);
+	if (!ret_green)
+		return CUDA_ERROR_INVALID_VALUE;
+	green = calloc(1, sizeof(*green));
+	if (!green)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	green->dev = dev;
+	r = cuDevicePrimaryCtxRetain(&green->primary, dev);
+	if (r != CUDA_SUCCESS) {
+		free(green);
+		return r;
+	}
+	*ret_green = green;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGreenCtxDestroy(CUgreenCtx green)
+{
+	CUresult r;
+
+	SIM_ENTER(cuGreenCtxDestroy);
+	if (!green)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	r = cuDevicePrimaryCtxRelease_v2(green->dev);
+	if (r == CUDA_SUCCESS)
+		free(green);
+	return r;
+}
+
+CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUgreenCtx green)
+{
+	SIM_ENTER(cuCtxFromGreenCtx);
+	if (!ctx || !green)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = green->primary;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,281 @@
+/*
+ * Old ABIs, and rare ways of doing the same: each by the newer call. Device addresses are all above
+ * 4 GiB here, so what would have to hand one out in 32 bits finds no memory.
+ */
+#include "sim/cuda/sim.h"
+
+#define OLD(symbol, params, ...) \
+	CUresult symbol params \
+	{ \
+		SIM_ENTER(symbol); \
+		return __VA_ARGS__; \
+	}
+#define OLD_TWINS(symbol, suffix, params, ...) \
+	OLD(symbol, params, __VA_ARGS__) \
+	OLD(symbol##suffix, params, __VA_ARGS__)
+
+/* Keeps an allocation whose address fits, and undoes any other. */
+static CUresult narrow(CUresult r, CUdeviceptr wide, CUdeviceptr_v1 *ret_ptr)
+{
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (wide > UINT32_MAX) {
+		cuMemFree_v2(wide);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_ptr = (CUdeviceptr_v1)wide;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc(CUdeviceptr_v1 *ptr, unsigned int bytes)
+{
+	CUdeviceptr wide = 0;
+
+	SIM_ENTER(cuMemAlloc);
+	if (!ptr)
+		return CUDA_ERROR_INVALID_VALUE;
+	return narrow(cuMemAlloc_v2(&wide, bytes), wide, ptr);
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes,
+			 unsigned int height, unsigned int element_bytes)
+{
+	CUdeviceptr wide = 0;
+	size_t wide_pitch = 0;
+	CUresult r;
+
+	SIM_ENTER(cuMemAllocPitch);
+	if (!ptr || !pitch)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = narrow(cuMemAllocPitch_v2(&wide, &wide_pitch, width_bytes, height, element_bytes), wide,
+		   ptr);
+	if (r == CUDA_SUCCESS)
+		*pitch = (unsigned int)wide_pitch;
+	return r;
+}
+
+OLD(cuMemFree, (CUdeviceptr_v1 ptr), cuMemFree_v2(ptr))
+
+static unsigned int saturated(size_t bytes)
+{
+	return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
+}
+
+CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
+{
+	size_t wide_free = 0, wide_total = 0;
+	CUresult r;
+
+	SIM_ENTER(cuMemGetInfo);
+	r = cuMemGetInfo_v2(&wide_free, &wide_total);
+	if (r == CUDA_SUCCESS && free_bytes)
+		*free_bytes = saturated(wide_free);
+	if (r == CUDA_SUCCESS && total_bytes)
+		*total_bytes = saturated(wide_total);
+	return r;
+}
+
+CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+	size_t wide = 0;
+	CUresult r;
+
+	SIM_ENTER(cuDeviceTotalMem);
+	r = bytes ? cuDeviceTotalMem_v2(&wide, dev) : CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		*bytes = saturated(wide);
+	return r;
+}
+
+CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+{
+	SIM_ENTER(cuArrayCreate);
+	if (!d)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuArrayCreate_v2(array, &(CUDA_ARRAY_DESCRIPTOR){ d->Width, d->Height, d->Format,
+								 d->NumChannels });
+}
+
+CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+{
+	SIM_ENTER(cuArray3DCreate);
+	if (!d)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuArray3DCreate_v2(array, &(CUDA_ARRAY3D_DESCRIPTOR){ d->Width, d->Height, d->Depth,
+								     d->Format, d->NumChannels,
+								     d->Flags });
+}
+
+/* ---- contexts, streams, captures ---- */
+
+OLD(cuCtxCreate, (CUcontext * ctx, unsigned int flags, CUdevice dev),
+    cuCtxCreate_v2(ctx, flags, dev))
+OLD(cuGLCtxCreate, (CUcontext * ctx, unsigned int flags, CUdevice dev),
+    cuCtxCreate_v2(ctx, flags, dev))
+OLD(cuGLCtxCreate_v2, (CUcontext * ctx, unsigned int flags, CUdevice dev),
+    cuCtxCreate_v2(ctx, flags, dev))
+OLD(cuCtxDestroy, (CUcontext ctx), cuCtxDestroy_v2(ctx))
+OLD(cuCtxDetach, (CUcontext ctx), cuCtxDestroy_v2(ctx))
+OLD(cuStreamDestroy, (CUstream stream), cuStreamDestroy_v2(stream))
+OLD(cuStreamBeginCapture, (CUstream stream),
+    cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL))
+OLD(cuStreamBeginCapture_ptsz, (CUstream stream),
+    cuStreamBeginCapture_v2_ptsz(stream, CU_STREAM_CAPTURE_MODE_GLOBAL))
+OLD_TWINS(cuStreamBeginRecaptureToGraph, _ptsz,
+	  (CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+	   CUgraphRecaptureCallback callback, void *data),
+	  CUDA_ERROR_NOT_SUPPORTED)
+
+/* One reference is all that is kept. */
+CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
+{
+	SIM_ENTER(cuCtxAttach);
+	return ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* No display, no video engine, no sparse arrays, no fabric. */
+OLD(cuVDPAUCtxCreate,
+    (CUcontext * ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, VdpGetProcAddress *get),
+    CUDA_ERROR_NOT_SUPPORTED)
+OLD(cuVDPAUCtxCreate_v2,
+    (CUcontext * ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, VdpGetProcAddress *get),
+    CUDA_ERROR_NOT_SUPPORTED)
+OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
+	  CUDA_ERROR_INVALID_CONTEXT)
+OLD_TWINS(cuMemMapArrayAsync, _ptsz, (CUarrayMapInfo * maps, unsigned int count, CUstream stream),
+	  CUDA_ERROR_NOT_SUPPORTED)
+OLD(cuLogicalEndpointCreate, (CUlogicalEndpointId id, const CUlogicalEndpointProp *prop),
+    CUDA_ERROR_NOT_SUPPORTED)
+OLD(cuLogicalEndpointImport,
+    (CUlogicalEndpointId id, const void *handle, CUlogicalEndpointIpcHandleType type),
+    CUDA_ERROR_NOT_SUPPORTED)
+
+/* ---- launches: the block's shape is always one thread here ---- */
+
+static CUresult launch_grid(CUfunction f, int width, int height, CUstream stream)
+{
+	if (width <= 0 || height <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuLaunchKernel(f, (unsigned int)width, (unsigned int)height, 1, 1, 1, 1, 0, stream,
+			      NULL, NULL);
+}
+
+OLD(cuLaunch, (CUfunction f), launch_grid(f, 1, 1, NULL))
+OLD(cuLaunchGrid, (CUfunction f, int width, int height), launch_grid(f, width, height, NULL))
+OLD(cuLaunchGridAsync, (CUfunction f, int width, int height, CUstream stream),
+    launch_grid(f, width, height, stream))
+
+CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launches, unsigned int count,
+					      unsigned int flags)
+{
+	CUresult r = launches && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuLaunchCooperativeKernelMultiDevice);
+	for (unsigned int i = 0; r == CUDA_SUCCESS && i < count; i++) {
+		const CUDA_LAUNCH_PARAMS *l = &launches[i];
+
+		r = cuLaunchKernel(l->function, l->gridDimX, l->gridDimY, l->gridDimZ, l->blockDimX,
+				   l->blockDimY, l->blockDimZ, l->sharedMemBytes, l->hStream,
+				   l->kernelParams, NULL);
+	}
+	return r;
+}
+
+/* ---- copies ---- */
+
+OLD(cuMemcpyHtoD, (CUdeviceptr_v1 dst, const void *src, unsigned int bytes),
+    cuMemcpyHtoD_v2(dst, src, bytes))
+OLD(cuMemcpyDtoH, (void *dst, CUdeviceptr_v1 src, unsigned int bytes),
+    cuMemcpyDtoH_v2(dst, src, bytes))
+OLD(cuMemcpyDtoD, (CUdeviceptr_v1 dst, CUdeviceptr_v1 src, unsigned int bytes),
+    cuMemcpyDtoD_v2(dst, src, bytes))
+OLD(cuMemcpyDtoA, (CUarray dst, unsigned int offset, CUdeviceptr_v1 src, unsigned int bytes),
+    cuMemcpyDtoA_v2(dst, offset, src, bytes))
+OLD(cuMemcpyAtoD, (CUdeviceptr_v1 dst, CUarray src, unsigned int offset, unsigned int bytes),
+    cuMemcpyAtoD_v2(dst, src, offset, bytes))
+OLD(cuMemcpyHtoA, (CUarray dst, unsigned int offset, const void *src, unsigned int bytes),
+    cuMemcpyHtoA_v2(dst, offset, src, bytes))
+OLD(cuMemcpyAtoH, (void *dst, CUarray src, unsigned int offset, unsigned int bytes),
+    cuMemcpyAtoH_v2(dst, src, offset, bytes))
+OLD(cuMemcpyAtoA,
+    (CUarray dst, unsigned int dst_offset, CUarray src, unsigned int src_offset, unsigned int bytes),
+    cuMemcpyAtoA_v2(dst, dst_offset, src, src_offset, bytes))
+OLD(cuMemcpyHtoDAsync, (CUdeviceptr_v1 dst, const void *src, unsigned int bytes, CUstream stream),
+    cuMemcpyHtoDAsync_v2(dst, src, bytes, stream))
+OLD(cuMemcpyDtoHAsync, (void *dst, CUdeviceptr_v1 src, unsigned int bytes, CUstream stream),
+    cuMemcpyDtoHAsync_v2(dst, src, bytes, stream))
+OLD(cuMemcpyDtoDAsync, (CUdeviceptr_v1 dst, CUdeviceptr_v1 src, unsigned int bytes, CUstream stream),
+    cuMemcpyDtoDAsync_v2(dst, src, bytes, stream))
+OLD(cuMemcpyHtoAAsync,
+    (CUarray dst, unsigned int offset, const void *src, unsigned int bytes, CUstream stream),
+    cuMemcpyHtoAAsync_v2(dst, offset, src, bytes, stream))
+OLD(cuMemcpyAtoHAsync,
+    (void *dst, CUarray src, unsigned int offset, unsigned int bytes, CUstream stream),
+    cuMemcpyAtoHAsync_v2(dst, src, offset, bytes, stream))
+
+#define SIDE(c, side) \
+	.side##XInBytes = (c)->side##XInBytes, .side##Y = (c)->side##Y, \
+	.side##MemoryType = (c)->side##MemoryType, .side##Host = (c)->side##Host, \
+	.side##Device = (c)->side##Device, .side##Array = (c)->side##Array, \
+	.side##Pitch = (c)->side##Pitch
+
+static CUDA_MEMCPY2D wide_2d(const CUDA_MEMCPY2D_v1 *c)
+{
+	return (CUDA_MEMCPY2D){
+		SIDE(c, src),
+		SIDE(c, dst),
+		.WidthInBytes = c->WidthInBytes,
+		.Height = c->Height,
+	};
+}
+
+static CUDA_MEMCPY3D wide_3d(const CUDA_MEMCPY3D_v1 *c)
+{
+	return (CUDA_MEMCPY3D){
+		SIDE(c, src),
+		.srcZ = c->srcZ,
+		.srcHeight = c->srcHeight,
+		SIDE(c, dst),
+		.dstZ = c->dstZ,
+		.dstHeight = c->dstHeight,
+		.WidthInBytes = c->WidthInBytes,
+		.Height = c->Height,
+		.Depth = c->Depth,
+	};
+}
+
+#define OLD_COPY(symbol, newer, type, wide) \
+	CUresult symbol(const type##_v1 *copy) \
+	{ \
+		SIM_ENTER(symbol); \
+		return copy ? newer(&(type[]){ wide(copy) }[0]) : CUDA_ERROR_INVALID_VALUE; \
+	}
+#define OLD_COPY_ASYNC(symbol, newer, type, wide) \
+	CUresult symbol(const type##_v1 *copy, CUstream stream) \
+	{ \
+		SIM_ENTER(symbol); \
+		return copy ? newer(&(type[]){ wide(copy) }[0], stream) : CUDA_ERROR_INVALID_VALUE; \
+	}
+
+OLD_COPY(cuMemcpy2D, cuMemcpy2D_v2, CUDA_MEMCPY2D, wide_2d)
+OLD_COPY(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, wide_2d)
+OLD_COPY(cuMemcpy3D, cuMemcpy3D_v2, CUDA_MEMCPY3D, wide_3d)
+OLD_COPY_ASYNC(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, wide_2d)
+OLD_COPY_ASYNC(cuMemcpy3DAsync, cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, wide_3d)
+
+/* ---- memsets ---- */
+
+#define OLD_SET(symbol, type) \
+	OLD(symbol, (CUdeviceptr_v1 dst, type value, unsigned int n), symbol##_v2(dst, value, n))
+#define OLD_SET_2D(symbol, type) \
+	OLD(symbol, \
+	    (CUdeviceptr_v1 dst, unsigned int pitch, type value, unsigned int width, \
+	     unsigned int height), \
+	    symbol##_v2(dst, pitch, value, width, height))
+
+OLD_SET(cuMemsetD8, unsigned char)
+OLD_SET(cuMemsetD16, unsigned short)
+OLD_SET(cuMemsetD32, unsigned int)
+OLD_SET_2D(cuMemsetD2D8, unsigned char)
+OLD_SET_2D(cuMemsetD2D16, unsigned short)
+OLD_SET_2D(cuMemsetD2D32, unsigned int)

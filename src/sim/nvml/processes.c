@@ -1,0 +1,194 @@
+/* The processes on a device, with the defects asked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/nvml/nvml.h"
+
+#define NO_INSTANCE ~0u
+
+/* One entry of any version's array: they begin alike. */
+static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
+{
+	nvmlReturn_t r;
+	struct sim_card_state *state = nvml_state(device, &r);
+	const struct sim_process_state *p;
+	unsigned int room;
+
+	if (!state)
+		return r;
+	if (!count || (*count && !infos)) {
+		free(state);
+		return NVML_ERROR_INVALID_ARGUMENT;
+	}
+	room = *count;
+	*count = state->processes;
+	if (state->processes > room)
+		r = NVML_ERROR_INSUFFICIENT_SIZE;
+	p = (const struct sim_process_state *)(state + 1);
+	for (uint32_t i = 0; r == NVML_SUCCESS && i < state->processes; i++) {
+		nvmlProcessInfo_t info = { p[i].pid, p[i].used_bytes, NO_INSTANCE, NO_INSTANCE };
+
+		if (device->info.defects & SIM_DEFECT_NO_PROCESS_MEMORY)
+			info.usedGpuMemory = NVML_VALUE_NOT_AVAILABLE_ULL;
+		memcpy((char *)infos + i * entry, &info, entry);
+	}
+	free(state);
+	return r;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
+						  nvmlProcessInfo_v1_t *infos)
+{
+	return list(device, count, infos, sizeof(*infos));
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
+						     nvmlProcessInfo_t *infos)
+{
+	return list(device, count, infos, sizeof(*infos));
+}
+
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
+						     nvmlProcessInfo_t *infos)
+{
+	return list(device, count, infos, sizeof(*infos));
+}
+
+static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
+{
+	nvmlReturn_t r;
+
+	if (!nvml_device(device, &r))
+		return r;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = 0;
+	return NVML_SUCCESS;
+}
+
+/* Of graphics and MPS there are none. */
+#define NO_PROCESSES(symbol, type) \
+	nvmlReturn_t symbol(nvmlDevice_t device, unsigned int *count, type *infos) \
+	{ \
+		return none(device, count); \
+	}
+
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_t)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
+
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+						   nvmlProcessDetailList_t *details)
+{
+	nvmlProcessInfo_t infos[256];
+	unsigned int room, n = 256;
+	nvmlReturn_t r;
+
+	if (!details)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (details->version != nvmlProcessDetailList_v1)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
+		return none(device, &details->numProcArrayEntries);
+	r = list(device, &n, infos, sizeof(*infos));
+	if (r != NVML_SUCCESS)
+		return r;
+	room = details->procArray ? details->numProcArrayEntries : 0;
+	details->numProcArrayEntries = n;
+	if (n > room)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	for (unsigned int i = 0; i < n; i++)
+		details->procArray[i] = (nvmlProcessDetail_v1_t){ infos[i].pid,
+								  infos[i].usedGpuMemory,
+								  NO_INSTANCE, NO_INSTANCE, 0 };
+	return NVML_SUCCESS;
+}
+
+/* The place of the busiest process, which a defect leaves out; `processes` for none. */
+static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
+{
+	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
+	uint32_t best = state->processes;
+
+	if (!(device->info.defects & SIM_DEFECT_LOSES_BUSY_PROCESS))
+		return best;
+	for (uint32_t i = 0; i < state->processes; i++)
+		if (p[i].busy_pct && (best == state->processes || p[i].busy_pct > p[best].busy_pct))
+			best = i;
+	return best;
+}
+
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+					     nvmlProcessUtilizationSample_t *samples,
+					     unsigned int *count, unsigned long long since_us)
+{
+	nvmlReturn_t r;
+	struct sim_card_state *state = nvml_state(device, &r);
+	const struct sim_process_state *p;
+	unsigned int room, n = 0;
+	uint32_t missing;
+
+	if (!state)
+		return r;
+	if (!count || (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION)) {
+		free(state);
+		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+	}
+	room = samples ? *count : 0;
+	missing = left_out(device, state);
+	p = (const struct sim_process_state *)(state + 1);
+	for (uint32_t i = 0; i < state->processes; i++) {
+		if (i == missing || !p[i].busy_pct || p[i].stamp_us <= since_us)
+			continue;
+		if (n < room)
+			samples[n] = (nvmlProcessUtilizationSample_t){
+				.pid = p[i].pid,
+				.timeStamp = p[i].stamp_us,
+				.smUtil = p[i].busy_pct,
+				.memUtil = p[i].busy_pct / 3,
+			};
+		n++;
+	}
+	/* Asked without room it says how much would do, as the driver: for every process. */
+	*count = samples && n <= room ? n : state->processes;
+	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
+				 : NVML_ERROR_INSUFFICIENT_SIZE;
+	free(state);
+	return r;
+}
+
+/* The same as the newer layout has it. */
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+						   nvmlProcessesUtilizationInfo_t *info)
+{
+	nvmlProcessUtilizationSample_t samples[256];
+	unsigned int n = 256;
+	nvmlReturn_t r;
+
+	if (!info)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (info->version != nvmlProcessesUtilizationInfo_v1)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (!info->procUtilArray)
+		return nvmlDeviceGetProcessUtilization(device, NULL, &info->processSamplesCount,
+						       info->lastSeenTimeStamp);
+	r = nvmlDeviceGetProcessUtilization(device, samples, &n, info->lastSeenTimeStamp);
+	if (r != NVML_SUCCESS)
+		return r;
+	if (n > info->processSamplesCount) {
+		info->processSamplesCount = n;
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		info->procUtilArray[i] = (nvmlProcessUtilizationInfo_v1_t){
+			.timeStamp = samples[i].timeStamp,
+			.pid = samples[i].pid,
+			.smUtil = samples[i].smUtil,
+			.memUtil = samples[i].memUtil,
+		};
+	info->processSamplesCount = n;
+	return NVML_SUCCESS;
+}

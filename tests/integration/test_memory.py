@@ -1,0 +1,311 @@
+"""Memory of a tenant that is not one allocation and one free: what no call names, memory of several
+processes. A tenant's processes are Python programs with NVIDIA's cuda.bindings; what they hold is
+compared with the simulated card's own figures. ALLOT_BUILD names the build directory."""
+
+import json
+import subprocess
+import textwrap
+
+import pytest
+
+from conftest import BUILD, wait_until
+
+pytest.importorskip("cuda.bindings.driver")
+
+MIB = 1 << 20
+CONTEXT = 518 * MIB
+
+PREAMBLE = """
+import ctypes, os, socket, sys, time
+from cuda.bindings import driver as cu
+MIB = 1 << 20
+R = cu.CUresult
+FD = cu.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+def ok(result):
+    assert result[0] == R.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+def refused(result):
+    assert result[0] == R.CUDA_ERROR_OUT_OF_MEMORY, result[0]
+
+def start(device=0):
+    ok(cu.cuInit(0))
+    ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(device))))))
+
+def used():
+    free, total = ok(cu.cuMemGetInfo())
+    return total - free
+
+# The test looks, and says when it has.
+def look(text="look"):
+    print(text, flush=True)
+    return sys.stdin.readline().strip()
+
+def handle_bytes(handle):
+    return ctypes.string_at(handle.getPtr(), 64)
+
+def handle_of(bytes_):
+    handle = cu.CUipcMemHandle()
+    ctypes.memmove(handle.getPtr(), bytes_, 64)
+    return handle
+
+def prop(types=0):
+    p = cu.CUmemAllocationProp()
+    p.type = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    p.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    p.location.id = 0
+    p.requestedHandleTypes = cu.CUmemAllocationHandleType(types)
+    return p
+"""
+
+
+class Tenant:
+    """One Python program as a tenant, that does a step whenever it is told to."""
+
+    def __init__(self, machine, python, code, memory="4GiB", name="a"):
+        self.machine, self.name = machine, name
+        self.process = machine.start(
+            "--name", name, "--memory", memory, "--", python, "-c",
+            PREAMBLE + textwrap.dedent(code), stdin=subprocess.PIPE)
+
+    def line(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.communicate(timeout=10)[1]
+        return line.strip()
+
+    def go(self, text=""):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, out + err
+
+    def device(self):
+        return self.machine.tenants()[self.name]["devices"][0]
+
+    def used(self):
+        return self.device()["memory_used_bytes"]
+
+    def wait_used(self, bytes_):
+        wait_until(lambda: self.used() == bytes_, 5,
+                   f"{bytes_ / MIB} MiB, now {self.used() / MIB}")
+
+
+def card_used(machine):
+    """What the card itself says is held, of all."""
+    simulator = BUILD / "allot-sim"
+    done = subprocess.run([simulator, "--ctl", "--socket", machine.run_dir / "sim.sock", "stats"],
+                          capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["cards"][0]["memory_used_bytes"]
+
+
+def test_code_and_local_memory_are_charged(machine, python):
+    tenant = Tenant(machine, python, """
+        start()
+        base = used()
+        look()
+        module = ok(cu.cuModuleLoadData(b".version 8.0" + b" " * (90 * MIB)))
+        library = ok(cu.cuLibraryLoadData(b".version 8.0" + b" " * (8 * MIB), [], [], 0, [], [], 0))
+        look()
+        assert used() == base + 102 * MIB, used() - base
+        # As much less is left as is not seen in any call.
+        refused(cu.cuMemAlloc(4096 * MIB - 518 * MIB - 100 * MIB))
+        p = ok(cu.cuMemAlloc(4096 * MIB - 518 * MIB - 102 * MIB))
+        look()
+        ok(cu.cuMemFree(p))
+        ok(cu.cuModuleUnload(module))
+        ok(cu.cuLibraryUnload(library))
+        look()
+        ok(cu.cuCtxSetLimit(cu.CUlimit.CU_LIMIT_STACK_SIZE, 2048))
+        look()
+        ok(cu.cuDevicePrimaryCtxRelease(0))
+        look()
+        """)
+    tenant.line()
+    tenant.wait_used(CONTEXT)
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(CONTEXT + 102 * MIB)
+    assert tenant.device()["memory_unnamed_bytes"] == 102 * MIB
+    assert card_used(machine) == tenant.used()
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(4096 * MIB)
+    assert card_used(machine) == tenant.used()
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(CONTEXT)
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(CONTEXT + 132 * 2048 * 1024)
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(0)
+    tenant.go()
+    tenant.end()
+
+
+def test_nothing_is_refused_for_code_that_is_gone(machine, python):
+    """Code counts for no more than two looks after it was unloaded."""
+    tenant = Tenant(machine, python, """
+        start()
+        module = ok(cu.cuModuleLoadData(b".version 8.0" + b" " * (90 * MIB)))
+        look()
+        ok(cu.cuModuleUnload(module))
+        begin = time.monotonic()
+        while cu.cuMemAlloc(4096 * MIB - 518 * MIB)[0] != R.CUDA_SUCCESS:
+            assert time.monotonic() - begin < 2.2
+            time.sleep(0.01)
+        """)
+    tenant.line()
+    wait_until(lambda: tenant.device()["memory_unnamed_bytes"] == 92 * MIB, 5, "the charge")
+    tenant.go()
+    tenant.end()
+
+
+# Two processes of one tenant: the parent opens what its child exports, and tells it what to do.
+IPC = """
+ours, theirs = socket.socketpair()
+child = os.fork()
+if child == 0:
+    ours.close()
+    start()
+    p = ok(cu.cuMemAlloc(64 * MIB))
+    handle = ok(cu.cuIpcGetMemHandle(p))
+    theirs.send(handle_bytes(handle))
+    while (word := theirs.recv(10)) != b"die":
+        if word == b"free":
+            ok(cu.cuMemFree(p))
+        theirs.send(b"done")
+    os._exit(0)
+
+def tell(word):
+    ours.send(word)
+    if word == b"die":
+        os.waitpid(child, 0)
+    else:
+        ours.recv(10)
+
+theirs.close()
+start()
+handle = handle_of(ours.recv(64))
+"""
+
+
+@pytest.mark.parametrize("word", ["free", "die"])
+def test_ipc_memory_is_charged_once_while_anyone_holds_it(machine, python, word):
+    rest = CONTEXT if word == "die" else 2 * CONTEXT
+    tenant = Tenant(machine, python, IPC + textwrap.dedent(f"""
+        q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+        assert int(ok(cu.cuIpcOpenMemHandle(handle, 1))) == int(q)
+        ok(cu.cuIpcCloseMemHandle(q))
+        look()
+        tell(b"{word}")
+        look()
+        ok(cu.cuIpcCloseMemHandle(q))
+        look()
+        if {word == "free"}:
+            tell(b"die")
+        """))
+    tenant.line()
+    tenant.wait_used(2 * CONTEXT + 64 * MIB)
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(rest + 64 * MIB)
+    assert card_used(machine) == rest + 64 * MIB
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(rest)
+    tenant.go()
+    tenant.end()
+
+
+def test_ipc_memory_of_another_tenant_is_charged_where_it_is_opened(machine, python):
+    code = """
+        start()
+        if (text := look()).startswith("export"):
+            p = ok(cu.cuMemAlloc(64 * MIB))
+            look(handle_bytes(ok(cu.cuIpcGetMemHandle(p))).hex())
+        else:
+            handle = handle_of(bytes.fromhex(text))
+            refused_once = ok(cu.cuMemAlloc(460 * MIB))
+            refused(cu.cuIpcOpenMemHandle(handle, 1))
+            ok(cu.cuMemFree(refused_once))
+            q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+            look()
+            ok(cu.cuIpcCloseMemHandle(q))
+            look()
+        """
+    maker = Tenant(machine, python, code, name="maker")
+    user = Tenant(machine, python, code, name="user", memory="1GiB")
+    for tenant in maker, user:
+        tenant.line()
+    maker.go("export")
+    user.go(maker.line())
+    user.line()
+    user.wait_used(CONTEXT + 64 * MIB)
+    maker.wait_used(CONTEXT + 64 * MIB)
+    user.go()
+    user.line()
+    user.wait_used(CONTEXT)
+    user.go()
+    maker.go()
+    user.end()
+    maker.end()
+
+
+GRAPH = """
+def node_params(bytes_):
+    p = cu.CUDA_MEM_ALLOC_NODE_PARAMS()
+    p.poolProps.allocType = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    p.poolProps.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    p.poolProps.location.id = 0
+    p.bytesize = bytes_
+    return p
+
+def graph_with(bytes_):
+    graph = ok(cu.cuGraphCreate(0))
+    params = node_params(bytes_)
+    node = ok(cu.cuGraphAddMemAllocNode(graph, None, 0, params))
+    ok(cu.cuGraphAddMemFreeNode(graph, [node], 1, params.dptr))
+    return graph
+"""
+
+
+def test_memory_of_graphs_is_charged_while_it_is_reserved(machine, python):
+    tenant = Tenant(machine, python, GRAPH + textwrap.dedent("""
+        start()
+        stream = ok(cu.cuStreamCreate(1))
+        # One that is captured, one that is made of nodes: they share memory.
+        ok(cu.cuStreamBeginCapture(stream, cu.CUstreamCaptureMode(1)))
+        p = ok(cu.cuMemAllocAsync(96 * MIB, stream))
+        ok(cu.cuMemFreeAsync(p, stream))
+        captured = ok(cu.cuGraphInstantiate(ok(cu.cuStreamEndCapture(stream)), 0))
+        made = ok(cu.cuGraphInstantiate(graph_with(64 * MIB), 0))
+        assert used() == 518 * MIB
+        ok(cu.cuGraphLaunch(captured, stream))
+        ok(cu.cuGraphLaunch(made, stream))
+        look()
+        # Beyond the quota: at once what never fits, at the launch what does not fit now.
+        refused(cu.cuGraphInstantiate(graph_with(1024 * MIB + 1), 0))
+        large = ok(cu.cuGraphInstantiate(graph_with(512 * MIB), 0))
+        refused(cu.cuGraphLaunch(large, stream))
+        # To make room what no graph uses was given back.
+        assert used() == 518 * MIB, used()
+        ok(cu.cuGraphLaunch(captured, stream))
+        assert used() == (518 + 96) * MIB, used()
+        ok(cu.cuGraphExecDestroy(captured))
+        ok(cu.cuDeviceGraphMemTrim(0))
+        look()
+        """), memory="1GiB")
+    tenant.line()
+    tenant.wait_used(CONTEXT + 96 * MIB)
+    assert card_used(machine) == CONTEXT + 96 * MIB
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(CONTEXT)
+    assert card_used(machine) == CONTEXT
+    tenant.go()
+    tenant.end()

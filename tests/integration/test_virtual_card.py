@@ -1,0 +1,484 @@
+"""One virtual card: what CUDA and NVML say in a tenant agrees, by every version of every call, and
+NVIDIA's nvidia-ml-py, nvitop and nvtop show the tenant's quota, processes and use of the GPU.
+
+MIG is not tested: the simulated GPU has none."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import textwrap
+import time
+
+import pytest
+
+from conftest import BUILD, GIB, make_machine, wait_until
+
+pytest.importorskip("pynvml")
+pytest.importorskip("cuda.bindings.driver")
+
+CONTEXT = 518 << 20
+
+# Begins the programs that run in a tenant; they print JSON.
+PREAMBLE = """
+import ctypes, json, os, subprocess, sys, time
+import pynvml as nv
+from cuda.bindings import driver as cu
+
+def ok(result):
+    assert int(result[0]) == 0, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+def failure(call, *args):
+    try:
+        call(*args)
+    except nv.NVMLError as error:
+        return error.value
+
+def start(ordinal=0):
+    ok(cu.cuInit(0))
+    ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(ordinal))))))
+
+def uuid_of(ordinal):
+    h = bytes(ok(cu.cuDeviceGetUuid(ordinal)).bytes).hex()
+    return f"GPU-{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+def loads(*options_of_each):
+    '''Saturating processes of this tenant, each sure to be at work.'''
+    started = []
+    for options in options_of_each:
+        p = subprocess.Popen([LOAD, "--json", "--seconds", "60", *options], stdout=subprocess.PIPE)
+        started.append(p)
+    for p in started:
+        while b'"t_s"' not in p.stdout.readline() and p.poll() is None:
+            pass
+    return started
+
+lib = ctypes.CDLL("libnvidia-ml.so.1")
+nv.nvmlInit()
+"""
+
+
+def program(code):
+    return PREAMBLE + f"LOAD = {str(BUILD / 'allot-load')!r}\n" + textwrap.dedent(code)
+
+
+def run_json(machine, python, code, *options, **more):
+    result = machine.run(*options, "--", python, "-c", program(code), **more)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def neighbour(machine):
+    """Another tenant, that keeps the GPU busy."""
+    process = machine.start("--name", "neighbour", "--cores", "40", "--memory", "8GiB", "--",
+                            *machine.load("--seconds", "120"))
+    while '"t_s"' not in process.stdout.readline() and process.poll() is None:
+        pass
+    return machine.wait_for_tenant("neighbour")
+
+
+def test_memory_and_processes_by_every_version(machine, python, neighbour):
+    said = run_json(machine, python, """
+        start()
+        ok(cu.cuMemAlloc(1 << 30))
+        child, = loads(["--mib", "256"])
+        h = nv.nvmlDeviceGetHandleByIndex(0)
+        m1, m2 = nv.nvmlDeviceGetMemoryInfo(h), nv.nvmlDeviceGetMemoryInfo(h, version=nv.nvmlMemory_v2)
+        free, total = map(int, ok(cu.cuMemGetInfo()))
+
+        class V1(ctypes.Structure):
+            _fields_ = [("pid", ctypes.c_uint), ("usedGpuMemory", ctypes.c_ulonglong)]
+
+        def listed(name, entry, room):
+            count = ctypes.c_uint(room)
+            rows = (entry * max(room, 1))()
+            result = getattr(lib, name)(h, ctypes.byref(count), rows if room else None)
+            return [result, count.value, sorted((r.pid, r.usedGpuMemory) for r in rows[:count.value]
+                                                if result == 0)]
+
+        lists = {}
+        for kind in ("Compute", "Graphics", "MPSCompute"):
+            for version, entry in (("", V1), ("_v2", nv.c_nvmlProcessInfo_v2_t),
+                                   ("_v3", nv.c_nvmlProcessInfo_v2_t)):
+                name = f"nvmlDeviceGet{kind}RunningProcesses{version}"
+                lists[kind + version] = [listed(name, entry, room) for room in (0, 1, 16)]
+        detail = {mode: sorted((p.pid, p.usedGpuMemory) for p in
+                               nv.nvmlDeviceGetRunningProcessDetailList(h, 0x1000018, mode))
+                  for mode in (0, 1, 2)}
+        print(json.dumps({
+            "self": os.getpid(), "child": child.pid,
+            "nvml": [m1.total, m1.used, m1.free], "v2": [m2.total, m2.used, m2.free, m2.reserved],
+            "cuda": [total, total - free, free], "total_mem": int(ok(cu.cuDeviceTotalMem(0))),
+            "lists": lists, "detail": detail,
+            "wrong_versions": [failure(nv.nvmlDeviceGetRunningProcessDetailList, h, 0x2000018, 0),
+                               failure(nv.nvmlDeviceGetMemoryInfo, h, 0x3000028)],
+            "names": [nv.nvmlSystemGetProcessName(os.getpid()), sys.executable],
+            "no_process": failure(nv.nvmlSystemGetProcessName, 1 << 30)}))
+        child.kill()
+        """, "--memory", "4GiB", "--cores", "30", "--name", "own")
+    own, child = said["self"], said["child"]
+    listed = sorted([[own, CONTEXT + GIB], [child, CONTEXT + (256 << 20)]])
+    used = sum(bytes_ for _, bytes_ in listed)
+    assert said["nvml"] == [4 * GIB, used, 4 * GIB - used]
+    assert said["v2"] == [*said["nvml"], 0]
+    assert said["cuda"] == said["nvml"] and said["total_mem"] == 4 * GIB
+    for version in ("", "_v2", "_v3"):
+        # NVML_ERROR_INSUFFICIENT_SIZE with the count that would do.
+        assert said["lists"]["Compute" + version] == [[7, 2, []], [7, 2, []], [0, 2, listed]]
+        for kind in ("Graphics", "MPSCompute"):
+            assert said["lists"][kind + version] == [[0, 0, []]] * 3
+    assert said["detail"] == {"0": listed, "1": [], "2": []}
+    assert said["wrong_versions"] == [25, 25]   # NVML_ERROR_ARGUMENT_VERSION_MISMATCH
+    assert said["names"][0] == said["names"][1] and said["no_process"] == 6
+
+
+def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):
+    """Held to 20 %, and using them with two processes: its card is full. The neighbour's part and the
+    card's counters are not to be had."""
+    said = run_json(machine, python, """
+        h = nv.nvmlDeviceGetHandleByIndex(0)
+        idle = [nv.nvmlDeviceGetUtilizationRates(h).gpu, nv.nvmlDeviceGetUtilizationRates(h).memory,
+                failure(nv.nvmlDeviceGetProcessUtilization, h, 0)]
+        children = loads([], ["--mib", "1024"])
+        time.sleep(3)
+        rates = nv.nvmlDeviceGetUtilizationRates(h)
+        kind, samples = nv.nvmlDeviceGetSamples(h, nv.NVML_GPU_UTILIZATION_SAMPLES, 0)
+        _, memory = nv.nvmlDeviceGetSamples(h, nv.NVML_MEMORY_UTILIZATION_SAMPLES, 0)
+        by_process = nv.nvmlDeviceGetProcessUtilization(h, 0)
+        newer = nv.nvmlDeviceGetProcessesUtilizationInfo(h, 0)
+        print(json.dumps({
+            "idle": idle, "rates": [rates.gpu, rates.memory], "kind": kind,
+            "samples": [s.sampleValue.uiVal for s in samples],
+            "memory_samples": [s.sampleValue.uiVal for s in memory],
+            "fresh": abs(samples[-1].timeStamp / 1e6 - time.time()) < 5,
+            "children": [c.pid for c in children],
+            "by_process": [[s.pid, s.smUtil, s.memUtil] for s in by_process],
+            "newer": [[s.pid, s.smUtil, s.memUtil] for s in newer],
+            "future": failure(nv.nvmlDeviceGetProcessUtilization, h, 1 << 62),
+            "none": [failure(call, h) for call in (
+                nv.nvmlDeviceGetEncoderUtilization, nv.nvmlDeviceGetDecoderUtilization,
+                nv.nvmlDeviceGetAccountingPids, nv.nvmlGpmQueryDeviceSupport)]
+                + [failure(nv.nvmlDeviceGetAccountingStats, h, children[0].pid)]}))
+        for c in children:
+            c.kill()
+        """, "--memory", "8GiB", "--cores", "20", "--name", "own")
+    assert said["idle"] == [0, 0, 6]    # NVML_ERROR_NOT_FOUND
+    assert 80 <= said["rates"][0] <= 100
+    used = 2 * CONTEXT + GIB
+    assert said["rates"][1] == used * 100 // (8 * GIB)
+    assert said["kind"] == 1 and said["fresh"]
+    assert len(said["samples"]) == 1 and abs(said["samples"][0] - said["rates"][0]) <= 5
+    assert said["memory_samples"] == [said["rates"][1]]
+    for rows in (said["by_process"], said["newer"]):
+        assert sorted(row[0] for row in rows) == sorted(said["children"])
+        assert abs(sum(row[1] for row in rows) - said["rates"][0]) <= 7
+        assert min(row[1] for row in rows) >= 25
+    assert said["future"] == 6
+    assert said["none"] == [3] * 5      # NVML_ERROR_NOT_SUPPORTED
+
+
+LISTED = """
+    start()
+    child, = loads([])
+    h = nv.nvmlDeviceGetHandleByIndex(0)
+    listed = lambda: sorted(p.pid for p in nv.nvmlDeviceGetComputeRunningProcesses(h))
+    print(json.dumps([os.getpid(), child.pid, listed()]), flush=True)
+"""
+
+
+def test_pids_are_the_containers(machine, python, neighbour):
+    """In a pid namespace below the daemon's, as a container's."""
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no pid namespace may be made here")
+    result = machine.run("--memory", "4GiB", "--name", "own", "--", *unshare, python, "-c",
+                         program(LISTED + "    child.kill()\n"))
+    assert result.returncode == 0, result.stderr
+    own, child, listed = json.loads(result.stdout)
+    assert own == 1 and listed == [own, child]
+
+
+def test_after_a_restart_of_the_daemon(machine, python):
+    """Both processes have moved to a fresh report, with their figures and pids."""
+    process = machine.start("--memory", "4GiB", "--cores", "20", "--name", "own", "--", python, "-c",
+                            program(LISTED + """
+    sys.stdin.readline()
+    time.sleep(2)
+    memory = nv.nvmlDeviceGetMemoryInfo(h)
+    print(json.dumps([os.getpid(), child.pid, listed(), memory.used, memory.total,
+                      nv.nvmlDeviceGetUtilizationRates(h).gpu]), flush=True)
+    child.kill()
+"""), stdin=subprocess.PIPE)
+    own, child, listed = json.loads(process.stdout.readline())
+    assert listed == [own, child]
+    old, = [pid for pid, line in machine.servers().items() if re.match(r"\S*/allotd ", line)]
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: [pid for pid, line in machine.servers().items()
+                        if re.match(r"\S*/allotd ", line) and pid != old], what="another daemon")
+    output, errors = process.communicate("\n", timeout=30)
+    assert errors == ""
+    *said, busy = json.loads(output)
+    assert said == [own, child, listed, 2 * CONTEXT, 4 * GIB]
+    assert busy >= 60
+
+
+DEVICES = """
+    start()
+    def names(i):
+        h = nv.nvmlDeviceGetHandleByIndex(i)
+        return [nv.nvmlDeviceGetUUID(h), nv.nvmlDeviceGetName(h), nv.nvmlDeviceGetPciInfo(h).busId[4:],
+                nv.nvmlDeviceGetSerial(h)]
+    def by_bytes(uuid):
+        return nv.nvmlDeviceGetHandleByUUIDV(bytes.fromhex(uuid.replace("-", "")[3:]), 2)
+    def found(uuid, pci, serial):
+        calls = [(nv.nvmlDeviceGetHandleByUUID, uuid), (nv.nvmlDeviceGetHandleByPciBusId, pci),
+                 (by_bytes, uuid), (nv.nvmlDeviceGetHandleBySerial, serial),
+                 (lambda u: nv.nvmlDeviceGetHandleByUUIDV(u.encode(), 1), uuid)]
+        return [failure(call, name) or nv.nvmlDeviceGetIndex(call(name)) for call, name in calls]
+    count = nv.nvmlDeviceGetCount()
+    text = lambda value: value.rstrip(b"\\0 ").decode()
+    print(json.dumps({
+        "nvml": [names(i) for i in range(count)],
+        "cuda": [[uuid_of(i), text(ok(cu.cuDeviceGetName(96, i))), text(ok(cu.cuDeviceGetPCIBusId(32, i)))]
+                 for i in range(ok(cu.cuDeviceGetCount()))],
+        "found": [found(*names) for names in json.loads(sys.argv[1])],
+        "beyond": failure(nv.nvmlDeviceGetHandleByIndex, count),
+        "near": [len(nv.nvmlDeviceGetTopologyNearestGpus(nv.nvmlDeviceGetHandleByIndex(0),
+                                                         nv.NVML_TOPOLOGY_SYSTEM)),
+                 len(nv.nvmlSystemGetTopologyGpuSet(0))]}))
+"""
+
+
+def test_only_own_devices_in_own_order(machine2, python):
+    physical = []       # [uuid, pci, serial] as the machine has them
+
+    def seen(*options):
+        result = machine2.run(*options, "--memory", "1GiB", "--", python, "-c", program(DEVICES),
+                              json.dumps(physical))
+        assert result.returncode == 0, result.stderr
+        said = json.loads(result.stdout)
+        assert [row[:3] for row in said["nvml"]] == said["cuda"]
+        assert said["beyond"] == 2      # NVML_ERROR_INVALID_ARGUMENT
+        return said
+
+    both = seen("--gpu", "all")
+    assert both["near"] == [1, 2]
+    physical = [[row[0], "0000" + row[2], row[3]] for row in both["nvml"]]
+    uuids = [row[0] for row in physical]
+    assert seen("--gpu", "0,1")["found"] == [[0] * 5, [1] * 5]
+    swapped = seen("--gpu", "1,0")
+    assert [row[0] for row in swapped["nvml"]] == uuids[::-1]
+    assert swapped["found"] == [[1] * 5, [0] * 5]
+    second = seen("--gpu", "1")
+    assert [row[0] for row in second["nvml"]] == [uuids[1]]
+    assert second["found"] == [[6] * 5, [0] * 5]    # the other: NVML_ERROR_NOT_FOUND
+    assert second["near"] == [0, 1]
+
+
+# What driver 580 makes of CUDA_VISIBLE_DEVICES on two H200: cuInit's result, and the devices. A and B
+# stand for the UUIDs of devices 0 and 1.
+VISIBLE = [
+    (None, 0, [0, 1]), ("", 100, []), ("0", 0, [0]), ("1", 0, [1]), ("1,0", 0, [1, 0]),
+    ("0,0", 101, []), ("0,1,0", 101, []), ("-1", 100, []), ("0,-1", 0, [0]), ("-1,0", 100, []),
+    ("5", 100, []), ("0,5,1", 0, [0]), ("x", 100, []), ("0,x,1", 0, [0]), (" 1", 0, [1]),
+    ("1 ,0", 0, [1, 0]), ("0, 1", 0, [0, 1]), ("1a", 0, [1]), ("+1", 0, [1]), ("01", 0, [1]),
+    ("{B}", 0, [1]), ("{B},{A}", 0, [1, 0]), ("{A},{A}", 101, []), ("{B:.12},{A:.8}", 0, [1, 0]),
+    ("GPU-", 100, []), ("GPU", 100, []), ("0,{B}", 0, [0]), ("{B},0", 0, [1]), ("{C}", 0, [1]),
+    ("{D}", 100, []), ("MIG-{A}", 100, []), (",0", 100, []), ("0,,1", 0, [0]), ("0,", 0, [0]),
+]
+
+SEE = """
+import ctypes, json, sys
+cu, nv = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
+r = cu.cuInit(0)
+n = ctypes.c_int(0)
+uuids = []
+if r == 0:
+    cu.cuDeviceGetCount(ctypes.byref(n))
+for i in range(n.value):
+    u = (ctypes.c_ubyte * 16)()
+    assert cu.cuDeviceGetUuid_v2(ctypes.byref(u), i) == 0
+    uuids.append(bytes(u).hex())
+assert nv.nvmlInit_v2() == 0
+h, text, count, known = ctypes.c_void_p(), ctypes.create_string_buffer(96), ctypes.c_uint(), []
+assert nv.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+for i in range(count.value):
+    assert nv.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(h)) == 0
+    assert nv.nvmlDeviceGetUUID(h, text, 96) == 0
+    known.append(text.value.decode())
+print(json.dumps([r, uuids, known]))
+"""
+
+SEE_ALL = """
+import json, os, subprocess, sys
+for environment in json.loads(sys.argv[2]):
+    e = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_")}
+    print(subprocess.run([sys.executable, "-c", sys.argv[1]], env={**e, **environment}, check=True,
+                         capture_output=True, text=True).stdout, end="")
+"""
+
+
+def see(machine, python, environments):
+    """What CUDA and NVML find in a tenant of all devices, under each of the environments."""
+    result = machine.run("--gpu", "all", "--memory", "1GiB", "--", python, "-c", SEE_ALL, SEE,
+                         json.dumps(environments))
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_cuda_visible_devices_in_a_tenant(machine2, python):
+    """It concerns CUDA, as on any machine: NVML goes on telling all of the tenant's devices."""
+    a, b = see(machine2, python, [{}])[0][2]
+    names = {"A": a, "B": b, "C": "GPU-" + b[4:].upper(), "D": "gpu-" + b[4:]}
+    environments = [{} if value is None else {"CUDA_VISIBLE_DEVICES": value.format(**names)}
+                    for value, _, _ in VISIBLE]
+    bare = [uuid[4:].replace("-", "") for uuid in (a, b)]
+    for row, (result, uuids, known) in zip(VISIBLE, see(machine2, python, environments)):
+        assert (row[0], result, uuids) == (row[0], row[1], [bare[i] for i in row[2]])
+        assert known == [a, b]
+
+
+def test_numbers_count_the_tenants_devices(machine2, python):
+    """A script that sets CUDA_VISIBLE_DEVICES to 0 has the tenant's first device, whichever that is."""
+    a, b = see(machine2, python, [{}])[0][2]
+    options = ["--memory", "1GiB", "--", python, "-c", SEE_ALL, SEE]
+    environments = [{"CUDA_VISIBLE_DEVICES": value} for value in ("0", "1", "0,1", "1,0", "0,0", b)]
+    bare = {uuid: uuid[4:].replace("-", "") for uuid in (a, b)}
+    for gpus, expected in (("1", [[b], [], [b], [], [], [b]]),
+                           ("1,0", [[b], [a], [b, a], [a, b], [], [b]])):
+        result = machine2.run("--gpu", gpus, *options, json.dumps(environments))
+        assert result.returncode == 0, result.stderr
+        seen = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [row[1] for row in seen] == [[bare[u] for u in row] for row in expected], gpus
+        assert [row[0] for row in seen] == [101 if e["CUDA_VISIBLE_DEVICES"] == "0,0" else
+                                            0 if row else 100
+                                            for e, row in zip(environments, expected)]
+
+
+def test_refused_has_no_device(machine, python):
+    """A process whose tenant can't be had: none of the machine's cards is shown to it."""
+    seen, = see(machine, python, [{"ALLOT_SOCKET": "/" + "x" * 200}])
+    assert seen == [802, [], []]    # CUDA_ERROR_SYSTEM_NOT_READY
+
+
+def test_device_order(tmp_path_factory, make_other, python):
+    """CUDA puts the fastest first unless told to go by PCI addresses, as NVML always does. That is so for
+    who asks for all; `allot run` names the tenant's devices, and so their order."""
+    spec = tmp_path_factory.mktemp("spec") / "cards"
+    spec.write_text("[card]\npci = 0000:3a:00.0\nsms = 132\n[card]\npci = 0000:18:00.0\nsms = 66\n"
+                    "[card]\npci = 0000:5d:00.0\nsms = 132\n")
+    machine = make_other(str(spec))
+    orders = [{}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+              {"CUDA_VISIBLE_DEVICES": "0"},
+              {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}]
+    seen = see(machine, python, orders)
+    known = seen[0][2]          # in the order of PCI addresses
+    # Numbers count the tenant's devices, in the order of NVML, whatever CUDA's own would be.
+    order = [[[u[4:].replace("-", "") for u in known].index(uuid) for uuid in row[1]] for row in seen]
+    assert order == [[1, 2, 0], [1, 2, 0], [0, 1, 2], [0], [0]]
+    assert all(row[2] == known for row in seen)
+
+
+@pytest.fixture
+def make_other(tmp_path_factory):
+    machines = []
+
+    def make(spec):
+        machines.append(make_machine(tmp_path_factory, spec))
+        return machines[-1]
+
+    yield make
+    for machine in machines:
+        machine.clean()
+
+
+def test_nvitop(machine, python, neighbour):
+    pytest.importorskip("nvitop")
+    said = run_json(machine, python, """
+        from nvitop import CudaDevice, Device
+        children = loads([], ["--mib", "512"])
+        time.sleep(2)
+        [device] = Device.all()
+        shot = device.as_snapshot()
+        processes = device.processes()
+        for process in processes.values():
+            process.update_gpu_status()
+        once = subprocess.run([sys.executable, "-m", "nvitop", "-1", "--ascii"], text=True,
+                              capture_output=True, env={**os.environ, "COLUMNS": "120"})
+        print(json.dumps({
+            "children": [c.pid for c in children], "total": shot.memory_total, "used": shot.memory_used,
+            "gpu": shot.gpu_utilization, "cuda": [d.uuid() for d in CudaDevice.all()],
+            "uuid": device.uuid(),
+            "processes": {p.pid: p.gpu_memory() for p in processes.values()},
+            "once": once.stdout, "errors": once.stderr}))
+        for c in children:
+            c.kill()
+        """, "--memory", "4GiB", "--cores", "20", "--name", "own")
+    held = [CONTEXT, CONTEXT + (512 << 20)]
+    assert said["total"] == 4 * GIB and said["used"] == sum(held)
+    assert said["processes"] == {str(pid): bytes_ for pid, bytes_ in zip(said["children"], held)}
+    assert said["gpu"] >= 60 and said["cuda"] == [said["uuid"]]
+    assert said["errors"] == ""
+    assert re.search(rf"{sum(held) >> 20}MiB / 4096MiB", said["once"]), said["once"]
+    table = said["once"].split("Processes:")[1]
+    assert re.findall(r"^\| +0 +(\d+) C", table, re.MULTILINE) == list(map(str, said["children"]))
+
+
+NVTOP = """
+    (child,) = loads([])
+    time.sleep(2)
+    print(child.pid, flush=True)
+    subprocess.run(["nvtop", "-p", "-C"])
+"""
+
+
+def read_screen(command, environment, seconds):
+    """What a program draws on a terminal of 120 by 40, as bytes."""
+    terminal, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other,
+                               env=environment, start_new_session=True)
+    os.close(other)
+    drawn = b""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and process.poll() is None:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                drawn += os.read(terminal, 65536)
+            except OSError:
+                break
+    os.write(terminal, b"q")
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.wait()
+    os.close(terminal)
+    return drawn.decode(errors="replace")
+
+
+def test_nvtop(machine, python, neighbour, tmp_path):
+    """Its screen: the quota as the card's memory, one process, and the GPU as busy as its tenant."""
+    if not shutil.which("nvtop"):
+        pytest.skip("no nvtop here (Debian 12 has it in contrib)")
+    command = [BUILD / "allot", "run", *machine.sim, "--memory", "4GiB", "--cores", "20", "--name",
+               "own", "--", python, "-c", program(NVTOP)]
+    environment = {**machine.environment, "TERM": "xterm", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    drawn = read_screen(command, environment, 9)
+    text = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|\(B|[=>])", " ", drawn)
+    pid = re.match(r"\s*(\d+)", text)[1]
+    assert "NVIDIA H200" in text
+    assert re.search(r"0\.506Gi/4\.000Gi", text), text
+    rows = re.findall(r"(\d+) +\w+ +0 +Compute +(\d+)% +(\d+)MiB +(\d+)%", text)
+    assert rows and {row[0] for row in rows} == {pid}, text
+    _, busy, mib, of_memory = rows[-1]
+    assert int(busy) >= 60 and mib == "518" and of_memory in ("12", "13"), rows
