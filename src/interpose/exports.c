@@ -16,8 +16,7 @@ uint64_t exports_key(const void *bytes, size_t size)
 /* A slot and its generation: another process in the same slot is another owner. */
 static uint64_t owner_of(const struct region_report *report, const struct region_slot *slot)
 {
-	return (uint64_t)atomic_load(&slot->generation) << 32 |
-	       (uint32_t)(slot - report->slot + 1);
+	return (uint64_t)atomic_load(&slot->generation) << 32 | (uint32_t)(slot - report->slot + 1);
 }
 
 static bool is_alive(const struct region_report *report, uint64_t owner)

@@ -64,8 +64,12 @@ static void let_go(uint64_t handle)
 		add_reference(h.related, -1);
 }
 
+/* What was just made and can't be noted: charge_end() knows its number alone. */
+static CUmemGenericAllocationHandle just_made;
+
 static void undo(uint64_t number)
 {
+	real.cuMemRelease(just_made);
 }
 
 /* Notes what was made: the number in the place of a key. */
@@ -73,15 +77,16 @@ static CUresult note(struct holding *h, CUmemGenericAllocationHandle handle)
 {
 	struct holding named = { .kind = HOLDING_HANDLE, .key = handle, .bytes = 1 };
 	uint64_t number = ++numbers;
-	CUresult result = charge_end(h, CUDA_SUCCESS, &number, undo);
 
-	if (result == CUDA_SUCCESS) {
-		named.related = number;
-		if (ptrmap_insert(&named))
-			return result;
-		add_reference(number, -1);
-	}
-	real.cuMemRelease(handle);
+	just_made = handle;
+	CUresult result = charge_end(h, CUDA_SUCCESS, &number, undo);
+	if (result != CUDA_SUCCESS)
+		return result;
+	named.related = number;
+	if (ptrmap_insert(&named))
+		return result;
+	undo(number);
+	add_reference(number, -1);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

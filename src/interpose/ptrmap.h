@@ -23,9 +23,9 @@ enum holding_kind {
 struct holding {
 	uint64_t key; /* unique within its kind */
 	enum holding_kind kind;
-	int device;       /* index in the tenant's list */
-	uint64_t bytes;   /* charged; GRAPH: what a launch may map; HANDLE: how often obtained */
-	uint64_t owner;   /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
+	int device;     /* index in the tenant's list */
+	uint64_t bytes; /* charged; GRAPH: what a launch may map; HANDLE: how often obtained */
+	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
 	/* HANDLE, MAPPING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device. */
 	uint64_t related;
 };

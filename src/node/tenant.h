@@ -58,10 +58,10 @@ struct process {
 	/* census.c: the ledger when the census was asked for, and what was found before. */
 	struct process_census {
 		uint64_t used_before, context_before;
-		uint64_t nvml_before; /* of the last census; 0: not seen */
+		uint64_t nvml_before;   /* of the last census; 0: not seen */
 		uint64_t beyond_before; /* what that showed beyond the ledger */
-		uint64_t unnamed; /* what two in a row showed: see census_compare.c */
-		unsigned over_count;  /* censuses in a row that found more than the ledger */
+		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
+		unsigned over_count;    /* censuses in a row that found more than the ledger */
 	} census[REGION_MAX_DEVICES];
 	bool violated; /* counted and logged */
 };
@@ -91,7 +91,7 @@ struct tenant {
 
 /* Sums over a tenant's live slots and what its dead ones left, every value bounded. */
 struct tenant_usage {
-	uint64_t used_bytes; /* unslotted and unnamed bytes included */
+	uint64_t used_bytes;    /* unslotted and unnamed bytes included */
 	uint64_t unnamed_bytes; /* of these: no call named them, NVML shows them */
 	uint64_t denied, waited_ns;
 };

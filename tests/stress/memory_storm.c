@@ -355,8 +355,8 @@ static void check_zero(struct stage *s, uint64_t contexts, const char *name)
 {
 	uint64_t slots = 1, card = 1, list_used = 1;
 
-	/* The helper thread settles pools 50 times a second. */
-	for (int i = 0; i < 100 && (slots != contexts || card != contexts || list_used != contexts);
+	/* The helper thread settles pools 50 times a second; a census looks for the rest each second. */
+	for (int i = 0; i < 300 && (slots != contexts || card != contexts || list_used != contexts);
 	     i++) {
 		json_t *list = stage_list(s);
 		list_used = (uint64_t)json_integer_value(

@@ -13,7 +13,7 @@
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
-#define GLOBAL_BYTES 4096 /* of a __device__ variable: its size is in the code */
+#define GLOBAL_BYTES 4096          /* of a __device__ variable: its size is in the code */
 #define CODE_FREE_BYTES (64 << 10) /* a context has room for so much code of its own */
 
 /* How code comes: PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of one. */

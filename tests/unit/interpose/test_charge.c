@@ -455,8 +455,8 @@ static void test_array_without_description_is_the_drivers_to_refuse(void **state
 	assert_int_equal(used_in_call, 0);
 }
 
-static CUresult map(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-		    unsigned long long flags)
+static CUresult map(CUdeviceptr ptr, size_t bytes, size_t offset,
+		    CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	return CUDA_SUCCESS;
 }

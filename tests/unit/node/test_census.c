@@ -35,7 +35,8 @@ static void test_unnamed(void **state)
 	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, &before), 0); /* seen once */
 	assert_int_equal(census_unnamed(690 * MIB, 600 * MIB, &before), 90 * MIB);
 	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 90 * MIB);
-	assert_int_equal(census_unnamed(0, 600 * MIB, &before), 0); /* not told, or less than charged */
+	assert_int_equal(census_unnamed(0, 600 * MIB, &before),
+			 0); /* not told, or less than charged */
 	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 0);
 	assert_int_equal(before, 200 * MIB);
 }
@@ -185,14 +186,10 @@ static void test_draining_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over),
-		cmocka_unit_test(test_context_cost),
-		cmocka_unit_test(test_unnamed),
-		test(test_context_is_measured),
-		test(test_unnamed_is_charged),
-		test(test_a_peak_of_this_look_explains),
-		test(test_violation),
-		test(test_draining),
+		cmocka_unit_test(test_over),    cmocka_unit_test(test_context_cost),
+		cmocka_unit_test(test_unnamed), test(test_context_is_measured),
+		test(test_unnamed_is_charged),  test(test_a_peak_of_this_look_explains),
+		test(test_violation),           test(test_draining),
 		test(test_draining_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
