@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import launch, shares, training
+from . import calls, launch, shares, training
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ CASES = [
          lambda s: s.seconds + s.native_seconds + 8),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
+    Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",
+         lambda s: 20 if s.quick else 60),
+    Case("start", calls.start, "start of a process that uses no GPU, by turns",
+         lambda s: 3 if s.quick else 8),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
          lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),

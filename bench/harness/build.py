@@ -9,8 +9,11 @@ PLACES = {
     "allot-sim": "src/sim",
     "allot-load": "bench/load",
     "launch-cost": "bench",
+    "call-cost": "bench",
+    "start-cost": "bench",
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
+    "gpu-fuzz": "tests/gpu",
 }
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -103,10 +103,13 @@ class Machine:
         return self.tenant(name, command, options, stdin)
 
     def stop_all(self):
-        """Ends what a case has left running."""
+        """Ends what a case has left running, and returns when what it was promised is free again."""
         for job in self.jobs:
             if job is not self.keeper:
                 job.kill()
+        deadline = time.monotonic() + 10
+        while len(self.ps()["tenants"]) > 1 and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def _start(self, name, command, environment, stdin):
         # `allot run` refuses to start within a tenant.

@@ -30,6 +30,7 @@
 struct run_options {
 	struct option_devices gpu;
 	struct option_size memory;
+	struct option_size host_memory;
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	struct option_int priority;
@@ -48,6 +49,8 @@ static const struct option_row rows[] = {
 	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, memory,
 	       .help = "GPU memory it may hold on each, such as 4GiB\n"
 		       "(default: what is not promised to others)"),
+	OPTION("--host-memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
+	       host_memory, .help = "page-locked host memory it may hold (default: no\nlimit)"),
 	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct run_options, cores,
 	       .help = "share of GPU time that is guaranteed, such as 30\n"
 		       "(default: no guarantee, a fair part of what is left)"),
@@ -159,6 +162,9 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "on_full", json_string("fail"));
 	if (run->options.name)
 		json_object_set_new(body, "name", json_string(run->options.name));
+	if (run->options.host_memory.is_set)
+		json_object_set_new(body, "host_memory_bytes",
+				    json_integer((json_int_t)run->options.host_memory.bytes));
 	if (run->options.priority.is_set)
 		json_object_set_new(body, "priority", json_integer(run->options.priority.value));
 	return body;

@@ -62,6 +62,13 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
+typedef int CUjit_option;    /* enumerations: the driver's affair, but for what is named here */
+typedef int CUlibraryOption;
+typedef int CUlimit;
+#define CU_LIMIT_STACK_SIZE 0 /* bytes of each thread */
+typedef int CUdevice_attribute;
+#define CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT 16
+#define CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR 39
 typedef struct CUkern_st *CUkernel;
 typedef struct CUarray_st *CUarray;
 typedef struct CUmipmappedArray_st *CUmipmappedArray;
@@ -246,6 +253,7 @@ typedef enum CUmemAllocationType_enum {
 typedef enum CUmemAllocationHandleType_enum {
 	CU_MEM_HANDLE_TYPE_NONE = 0x0,
 	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 0x1,
+	CU_MEM_HANDLE_TYPE_FABRIC = 0x8,
 } CUmemAllocationHandleType;
 
 typedef struct CUmemAllocationProp_st {
@@ -304,8 +312,18 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
+/* Names an allocation of a pool for another process. */
+typedef struct CUmemPoolPtrExportData_st {
+	unsigned char reserved[64];
+} CUmemPoolPtrExportData;
+
+typedef enum CUpointer_attribute_enum {
+	CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+} CUpointer_attribute;
+
 /* Passed on unread. */
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
+typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
 
 /* Names memory, or an event, of another process. */
 #define CU_IPC_HANDLE_SIZE 64

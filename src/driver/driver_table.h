@@ -108,6 +108,27 @@
 	      unsigned long long flags), \
 	     (ptr, bytes, offset, handle, flags)) \
 	HOOK(cuMemUnmap, mem_unmap, (CUdeviceptr ptr, size_t bytes), (ptr, bytes)) \
+	HOOK(cuMemExportToShareableHandle, mem_export, \
+	     (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, \
+	      unsigned long long flags), \
+	     (out, handle, type, flags)) \
+	HOOK(cuMemImportFromShareableHandle, mem_import, \
+	     (CUmemGenericAllocationHandle *handle, void *os_handle, \
+	      CUmemAllocationHandleType type), \
+	     (handle, os_handle, type)) \
+	HOOK(cuMemPoolCreate, mem_pool_create, \
+	     (CUmemoryPool *pool, const CUmemPoolProps *props), (pool, props)) \
+	HOOK(cuMemPoolExportToShareableHandle, mem_pool_export, \
+	     (void *out, CUmemoryPool pool, CUmemAllocationHandleType type, \
+	      unsigned long long flags), \
+	     (out, pool, type, flags)) \
+	HOOK(cuMemPoolImportFromShareableHandle, mem_pool_import, \
+	     (CUmemoryPool *pool, void *os_handle, CUmemAllocationHandleType type, \
+	      unsigned long long flags), \
+	     (pool, os_handle, type, flags)) \
+	HOOK(cuMemPoolImportPointer, mem_pool_import_pointer, \
+	     (CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data), \
+	     (ptr, pool, data)) \
 	HOOK(cuIpcGetMemHandle, ipc_get, (CUipcMemHandle *handle, CUdeviceptr ptr), \
 	     (handle, ptr)) \
 	HOOK(cuIpcOpenMemHandle, ipc_open, \
@@ -115,6 +136,46 @@
 	HOOK(cuIpcOpenMemHandle_v2, ipc_open, \
 	     (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags), (ptr, handle, flags)) \
 	HOOK(cuIpcCloseMemHandle, ipc_close, (CUdeviceptr ptr), (ptr))
+
+/* Multicast objects: what is bound to one lives on when its handle is released. */
+#define DRIVER_TABLE_MULTICAST(HOOK) \
+	HOOK(cuMulticastCreate, multicast_create, \
+	     (CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *prop), \
+	     (object, prop)) \
+	HOOK(cuMulticastBindMem, multicast_bind_mem, \
+	     (CUmemGenericAllocationHandle object, size_t offset, \
+	      CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes, \
+	      unsigned long long flags), \
+	     (object, offset, memory, memory_offset, bytes, flags)) \
+	HOOK(cuMulticastBindMem_v2, multicast_bind_mem_v2, \
+	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset, \
+	      CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes, \
+	      unsigned long long flags), \
+	     (object, dev, offset, memory, memory_offset, bytes, flags)) \
+	HOOK(cuMulticastBindAddr, multicast_bind_addr, \
+	     (CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr, size_t bytes, \
+	      unsigned long long flags), \
+	     (object, offset, ptr, bytes, flags)) \
+	HOOK(cuMulticastBindAddr_v2, multicast_bind_addr_v2, \
+	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset, CUdeviceptr ptr, \
+	      size_t bytes, unsigned long long flags), \
+	     (object, dev, offset, ptr, bytes, flags)) \
+	HOOK(cuMulticastUnbind, multicast_unbind, \
+	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset, size_t bytes), \
+	     (object, dev, offset, bytes))
+
+/* Page-locked host memory: not the card's, but a tenant may have a quota of it. */
+#define DRIVER_TABLE_HOST(HOOK) \
+	HOOK(cuMemAllocHost, alloc_host_v1, (void **ptr, unsigned int bytes), (ptr, bytes)) \
+	HOOK(cuMemAllocHost_v2, alloc_host, (void **ptr, size_t bytes), (ptr, bytes)) \
+	HOOK(cuMemHostAlloc, host_alloc, (void **ptr, size_t bytes, unsigned int flags), \
+	     (ptr, bytes, flags)) \
+	HOOK(cuMemFreeHost, free_host, (void *ptr), (ptr)) \
+	HOOK(cuMemHostRegister, host_register, (void *ptr, size_t bytes, unsigned int flags), \
+	     (ptr, bytes, flags)) \
+	HOOK(cuMemHostRegister_v2, host_register, (void *ptr, size_t bytes, unsigned int flags), \
+	     (ptr, bytes, flags)) \
+	HOOK(cuMemHostUnregister, free_host, (void *ptr), (ptr))
 
 /* Streams and captures: the gate must know a capture, and when a stream or graph is gone. */
 #define DRIVER_TABLE_STREAM(HOOK) \
@@ -193,6 +254,43 @@
 	     (CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), \
 	     (green, desc, dev, flags)) \
 	HOOK(cuGreenCtxDestroy, green_destroy, (CUgreenCtx green), (green))
+
+/* Code, variables and stacks: memory of a size that the call does not tell, and so measured around it. */
+#define DRIVER_TABLE_CODE(HOOK) \
+	HOOK(cuModuleLoad, module_load, (CUmodule *module, const char *path), (module, path)) \
+	HOOK(cuModuleLoadData, module_load_data, (CUmodule *module, const void *image), \
+	     (module, image)) \
+	HOOK(cuModuleLoadDataEx, module_load_data_ex, \
+	     (CUmodule *module, const void *image, unsigned int count, CUjit_option *options, \
+	      void **values), \
+	     (module, image, count, options, values)) \
+	HOOK(cuModuleLoadFatBinary, module_load_data, (CUmodule *module, const void *image), \
+	     (module, image)) \
+	HOOK(cuModuleUnload, module_unload, (CUmodule module), (module)) \
+	HOOK(cuModuleGetGlobal, module_get_global_v1, \
+	     (CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module, const char *name), \
+	     (ptr, bytes, module, name)) \
+	HOOK(cuModuleGetGlobal_v2, module_get_global, \
+	     (CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name), \
+	     (ptr, bytes, module, name)) \
+	HOOK(cuLibraryLoadData, library_load_data, \
+	     (CUlibrary *library, const void *image, CUjit_option *jit, void **jit_values, \
+	      unsigned int jit_count, CUlibraryOption *options, void **values, \
+	      unsigned int count), \
+	     (library, image, jit, jit_values, jit_count, options, values, count)) \
+	HOOK(cuLibraryLoadFromFile, library_load_file, \
+	     (CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values, \
+	      unsigned int jit_count, CUlibraryOption *options, void **values, \
+	      unsigned int count), \
+	     (library, path, jit, jit_values, jit_count, options, values, count)) \
+	HOOK(cuLibraryUnload, library_unload, (CUlibrary library), (library)) \
+	HOOK(cuLibraryGetModule, library_get_module, (CUmodule *module, CUlibrary library), \
+	     (module, library)) \
+	HOOK(cuLibraryGetGlobal, library_get_global, \
+	     (CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name), \
+	     (ptr, bytes, library, name)) \
+	HOOK(cuFuncLoad, func_load, (CUfunction function), (function)) \
+	HOOK(cuCtxSetLimit, ctx_set_limit, (CUlimit limit, size_t value), (limit, value))
 
 /*
  * Refused in a tenant with CUDA_ERROR_NOT_SUPPORTED; driver_decisions.h says why. Twins have hooks of
@@ -506,9 +604,12 @@
 	DRIVER_TABLE_CONTEXT(HOOK) \
 	DRIVER_TABLE_INFO(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
+	DRIVER_TABLE_MULTICAST(HOOK) \
+	DRIVER_TABLE_HOST(HOOK) \
 	DRIVER_TABLE_STREAM(HOOK) \
 	DRIVER_TABLE_OLD(HOOK) \
 	DRIVER_TABLE_GREEN(HOOK) \
+	DRIVER_TABLE_CODE(HOOK) \
 	DRIVER_TABLE_REFUSED(HOOK)
 
 #define DRIVER_TABLE_WORK(WORK) \
@@ -536,6 +637,8 @@
 	CALL(cuCtxGetCurrent, (CUcontext *ctx)) \
 	CALL(cuCtxSetCurrent, (CUcontext ctx)) \
 	CALL(cuCtxGetDevice, (CUdevice *dev)) \
+	CALL(cuCtxGetLimit, (size_t *value, CUlimit limit)) \
+	CALL(cuDeviceGetAttribute, (int *value, CUdevice_attribute attr, CUdevice dev)) \
 	CALL(cuCtxFromGreenCtx, (CUcontext *ctx, CUgreenCtx green)) \
 	CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
 	CALL(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status)) \
@@ -557,6 +660,11 @@
 	     (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)) \
 	CALL(cuDeviceGetGraphMemAttribute, \
 	     (CUdevice dev, CUgraphMem_attribute attr, void *value)) \
+	CALL(cuMemGetAllocationPropertiesFromHandle, \
+	     (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)) \
+	CALL(cuPointerGetAttribute, (void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
+	CALL(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool)) \
+	CALL(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
 	CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)) \
 	CALL(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
 	CALL(cuArrayGetMemoryRequirements, \

@@ -24,15 +24,27 @@ int charge_index(void)
 	return guest_is_active() ? guest_current_index() : -1;
 }
 
+int charge_place(const CUmemLocation *location)
+{
+	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+		return guest_device_index(location->id);
+	return location->type >= CU_MEM_LOCATION_TYPE_HOST &&
+			       location->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+		       ? REGION_HOST
+		       : -1;
+}
+
 static bool reserve(int index, uint64_t bytes)
 {
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
 	hook_pool_trim(index);
+	if (ledger_wait_for_look(index) && ledger_reserve(index, bytes, false) == 0)
+		return true;
 	if (ledger_reserve(index, bytes, true) == 0)
 		return true;
-	log_debug("device %d: %llu bytes refused: %llu of %llu in use", index,
-		  (unsigned long long)bytes, (unsigned long long)ledger_used(index),
+	log_debug("device %d (%d: host memory): %llu bytes refused: %llu of %llu in use", index,
+		  REGION_HOST, (unsigned long long)bytes, (unsigned long long)ledger_used(index),
 		  (unsigned long long)ledger_quota(index));
 	return false;
 }
@@ -70,8 +82,7 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 		return result;
 	if (result == CUDA_SUCCESS) {
 		memcpy(&h->key, made, sizeof(h->key));
-		if (h->kind != HOLDING_PHYSICAL) /* which no context owns */
-			h->owner = owner();
+		h->owner = owner();
 		if (ptrmap_insert(h))
 			return result;
 		undo(h->key);

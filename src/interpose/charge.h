@@ -26,6 +26,9 @@ uint64_t charge_rounded(uint64_t bytes);
 /* Index of the device to charge for the calling thread's current one; -1: not governed. */
 int charge_index(void);
 
+/* Index to charge for memory at a location: of the device, REGION_HOST, or -1: not governed. */
+int charge_place(const CUmemLocation *location);
+
 /*
  * Reserves h->bytes on h->device, and when that fails trims this process's memory pools and tries
  * once more. False: refused and counted as a denial, the call is to fail with

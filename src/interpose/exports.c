@@ -13,6 +13,11 @@ uint64_t exports_key(const void *bytes, size_t size)
 	return hash ? hash : 1;
 }
 
+uint64_t exports_fabric_key(const void *handle)
+{
+	return exports_key(handle, EXPORTS_FABRIC_SIZE) >> 3 | 1;
+}
+
 /* A slot and its generation: another process in the same slot is another owner. */
 static uint64_t owner_of(const struct region_report *report, const struct region_slot *slot)
 {

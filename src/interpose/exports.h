@@ -19,6 +19,10 @@
 /* A key for so many bytes; never 0. */
 uint64_t exports_key(const void *bytes, size_t size);
 
+/* The key for a fabric handle, which is so many bytes; as short as that of a tag (fd_tag.h). */
+#define EXPORTS_FABRIC_SIZE 64
+uint64_t exports_fabric_key(const void *handle);
+
 /*
  * True when this process is to charge the memory: nobody who lives is its owner, so this process is
  * from now on. False: another is, or this one already.

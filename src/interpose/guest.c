@@ -88,6 +88,7 @@ static void forget_parent(void)
 	hook_pool_reset();
 	hook_vmm_reset();
 	hook_ipc_reset();
+	shared_reset();
 	hook_graph_reset();
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
@@ -121,7 +122,7 @@ static void adopt(const struct registration *r)
 	const struct region_control *old_control = atomic_load(&guest.control);
 	struct region_report *old_report = atomic_load(&guest.report);
 
-	hook_ipc_move(r->report, &r->report->slot[r->slot]);
+	shared_move(r->report, &r->report->slot[r->slot]);
 	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
 	registration_unmap(previous.control, previous.report);
 	previous.control = old_control;

@@ -155,7 +155,7 @@ static uint64_t look(void)
 		any_busy = any_busy || account[i].is_busy || atomic_load(&flight_devices[i].waiters);
 	}
 	hook_pool_refresh(now_ns);
-	hook_ipc_refresh(now_ns);
+	shared_refresh(now_ns);
 	hook_graph_refresh(now_ns);
 	watch_heartbeat(now_ns);
 	if (busy & closing)

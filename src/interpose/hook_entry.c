@@ -1,4 +1,5 @@
 /* Start of the driver, and the look-ups that hand out its functions. */
+#include "interpose/answers.h"
 #include "interpose/config.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
@@ -22,27 +23,40 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
  * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of
  * a governed name that is in no row is handled by policy.
  */
-static CUresult substitute(CUresult result, const char *symbol, void **pfn,
-			   CUdriverProcAddressQueryResult *status)
+static void substitute(struct answer *a, const char *name)
 {
-	if (result != CUDA_SUCCESS || !pfn || !*pfn || !*config_socket())
-		return result;
-	void *hook = real_hook_of_known(*pfn);
-	if (hook) {
-		*pfn = hook;
-	} else if (real_governs_form_of(symbol) && unknown_is_refused(symbol)) {
-		*pfn = NULL;
-		if (status)
-			*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	return result;
+	if (a->result != CUDA_SUCCESS || !a->pfn)
+		return;
+	void *hook = real_hook_of_answer(a->pfn);
+	if (hook)
+		a->pfn = hook;
+	else if (real_governs_form_of(name) && unknown_is_refused(name))
+		*a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND,
+				      CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
+}
+
+/* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
+static void keep(const struct question *q, const struct answer *a)
+{
+	if (a->result == CUDA_SUCCESS || a->result == CUDA_ERROR_NOT_FOUND)
+		answers_keep(q, a);
 }
 
 CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuint64_t),
 			       const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-	return substitute(get(symbol, pfn, version, flags), symbol, pfn, NULL);
+	const struct question q = { (const void *)get, symbol, version, flags };
+	struct answer a = { 0 };
+
+	if (!symbol || !pfn || !*config_socket())
+		return get(symbol, pfn, version, flags);
+	if (!answers_find(&q, &a)) {
+		a.result = get(symbol, &a.pfn, version, flags);
+		substitute(&a, symbol);
+		keep(&q, &a);
+	}
+	*pfn = a.pfn;
+	return a.result;
 }
 
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
@@ -50,5 +64,18 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *status)
 {
-	return substitute(get(symbol, pfn, version, flags, status), symbol, pfn, status);
+	const struct question q = { (const void *)get, symbol, version, flags };
+	struct answer a = { 0 };
+
+	if (!symbol || !pfn || !*config_socket())
+		return get(symbol, pfn, version, flags, status);
+	if (!answers_find(&q, &a)) {
+		a.result = get(symbol, &a.pfn, version, flags, &a.status);
+		substitute(&a, symbol);
+		keep(&q, &a);
+	}
+	*pfn = a.pfn;
+	if (status)
+		*status = a.status;
+	return a.result;
 }

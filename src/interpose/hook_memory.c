@@ -1,8 +1,11 @@
 /* Linear device memory: plain, pitched, managed. */
 #include "interpose/charge.h"
 #include "interpose/hook_ipc.h"
+#include "interpose/hook_pool.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
+
+#define PITCH 512ULL
 
 static void undo(uint64_t ptr)
 {
@@ -38,14 +41,18 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);
 }
 
-/* The driver picks the pitch: reserve for the least it can be, and settle by what it was. */
+/*
+ * The driver picks the pitch: reserve for what it was on every GPU that we know, and settle by what it
+ * is. With the width reserved alone, narrow rows were held by hundreds of times as much for a moment.
+ */
 CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t,
 						unsigned int),
 			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
 			      unsigned int element_bytes)
 {
-	uint64_t area;
-	bool is_absurd = __builtin_mul_overflow((uint64_t)width_bytes, (uint64_t)height, &area);
+	uint64_t area, row = (uint64_t)width_bytes + PITCH - 1;
+	bool is_absurd = row < PITCH - 1 ||
+			 __builtin_mul_overflow(row / PITCH * PITCH, (uint64_t)height, &area);
 	struct holding h = charge_of(is_absurd ? UINT64_MAX : area);
 
 	if (!charge_begin(&h))
@@ -65,12 +72,20 @@ static CUresult give_back(const struct holding *h, CUresult result)
 	return charge_give_back(h, result);
 }
 
+/* Of a pool of another process, perhaps: only where something is shared at all. Returns ptr. */
+static CUdeviceptr forget_import(CUdeviceptr ptr)
+{
+	if (shared_any() && guest_is_active())
+		hook_pool_freed_import(ptr);
+	return ptr;
+}
+
 CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	struct holding h;
 
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
-		return release(ptr);
+		return release(forget_import(ptr));
 	return give_back(&h, release(ptr));
 }
 
@@ -81,6 +96,6 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 	struct holding h;
 
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
-		return release(ptr, stream);
+		return release(forget_import(ptr), stream);
 	return give_back(&h, release(ptr, stream));
 }

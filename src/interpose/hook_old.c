@@ -78,15 +78,19 @@ static unsigned int narrowed(size_t bytes)
 	return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
 }
 
-/* The newer call's answer, as far as 32 bits can tell it: so the quota is seen through it too. */
+/*
+ * The newer call's answer, as far as 32 bits can tell it: so the quota is seen through it too. Where the
+ * driver answers the old call with an error, as that of 580 does, so do we.
+ */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)
 {
 	size_t wide_free = 0, wide_total = 0;
+	CUresult result = get(free_bytes, total_bytes);
 
-	if (!guest_is_active() || !free_bytes || !total_bytes || !real.cuMemGetInfo_v2)
-		return get(free_bytes, total_bytes);
-	CUresult result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
+	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2)
+		return result;
+	result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
 	if (result == CUDA_SUCCESS) {
 		*free_bytes = narrowed(wide_free);
 		*total_bytes = narrowed(wide_total);
@@ -98,20 +102,32 @@ CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), uns
 				  CUdevice device)
 {
 	size_t wide = 0;
+	CUresult result = get(bytes, device);
 
-	if (!guest_is_active() || !bytes || !real.cuDeviceTotalMem_v2)
-		return get(bytes, device);
-	CUresult result = hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device);
+	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuDeviceTotalMem_v2)
+		return result;
+	result = hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device);
 	if (result == CUDA_SUCCESS)
 		*bytes = narrowed(wide);
 	return result;
 }
 
-/* Arrays have no addresses: in a tenant the newer function makes them, of the same description. */
+static CUresult array_create_narrow(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
+{
+	const CUDA_ARRAY_DESCRIPTOR_v1 narrow = {
+		.Width = (unsigned int)d->Width,
+		.Height = (unsigned int)d->Height,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+	};
+
+	return real.cuArrayCreate(array, &narrow);
+}
+
 CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
 			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 {
-	if (!guest_is_active() || !d || !real.cuArrayCreate_v2)
+	if (!d)
 		return create(array, d);
 	CUDA_ARRAY_DESCRIPTOR wide = {
 		.Width = d->Width,
@@ -119,13 +135,27 @@ CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DES
 		.Format = d->Format,
 		.NumChannels = d->NumChannels,
 	};
-	return hook_array_create(real.cuArrayCreate_v2, array, &wide);
+	return hook_array_create(array_create_narrow, array, &wide);
+}
+
+static CUresult array3d_create_narrow(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR_v1 narrow = {
+		.Width = (unsigned int)d->Width,
+		.Height = (unsigned int)d->Height,
+		.Depth = (unsigned int)d->Depth,
+		.Format = d->Format,
+		.NumChannels = d->NumChannels,
+		.Flags = d->Flags,
+	};
+
+	return real.cuArray3DCreate(array, &narrow);
 }
 
 CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
 				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 {
-	if (!guest_is_active() || !d || !real.cuArray3DCreate_v2)
+	if (!d)
 		return create(array, d);
 	CUDA_ARRAY3D_DESCRIPTOR wide = {
 		.Width = d->Width,
@@ -135,7 +165,7 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 		.NumChannels = d->NumChannels,
 		.Flags = d->Flags,
 	};
-	return hook_array3d_create(real.cuArray3DCreate_v2, array, &wide);
+	return hook_array3d_create(array3d_create_narrow, array, &wide);
 }
 
 /* ---- captures ---- */

@@ -1,10 +1,12 @@
 #include "interpose/hook_pool.h"
 
 #include "interpose/charge.h"
+#include "interpose/fd_tag.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/real.h"
+#include "interpose/shared.h"
 
 #define POOL_STEP (32 * MIB) /* measured: what a pool grows by */
 #define REFRESH_EVERY_NS (20 * NS_PER_MS)
@@ -20,7 +22,13 @@ static struct sys_lock pool_lock;
 struct known_pool {
 	CUmemoryPool handle;
 	int index;
-	uint64_t bytes; /* charged: what it reserved when we last looked */
+	CUdevice device;
+	uint64_t bytes;   /* charged: what it reserved when we last looked */
+	uint64_t key;     /* that other processes know it by; 0: none yet */
+	uint64_t imports; /* bytes of what is imported of it now */
+	bool is_made;     /* by the program: it may be destroyed */
+	bool is_imported; /* of another process, which is charged for it; tells nothing of itself */
+	bool is_doomed;   /* destroyed by the program, but for what is still allocated from it */
 };
 static struct known_pool pools[MAX_POOLS];
 static unsigned pool_count;
@@ -57,26 +65,73 @@ static struct known_pool *find(CUmemoryPool handle)
 	return NULL;
 }
 
+static struct known_pool *add(const struct known_pool *pool)
+{
+	if (pool_count == MAX_POOLS)
+		return NULL;
+	pools[pool_count] = *pool;
+	return &pools[pool_count++];
+}
+
 static struct known_pool *know(CUmemoryPool handle, int index)
 {
 	struct known_pool *p = find(handle);
 
-	if (p || pool_count == MAX_POOLS)
-		return p;
-	p = &pools[pool_count++];
-	*p = (struct known_pool){ .handle = handle, .index = index };
-	settle(p, 0);
+	if (!p && (p = add(&(struct known_pool){ .handle = handle, .index = index })))
+		settle(p, 0);
 	return p;
+}
+
+static void shrink(struct known_pool *p)
+{
+	if (p->is_imported)
+		return;
+	if (real.cuMemPoolTrimTo)
+		real.cuMemPoolTrimTo(p->handle, 0);
+	settle(p, 0);
+}
+
+/* Gone for good: what it gave out too. */
+static void forget(struct known_pool *p)
+{
+	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
+	shared_drop(SHARED_IN_POOL, (uint64_t)(uintptr_t)p->handle);
+	ledger_release(p->index, p->bytes);
+	*p = pools[--pool_count];
+}
+
+/*
+ * The driver keeps a destroyed pool's memory until all that was allocated from it is freed, and tells
+ * nothing of it any more. So it is destroyed only then, and meanwhile known by its figures.
+ */
+static void doom(struct known_pool *p)
+{
+	CUmemoryPool current, standard;
+	cuuint64_t nothing = 0;
+
+	p->is_doomed = true;
+	if (real.cuMemPoolSetAttribute)
+		real.cuMemPoolSetAttribute(p->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
+	if (p->index != REGION_HOST && real.cuDeviceSetMemPool && real.cuDeviceGetDefaultMemPool &&
+	    real.cuDeviceGetMemPool(&current, p->device) == CUDA_SUCCESS && current == p->handle &&
+	    real.cuDeviceGetDefaultMemPool(&standard, p->device) == CUDA_SUCCESS)
+		real.cuDeviceSetMemPool(p->device, standard);
+	shrink(p);
+}
+
+/* In the list, the last takes its place. */
+static void end_doomed(struct known_pool *p)
+{
+	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
+	    real.cuMemPoolDestroy(p->handle) == CUDA_SUCCESS)
+		forget(p);
 }
 
 static void trim_locked(int index)
 {
 	for (unsigned i = 0; i < pool_count; i++) {
-		if (pools[i].index != index)
-			continue;
-		if (real.cuMemPoolTrimTo)
-			real.cuMemPoolTrimTo(pools[i].handle, 0);
-		settle(&pools[i], 0);
+		if (pools[i].index == index)
+			shrink(&pools[i]);
 	}
 }
 
@@ -93,8 +148,14 @@ void hook_pool_refresh(uint64_t now_ns)
 	if (now_ns - last_ns < REFRESH_EVERY_NS || !sys_trylock(&pool_lock))
 		return;
 	last_ns = now_ns;
-	for (unsigned i = 0; i < pool_count; i++)
-		settle(&pools[i], 0);
+	for (unsigned i = pool_count; i-- > 0;) {
+		if (pools[i].is_doomed) {
+			shrink(&pools[i]);
+			end_doomed(&pools[i]);
+		} else if (!pools[i].is_imported) {
+			settle(&pools[i], 0);
+		}
+	}
 	sys_unlock(&pool_lock);
 }
 
@@ -147,6 +208,11 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = know(r->pool, r->index);
+	if (p && (p->is_imported || p->is_doomed)) {
+		/* None can be allocated from, says the driver; of the second it does not know. */
+		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
+		return true;
+	}
 	/* The default pool's refusal is not the last word: see alloc_async(). */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
@@ -204,6 +270,25 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	return alloc_async(&r, ptr, bytes);
 }
 
+/* Where a pool's memory is: of one that the program did not make, whose default pool is it? */
+static int index_of(CUmemoryPool pool)
+{
+	CUmemoryPool standard;
+
+	{
+		WITH_LOCK(&pool_lock);
+		struct known_pool *p = find(pool);
+		if (p)
+			return p->index;
+	}
+	for (CUdevice device = 0; device < REGION_MAX_DEVICES && real.cuDeviceGetDefaultMemPool &&
+				  real.cuDeviceGetDefaultMemPool(&standard, device) == CUDA_SUCCESS;
+	     device++)
+		if (standard == pool)
+			return guest_device_index(device);
+	return guest_current_index();
+}
+
 CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool,
 							  CUstream),
 					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
@@ -211,7 +296,7 @@ CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t,
 {
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
 
-	if (!guest_is_active() || is_captured(stream) || (r.index = guest_current_index()) < 0)
+	if (!guest_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
 		return alloc(ptr, bytes, pool, stream);
 	return alloc_async(&r, ptr, bytes);
 }
@@ -224,9 +309,26 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 	if (guest_is_active()) {
 		WITH_LOCK(&pool_lock);
 		struct known_pool *p = find(pool);
-		if (p)
+		if (p && !p->is_imported)
 			settle(p, 0);
 	}
+	return result;
+}
+
+CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPoolProps *),
+			      CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	if (!guest_is_active() || !props)
+		return create(pool, props);
+	WITH_LOCK(&pool_lock);
+	CUresult result = create(pool, props);
+	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
+	/* One that there is no room to know can't be allocated from: alloc_in_pool(). */
+	if (index >= 0)
+		add(&(struct known_pool){ .handle = *pool,
+					  .index = index,
+					  .device = props->location.id,
+					  .is_made = true });
 	return result;
 }
 
@@ -236,10 +338,63 @@ CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool p
 		return destroy(pool);
 	WITH_LOCK(&pool_lock);
 	struct known_pool *p = find(pool);
-	CUresult result = destroy(pool);
-	if (p && result == CUDA_SUCCESS) {
-		ledger_release(p->index, p->bytes);
-		*p = pools[--pool_count];
+	if (p && p->is_doomed)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p && p->is_made && attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT)) {
+		doom(p);
+		return CUDA_SUCCESS;
 	}
+	CUresult result = destroy(pool);
+	if (p && result == CUDA_SUCCESS)
+		forget(p);
 	return result;
+}
+
+void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
+{
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = find(pool);
+	*ret_key = 0;
+	if (!p || p->is_imported)
+		return;
+	if (!p->key) {
+		p->key = wanted ? wanted : fd_tag_new_key();
+		shared_give(&(struct shared){ .kind = SHARED_OUT_POOL,
+					      .index = p->index,
+					      .id = (uint64_t)(uintptr_t)pool,
+					      .key = p->key });
+	}
+	*ret_key = p->key;
+}
+
+void hook_pool_imported(CUmemoryPool pool, uint64_t key)
+{
+	WITH_LOCK(&pool_lock);
+	if (!find(pool))
+		add(&(struct known_pool){ .handle = pool, .key = key, .is_imported = true });
+}
+
+bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
+{
+	struct shared s = { .kind = SHARED_IN_POOL, .index = index, .id = (uint64_t)(uintptr_t)pool };
+
+	{
+		WITH_LOCK(&pool_lock);
+		struct known_pool *p = find(pool);
+		if (!p)
+			return true;
+		s.key = p->key;
+		s.bytes = p->imports += (uint64_t)bytes;
+	}
+	/* Freed, it stays the pool's: the driver keeps it until that is destroyed. */
+	if (bytes < 0)
+		return true;
+	/* Not under the lock, which making room takes as well. */
+	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
+		return true;
+	WITH_LOCK(&pool_lock);
+	struct known_pool *p = find(pool);
+	if (p)
+		p->imports -= (uint64_t)bytes;
+	return false;
 }

@@ -2,54 +2,80 @@
  * Memory of the virtual memory API. Physical memory is charged when it is made, and until its handle
  * is released as often as it was obtained *and* its last mapping is gone: the driver keeps it so long.
  */
+#include "interpose/hook_vmm.h"
+
 #include "interpose/charge.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
+#include "interpose/shared.h"
 
-/*
- * Guards the counts. A handle's value is the driver's to give out again once it is released, though its
- * memory is still mapped; so memory has a number of its own here:
- *     HANDLE    handle value -> number, how often it was obtained
- *     MAPPING   address -> number
- *     PHYSICAL  number -> bytes charged, references: one for its handle, one for each mapping
- */
-static struct sys_lock vmm_lock;
+struct sys_lock vmm_lock;
 static uint64_t numbers;
 
-/* One reference more or less; at none the memory is gone. Holds vmm_lock, as do all below. */
-static void add_reference(uint64_t number, int by)
+uint64_t vmm_new_number(void)
+{
+	return ++numbers;
+}
+
+void vmm_add_reference(uint64_t number, int by)
 {
 	struct holding h;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
-		return; /* imported, or host memory: not charged here */
+		return; /* not the tenant's */
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
+		shared_drop(SHARED_OUT_PHYSICAL, number);
+		shared_drop(SHARED_IN_PHYSICAL, number);
 		ledger_release(h.device, h.bytes);
 	} else {
 		ptrmap_update(&h);
 	}
 }
 
-static uint64_t number_of(enum holding_kind kind, uint64_t key)
+uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 {
 	struct holding h;
 
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* The handle was obtained once more, or for the first time. Without memory to note it, it stays charged. */
-static void obtain(uint64_t handle, uint64_t number)
+/* For the first time too. Without memory to note it, it stays charged. */
+void vmm_obtain(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
 
 	if (!number)
 		return;
 	if (!ptrmap_find(HOLDING_HANDLE, handle, &h))
-		add_reference(number, 1);
+		vmm_add_reference(number, 1);
 	h.bytes++;
 	ptrmap_insert(&h);
+}
+
+bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes)
+{
+	struct holding physical = {
+		.kind = HOLDING_PHYSICAL,
+		.key = number,
+		.device = device,
+		.bytes = bytes,
+		.related = 1,
+	};
+	struct holding named = {
+		.kind = HOLDING_HANDLE,
+		.key = handle,
+		.bytes = 1,
+		.related = number,
+	};
+
+	if (!ptrmap_insert(&physical))
+		return false;
+	if (ptrmap_insert(&named))
+		return true;
+	ptrmap_remove(HOLDING_PHYSICAL, number, &physical);
+	return false;
 }
 
 static void let_go(uint64_t handle)
@@ -61,33 +87,7 @@ static void let_go(uint64_t handle)
 	if (--h.bytes)
 		ptrmap_insert(&h);
 	else
-		add_reference(h.related, -1);
-}
-
-/* What was just made and can't be noted: charge_end() knows its number alone. */
-static CUmemGenericAllocationHandle just_made;
-
-static void undo(uint64_t number)
-{
-	real.cuMemRelease(just_made);
-}
-
-/* Notes what was made: the number in the place of a key. */
-static CUresult note(struct holding *h, CUmemGenericAllocationHandle handle)
-{
-	struct holding named = { .kind = HOLDING_HANDLE, .key = handle, .bytes = 1 };
-	uint64_t number = ++numbers;
-
-	just_made = handle;
-	CUresult result = charge_end(h, CUDA_SUCCESS, &number, undo);
-	if (result != CUDA_SUCCESS)
-		return result;
-	named.related = number;
-	if (ptrmap_insert(&named))
-		return result;
-	undo(number);
-	add_reference(number, -1);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+		vmm_add_reference(h.related, -1);
 }
 
 CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
@@ -95,15 +95,10 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 			 CUmemGenericAllocationHandle *handle, size_t bytes,
 			 const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	struct holding h = {
-		.kind = HOLDING_PHYSICAL,
-		.device = -1,
-		.bytes = bytes,
-		.related = 1,
-	};
+	struct holding h = { .device = -1, .bytes = bytes };
 
-	if (guest_is_active() && prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-		h.device = guest_device_index(prop->location.id);
+	if (guest_is_active() && prop)
+		h.device = charge_place(&prop->location);
 	if (h.device < 0)
 		return create(handle, bytes, prop, flags);
 	if (!charge_begin(&h))
@@ -111,7 +106,14 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 	CUresult result = create(handle, bytes, prop, flags);
 	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
 	WITH_LOCK(&vmm_lock);
-	return result == CUDA_SUCCESS ? note(&h, *handle) : charge_end(&h, result, handle, undo);
+	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
+		return result;
+	if (result == CUDA_SUCCESS) {
+		real.cuMemRelease(*handle);
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	ledger_release(h.device, bytes);
+	return result;
 }
 
 CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
@@ -136,8 +138,8 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 	CUresult result = retain(handle, addr);
 	/* By the mapping, as the handle may be a new one; by the handle for an address inside one. */
 	if (result == CUDA_SUCCESS) {
-		uint64_t number = number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
-		obtain(*handle, number ? number : number_of(HOLDING_HANDLE, *handle));
+		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
+		vmm_obtain(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
 	}
 	return result;
 }
@@ -155,10 +157,17 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 		.kind = HOLDING_MAPPING,
 		.key = ptr,
 		.bytes = bytes,
-		.related = number_of(HOLDING_HANDLE, handle),
+		.related = vmm_number_of(HOLDING_HANDLE, handle),
 	};
-	if (result == CUDA_SUCCESS && ptrmap_insert(&h))
-		add_reference(h.related, 1);
+	if (result != CUDA_SUCCESS)
+		return result;
+	/* Of memory that came from outside, a mapping is the first to tell how much it is. */
+	if (!shared_grow(SHARED_IN_PHYSICAL, h.related, offset + bytes)) {
+		real.cuMemUnmap(ptr, bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (ptrmap_insert(&h))
+		vmm_add_reference(h.related, 1);
 	return result;
 }
 
@@ -174,7 +183,7 @@ CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr,
 	for (CUdeviceptr at = ptr; result == CUDA_SUCCESS && at < ptr + bytes; at += h.bytes) {
 		if (!ptrmap_remove(HOLDING_MAPPING, at, &h) || !h.bytes)
 			break;
-		add_reference(h.related, -1);
+		vmm_add_reference(h.related, -1);
 	}
 	return result;
 }

@@ -7,6 +7,7 @@
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
 /* How long it waits for a restarted daemon to gather the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
+#define LOOK_PATIENCE_NS (500 * NS_PER_MS) /* a look comes within 0.1 s, and NVML may be slow */
 
 static struct sys_lock ledger_lock;
 
@@ -41,8 +42,10 @@ static struct tally tally(int index)
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
-		if (is_measured)
+		if (is_measured) {
 			t.used += atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
+			t.used += atomic_load_explicit(&d->fresh_bytes, memory_order_relaxed);
+		}
 		if (&report->slot[i] == own) {
 			past_own = true;
 			continue;
@@ -159,8 +162,58 @@ void ledger_release_context(int index, uint64_t bytes)
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	/* Without a context a process holds no code either: no need to wait for the next look. */
-	if (!atomic_load(&d->context_used_bytes))
+	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
+		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
+	}
+}
+
+void ledger_make_fresh(int index, uint64_t bytes)
+{
+	WITH_LOCK(&ledger_lock);
+	struct region_slot_device *d = guest_slot_device(index);
+	/* Twice for a moment, rather than not at all: who is refused for it looks again. */
+	atomic_fetch_add(&d->fresh_bytes, bytes);
+	take_back(&d->used_bytes, bytes);
+}
+
+void ledger_add_fresh(int index, uint64_t bytes)
+{
+	atomic_fetch_add(&guest_slot_device(index)->fresh_bytes, bytes);
+}
+
+void ledger_release_unnamed(int index, uint64_t bytes)
+{
+	WITH_LOCK(&ledger_lock);
+	struct region_slot_device *d = guest_slot_device(index);
+	uint64_t fresh = atomic_load(&d->fresh_bytes);
+	take_back(&d->fresh_bytes, bytes);
+	if (bytes > fresh)
+		take_back(&d->unnamed_bytes, bytes - fresh);
+}
+
+static bool is_any_fresh(int index)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	const struct region_report *report = atomic_load(&guest.report);
+
+	for (uint32_t i = 0, count = slot_count(control); i < count; i++)
+		if (atomic_load_explicit(&report->slot[i].device[index].fresh_bytes,
+					 memory_order_relaxed))
+			return true;
+	return false;
+}
+
+bool ledger_wait_for_look(int index)
+{
+	uint64_t begin = sys_now_ns();
+
+	if (!is_any_fresh(index))
+		return false;
+	while (is_any_fresh(index) && !atomic_load(&guest.daemon_lost) &&
+	       sys_now_ns() - begin < LOOK_PATIENCE_NS)
+		sys_sleep_ns(NS_PER_MS);
+	return true;
 }
 
 void ledger_adjust(int index, int64_t bytes)
@@ -189,12 +242,14 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context)
 {
 	WITH_LOCK(&ledger_lock);
-	for (int i = 0; i < REGION_MAX_DEVICES && old_slot; i++) {
+	for (int i = 0; i <= REGION_HOST && old_slot; i++) {
 		struct region_slot_device *from = &old_slot->device[i], *to = &new_slot->device[i];
 		atomic_store(&to->used_bytes, atomic_load(&from->used_bytes));
 		atomic_store(&to->context_used_bytes, atomic_load(&from->context_used_bytes));
 		atomic_store(&to->peak_bytes, atomic_load(&from->peak_bytes));
 		atomic_store(&to->denied, atomic_load(&from->denied));
+		atomic_store(&to->fresh_bytes, atomic_load(&from->unnamed_bytes) +
+						       atomic_load(&from->fresh_bytes));
 		atomic_store(&to->launches, atomic_load(&from->launches));
 		atomic_store(&to->busy_ns, atomic_load(&from->busy_ns));
 		atomic_store(&to->waited_ns, atomic_load(&from->waited_ns));

@@ -26,7 +26,7 @@
 #include "region/region.h"
 
 /*
- * Takes `bytes` of the tenant's quota on device `index` (guest_device_index()). 0, or -ENOMEM when
+ * Takes `bytes` of the tenant's quota on device `index` (guest_device_index(), or REGION_HOST). 0, or -ENOMEM when
  * they do not fit. `denied` counts a refusal; try first without where something can be trimmed.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
@@ -37,6 +37,21 @@ void ledger_release(int index, uint64_t bytes);
 /* As the two above, and marks the bytes as contexts' for `ps` and the daemon's measurement. */
 int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
+
+/*
+ * What no call names, as this process measured it around a call (measured.h). Counted from then on; the
+ * daemon looks soon, and corrects it. make: bytes reserved before become such; add: without asking the
+ * quota, for what can't be undone; release: the card has them back.
+ */
+void ledger_make_fresh(int index, uint64_t bytes);
+void ledger_add_fresh(int index, uint64_t bytes);
+void ledger_release_unnamed(int index, uint64_t bytes);
+
+/*
+ * Before the last word of a refusal: waits for the daemon's look where something was measured that it has
+ * not seen yet, 0.5 s at most. True: try again. False: there is no such thing.
+ */
+bool ledger_wait_for_look(int index);
 
 /* Adds or takes bytes without asking the quota: what the driver has done cannot be refused. */
 void ledger_adjust(int index, int64_t bytes);

@@ -17,6 +17,8 @@ enum holding_kind {
 	HOLDING_PHYSICAL, /* VMM memory, by a number of its own: see hook_vmm.c */
 	HOLDING_HANDLE,   /* of such, by its value */
 	HOLDING_MAPPING,  /* a mapping of such, by address */
+	HOLDING_BINDING,  /* of such, into a multicast object: see hook_multicast.c */
+	HOLDING_IMPORT,   /* an allocation of an imported pool, by address */
 	HOLDING_GRAPH,    /* an executable graph with memory: see hook_graph.c */
 };
 
@@ -24,9 +26,10 @@ struct holding {
 	uint64_t key; /* unique within its kind */
 	enum holding_kind kind;
 	int device;     /* index in the tenant's list */
-	uint64_t bytes; /* charged; GRAPH: what a launch may map; HANDLE: how often obtained */
+	/* Charged; GRAPH: what a launch may map; HANDLE: how often obtained; IMPORT: its size. */
+	uint64_t bytes;
 	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
-	/* HANDLE, MAPPING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device. */
+	/* IMPORT: its pool. HANDLE, MAPPING, BINDING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device. */
 	uint64_t related;
 };
 

@@ -45,11 +45,55 @@ static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVM
 static struct sys_lock find_lock;
 static _Atomic bool driver_found, nvml_found;
 
+/*
+ * The hooked rows by their functions' addresses. Entries are never taken out: one of a library that is
+ * gone is known by its row's slot, which names another address by now. Filled up (by a program that loads
+ * the driver again and again), it is no longer asked.
+ */
+#define PLACES 2048 /* a power of two */
+static const struct symbol_row *_Atomic by_address[PLACES];
+static const void *_Atomic address_of[PLACES];
+static unsigned places_used;
+static _Atomic bool is_full;
+
+/* The place of an address, or the empty one where it would go. */
+static size_t place_of(const void *address)
+{
+	size_t i = (uintptr_t)address * 0x9e3779b97f4a7c15ULL >> 32;
+
+	for (;; i++) {
+		const void *there = atomic_load_explicit(&address_of[i % PLACES],
+							 memory_order_acquire);
+		if (!there || there == address)
+			return i % PLACES;
+	}
+}
+
+/* Holds find_lock. Of two names for one function, the first row's hook counts. */
+static void enter(const void *address, const struct symbol_row *row)
+{
+	size_t i = place_of(address);
+	const struct symbol_row *there = atomic_load(&by_address[i]);
+
+	if (there && __atomic_load_n(there->slot, __ATOMIC_RELAXED) == address)
+		return;
+	if (!there && ++places_used > PLACES * 3 / 4) {
+		atomic_store(&is_full, true);
+		return;
+	}
+	atomic_store(&by_address[i], row);
+	atomic_store_explicit(&address_of[i], address, memory_order_release);
+}
+
 /* Holds find_lock. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		__atomic_store_n(rows[i].slot, elf_symbol(object, rows[i].name), __ATOMIC_RELAXED);
+	for (size_t i = 0; i < count; i++) {
+		void *address = elf_symbol(object, rows[i].name);
+		__atomic_store_n(rows[i].slot, address, __ATOMIC_RELAXED);
+		if (address && rows[i].hook)
+			enter(address, &rows[i]);
+	}
 }
 
 static bool fill(const char *soname, const struct symbol_row *rows, size_t count,
@@ -100,6 +144,14 @@ void real_reset(void)
 	find_lock = (struct sys_lock){ 0 };
 }
 
+static void *hook_at(const void *address)
+{
+	const struct symbol_row *row = atomic_load_explicit(&by_address[place_of(address)],
+							    memory_order_relaxed);
+
+	return row && __atomic_load_n(row->slot, __ATOMIC_RELAXED) == address ? row->hook : NULL;
+}
+
 static void *hook_in(const struct symbol_row *rows, size_t count, const void *address)
 {
 	for (size_t i = 0; i < count; i++)
@@ -108,22 +160,25 @@ static void *hook_in(const struct symbol_row *rows, size_t count, const void *ad
 	return NULL;
 }
 
-/* Linear: a few hundred comparisons, and asked a few hundred times in a process's life. */
+void *real_hook_of_answer(const void *address)
+{
+	if (likely(!atomic_load_explicit(&is_full, memory_order_relaxed)))
+		return hook_at(address);
+	void *hook = hook_in(driver_rows, DRIVER_ROWS, address);
+	return hook ? hook : hook_in(nvml_rows, NVML_ROWS, address);
+}
+
 void *real_hook_of_known(const void *address)
 {
-	void *hook = NULL;
 	bool is_driver_there = real_find_driver(), is_nvml_there = real_find_nvml();
 
 	if (!address)
 		return NULL;
-	if (is_driver_there)
-		hook = hook_in(driver_rows, DRIVER_ROWS, address);
-	if (!hook && is_nvml_there)
-		hook = hook_in(nvml_rows, NVML_ROWS, address);
+	void *hook = real_hook_of_answer(address);
 	if (!hook && is_driver_there && refill("libcuda.so.1", driver_rows, DRIVER_ROWS))
-		hook = hook_in(driver_rows, DRIVER_ROWS, address);
+		hook = real_hook_of_answer(address);
 	if (!hook && is_nvml_there && refill("libnvidia-ml.so.1", nvml_rows, NVML_ROWS))
-		hook = hook_in(nvml_rows, NVML_ROWS, address);
+		hook = real_hook_of_answer(address);
 	return hook;
 }
 
@@ -134,23 +189,67 @@ void *real_hook_of_address(const void *address)
 	return hook || !address ? hook : unknown_stand_in(address);
 }
 
-static void *hook_named(const struct symbol_row *rows, size_t count, const char *name)
+/* ---- by name ---- */
+
+/* The driver's hooked rows by the part of their names that forms share; filled at the first question. */
+#define NAME_PLACES 1024 /* a power of two */
+static const struct symbol_row *by_name[NAME_PLACES];
+static _Atomic bool names_ready;
+
+_Static_assert(DRIVER_ROWS < NAME_PLACES * 3 / 4, "by_name has room for every row");
+
+static size_t home_of(const char *name, size_t length)
 {
-	for (size_t i = 0; i < count; i++)
-		if (rows[i].hook && text_equal(rows[i].name, name))
-			return rows[i].hook;
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < length; i++)
+		h = h * 31 + (unsigned char)name[i];
+	return h * 0x9e3779b97f4a7c15ULL >> 32;
+}
+
+static void fill_names(void)
+{
+	if (likely(atomic_load_explicit(&names_ready, memory_order_acquire)))
+		return;
+	WITH_LOCK(&find_lock);
+	for (size_t r = 0; r < DRIVER_ROWS && !atomic_load(&names_ready); r++) {
+		const struct symbol_row *row = &driver_rows[r];
+		size_t i = home_of(row->name, unknown_base_length(row->name));
+		while (by_name[i % NAME_PLACES])
+			i++;
+		if (row->hook)
+			by_name[i % NAME_PLACES] = row;
+	}
+	atomic_store_explicit(&names_ready, true, memory_order_release);
+}
+
+/* The row of that exact name, or with is_any_form the first of any that shares its base; or NULL. */
+static const struct symbol_row *row_named(const char *name, bool is_any_form)
+{
+	size_t length = unknown_base_length(name);
+
+	fill_names();
+	for (size_t i = home_of(name, length); by_name[i % NAME_PLACES]; i++) {
+		const char *there = by_name[i % NAME_PLACES]->name;
+		if (is_any_form ? text_begins_equal(there, name, length) &&
+					  unknown_base_length(there) == length
+				: text_equal(there, name))
+			return by_name[i % NAME_PLACES];
+	}
 	return NULL;
 }
 
 bool real_governs_form_of(const char *name)
 {
-	size_t length = unknown_base_length(name);
+	return row_named(name, true);
+}
 
-	for (size_t i = 0; i < DRIVER_ROWS; i++)
-		if (driver_rows[i].hook && text_begins_equal(driver_rows[i].name, name, length) &&
-		    unknown_base_length(driver_rows[i].name) == length)
-			return true;
-	return false;
+static void *hook_of_nvml(const char *name)
+{
+	for (size_t i = 0; i < NVML_ROWS; i++)
+		if (nvml_rows[i].hook && text_equal(nvml_rows[i].name, name))
+			return nvml_rows[i].hook;
+	return NULL;
 }
 
 /* A form that is in no row, of a name that is governed in others: noted if this driver has it. */
@@ -168,10 +267,10 @@ static void *hook_of_unknown(const char *name)
 void *real_hook_of_name(const char *name)
 {
 	if (name[0] == 'c' && name[1] == 'u') {
-		void *hook = hook_named(driver_rows, DRIVER_ROWS, name);
-		return hook ? hook : hook_of_unknown(name);
+		const struct symbol_row *row = row_named(name, false);
+		return row ? row->hook : hook_of_unknown(name);
 	}
 	if (text_begins(name, "nvml"))
-		return hook_named(nvml_rows, NVML_ROWS, name);
+		return hook_of_nvml(name);
 	return NULL;
 }

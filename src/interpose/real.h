@@ -54,6 +54,12 @@ void *real_hook_of_address(const void *address);
 void *real_hook_of_known(const void *address);
 
 /*
+ * The same, of an address that the driver itself has just handed out: it can't be one that was loaded
+ * anew, so what is in no row costs no search.
+ */
+void *real_hook_of_answer(const void *address);
+
+/*
  * Our hook of that exact name, or what stands in for a form of a governed name that only the driver
  * knows, or NULL: a quick test for dlsym.
  */

@@ -94,7 +94,19 @@ static void note_ledgers(struct node *node)
 			struct process_census *c = &t->process[i]->census[d];
 			c->used_before = process_used_bytes(t->process[i], d);
 			c->context_before = atomic_load(&s->context_used_bytes);
+			c->fresh_before = atomic_load(&s->fresh_bytes);
 		}
+}
+
+bool census_is_due(struct node *node)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++)
+			if (atomic_load(&t->region.report->slot[i].device[d].fresh_bytes))
+				return true;
+	return false;
 }
 
 void census_request(struct census *census)

@@ -57,10 +57,15 @@ uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_
 			     uint64_t context_charge);
 /*
  * What a process holds that no call named: NVML's figure beyond the most that its ledger said during the
- * look, as far as the look before showed so much as well. Pure; *beyond_before is replaced by what this
- * look showed.
+ * look, as far as the look before showed so much as well, or as is counted already. Pure; *beyond_before
+ * is replaced by what this look showed.
  */
-uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t *beyond_before);
+uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
+			uint64_t *beyond_before);
+
+/* True when a library has measured something that a census has not seen: one is due. Main thread only. */
+bool census_is_due(struct node *node);
+#define CENSUS_DUE_NS UINT64_C(50000000) /* how often to ask */
 /* True when NVML's figure is more than the ledger explains. Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes);
 

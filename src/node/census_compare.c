@@ -36,12 +36,13 @@ uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_
 	return cost >= CONTEXT_MIN_BYTES && cost <= CONTEXT_MAX_BYTES ? cost : 0;
 }
 
-uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t *beyond_before)
+uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
+			uint64_t *beyond_before)
 {
 	uint64_t beyond = nvml_bytes > ledger_most_bytes ? nvml_bytes - ledger_most_bytes : 0;
-	uint64_t unnamed = beyond < *beyond_before ? beyond : *beyond_before;
+	uint64_t expected = counted_bytes > *beyond_before ? counted_bytes : *beyond_before;
 	*beyond_before = beyond;
-	return unnamed;
+	return beyond < expected ? beyond : expected;
 }
 
 static void publish_context(struct node *node, struct card *card, uint64_t cost)
@@ -60,6 +61,8 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
  * The least that was ever seen is the context's own cost: code that a process loads into it comes on
  * top. Learned only while the process stands still: ledger and NVML the same in two looks. Never
  * upwards: what it costs more is charged as unnamed, and so is the code of whoever is looked at first.
+ * Nor of a process that holds more than its context: of managed and of shared memory NVML may tell less
+ * than the ledger has, and a context that is thought too cheap lets each further one pass the quota.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -68,7 +71,7 @@ static void learn_context(struct node *node, struct card *card, struct process *
 	const struct process_census *c = &p->census[device];
 	uint64_t used = process_used_bytes(p, device), context = load(d->context_used_bytes);
 	if (used != c->used_before || context != c->context_before ||
-	    nvml_bytes != c->nvml_before || load(d->tentative_bytes))
+	    nvml_bytes != c->nvml_before || load(d->tentative_bytes) || used != context)
 		return;
 	uint64_t cost = census_context_cost(nvml_bytes, used, context, card->context_bytes);
 	if (cost && cost < card->context_bytes)
@@ -108,12 +111,19 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 	return peak > most ? peak : most;
 }
 
-/* Writes it where the library counts it. */
+/*
+ * Writes it where the library counts it, in place of what the library had measured itself before this
+ * look. Not when it has measured more since, which this look may or may not show: the next one tells.
+ */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
 	struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
+	uint64_t fresh = p->census[device].fresh_before;
+	if (load(d->fresh_bytes) != fresh)
+		return;
 	p->census[device].unnamed = unnamed;
 	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
+	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
 /* A pid may have several slots (several copies of the library): NVML knows only their sum. */
@@ -151,7 +161,8 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 	if (!is_first_slot(p))
 		return;
 	uint64_t most = sum_of_pid(p->tenant, p->pid, device, ledger_most);
-	publish_unnamed(p, device, census_unnamed(nvml_bytes, most, &c->beyond_before));
+	uint64_t counted = sum_of_pid(p->tenant, p->pid, device, process_unnamed_bytes);
+	publish_unnamed(p, device, census_unnamed(nvml_bytes, most, counted, &c->beyond_before));
 	if (c->beyond_before >= c->unnamed + UNNAMED_STEP_BYTES)
 		loop_arm(node->census_timer,
 			 node->config.census_ns < CENSUS_CONFIRM_NS ? node->config.census_ns

@@ -103,6 +103,11 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
+static json_t *host_quota_to_json(const struct tenant_terms *t)
+{
+	return t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null();
+}
+
 static json_t *tenant_to_json(struct tenant *t)
 {
 	struct lessee_figures figures[REGION_MAX_DEVICES];
@@ -111,12 +116,14 @@ static json_t *tenant_to_json(struct tenant *t)
 		figures[i] = lessee_figures(t->device[i].lessee);
 		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:s, s:b, s:b, s:i, s:o}", "name",
-			 t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
+	return json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I}",
+			 "name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
 			 "devices", devices, "uid", (json_int_t)t->terms.uid, "priority",
 			 t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
 			 t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations,
-			 "processes", processes_to_json(t));
+			 "processes", processes_to_json(t), "host_memory_quota_bytes",
+			 host_quota_to_json(&t->terms), "host_memory_used_bytes",
+			 (json_int_t)tenant_host_bytes(t));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

@@ -85,11 +85,13 @@ void node_tenants_changed(struct node *node)
 	if (populated) {
 		loop_arm(node->tick, TICK_NS, TICK_NS);
 		loop_arm(node->census_timer, node->config.census_ns, node->config.census_ns);
+		loop_arm(node->fresh_timer, CENSUS_DUE_NS, CENSUS_DUE_NS);
 		loop_disarm(node->linger_timer);
 		return;
 	}
 	loop_disarm(node->tick);
 	loop_disarm(node->census_timer);
+	loop_disarm(node->fresh_timer);
 	if (node->lingers)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
@@ -110,6 +112,13 @@ static void census_due(void *data, uint32_t events)
 {
 	struct node *node = data;
 	census_request(node->census);
+}
+
+static void fresh_due(void *data, uint32_t events)
+{
+	struct node *node = data;
+	if (census_is_due(node))
+		census_request(node->census);
 }
 
 static void drain_due(void *data, uint32_t events)
@@ -142,6 +151,7 @@ static int make_timers(struct node *node, struct error *err)
 	} timers[] = {
 		{ tick_due, &node->tick },
 		{ census_due, &node->census_timer },
+		{ fresh_due, &node->fresh_timer },
 		{ tenant_state_save_due, &node->save_timer },
 		{ adopt_look, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
@@ -291,6 +301,7 @@ void node_close(struct node *node)
 	close_cards(node);
 	node->tick = loop_remove(node->tick);
 	node->census_timer = loop_remove(node->census_timer);
+	node->fresh_timer = loop_remove(node->fresh_timer);
 	node->save_timer = loop_remove(node->save_timer);
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);

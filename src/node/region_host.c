@@ -139,6 +139,7 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->peak_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->denied, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->census_peak_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->census, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->launching, 0, memory_order_seq_cst);
@@ -155,7 +156,7 @@ static void clear_device(struct region_slot_device *d)
 void region_host_clear_slot(struct region_host *host, unsigned slot)
 {
 	struct region_slot *s = &host->report->slot[slot];
-	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++)
+	for (unsigned i = 0; i <= REGION_HOST; i++)
 		clear_device(&s->device[i]);
 	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);

@@ -106,7 +106,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 {
 	struct tenant_terms terms = { .uid = session->uid };
 	const char *on_full = NULL;
-	int64_t priority = 0;
+	int64_t priority = 0, host_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
 	if (r >= 0)
 		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
@@ -114,6 +114,11 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		r = json_read_bool(request, "hold", &terms.hold, err);
 	if (r >= 0)
 		r = json_read_string(request, "on_full", &on_full, err);
+	if (r >= 0) {
+		r = json_read_int(request, "host_memory_bytes", 0, INT64_MAX, &host_bytes, err);
+		terms.has_host_quota = r > 0;
+		terms.host_quota_bytes = (uint64_t)host_bytes;
+	}
 	if (r < 0)
 		return r;
 	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)

@@ -87,6 +87,9 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
 		publish_promise(tenant, i);
 	}
+	atomic_store_explicit(&tenant->region.control->device[REGION_HOST].quota_bytes,
+			      t->has_host_quota ? t->host_quota_bytes : UINT64_MAX,
+			      memory_order_seq_cst);
 	return 0;
 }
 

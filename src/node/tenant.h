@@ -23,6 +23,8 @@ struct tenant_terms {
 	bool paused;
 	int priority;
 	enum on_full on_full;
+	bool has_host_quota; /* of page-locked host memory */
+	uint64_t host_quota_bytes;
 	unsigned device_count;
 	struct tenant_device_terms {
 		struct card *card;
@@ -57,7 +59,7 @@ struct process {
 	struct loop_source *source;
 	/* census.c: the ledger when the census was asked for, and what was found before. */
 	struct process_census {
-		uint64_t used_before, context_before;
+		uint64_t used_before, context_before, fresh_before;
 		uint64_t nvml_before;   /* of the last census; 0: not seen */
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
@@ -127,9 +129,13 @@ void tenant_set_paused(struct tenant *tenant, bool paused);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
+/* Page-locked host memory of the tenant's processes, as their slots say: no figure of any card. */
+uint64_t tenant_host_bytes(const struct tenant *tenant);
 /* What one process's slot says it holds, bounded by the card. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
-/* The same, and what no call named. */
+/* What no call named: as measured by the last censuses, and by its library since. Bounded likewise. */
+uint64_t process_unnamed_bytes(struct process *process, unsigned device);
+/* Both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */
 void tenant_mark_corrupt(struct tenant *tenant, const char *what);

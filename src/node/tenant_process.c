@@ -35,16 +35,24 @@ uint64_t process_used_bytes(struct process *process, unsigned device)
 	return used;
 }
 
-uint64_t process_held_bytes(struct process *process, unsigned device)
-{
-	return process_used_bytes(process, device) + process->census[device].unnamed;
-}
-
 static uint64_t add_bounded(uint64_t sum, uint64_t value, uint64_t most)
 {
 	if (value > most)
 		value = most;
 	return sum + value < most ? sum + value : most;
+}
+
+uint64_t process_unnamed_bytes(struct process *process, unsigned device)
+{
+	struct tenant *tenant = process->tenant;
+	uint64_t most = tenant->terms.device[device].card->info.memory_bytes;
+	uint64_t fresh = load(tenant->region.report->slot[process->slot].device[device].fresh_bytes);
+	return add_bounded(process->census[device].unnamed, fresh, most);
+}
+
+uint64_t process_held_bytes(struct process *process, unsigned device)
+{
+	return process_used_bytes(process, device) + process_unnamed_bytes(process, device);
 }
 
 /* What a slot's totals add to `usage`. */
@@ -62,7 +70,7 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 		if (!tenant->process[i])
 			continue;
 		usage.used_bytes += process_held_bytes(tenant->process[i], device);
-		usage.unnamed_bytes += tenant->process[i]->census[device].unnamed;
+		usage.unnamed_bytes += process_unnamed_bytes(tenant->process[i], device);
 		add_totals(&usage, &tenant->region.report->slot[i].device[device]);
 	}
 	usage.used_bytes += load(tenant->region.control->device[device].unslotted_bytes);
@@ -135,6 +143,21 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 	tenant_state_save_soon(tenant);
 	*ret = steal_pointer(&process);
 	return 0;
+}
+
+uint64_t tenant_host_bytes(const struct tenant *tenant)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < tenant->slot_limit; i++) {
+		if (!tenant->process[i])
+			continue;
+		uint64_t used = atomic_load_explicit(
+			&tenant->region.report->slot[i].device[REGION_HOST].used_bytes,
+			memory_order_relaxed);
+		/* Whatever the tenant wrote there, the sum stays a number that JSON has. */
+		sum += used < INT64_MAX / REGION_MAX_SLOTS ? used : INT64_MAX / REGION_MAX_SLOTS;
+	}
+	return sum;
 }
 
 void tenant_forget_process(struct process *process)

@@ -113,7 +113,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 {
 	struct tenant_terms *t = &state->terms;
 	const char *text = NULL;
-	int64_t version = 0, uid = 0, epoch = 0, priority = 0;
+	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0;
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return missing(err, "version");
 	if (version != TENANT_STATE_VERSION)
@@ -132,6 +132,11 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	    json_read_string(root, "on_full", &text, err) <= 0 ||
 	    on_full_parse(text, &t->on_full) < 0)
 		return error_set(err, EINVAL, "a value is missing or wrong");
+	int r = json_read_int(root, "host_memory_quota_bytes", 0, INT64_MAX, &host_bytes, err);
+	if (r < 0)
+		return r;
+	t->has_host_quota = r > 0;
+	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;
 	t->priority = (int)priority;
 	state->epoch = (uint64_t)epoch;

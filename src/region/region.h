@@ -25,11 +25,13 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 2U
+#define REGION_VERSION 3U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
 #define REGION_NAME_MAX 64      /* bytes of a tenant's name, the final NUL included */
+/* Page-locked host memory is counted as if it were on one more device. */
+#define REGION_HOST REGION_MAX_DEVICES
 
 /*
  * The lease word: state in the low 8 bits, a change counter above them, so that a waiter on the
@@ -78,7 +80,8 @@ struct region_control {
 	_Atomic uint32_t adopting;
 	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
 	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
-	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES];
+	/* Of [REGION_HOST] only quota_bytes means something. */
+	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };
 
 /*
@@ -86,7 +89,8 @@ struct region_control {
  *
  * Memory (see ledger.h): a reservation is first tentative, then used. What no call names (code,
  * local memory, what libraries keep) D finds by asking NVML, and writes here as unnamed; so that it
- * takes for such what no moment of the look explains, T says how high used_bytes rose during it.
+ * takes for such what no moment of the look explains, T says how high used_bytes rose during it. Until
+ * D's look what T measured itself around a call (see measured.h) counts, as fresh.
  * Work (see gate.h): launching is raised before the lease word is read, so that D, having written
  * CLOSING, sees every thread that did not see it.
  */
@@ -109,6 +113,7 @@ struct region_slot_device {
 	_Atomic uint64_t launches;    /* work items handed to the driver */
 	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
 	_Atomic uint32_t recent_us;   /* D: busy_ns of late, fading: shares got_1s out for NVML */
+	_Atomic uint64_t fresh_bytes; /* T measured beyond used_bytes; D makes unnamed_bytes of it */
 };
 
 enum region_slot_state {
@@ -122,7 +127,7 @@ struct region_slot {
 	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
 	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
 	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
-	struct region_slot_device device[REGION_MAX_DEVICES];
+	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
 
 /* Memory that several processes of the tenant hold, and in which slot it is charged. T alone. */
@@ -143,7 +148,7 @@ struct region_report {
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) % 64 == 0, "cache line");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
-_Static_assert(sizeof(struct region_slot) == 64 + 128 * REGION_MAX_DEVICES, "slot layout");
+_Static_assert(sizeof(struct region_slot) == 64 + 128 * (REGION_MAX_DEVICES + 1), "slot layout");
 
 /* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)

@@ -19,10 +19,60 @@
 #define CU_MEMHOSTREGISTER_PORTABLE 0x1u
 #define CU_MEMHOSTREGISTER_DEVICEMAP 0x2u
 #define CU_MEM_ALLOC_GRANULARITY_MINIMUM 0x0
+#define CU_MEM_ATTACH_GLOBAL 0x1u
+#define CU_MEM_ACCESS_FLAGS_PROT_READWRITE 0x3
+
+struct CUmemAccessDesc_st {
+	CUmemLocation location;
+	int flags;
+};
 
 typedef struct CUipcEventHandle_st {
 	char reserved[64];
 } CUipcEventHandle;
+
+/* More ways of getting memory, as below. */
+#define GPU_MEMORY_ROWS(X) \
+	X(mem_alloc_managed, "cuMemAllocManaged", \
+	  (CUdeviceptr * ret_p, size_t bytes, unsigned int flags)) \
+	X(mem_set, "cuMemsetD8_v2", (CUdeviceptr p, unsigned char value, size_t bytes)) \
+	X(ipc_get_memory, "cuIpcGetMemHandle", (CUipcMemHandle * ret_handle, CUdeviceptr p)) \
+	X(host_free, "cuMemFreeHost", (void *p)) \
+	X(array3d_create, "cuArray3DCreate_v2", \
+	  (CUarray * ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc)) \
+	X(mipmap_create, "cuMipmappedArrayCreate", \
+	  (CUmipmappedArray * ret_mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels)) \
+	X(mipmap_destroy, "cuMipmappedArrayDestroy", (CUmipmappedArray mipmap)) \
+	X(pool_create, "cuMemPoolCreate", (CUmemoryPool * ret_pool, const CUmemPoolProps *props)) \
+	X(pool_destroy, "cuMemPoolDestroy", (CUmemoryPool pool)) \
+	X(pool_set, "cuMemPoolSetAttribute", \
+	  (CUmemoryPool pool, CUmemPool_attribute attribute, void *value)) \
+	X(mem_alloc_from_pool, "cuMemAllocFromPoolAsync", \
+	  (CUdeviceptr * ret_p, size_t bytes, CUmemoryPool pool, CUstream stream)) \
+	X(vmm_reserve, "cuMemAddressReserve", \
+	  (CUdeviceptr * ret_p, size_t bytes, size_t alignment, CUdeviceptr hint, \
+	   unsigned long long flags)) \
+	X(vmm_reserve_free, "cuMemAddressFree", (CUdeviceptr p, size_t bytes)) \
+	X(vmm_map, "cuMemMap", \
+	  (CUdeviceptr p, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, \
+	   unsigned long long flags)) \
+	X(vmm_unmap, "cuMemUnmap", (CUdeviceptr p, size_t bytes)) \
+	X(vmm_access, "cuMemSetAccess", \
+	  (CUdeviceptr p, size_t bytes, const CUmemAccessDesc *desc, size_t count)) \
+	X(vmm_retain, "cuMemRetainAllocationHandle", \
+	  (CUmemGenericAllocationHandle * ret_handle, void *p)) \
+	X(graph_create, "cuGraphCreate", (CUgraph * ret_graph, unsigned int flags)) \
+	X(graph_add_alloc, "cuGraphAddMemAllocNode", \
+	  (CUgraphNode * ret_node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	   CUDA_MEM_ALLOC_NODE_PARAMS *params)) \
+	X(graph_add_free, "cuGraphAddMemFreeNode", \
+	  (CUgraphNode * ret_node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	   CUdeviceptr p)) \
+	X(graph_trim, "cuDeviceGraphMemTrim", (CUdevice dev)) \
+	X(module_unload, "cuModuleUnload", (CUmodule module)) \
+	X(ctx_create, "cuCtxCreate_v2", (CUcontext * ret_ctx, unsigned int flags, CUdevice dev)) \
+	X(ctx_pop, "cuCtxPopCurrent_v2", (CUcontext * ret_ctx)) \
+	X(ctx_destroy, "cuCtxDestroy_v2", (CUcontext ctx))
 
 /* X(member, exported symbol, parameters) */
 #define GPU_ROWS(X) \
@@ -86,6 +136,7 @@ typedef struct CUipcEventHandle_st {
 	  (CUmemGenericAllocationHandle * ret_handle, size_t bytes, \
 	   const CUmemAllocationProp *prop, unsigned long long flags)) \
 	X(vmm_release, "cuMemRelease", (CUmemGenericAllocationHandle handle)) \
+	GPU_MEMORY_ROWS(X) \
 	X(error_name, "cuGetErrorName", (CUresult result, const char **ret_name))
 
 struct gpu {

@@ -18,15 +18,10 @@
 #define CU_STREAM_NON_BLOCKING 0x1
 
 /* Enumerations that are only passed through or switched on by number. */
-typedef int CUdevice_attribute;
 typedef int CUdevice_P2PAttribute;
 typedef int CUfunction_attribute;
-typedef int CUpointer_attribute;
-typedef int CUlimit;
 typedef int CUfunc_cache;
 typedef int CUsharedconfig;
-typedef int CUjit_option;
-typedef int CUlibraryOption;
 typedef int CUmem_advise;
 typedef int CUmem_range_attribute;
 typedef int CUmemAllocationGranularity_flags;
@@ -34,6 +29,7 @@ typedef int CUmemRangeHandleType;
 typedef int CUexecAffinityType;
 typedef int CUmoduleLoadingMode;
 typedef int CUstreamAttrID;
+typedef int CUmulticastGranularity_flags;
 typedef int CUjitInputType;
 
 typedef struct CUlinkState_st *CUlinkState;
@@ -45,6 +41,33 @@ typedef size_t (*CUoccupancyB2DSize)(int block_size);
 typedef struct CUipcEventHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];
 } CUipcEventHandle;
+
+struct CUmulticastObjectProp_st {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes;
+	unsigned long long flags;
+};
+
+typedef struct CUextMemory_st *CUexternalMemory;
+
+typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st {
+	int type;
+	union {
+		int fd;
+		void *pointers[2];
+	} handle;
+	unsigned long long size;
+	unsigned int flags;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
+	unsigned long long offset;
+	unsigned long long size;
+	unsigned int flags;
+	unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
 typedef struct CUmemAccessDesc_st {
 	CUmemLocation location;

@@ -306,7 +306,7 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 	known = device || h;
 	if (h)
 		base = h->base, bytes = h->bytes;
-	switch (attr) {
+	switch ((int)attr) { /* more than cuda_abi.h names */
 	case 1: /* CONTEXT */ *(CUcontext *)value = device ? region->ctx : NULL; break;
 	case 2: /* MEMORY_TYPE */
 		*(unsigned int *)value = device ? CU_MEMORYTYPE_DEVICE : h ? CU_MEMORYTYPE_HOST : 0;

@@ -1,7 +1,7 @@
 /* Linear device memory, managed memory, and what of the card is free. */
 #include <stdlib.h>
 
-#include "sim/cuda/sim.h"
+#include "sim/cuda/pool.h"
 
 #define HEAP_BELOW (1ull << 20) /* smaller requests share 2 MiB blocks */
 
@@ -38,6 +38,8 @@ void sim_region_drop(struct sim_region *region)
 		sim_heap_region_gone(region);
 	if (region->kind == REGION_POOL)
 		sim_pool_region_gone(region);
+	if (region->kind == REGION_POOL_IPC)
+		sim_pool_import_gone(region);
 	if (region->kind == REGION_RESERVED)
 		sim_vmm_region_gone(region);
 	sim_block_free(region->block);
@@ -152,6 +154,7 @@ CUresult sim_free(uint64_t addr)
 	case REGION_HEAP:
 		return sim_heap_free(region, addr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	case REGION_POOL: return sim_pool_free(region, addr);
+	case REGION_POOL_IPC:
 	case REGION_LINEAR:
 		if (addr != region->base)
 			return CUDA_ERROR_INVALID_VALUE;

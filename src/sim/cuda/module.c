@@ -124,16 +124,21 @@ void sim_modules_of_context_gone(CUcontext ctx)
 	}
 }
 
-CUresult cuModuleLoad(CUmodule *module, const char *path)
+static CUresult load_file(CUmodule *module, const char *path)
 {
 	struct stat st;
 
-	SIM_ENTER(cuModuleLoad);
 	if (!module || !path)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (stat(path, &st) < 0)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	return load(module, (uint64_t)st.st_size);
+}
+
+CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+	SIM_ENTER(cuModuleLoad);
+	return load_file(module, path);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -264,6 +269,14 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
 {
 	SIM_ENTER(cuLibraryLoadData);
 	return load_image((CUmodule *)library, image);
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
+			       void **jit_values, unsigned int jit_n, CUlibraryOption *options,
+			       void **values, unsigned int n)
+{
+	SIM_ENTER(cuLibraryLoadFromFile);
+	return load_file((CUmodule *)library, path);
 }
 
 CUresult cuLibraryUnload(CUlibrary library)

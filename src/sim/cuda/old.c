@@ -54,7 +54,31 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	return r;
 }
 
+/* A variable is no allocation: nothing to undo where its address does not fit. */
+CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module,
+			   const char *name)
+{
+	CUdeviceptr wide = 0;
+	size_t wide_bytes = 0;
+	CUresult r;
+
+	SIM_ENTER(cuModuleGetGlobal);
+	r = cuModuleGetGlobal_v2(&wide, &wide_bytes, module, name);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (wide > UINT32_MAX)
+		return CUDA_ERROR_NOT_FOUND;
+	if (ptr)
+		*ptr = (CUdeviceptr_v1)wide;
+	if (bytes)
+		*bytes = (unsigned int)wide_bytes;
+	return CUDA_SUCCESS;
+}
+
 OLD(cuMemFree, (CUdeviceptr_v1 ptr), cuMemFree_v2(ptr))
+OLD(cuMemAllocHost, (void **ptr, unsigned int bytes), cuMemAllocHost_v2(ptr, bytes))
+OLD(cuMemHostRegister, (void *ptr, size_t bytes, unsigned int flags),
+    cuMemHostRegister_v2(ptr, bytes, flags))
 
 static unsigned int saturated(size_t bytes)
 {

@@ -17,7 +17,7 @@ static atomic_uint empty_chunks; /* 0: a wait has nothing to give back */
 bool sim_pool_is(CUmemoryPool pool)
 {
 	for (CUmemoryPool p = pools; p; p = p->next)
-		if (p == pool)
+		if (p == pool && !p->is_ended)
 			return true;
 	return false;
 }
@@ -120,7 +120,9 @@ static CUresult grow(CUmemoryPool pool, uint64_t span, struct chunk **ret_chunk)
 	uint32_t block = 0;
 	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
-	if (chunk && (!pool->max_bytes || pool->reserved + bytes <= pool->max_bytes))
+	if (chunk && pool->on_host)
+		r = CUDA_SUCCESS;
+	else if (chunk && (!pool->max_bytes || pool->reserved + bytes <= pool->max_bytes))
 		r = sim_block_new(pool->dev, bytes, SIM_BLOCK_DATA, &block);
 	if (r == CUDA_SUCCESS && !(region = sim_va_new(REGION_POOL, bytes, 0)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -209,7 +211,18 @@ CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
 		(chunk->pieces_n - i - 1) * sizeof(*chunk->pieces));
 	if (!--chunk->pieces_n)
 		atomic_fetch_add(&empty_chunks, 1);
+	if (chunk->pool->is_ended)
+		sim_pool_end(chunk->pool);
 	return CUDA_SUCCESS;
+}
+
+void sim_pool_import_gone(struct sim_region *region)
+{
+	CUmemoryPool pool = *(CUmemoryPool *)region->detail;
+
+	pool->pointers_n--;
+	if (pool->is_ended)
+		sim_pool_end(pool);
 }
 
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default)
@@ -243,8 +256,17 @@ void sim_pool_end(CUmemoryPool pool)
 {
 	CUmemoryPool *at;
 
-	while (pool->chunks)
-		sim_region_drop(pool->chunks->region);
+	pool->is_ended = true;
+	sim_pool_trim(pool, 0);
+	if (pool->chunks || pool->pointers_n)
+		return;
+	while (pool->kept) {
+		struct kept *kept = pool->kept;
+
+		pool->kept = kept->next;
+		sim_block_free(kept->block);
+		free(kept);
+	}
 	for (at = &pools; *at != pool; at = &(*at)->next)
 		;
 	*at = pool->next;
@@ -275,7 +297,8 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 	}
 	pthread_mutex_lock(&sim.lock);
 	if (pool)
-		r = sim_pool_is(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		r = sim_pool_is(pool) && !pool->is_imported ? CUDA_SUCCESS
+							    : CUDA_ERROR_INVALID_VALUE;
 	else if (!(pool = sim.devices[stream->ctx->dev].pool))
 		r = sim_pool_default(stream->ctx->dev, &pool);
 	if (r == CUDA_SUCCESS)

@@ -19,10 +19,24 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
+/* Memory of the card that an imported pool holds, from the first pointer into it on. */
+struct kept {
+	struct kept *next;
+	uint64_t name;
+	uint32_t block;
+	CUdevice dev;
+};
+
 struct CUmemPoolHandle_st {
 	uint32_t magic;
 	CUdevice dev;
 	bool is_default;
+	bool on_host;
+	bool is_imported; /* of another process: it tells nothing of itself */
+	bool is_ended;    /* destroyed, but for what is still allocated */
+	CUmemAllocationHandleType handle_types;
+	struct kept *kept;   /* of an imported pool */
+	uint32_t pointers_n; /* imported of it now */
 	CUmemoryPool next;
 	struct chunk *chunks;
 	uint64_t threshold, max_bytes;
@@ -31,8 +45,10 @@ struct CUmemPoolHandle_st {
 	uint32_t access; /* bit i: device i */
 };
 
+/* An allocation of an imported pool is freed. */
+void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Gives back all of its memory, and frees it. */
+/* Gives back its memory, and frees it: what is still allocated of it later, when it is freed. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Gives empty chunks back while more than keep bytes are reserved. */

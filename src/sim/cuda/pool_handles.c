@@ -54,16 +54,23 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
+	bool on_host;
+
 	SIM_ENTER(cuMemPoolCreate);
 	if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	    props->location.type < CU_MEM_LOCATION_TYPE_DEVICE ||
+	    props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!sim_device_of(props->location.id))
+	on_host = props->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+	if (!on_host && !sim_device_of(props->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&sim.lock);
-	*pool = sim_pool_new(props->location.id, false);
-	if (*pool)
+	*pool = sim_pool_new(on_host ? 0 : props->location.id, false);
+	if (*pool) {
+		(*pool)->on_host = on_host;
 		(*pool)->max_bytes = props->maxSize;
+		(*pool)->handle_types = props->handleTypes;
+	}
 	pthread_mutex_unlock(&sim.lock);
 	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -118,7 +125,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 
 	SIM_ENTER(cuMemPoolGetAttribute);
 	pthread_mutex_lock(&sim.lock);
-	if (value && sim_pool_is(pool)) {
+	if (value && sim_pool_is(pool) && !pool->is_imported) {
 		const uint64_t *size = size_attribute(pool, attr);
 
 		r = CUDA_SUCCESS;

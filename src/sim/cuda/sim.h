@@ -263,6 +263,7 @@ enum sim_region_kind {
 	REGION_POOL,     /* a chunk of a memory pool */
 	REGION_RESERVED, /* cuMemAddressReserve */
 	REGION_IPC,
+	REGION_POOL_IPC, /* an allocation of another process's pool */
 	REGION_MODULE,
 	REGION_GRAPH, /* addresses of a graph's allocation */
 };

@@ -26,7 +26,6 @@
 	   (int *value, CUdevice_P2PAttribute attr, CUdevice src, CUdevice dst)) \
 	FN(cuDeviceGetExecAffinitySupport, (int *value, CUexecAffinityType type, CUdevice dev)) \
 	FN(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags)) \
-	FN(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool)) \
 	FN(cuProfilerStart, (void)) \
 	FN(cuProfilerStop, (void))
 
@@ -155,14 +154,8 @@
 	FN(cuIpcOpenEventHandle, (CUevent * event, CUipcEventHandle handle))
 
 #define SIM_TABLE_MEMORY(FN) \
-	FN(cuMemAllocHost_v2, (void **ptr, size_t bytes)) \
-	FN(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags)) \
-	FN(cuMemFreeHost, (void *ptr)) \
-	FN(cuMemHostRegister_v2, (void *ptr, size_t bytes, unsigned int flags)) \
-	FN(cuMemHostUnregister, (void *ptr)) \
 	FN(cuMemHostGetDevicePointer_v2, (CUdeviceptr * dptr, void *ptr, unsigned int flags)) \
 	FN(cuMemHostGetFlags, (unsigned int *flags, void *ptr)) \
-	FN(cuPointerGetAttribute, (void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
 	FN(cuPointerGetAttributes, \
 	   (unsigned int n, CUpointer_attribute *attrs, void **values, CUdeviceptr ptr)) \
 	FN(cuPointerSetAttribute, (const void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
@@ -175,17 +168,17 @@
 	   (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)) \
 	FN(cuMemGetAllocationGranularity, (size_t * bytes, const CUmemAllocationProp *prop, \
 					   CUmemAllocationGranularity_flags option)) \
-	FN(cuMemGetAllocationPropertiesFromHandle, \
-	   (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle)) \
-	FN(cuMemExportToShareableHandle, \
-	   (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, \
-	    unsigned long long flags)) \
-	FN(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle * handle, \
-					    void *os_handle, CUmemAllocationHandleType type)) \
 	FN(cuMemGetHandleForAddressRange, (void *handle, CUdeviceptr ptr, size_t bytes, \
 					   CUmemRangeHandleType type, unsigned long long flags)) \
-	FN(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *props)) \
-	FN(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
+	FN(cuMulticastGetGranularity, (size_t * bytes, const CUmulticastObjectProp *prop, \
+				       CUmulticastGranularity_flags option)) \
+	FN(cuMulticastAddDevice, (CUmemGenericAllocationHandle object, CUdevice dev)) \
+	FN(cuImportExternalMemory, \
+	   (CUexternalMemory * memory, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)) \
+	FN(cuExternalMemoryGetMappedBuffer, (CUdeviceptr * ptr, CUexternalMemory memory, \
+					     const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)) \
+	FN(cuDestroyExternalMemory, (CUexternalMemory memory)) \
+	FN(cuMemPoolExportPointer, (CUmemPoolPtrExportData * data, CUdeviceptr ptr)) \
 	FN(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)) \
 	FN(cuMemPoolGetAccess, (int *flags, CUmemoryPool pool, CUmemLocation *location)) \
 	FN(cuMemAdvise, (CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice dev)) \

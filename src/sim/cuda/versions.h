@@ -9,6 +9,14 @@
 /* clang-format off */
 #define SIM_VERSIONS(V) \
 	V(cuCtxFromGreenCtx, 12040) V(cuGreenCtxCreate, 12040) V(cuGreenCtxDestroy, 12040) \
+	V(cuDestroyExternalMemory, 10000) V(cuExternalMemoryGetMappedBuffer, 10000) \
+	V(cuImportExternalMemory, 10000) V(cuMemHostRegister, 4000) \
+	V(cuMemPoolExportPointer, 11020) V(cuMemPoolExportToShareableHandle, 11020) \
+	V(cuMemPoolImportFromShareableHandle, 11020) V(cuMemPoolImportPointer, 11020) \
+	V(cuMulticastAddDevice, 12010) V(cuMulticastBindAddr, 12010) \
+	V(cuMulticastBindAddr_v2, 13010) V(cuMulticastBindMem, 12010) \
+	V(cuMulticastBindMem_v2, 13010) V(cuMulticastCreate, 12010) \
+	V(cuMulticastGetGranularity, 12010) V(cuMulticastUnbind, 12010) \
 	V(cuMemMapArrayAsync, 11010) V(cuMemMapArrayAsync_ptsz, 11010) \
 	V(cuArrayGetMemoryRequirements, 11060) V(cuCtxCreate_v3, 11040) \
 	V(cuCtxCreate_v4, 12050) V(cuCtxGetDevice_v2, 13000) V(cuCtxGetFlags, 7000) \

@@ -4,22 +4,10 @@
  * imported, and unmapped everywhere; an exported one until its descriptors are closed as well,
  * which the server watches.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "sim/cuda/sim.h"
-
-struct vmm {
-	uint32_t magic;
-	struct vmm *next;
-	CUmemAllocationProp prop;
-	uint64_t bytes;
-	uint32_t block; /* 0: host memory */
-	uint32_t refs, maps;
-};
+#include "sim/cuda/vmm.h"
 
 /* In a reserved region, in no order. */
 struct mapping {
@@ -35,7 +23,7 @@ struct reserved {
 
 static struct vmm *handles; /* with sim.lock */
 
-static struct vmm *vmm_of(CUmemGenericAllocationHandle handle)
+struct vmm *sim_vmm_of(CUmemGenericAllocationHandle handle)
 {
 	struct vmm *vmm = handles;
 
@@ -44,7 +32,7 @@ static struct vmm *vmm_of(CUmemGenericAllocationHandle handle)
 	return vmm;
 }
 
-static void vmm_check(struct vmm *vmm)
+void sim_vmm_check(struct vmm *vmm)
 {
 	struct vmm **at;
 
@@ -53,11 +41,19 @@ static void vmm_check(struct vmm *vmm)
 	for (at = &handles; *at != vmm; at = &(*at)->next)
 		;
 	*at = vmm->next;
+	while (vmm->bindings) {
+		struct binding *binding = vmm->bindings;
+
+		vmm->bindings = binding->next;
+		binding->memory->maps--;
+		sim_vmm_check(binding->memory);
+		free(binding);
+	}
 	sim_block_free(vmm->block);
 	free(vmm);
 }
 
-static struct vmm *vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_t block)
+struct vmm *sim_vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_t block)
 {
 	struct vmm *vmm = calloc(1, sizeof(*vmm));
 
@@ -88,7 +84,8 @@ static uint64_t granularity(const CUmemAllocationProp *prop)
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    (prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+	    (prop->requestedHandleTypes &
+	     ~(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (on_device(prop))
 		return sim_device_of(prop->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -131,7 +128,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 	pthread_mutex_lock(&sim.lock);
 	if (on_device(prop))
 		r = sim_block_new(prop->location.id, bytes, SIM_BLOCK_DATA, &block);
-	if (r == CUDA_SUCCESS && !(vmm = vmm_new(prop, bytes, block))) {
+	if (r == CUDA_SUCCESS && !(vmm = sim_vmm_new(prop, bytes, block))) {
 		sim_block_free(block);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -148,10 +145,10 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 
 	SIM_ENTER(cuMemRelease);
 	pthread_mutex_lock(&sim.lock);
-	vmm = vmm_of(handle);
+	vmm = sim_vmm_of(handle);
 	if (vmm && vmm->refs) {
 		vmm->refs--;
-		vmm_check(vmm);
+		sim_vmm_check(vmm);
 		r = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&sim.lock);
@@ -165,7 +162,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 
 	SIM_ENTER(cuMemGetAllocationPropertiesFromHandle);
 	pthread_mutex_lock(&sim.lock);
-	vmm = vmm_of(handle);
+	vmm = sim_vmm_of(handle);
 	if (vmm && prop)
 		*prop = vmm->prop;
 	pthread_mutex_unlock(&sim.lock);
@@ -235,7 +232,7 @@ void sim_vmm_region_gone(struct sim_region *region)
 
 		reserved->mappings = m->next;
 		m->vmm->maps--;
-		vmm_check(m->vmm);
+		sim_vmm_check(m->vmm);
 		free(m);
 	}
 }
@@ -254,7 +251,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	if (!mapping)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&sim.lock);
-	vmm = vmm_of(handle);
+	vmm = sim_vmm_of(handle);
 	reserved = reserved_at(ptr, bytes, &region);
 	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
 	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && offset + bytes <= vmm->bytes) {
@@ -299,7 +296,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 			}
 			*at = m->next;
 			m->vmm->maps--;
-			vmm_check(m->vmm);
+			sim_vmm_check(m->vmm);
 			free(m);
 		}
 		r = CUDA_SUCCESS;
@@ -317,6 +314,13 @@ static struct mapping *mapping_at(CUdeviceptr ptr)
 	while (m && (ptr < m->base || ptr >= m->base + m->bytes))
 		m = m->next;
 	return m;
+}
+
+struct vmm *sim_vmm_at(CUdeviceptr ptr)
+{
+	struct mapping *m = mapping_at(ptr);
+
+	return m ? m->vmm : NULL;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
@@ -380,67 +384,6 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 		*flags = m->access >> location->id & 1 ? 3 : 0;
 	pthread_mutex_unlock(&sim.lock);
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* The descriptor is the write end of a pipe whose read end the server holds: when every copy of it
- * is closed, in whatever process, the read end hangs up. */
-CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
-				      CUmemAllocationHandleType type, unsigned long long flags)
-{
-	struct vmm *vmm;
-	int fds[2];
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
-	SIM_ENTER(cuMemExportToShareableHandle);
-	if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return CUDA_ERROR_OPERATING_SYSTEM;
-	pthread_mutex_lock(&sim.lock);
-	vmm = vmm_of(handle);
-	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
-		r = (CUresult)link_call_fd(&sim.link,
-					   (struct sim_request_msg){ .type = SIM_MEM_EXPORT,
-								     .id = vmm->block },
-					   fds[0], NULL);
-	pthread_mutex_unlock(&sim.lock);
-	close(fds[0]);
-	if (r == CUDA_SUCCESS)
-		*(int *)out = fds[1];
-	else
-		close(fds[1]);
-	return r;
-}
-
-CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle,
-					CUmemAllocationHandleType type)
-{
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .requestedHandleTypes = type,
-				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, -1 } };
-	struct vmm *vmm = NULL;
-	uint64_t val[5];
-	CUresult r;
-
-	SIM_ENTER(cuMemImportFromShareableHandle);
-	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-	    fcntl((int)(intptr_t)os_handle, F_GETFD) < 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
-				   (int)(intptr_t)os_handle, val);
-	if (r != CUDA_SUCCESS)
-		return r;
-	for (int i = 0; i < sim.devices_n; i++)
-		if (sim.devices[i].card == val[2])
-			prop.location.id = i;
-	pthread_mutex_lock(&sim.lock);
-	if (prop.location.id >= 0)
-		vmm = vmm_new(&prop, val[1], (uint32_t)val[0]);
-	if (!vmm)
-		sim_block_free((uint32_t)val[0]);
-	pthread_mutex_unlock(&sim.lock);
-	*handle = (uintptr_t)vmm;
-	return vmm ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t bytes,

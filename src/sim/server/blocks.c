@@ -49,6 +49,31 @@ static bool holds_grow(struct server *s)
 	return true;
 }
 
+/*
+ * As on the real card (H200, driver 580): NVML counts a block for whoever has held it for the longest,
+ * and for nobody when that is an exported descriptor.
+ */
+static void recount(struct server *s, const struct block *block)
+{
+	uint64_t since = UINT64_MAX;
+	struct hold *oldest = NULL;
+
+	for (const struct export *e = s->exports; e; e = e->next)
+		if (e->block == block && e->since < since)
+			since = e->since;
+	for (uint32_t i = 1; i < s->holds_n; i++) {
+		struct hold *hold = s->holds[i];
+		if (hold && hold->block == block && !hold->hidden && hold->since < since) {
+			since = hold->since;
+			oldest = hold;
+		}
+	}
+	if (!oldest || oldest->counted)
+		return;
+	oldest->counted = true;
+	oldest->client->held_bytes[block->card] += block->bytes;
+}
+
 /* A new hold on block, which becomes the hold's; NULL when memory is out. */
 static struct hold *hold_new(struct server *s, struct client *c, struct block *block, bool counted)
 {
@@ -63,6 +88,7 @@ static struct hold *hold_new(struct server *s, struct client *c, struct block *b
 	hold->client = c;
 	hold->block = block;
 	hold->counted = counted;
+	hold->since = ++s->turns;
 	block->holds++;
 	if (counted)
 		c->held_bytes[block->card] += block->bytes;
@@ -85,6 +111,8 @@ static void hold_free(struct server *s, struct hold *hold)
 		hold->next->prev = hold->prev;
 	s->holds[hold->id] = NULL;
 	s->holds_free[s->holds_free_n++] = hold->id;
+	if (hold->counted && hold->block->holds > 1)
+		recount(s, hold->block);
 	block_unref(s, hold->block);
 	free(hold);
 }
@@ -146,6 +174,7 @@ static void mem_export(struct server *s, struct client *c, const struct sim_requ
 	}
 	export->fd = fd;
 	export->inode = st.st_ino;
+	export->since = ++s->turns;
 	export->block = hold->block;
 	export->block->holds++;
 	export->next = s->exports;
@@ -161,6 +190,8 @@ void blocks_export_closed(struct server *s, struct export *export)
 		;
 	*at = export->next;
 	close(export->fd);
+	if (export->block->holds > 1)
+		recount(s, export->block);
 	block_unref(s, export->block);
 	free(export);
 }
@@ -201,13 +232,18 @@ static void mem_name(struct server *s, struct client *c, const struct sim_reques
 static void mem_open(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct block *block = s->named_blocks;
+	struct hold *hold;
 
 	while (block && block->name != m->arg[0])
 		block = block->next_named;
-	if (!block || !m->arg[0])
+	if (!block || !m->arg[0]) {
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
-	else
-		reply_hold(s, c, m->req, hold_new(s, c, block, false));
+		return;
+	}
+	hold = hold_new(s, c, block, false);
+	if (hold)
+		hold->hidden = m->arg[1];
+	reply_hold(s, c, m->req, hold);
 }
 
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m)

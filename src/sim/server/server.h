@@ -35,7 +35,9 @@ struct hold {
 	struct client *client;
 	struct block *block;
 	uint32_t id;
-	bool counted; /* NVML lists it as this client's */
+	uint64_t since; /* order of all holds and exports */
+	bool counted;   /* NVML lists it as this client's */
+	bool hidden;    /* never */
 	bool context;
 };
 
@@ -46,6 +48,7 @@ struct export
 	struct block *block;
 	int fd;
 	uint64_t inode;
+	uint64_t since;
 };
 
 struct waiter {
@@ -112,6 +115,7 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
+	uint64_t turns; /* holds and exports so far */
 };
 
 /* Listens on path. -errno, and a line in error. */

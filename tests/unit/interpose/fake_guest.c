@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "interpose/helper.h"
-#include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
 
 struct guest guest;
@@ -112,8 +111,6 @@ void hook_pool_trim(int index)
 {
 }
 
-_Atomic uint32_t hook_ipc_exports;
-
-void hook_ipc_forget_export(uint64_t ptr)
+void hook_pool_freed_import(CUdeviceptr ptr)
 {
 }

@@ -61,7 +61,7 @@ static CUresult get_total_v1(unsigned int *bytes, CUdevice device)
 	return driver_result;
 }
 
-static CUresult create_array(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+static CUresult create_array_v1(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
 {
 	calls++;
 	assert_int_equal(desc->Width, 1 << 20);
@@ -69,24 +69,12 @@ static CUresult create_array(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 	return driver_result;
 }
 
-static CUresult create_array3d(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+static CUresult create_array3d_v1(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc)
 {
 	calls++;
 	assert_int_equal(desc->Depth, 2);
 	*array = (CUarray)0xa0;
 	return driver_result;
-}
-
-static CUresult create_array_v1(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
-{
-	fail();
-	return CUDA_ERROR_UNKNOWN;
-}
-
-static CUresult create_array3d_v1(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *desc)
-{
-	fail();
-	return CUDA_ERROR_UNKNOWN;
 }
 
 static CUresult destroy_array(CUarray array)
@@ -104,8 +92,8 @@ static void start(void)
 	real.cuMemFree = release;
 	real.cuMemGetInfo_v2 = get_info;
 	real.cuDeviceTotalMem_v2 = get_total;
-	real.cuArrayCreate_v2 = create_array;
-	real.cuArray3DCreate_v2 = create_array3d;
+	real.cuArrayCreate = create_array_v1;
+	real.cuArray3DCreate = create_array3d_v1;
 	real.cuArrayDestroy = destroy_array;
 	driver_result = CUDA_SUCCESS;
 	calls = 0;
@@ -165,6 +153,13 @@ static void test_the_card_is_the_quota(void **state)
 	assert_int_equal(free_bytes, 1024 * MIB);
 	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0), CUDA_SUCCESS);
 	assert_int_equal(total, 1024 * MIB);
+	/* An old call that the driver does not answer is not answered by us. */
+	driver_result = CUDA_ERROR_INVALID_CONTEXT;
+	assert_int_equal(hook_mem_get_info_v1(get_info_v1, &free_bytes, &total),
+			 CUDA_ERROR_INVALID_CONTEXT);
+	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0),
+			 CUDA_ERROR_INVALID_CONTEXT);
+	driver_result = CUDA_SUCCESS;
 	atomic_store(&guest.mode, GUEST_PLAIN);
 	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0), CUDA_SUCCESS);
 	assert_int_equal(total, 7);

@@ -32,13 +32,17 @@ static void test_context_cost(void **state)
 static void test_unnamed(void **state)
 {
 	uint64_t before = 0;
-	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, &before), 0); /* seen once */
-	assert_int_equal(census_unnamed(690 * MIB, 600 * MIB, &before), 90 * MIB);
-	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 90 * MIB);
-	assert_int_equal(census_unnamed(0, 600 * MIB, &before),
+	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 0, &before), 0); /* seen once */
+	assert_int_equal(census_unnamed(690 * MIB, 600 * MIB, 0, &before), 90 * MIB);
+	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, 90 * MIB, &before), 90 * MIB);
+	assert_int_equal(census_unnamed(0, 600 * MIB, 90 * MIB, &before),
 			 0); /* not told, or less than charged */
-	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, &before), 0);
+	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, 0, &before), 0);
 	assert_int_equal(before, 200 * MIB);
+	/* Its library has measured it: one look confirms, and corrects what others spoilt. */
+	before = 0;
+	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 100 * MIB, &before), 100 * MIB);
+	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 900 * MIB, &before), 100 * MIB);
 }
 
 static struct tenant *make_tenant(struct fixture *f)
@@ -55,12 +59,18 @@ static void one_context(struct client *c)
 	d->used_bytes = 618 * MIB;
 }
 
+static void nothing_else(struct client *c)
+{
+	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
+	d->context_used_bytes = d->used_bytes = 518 * MIB;
+}
+
 static void test_context_is_measured(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	fake_gpu.pid_bytes = 400 * MIB;
+	int pid = client_spawn(f, t, 0, nothing_else);
+	fake_gpu.pid_bytes = 300 * MIB;
 	fake_gpu.pid = pid;
 	fixture_until(f, t->region.control->device[0].context_bytes == 300 * MIB);
 	assert_int_equal(f->node->card[0].context_bytes, 300 * MIB);
@@ -70,6 +80,19 @@ static void test_context_is_measured(void **state)
 	fixture_turn(f, 300);
 	assert_int_equal(t->region.control->device[0].context_bytes, 300 * MIB);
 	assert_int_equal(t->violations, 0);
+	client_kill(pid);
+}
+
+/* Of memory that NVML tells less of than the ledger has, a cheaper context must not be made. */
+static void test_no_context_is_measured_beside_other_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.pid_bytes = 400 * MIB;
+	fake_gpu.pid = pid;
+	fixture_turn(f, 500);
+	assert_int_equal(t->region.control->device[0].context_bytes, 518 * MIB);
 	client_kill(pid);
 }
 
@@ -101,6 +124,47 @@ static void test_unnamed_is_charged(void **state)
 	assert_int_equal(first_slot(t)->unnamed_bytes, 0);
 	assert_int_equal(drain_bytes(&f->node->card[0]), 658 * MIB);
 	assert_int_equal(t->violations, 0);
+}
+
+/* What the library measured counts at once, and becomes what the next look says: that comes soon. */
+static void test_fresh_is_looked_at_soon(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	f->node->config.census_ns = 3600 * NSEC_PER_SEC;
+	fake_gpu.pid_bytes = 658 * MIB;
+	fake_gpu.pid = pid;
+	first_slot(t)->fresh_bytes = 90 * MIB;
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 708 * MIB);
+	fixture_until(f, first_slot(t)->fresh_bytes == 0);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 40 * MIB);
+	assert_int_equal(tenant_usage(t, 0).used_bytes, 658 * MIB);
+	/* Nonsense is bounded by the card. */
+	first_slot(t)->fresh_bytes = UINT64_MAX;
+	assert_true(tenant_usage(t, 0).unnamed_bytes <= t->terms.device[0].card->info.memory_bytes);
+	client_kill(pid);
+}
+
+/* Measured while NVML was asked: this look may not show it, so it stays. */
+static void test_fresh_during_a_look_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, one_context);
+	struct gpu_process process = { .pid = pid, .used_known = true, .used_bytes = 618 * MIB };
+	struct census_card seen = { .processes_known = true,
+				    .process_count = 1,
+				    .process = &process };
+	first_slot(t)->fresh_bytes = 90 * MIB;
+	t->process[0]->census[0].fresh_before = 0;
+	census_compare(f->node, 0, &seen);
+	assert_int_equal(first_slot(t)->fresh_bytes, 90 * MIB);
+	t->process[0]->census[0].fresh_before = 90 * MIB;
+	census_compare(f->node, 0, &seen);
+	assert_int_equal(first_slot(t)->fresh_bytes, 0);
+	assert_int_equal(first_slot(t)->unnamed_bytes, 0);
+	client_kill(pid);
 }
 
 /* What rose and fell while NVML was asked was the ledger's. */
@@ -188,6 +252,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over),    cmocka_unit_test(test_context_cost),
 		cmocka_unit_test(test_unnamed), test(test_context_is_measured),
+		test(test_no_context_is_measured_beside_other_memory),
+		test(test_fresh_is_looked_at_soon),
+		test(test_fresh_during_a_look_stays),
 		test(test_unnamed_is_charged),  test(test_a_peak_of_this_look_explains),
 		test(test_violation),           test(test_draining),
 		test(test_draining_ends),

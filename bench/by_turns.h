@@ -1,0 +1,26 @@
+/*
+ * Two ways of doing the same, native and interposed, timed by turns in one process: each pair's two in
+ * alternating order, so that what drifts (clocks, caches, other people's work) drifts for both. What one
+ * costs more than the other is the median of the pairs' differences.
+ */
+#ifndef ALLOT_BENCH_BY_TURNS_H
+#define ALLOT_BENCH_BY_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BY_TURNS_MAX_PAIRS 100000
+
+/*
+ * Times it once, one way or the other, and returns nanoseconds: of one call, if it does many. What must
+ * be made ready or put away is not timed.
+ */
+typedef double by_turns_function(bool is_native, void *context);
+
+/* Ends the program when memory runs out. Prints one line of JSON: name, medians and quartiles. */
+void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context);
+
+/* The thread stays on the processor where it is; failure only costs steadiness. */
+void by_turns_stay_on_processor(void);
+
+#endif

@@ -1,0 +1,84 @@
+/* Memory that another interface made: here, as a descriptor of VMM memory, which is such a one. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sim/cuda/sim.h"
+
+#define OPAQUE_FD 1
+
+struct CUextMemory_st {
+	uint32_t block;
+	uint64_t bytes;
+	CUdevice dev;
+};
+
+static CUdevice device_of(uint64_t card)
+{
+	for (int i = 0; i < sim.devices_n; i++)
+		if (sim.devices[i].card == card)
+			return i;
+	return -1;
+}
+
+/* The descriptor is the driver's from now on. */
+CUresult cuImportExternalMemory(CUexternalMemory *memory,
+				const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+{
+	CUexternalMemory made;
+	uint64_t val[5];
+	CUcontext ctx;
+	CUresult r;
+
+	SIM_ENTER(cuImportExternalMemory);
+	r = sim_need_context(&ctx);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!memory || !desc || desc->type != OPAQUE_FD || !desc->size)
+		return CUDA_ERROR_INVALID_VALUE;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
+				   desc->handle.fd, val);
+	if (r != CUDA_SUCCESS) {
+		free(made);
+		return r;
+	}
+	close(desc->handle.fd);
+	made->block = (uint32_t)val[0];
+	made->bytes = val[1];
+	made->dev = device_of(val[2]);
+	*memory = made;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memory,
+					 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+{
+	struct sim_region *region;
+
+	SIM_ENTER(cuExternalMemoryGetMappedBuffer);
+	if (!ptr || !memory || !desc || !desc->size || desc->offset + desc->size > memory->bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	region = sim_va_new(REGION_LINEAR, desc->size, 0);
+	if (region) {
+		region->bytes = desc->size;
+		region->dev = memory->dev;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (!region)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ptr = region->base;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDestroyExternalMemory(CUexternalMemory memory)
+{
+	SIM_ENTER(cuDestroyExternalMemory);
+	if (!memory)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_block_free(memory->block);
+	free(memory);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,163 @@
+/*
+ * Multicast objects: addresses behind which stands memory of several devices. Here they are counted and
+ * not used: nothing is sent. What is bound lives until it is unbound, or the object is gone.
+ */
+#include <stdlib.h>
+
+#include "sim/cuda/vmm.h"
+
+static bool is_object(const struct vmm *vmm)
+{
+	return vmm && vmm->is_multicast;
+}
+
+static bool is_valid(const CUmulticastObjectProp *prop)
+{
+	return prop && prop->numDevices && prop->size && prop->size % SIM_UNIT == 0 && !prop->flags;
+}
+
+CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *prop,
+				   CUmulticastGranularity_flags option)
+{
+	SIM_ENTER(cuMulticastGetGranularity);
+	if (!bytes || !is_valid(prop))
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = SIM_UNIT;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *prop)
+{
+	CUmemAllocationProp none = { .type = CU_MEM_ALLOCATION_TYPE_PINNED };
+	struct vmm *vmm;
+
+	SIM_ENTER(cuMulticastCreate);
+	if (!object || !is_valid(prop))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	vmm = sim_vmm_new(&none, prop->size, 0);
+	if (vmm)
+		vmm->is_multicast = true;
+	pthread_mutex_unlock(&sim.lock);
+	*object = (uintptr_t)vmm;
+	return vmm ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
+{
+	struct vmm *vmm;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMulticastAddDevice);
+	if (!sim_device_of(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&sim.lock);
+	vmm = sim_vmm_of(object);
+	if (is_object(vmm) && !(vmm->devices >> dev & 1)) {
+		vmm->devices |= 1u << dev;
+		r = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+/* With sim.lock. */
+static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, struct vmm *memory,
+			    size_t memory_offset, size_t bytes)
+{
+	struct vmm *vmm = sim_vmm_of(object);
+	struct binding *binding;
+
+	if (!is_object(vmm) || !memory || !memory->block || !bytes || offset % SIM_UNIT ||
+	    bytes % SIM_UNIT || offset + bytes > vmm->bytes ||
+	    memory_offset + bytes > memory->bytes || !(vmm->devices >> memory->prop.location.id & 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (binding = vmm->bindings; binding; binding = binding->next)
+		if (binding->dev == memory->prop.location.id &&
+		    offset < binding->offset + binding->bytes && binding->offset < offset + bytes)
+			return CUDA_ERROR_INVALID_VALUE;
+	binding = calloc(1, sizeof(*binding));
+	if (!binding)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*binding = (struct binding){ vmm->bindings, memory, memory->prop.location.id, offset,
+				     bytes };
+	vmm->bindings = binding;
+	memory->maps++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult bind_handle(CUmemGenericAllocationHandle object, size_t offset,
+			    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes)
+{
+	CUresult r;
+
+	pthread_mutex_lock(&sim.lock);
+	r = bind_memory(object, offset, sim_vmm_of(memory), memory_offset, bytes);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static CUresult bind_addr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr,
+			  size_t bytes)
+{
+	CUresult r;
+
+	pthread_mutex_lock(&sim.lock);
+	r = bind_memory(object, offset, sim_vmm_at(ptr), 0, bytes);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle object, size_t offset,
+			    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
+			    unsigned long long flags)
+{
+	SIM_ENTER(cuMulticastBindMem);
+	return bind_handle(object, offset, memory, memory_offset, bytes);
+}
+
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
+			       CUmemGenericAllocationHandle memory, size_t memory_offset,
+			       size_t bytes, unsigned long long flags)
+{
+	SIM_ENTER(cuMulticastBindMem_v2);
+	return bind_handle(object, offset, memory, memory_offset, bytes);
+}
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr,
+			     size_t bytes, unsigned long long flags)
+{
+	SIM_ENTER(cuMulticastBindAddr);
+	return bind_addr(object, offset, ptr, bytes);
+}
+
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
+				CUdeviceptr ptr, size_t bytes, unsigned long long flags)
+{
+	SIM_ENTER(cuMulticastBindAddr_v2);
+	return bind_addr(object, offset, ptr, bytes);
+}
+
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
+			   size_t bytes)
+{
+	struct binding **at = NULL, *binding = NULL;
+	struct vmm *vmm;
+
+	SIM_ENTER(cuMulticastUnbind);
+	pthread_mutex_lock(&sim.lock);
+	vmm = sim_vmm_of(object);
+	for (at = vmm ? &vmm->bindings : NULL; at && *at; at = &(*at)->next) {
+		binding = *at;
+		if (binding->dev == dev && binding->offset == offset && binding->bytes == bytes) {
+			*at = binding->next;
+			binding->memory->maps--;
+			sim_vmm_check(binding->memory);
+			break;
+		}
+		binding = NULL;
+	}
+	pthread_mutex_unlock(&sim.lock);
+	free(binding);
+	return binding ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

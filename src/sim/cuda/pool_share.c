@@ -1,0 +1,140 @@
+/*
+ * Pools of one process, used in others. The descriptor of a pool stands for nothing here but the right
+ * to import its allocations, each of which names the card's memory that it is in.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sim/cuda/pool.h"
+
+struct pointer {
+	uint64_t name, offset, bytes;
+	unsigned char rest[40];
+};
+
+CUresult cuMemPoolExportToShareableHandle(void *out, CUmemoryPool pool,
+					  CUmemAllocationHandleType type, unsigned long long flags)
+{
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolExportToShareableHandle);
+	if (!out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return r;
+	pthread_mutex_lock(&sim.lock);
+	if (sim_pool_is(pool) && (pool->handle_types & type))
+		r = CUDA_SUCCESS;
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS && (*(int *)out = memfd_create("pool", MFD_CLOEXEC)) < 0)
+		r = CUDA_ERROR_OPERATING_SYSTEM;
+	return r;
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *os_handle,
+					    CUmemAllocationHandleType type, unsigned long long flags)
+{
+	SIM_ENTER(cuMemPoolImportFromShareableHandle);
+	if (!pool || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    fcntl((int)(intptr_t)os_handle, F_GETFD) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sim.lock);
+	*pool = sim_pool_new(0, false);
+	if (*pool)
+		(*pool)->is_imported = true;
+	pthread_mutex_unlock(&sim.lock);
+	return *pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
+{
+	struct pointer pointer = { 0 };
+	struct sim_region *region;
+	uint64_t base, bytes, val[5];
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolExportPointer);
+	pthread_mutex_lock(&sim.lock);
+	if (data && sim_allocation_at(ptr, &base, &bytes, &region) && region->kind == REGION_POOL &&
+	    region->block && sim_pool_of(region)->handle_types) {
+		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
+			     val);
+		pointer = (struct pointer){ val[0], base - region->base, bytes, { 0 } };
+	}
+	pthread_mutex_unlock(&sim.lock);
+	if (r == CUDA_SUCCESS)
+		memcpy(data, &pointer, sizeof(pointer));
+	return r;
+}
+
+/*
+ * With sim.lock, as below. As on the real card (H200, driver 580): NVML counts it for nobody, and it is
+ * the pool that keeps it, until that is destroyed.
+ */
+static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
+{
+	struct kept *kept = pool->kept;
+	uint64_t val[5];
+	CUresult r;
+
+	while (kept && kept->name != name)
+		kept = kept->next;
+	*ret_kept = kept;
+	if (kept)
+		return CUDA_SUCCESS;
+	kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN, .arg = { name, 1 } }, val);
+	if (r != CUDA_SUCCESS) {
+		free(kept);
+		return r;
+	}
+	*kept = (struct kept){ pool->kept, name, (uint32_t)val[0], 0 };
+	for (int i = 0; i < sim.devices_n; i++)
+		if (sim.devices[i].card == val[2])
+			kept->dev = i;
+	pool->kept = kept;
+	*ret_kept = kept;
+	return CUDA_SUCCESS;
+}
+
+static CUresult open_pointer(CUmemoryPool pool, const struct pointer *pointer, CUdeviceptr *ret_ptr)
+{
+	CUmemoryPool *detail;
+	struct sim_region *region;
+	struct kept *kept;
+	CUresult r = keep(pool, pointer->name, &kept);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	detail = malloc(sizeof(CUmemoryPool));
+	region = detail ? sim_va_new(REGION_POOL_IPC, pointer->bytes, 0) : NULL;
+	if (!region) {
+		free(detail);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*detail = pool;
+	pool->pointers_n++;
+	region->detail = detail;
+	region->bytes = pointer->bytes;
+	region->dev = kept->dev;
+	*ret_ptr = region->base;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+	struct pointer pointer;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemPoolImportPointer);
+	if (!ptr || !data)
+		return r;
+	memcpy(&pointer, data, sizeof(pointer));
+	pthread_mutex_lock(&sim.lock);
+	if (sim_pool_is(pool) && pool->is_imported && pointer.bytes)
+		r = open_pointer(pool, &pointer, ptr);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}

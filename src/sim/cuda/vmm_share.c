@@ -1,0 +1,109 @@
+/* VMM memory that goes from one process to another. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cuda/vmm.h"
+
+/* What travels in a fabric handle. */
+struct fabric {
+	uint64_t name;
+	unsigned char rest[56];
+};
+
+/* The descriptor is the write end of a pipe whose read end the server holds: when every copy of it
+ * is closed, in whatever process, the read end hangs up. */
+static CUresult export_fd(void *out, const struct vmm *vmm)
+{
+	int fds[2];
+	CUresult r;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	r = (CUresult)link_call_fd(
+		&sim.link, (struct sim_request_msg){ .type = SIM_MEM_EXPORT, .id = vmm->block },
+		fds[0], NULL);
+	close(fds[0]);
+	if (r == CUDA_SUCCESS)
+		*(int *)out = fds[1];
+	else
+		close(fds[1]);
+	return r;
+}
+
+static CUresult export_fabric(void *out, const struct vmm *vmm)
+{
+	struct fabric fabric = { 0 };
+	uint64_t val[5];
+	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = vmm->block },
+			      val);
+
+	fabric.name = val[0];
+	if (r == CUDA_SUCCESS)
+		memcpy(out, &fabric, sizeof(fabric));
+	return r;
+}
+
+CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type, unsigned long long flags)
+{
+	struct vmm *vmm;
+	CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+	SIM_ENTER(cuMemExportToShareableHandle);
+	if (!out || flags)
+		return r;
+	pthread_mutex_lock(&sim.lock);
+	vmm = sim_vmm_of(handle);
+	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
+		r = type == CU_MEM_HANDLE_TYPE_FABRIC ? export_fabric(out, vmm)
+						      : export_fd(out, vmm);
+	pthread_mutex_unlock(&sim.lock);
+	return r;
+}
+
+static CUresult find_block(void *os_handle, CUmemAllocationHandleType type, uint64_t val[5])
+{
+	int fd = (int)(intptr_t)os_handle;
+	struct fabric fabric;
+
+	if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+		memcpy(&fabric, os_handle, sizeof(fabric));
+		return sim_call((struct sim_request_msg){ .type = SIM_MEM_OPEN,
+							  .arg = { fabric.name } },
+				val);
+	}
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fcntl(fd, F_GETFD) < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return (CUresult)link_call_fd(&sim.link, (struct sim_request_msg){ .type = SIM_MEM_IMPORT },
+				      fd, val);
+}
+
+/* It can't be given out once more: the driver says of it that no kind of handle was asked for. */
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *os_handle,
+					CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, -1 } };
+	struct vmm *vmm = NULL;
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuMemImportFromShareableHandle);
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = find_block(os_handle, type, val);
+	if (r != CUDA_SUCCESS)
+		return r;
+	for (int i = 0; i < sim.devices_n; i++)
+		if (sim.devices[i].card == val[2])
+			prop.location.id = i;
+	pthread_mutex_lock(&sim.lock);
+	if (prop.location.id >= 0)
+		vmm = sim_vmm_new(&prop, val[1], (uint32_t)val[0]);
+	if (!vmm)
+		sim_block_free((uint32_t)val[0]);
+	pthread_mutex_unlock(&sim.lock);
+	*handle = (uintptr_t)vmm;
+	return vmm ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}

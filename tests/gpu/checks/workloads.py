@@ -1,0 +1,72 @@
+"""Programs as people run them (tests/gpu/workloads), each native and under a quota: pair.py says
+what is compared. What a program needs and this machine lacks is skipped."""
+
+import importlib.util
+import os
+import sys
+from collections import namedtuple
+
+from . import pair
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(os.path.dirname(HERE), "workloads")
+GIB = 1 << 30
+LIMIT_S = 240           # an import alone can take a minute on a cold disk
+
+# `needs`: Python modules; `sim`: computes nothing that the simulated GPU can't. Those of one
+# framework follow each other, while its files are in the page cache.
+Workload = namedtuple("Workload", "name program quota needs sim gpus",
+                      defaults=(4 * GIB, ("torch",), False, 1))
+
+WORKLOADS = (
+    Workload("tensorflow-pattern", "tensorflow_pattern.py", 8 * GIB, ("cuda.bindings",), True),
+    Workload("torch-eager", "torch_eager.py"),
+    Workload("torch-compile", "torch_compile.py", needs=("torch", "triton")),
+    Workload("cuda-graphs", "cuda_graphs.py"),
+    Workload("expandable-segments", "expandable.py"),
+    Workload("malloc-async", "malloc_async.py"),
+    Workload("data-loader", "data_loader.py"),
+    Workload("ddp", "ddp.py", gpus=2),
+    Workload("lm-generate", "lm_generate.py", needs=("torch", "transformers")),
+    Workload("amp-resnet", "amp_resnet.py", needs=("torch", "torchvision")),
+    Workload("vllm-pattern", "vllm_pattern.py", 8 * GIB, ("torch", "cuda.bindings")),
+    Workload("jax-preallocating", "jax_train.py", 8 * GIB, ("jax",)),
+    Workload("jax-growing", "jax_train.py --grow", 8 * GIB, ("jax",)),
+    Workload("cupy", "cupy_work.py", needs=("cupy",)),
+    Workload("numba", "numba_work.py", needs=("numba_cuda",)),
+    Workload("onnx-runtime", "onnx_runtime.py", needs=("onnxruntime",)),
+)
+NAMES = tuple(workload.name for workload in WORKLOADS)
+
+
+def is_here(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:     # not even the package around it
+        return False
+
+
+def why_not(machine, workload):
+    missing = [module for module in workload.needs if not is_here(module)]
+    if missing:
+        return f"no {missing[0]} here"
+    if machine.sim and not workload.sim:
+        return "the simulated GPU computes nothing"
+    if machine.nvml.count() < workload.gpus:
+        return "one GPU"
+    return None
+
+
+def check(machine, tally, options):
+    for workload in WORKLOADS:
+        if workload.name not in options.workloads:
+            continue
+        why = why_not(machine, workload)
+        if why:
+            tally.skip(workload.name, why)
+            continue
+        program, *arguments = workload.program.split()
+        gpus = ",".join(str(gpu) for gpu in range(workload.gpus))
+        pair.run(machine, tally, workload.name,
+                 [sys.executable, os.path.join(FOLDER, program), *arguments], workload.quota,
+                 ["--gpu", gpus], LIMIT_S)

@@ -1,0 +1,96 @@
+"""A tenant that is one Python program with NVIDIA's cuda.bindings, doing a step whenever it is told to;
+and what the simulated card itself says of the memory that is held."""
+
+import json
+import subprocess
+import textwrap
+
+from conftest import BUILD, wait_until
+
+MIB = 1 << 20
+CONTEXT = 518 * MIB
+
+PREAMBLE = """
+import ctypes, os, socket, sys, time
+from cuda.bindings import driver as cu
+MIB = 1 << 20
+R = cu.CUresult
+FD = cu.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+def ok(result):
+    assert result[0] == R.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+def refused(result):
+    assert result[0] == R.CUDA_ERROR_OUT_OF_MEMORY, result[0]
+
+def start(device=0):
+    ok(cu.cuInit(0))
+    ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(device))))))
+
+def used():
+    free, total = ok(cu.cuMemGetInfo())
+    return total - free
+
+# The test looks, and says when it has.
+def look(text="look"):
+    print(text, flush=True)
+    return sys.stdin.readline().strip()
+
+def handle_bytes(handle):
+    return ctypes.string_at(handle.getPtr(), 64)
+
+def handle_of(bytes_):
+    handle = cu.CUipcMemHandle()
+    ctypes.memmove(handle.getPtr(), bytes_, 64)
+    return handle
+
+def prop(types=0):
+    p = cu.CUmemAllocationProp()
+    p.type = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    p.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    p.location.id = 0
+    p.requestedHandleTypes = cu.CUmemAllocationHandleType(types)
+    return p
+"""
+
+
+class Tenant:
+    """One Python program as a tenant, that does a step whenever it is told to."""
+
+    def __init__(self, machine, python, code, memory="4GiB", name="a", options=()):
+        self.machine, self.name = machine, name
+        self.process = machine.start(
+            "--name", name, "--memory", memory, *options, "--", python, "-c",
+            PREAMBLE + textwrap.dedent(code), stdin=subprocess.PIPE)
+
+    def line(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.communicate(timeout=10)[1]
+        return line.strip()
+
+    def go(self, text=""):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, out + err
+
+    def device(self, index=0):
+        return self.machine.tenants()[self.name]["devices"][index]
+
+    def used(self):
+        return self.device()["memory_used_bytes"]
+
+    def wait_used(self, bytes_):
+        wait_until(lambda: self.used() == bytes_, 5,
+                   f"{bytes_ / MIB} MiB, now {self.used() / MIB}")
+
+
+def card_used(machine):
+    """What the card itself says is held, of all."""
+    simulator = BUILD / "allot-sim"
+    done = subprocess.run([simulator, "--ctl", "--socket", machine.run_dir / "sim.sock", "stats"],
+                          capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["cards"][0]["memory_used_bytes"]
