@@ -122,6 +122,8 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
+	if (fresh && unnamed > p->census[device].measured)
+		p->census[device].measured = unnamed;
 	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
@@ -186,7 +188,7 @@ static void compare_process(struct node *node, struct card *card, struct process
 		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
-		check_violation(card, p, device, nvml_bytes, ledger);
+		check_violation(card, p, device, nvml_bytes, ledger + c->measured);
 	}
 	charge_unnamed(node, p, device, nvml_bytes);
 	c->nvml_before = nvml_bytes;

@@ -63,6 +63,7 @@ struct process {
 		uint64_t nvml_before;   /* of the last census; 0: not seen */
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
+		uint64_t measured;      /* the most that its library measured itself of that */
 		unsigned over_count;    /* censuses in a row that found more than the ledger */
 	} census[REGION_MAX_DEVICES];
 	bool violated; /* counted and logged */

@@ -309,7 +309,8 @@ static void check_rest(struct stage *s, uint64_t bytes, const char *name)
 
 /*
  * All that the card holds is charged: soon, when it was no call's. (NVML shows an importer nothing of what
- * it is charged for; by as much, the rest of its own chunks may be hidden.) Returns what is charged.
+ * it is charged for; by as much, the rest of its own chunks may be hidden.) Returns what is charged of what is held: what is
+ * measured around a call may be too much for a moment.
  */
 static uint64_t check_covered(struct stage *s, const struct round *r)
 {
@@ -324,7 +325,7 @@ static uint64_t check_covered(struct stage *s, const struct round *r)
 	}
 	bar(name, list + hidden >= card, "charged %.1f MiB, the card holds %.1f", in_mib(list),
 	    in_mib(card));
-	return list;
+	return list < card ? list : card;
 }
 
 static void begin_round(const struct round *r)

@@ -83,12 +83,19 @@ static struct image make_image(struct ways_thread *t, struct held *h)
 	return image;
 }
 
+/* What did not fit was on the card till the library knew, and was undone. */
+static CUresult loaded(struct ways_thread *t, const struct held *h, CUresult result)
+{
+	if (result != CUDA_SUCCESS)
+		ways_late(t, -(int64_t)h->late_bytes);
+	return result;
+}
+
 CUresult get_module(struct ways_thread *t, struct held *h)
 {
 	struct image image = make_image(t, h);
 
-	GPU_DO(cuModuleLoadData(&h->module, &image));
-	return CUDA_SUCCESS;
+	return loaded(t, h, cuModuleLoadData(&h->module, &image));
 }
 
 bool put_module(struct ways_thread *t, struct held *h)
@@ -102,8 +109,7 @@ CUresult get_library(struct ways_thread *t, struct held *h)
 {
 	struct image image = make_image(t, h);
 
-	GPU_DO(cuLibraryLoadData(&h->library, &image, NULL, NULL, 0, NULL, NULL, 0));
-	return CUDA_SUCCESS;
+	return loaded(t, h, cuLibraryLoadData(&h->library, &image, NULL, NULL, 0, NULL, NULL, 0));
 }
 
 bool put_library(struct ways_thread *t, struct held *h)
@@ -122,8 +128,10 @@ CUresult get_stack(struct ways_thread *t, struct held *h)
 		return CUDA_ERROR_NOT_READY;
 	h->late_bytes = (STACK_LANES * more + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 	ways_late(t, (int64_t)h->late_bytes);
-	GPU_DO(cuCtxSetLimit(LIMIT_STACK, STACK_BYTES + more));
-	return CUDA_SUCCESS;
+	CUresult result = loaded(t, h, cuCtxSetLimit(LIMIT_STACK, STACK_BYTES + more));
+	if (result != CUDA_SUCCESS)
+		atomic_store(&t->process->stack_taken, 0);
+	return result;
 }
 
 bool put_stack(struct ways_thread *t, struct held *h)

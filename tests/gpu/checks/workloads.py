@@ -23,7 +23,7 @@ WORKLOADS = (
     Workload("torch-eager", "torch_eager.py"),
     Workload("torch-compile", "torch_compile.py", needs=("torch", "triton")),
     Workload("cuda-graphs", "cuda_graphs.py"),
-    Workload("expandable-segments", "expandable.py"),
+    Workload("expandable-segments", "expandable.py", 6 * GIB),
     Workload("malloc-async", "malloc_async.py"),
     Workload("data-loader", "data_loader.py"),
     Workload("ddp", "ddp.py", gpus=2),

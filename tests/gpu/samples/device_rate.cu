@@ -67,8 +67,10 @@ int main(int argc, char **argv)
 	cudaGraphExec_t exec = is_graph ? make_graph(stream, left, done) : nullptr;
 	OK(cudaDeviceSynchronize());
 
+	/* The first second is left out: what a tenant saved up before is spent then. */
 	auto begin = clock::now();
 	double elapsed_s;
+	bool is_warm = false;
 	do {
 		OK(cudaMemcpyAsync(left, &rounds, sizeof(rounds), cudaMemcpyHostToDevice, stream));
 		if (is_graph)
@@ -78,6 +80,12 @@ int main(int argc, char **argv)
 		OK(cudaGetLastError());
 		OK(cudaStreamSynchronize(stream));
 		elapsed_s = std::chrono::duration<double>(clock::now() - begin).count();
+		if (!is_warm && elapsed_s > 1) {
+			is_warm = true;
+			begin = clock::now();
+			elapsed_s = 0;
+			OK(cudaMemsetAsync(done, 0, sizeof(int), stream));
+		}
 	} while (elapsed_s < seconds);
 	OK(cudaMemcpy(&total, done, sizeof(total), cudaMemcpyDeviceToHost));
 	say("{\"at\": \"end\", \"done\": %d, \"seconds\": %.4f}", total, elapsed_s);

@@ -208,6 +208,23 @@ static void test_violation(void **state)
 	client_kill(pid);
 }
 
+/* Large modules, say: the library told of them, so nothing went past it. */
+static void test_measured_is_no_violation(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	int pid = client_spawn(f, t, 0, claims_little);
+	first_slot(t)->fresh_bytes = 2 * GIB;
+	fake_gpu.pid_bytes = 2 * GIB;
+	fake_gpu.pid = pid;
+	fixture_until(f, first_slot(t)->fresh_bytes == 0);
+	fixture_turn(f, 500);
+	assert_int_equal(t->violations, 0);
+	fake_gpu.pid_bytes = 3 * GIB;
+	fixture_until(f, t->violations == 1);
+	client_kill(pid);
+}
+
 static void test_draining(void **state)
 {
 	struct fixture *f = *state;
@@ -256,7 +273,7 @@ int main(void)
 		test(test_fresh_is_looked_at_soon),
 		test(test_fresh_during_a_look_stays),
 		test(test_unnamed_is_charged),  test(test_a_peak_of_this_look_explains),
-		test(test_violation),           test(test_draining),
+		test(test_violation), test(test_measured_is_no_violation),           test(test_draining),
 		test(test_draining_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
