@@ -62,7 +62,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
-typedef int CUjit_option;    /* enumerations: the driver's affair, but for what is named here */
+typedef int CUjit_option; /* enumerations: the driver's affair, but for what is named here */
 typedef int CUlibraryOption;
 typedef int CUlimit;
 #define CU_LIMIT_STACK_SIZE 0 /* bytes of each thread */

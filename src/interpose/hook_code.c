@@ -45,34 +45,34 @@
 		return result; \
 	}
 
-LOADS(module_load, (CUmodule *module, const char *path), (module, path), module,
+LOADS(module_load, (CUmodule * module, const char *path), (module, path), module,
       real.cuModuleUnload)
-LOADS(module_load_data, (CUmodule *module, const void *image), (module, image), module,
+LOADS(module_load_data, (CUmodule * module, const void *image), (module, image), module,
       real.cuModuleUnload)
 LOADS(module_load_data_ex,
-      (CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
+      (CUmodule * module, const void *image, unsigned int count, CUjit_option *options,
        void **values),
       (module, image, count, options, values), module, real.cuModuleUnload)
 LOADS(library_load_data,
-      (CUlibrary *library, const void *image, CUjit_option *jit, void **jit_values,
+      (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values,
        unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count),
       (library, image, jit, jit_values, jit_count, options, values, count), library,
       real.cuLibraryUnload)
 LOADS(library_load_file,
-      (CUlibrary *library, const char *path, CUjit_option *jit, void **jit_values,
+      (CUlibrary * library, const char *path, CUjit_option *jit, void **jit_values,
        unsigned int jit_count, CUlibraryOption *options, void **values, unsigned int count),
       (library, path, jit, jit_values, jit_count, options, values, count), library,
       real.cuLibraryUnload)
 
 LOADS_FOR_GOOD(module_get_global_v1,
-	       (CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module, const char *name),
+	       (CUdeviceptr_v1 * ptr, unsigned int *bytes, CUmodule module, const char *name),
 	       (ptr, bytes, module, name))
 LOADS_FOR_GOOD(module_get_global,
-	       (CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name),
+	       (CUdeviceptr * ptr, size_t *bytes, CUmodule module, const char *name),
 	       (ptr, bytes, module, name))
-LOADS_FOR_GOOD(library_get_module, (CUmodule *module, CUlibrary library), (module, library))
+LOADS_FOR_GOOD(library_get_module, (CUmodule * module, CUlibrary library), (module, library))
 LOADS_FOR_GOOD(library_get_global,
-	       (CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name),
+	       (CUdeviceptr * ptr, size_t *bytes, CUlibrary library, const char *name),
 	       (ptr, bytes, library, name))
 LOADS_FOR_GOOD(func_load, (CUfunction function), (function))
 

@@ -248,8 +248,8 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		atomic_store(&to->context_used_bytes, atomic_load(&from->context_used_bytes));
 		atomic_store(&to->peak_bytes, atomic_load(&from->peak_bytes));
 		atomic_store(&to->denied, atomic_load(&from->denied));
-		atomic_store(&to->fresh_bytes, atomic_load(&from->unnamed_bytes) +
-						       atomic_load(&from->fresh_bytes));
+		atomic_store(&to->fresh_bytes,
+			     atomic_load(&from->unnamed_bytes) + atomic_load(&from->fresh_bytes));
 		atomic_store(&to->launches, atomic_load(&from->launches));
 		atomic_store(&to->busy_ns, atomic_load(&from->busy_ns));
 		atomic_store(&to->waited_ns, atomic_load(&from->waited_ns));

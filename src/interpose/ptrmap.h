@@ -25,7 +25,7 @@ enum holding_kind {
 struct holding {
 	uint64_t key; /* unique within its kind */
 	enum holding_kind kind;
-	int device;     /* index in the tenant's list */
+	int device; /* index in the tenant's list */
 	/* Charged; GRAPH: what a launch may map; HANDLE: how often obtained; IMPORT: its size. */
 	uint64_t bytes;
 	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */

@@ -149,12 +149,9 @@ static int make_timers(struct node *node, struct error *err)
 		loop_handler handler;
 		struct loop_source **timer;
 	} timers[] = {
-		{ tick_due, &node->tick },
-		{ census_due, &node->census_timer },
-		{ fresh_due, &node->fresh_timer },
-		{ tenant_state_save_due, &node->save_timer },
-		{ adopt_look, &node->adopt_timer },
-		{ linger_due, &node->linger_timer },
+		{ tick_due, &node->tick },          { census_due, &node->census_timer },
+		{ fresh_due, &node->fresh_timer },  { tenant_state_save_due, &node->save_timer },
+		{ adopt_look, &node->adopt_timer }, { linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {

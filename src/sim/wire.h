@@ -31,7 +31,7 @@ enum sim_request {
 	SIM_MEM_EXPORT, /* id: block; carries the write end's peer of a pipe that stands for it */
 	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
 	SIM_MEM_NAME,   /* id: block, arg: address -> val: name for another process (legacy IPC) */
-	SIM_MEM_OPEN,   /* arg: name, 1: NVML never counts it for the client -> val: block, bytes, card */
+	SIM_MEM_OPEN, /* arg: name, 1: NVML never counts it for the client -> val: block, bytes, card */
 	SIM_STREAM_NEW,  /* [one-way] card, id: stream, arg: context, enum sim_stream_flags */
 	SIM_STREAM_FREE, /* [one-way] id: stream */
 	SIM_WORK,       /* [one-way] id: stream, arg: ns of the idle card, launches it counts for */

@@ -37,8 +37,9 @@ static void hold(const char *name)
 	char line[16];
 
 	GPU_DO(ctx_sync);
-	printf("{\"at\": \"hold\", \"name\": \"%s\", \"pids\": [%d], \"granted\": %zu}\n", name,
-	       (int)getpid(), granted_bytes);
+	printf("{\"at\": \"hold\", \"name\": \"%s\", \"pids\": [%d], \"granted\": %zu, "
+	       "\"unseen_bytes\": %zu}\n",
+	       name, (int)getpid(), granted_bytes, fuzz_managed_bytes);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		exit(1);

@@ -40,6 +40,9 @@ struct way {
 extern const struct way fuzz_ways[];
 extern const unsigned int fuzz_ways_count;
 
+/* Live managed memory, of which NVML tells in no process. */
+extern size_t fuzz_managed_bytes;
+
 /* Opens streams and pools of its own; needs gpu_open(). */
 void fuzz_begin(uint64_t seed);
 void fuzz_end(void);

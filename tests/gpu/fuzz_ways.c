@@ -59,6 +59,8 @@ static CUresult make_pitch(struct held *h)
 	return gpu.mem_alloc_pitch(&h->p, &pitch, width, height, 4);
 }
 
+size_t fuzz_managed_bytes;
+
 /* Filled on the card, since it comes there only by use. */
 static CUresult make_managed(struct held *h)
 {
@@ -69,6 +71,7 @@ static CUresult make_managed(struct held *h)
 	if (result == CUDA_SUCCESS) {
 		GPU_DO(mem_set, h->p, 1, h->bytes);
 		GPU_DO(ctx_sync);
+		fuzz_managed_bytes += h->bytes;
 	}
 	return result;
 }
@@ -77,6 +80,12 @@ static bool free_linear(struct held *h)
 {
 	GPU_DO(mem_free, h->p);
 	return true;
+}
+
+static bool free_managed(struct held *h)
+{
+	fuzz_managed_bytes -= h->bytes;
+	return free_linear(h);
 }
 
 static CUresult make_array(struct held *h)
@@ -303,7 +312,7 @@ const struct way fuzz_ways[] = {
 	{ "linear", 4, 0, make_linear, free_linear },
 	{ "exported", 2, 0, make_exported, free_linear },
 	{ "pitch", 3, 0, make_pitch, free_linear },
-	{ "managed", 2, 0, make_managed, free_linear },
+	{ "managed", 2, 0, make_managed, free_managed },
 	{ "array", 3, 0, make_array, free_array },
 	{ "array3d", 3, 0, make_array3d, free_array },
 	{ "mipmap", 3, 0, make_mipmap, free_mipmap },

@@ -17,12 +17,19 @@ struct image {
 static void fill_context(struct ways_thread *t, struct held *h)
 {
 	uint64_t bytes = 2 * MIB + pick(t, 8 * MIB);
+	CUDA_ARRAY_DESCRIPTOR d = { 512, 512, CU_AD_FORMAT_FLOAT, 4 };
 	CUdeviceptr inside;
+	CUarray array;
 
 	CUresult result = cuMemAlloc_v2(&inside, bytes);
 	if (result == CUDA_SUCCESS)
 		h->bytes += bytes;
 	else if (result != CUDA_ERROR_OUT_OF_MEMORY)
+		GPU_DO(result);
+	result = cuArrayCreate_v2(&array, &d);
+	if (result == CUDA_SUCCESS && pick(t, 2))
+		GPU_DO(cuArrayDestroy(array));
+	else if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY)
 		GPU_DO(result);
 }
 

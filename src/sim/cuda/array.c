@@ -17,6 +17,7 @@ struct CUarray_st {
 
 struct CUmipmappedArray_st {
 	uint32_t magic;
+	CUmipmappedArray next;
 	CUcontext ctx;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
@@ -24,6 +25,10 @@ struct CUmipmappedArray_st {
 	unsigned int levels_n;
 	struct CUarray_st levels[16];
 };
+
+/* With sim.lock: what ends with its context. */
+static CUarray arrays;
+static CUmipmappedArray mipmaps;
 
 static unsigned int format_bytes(CUarray_format format)
 {
@@ -93,6 +98,10 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 		free(array);
 		return r;
 	}
+	pthread_mutex_lock(&sim.lock);
+	array->next = arrays;
+	arrays = array;
+	pthread_mutex_unlock(&sim.lock);
 	*ret_array = array;
 	return CUDA_SUCCESS;
 }
@@ -117,16 +126,31 @@ static bool is_array(CUarray array)
 	return array && array->magic == MAGIC_ARRAY;
 }
 
-CUresult cuArrayDestroy(CUarray array)
+/* With sim.lock. */
+static void array_end(CUarray *at)
 {
-	SIM_ENTER(cuArrayDestroy);
-	if (!is_array(array) || array->level)
-		return CUDA_ERROR_INVALID_HANDLE;
-	SIM_UNSAFE();
+	CUarray array = *at;
+
+	*at = array->next;
 	array->magic = 0;
 	sim_block_free(array->block);
 	free(array);
-	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayDestroy(CUarray array)
+{
+	CUarray *at = &arrays;
+
+	SIM_ENTER(cuArrayDestroy);
+	pthread_mutex_lock(&sim.lock);
+	while (*at && *at != array)
+		at = &(*at)->next;
+	if (*at)
+		array_end(at);
+	else
+		array = NULL;
+	pthread_mutex_unlock(&sim.lock);
+	return array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *desc, CUarray array)
@@ -206,6 +230,10 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 		free(mipmap);
 		return r;
 	}
+	pthread_mutex_lock(&sim.lock);
+	mipmap->next = mipmaps;
+	mipmaps = mipmap;
+	pthread_mutex_unlock(&sim.lock);
 	*ret_mipmap = mipmap;
 	return CUDA_SUCCESS;
 }
@@ -226,16 +254,45 @@ CUresult cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray mipmap, unsig
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+/* With sim.lock. */
+static void mipmap_end(CUmipmappedArray *at)
 {
-	SIM_ENTER(cuMipmappedArrayDestroy);
-	if (!is_mipmap(mipmap))
-		return CUDA_ERROR_INVALID_HANDLE;
-	SIM_UNSAFE();
+	CUmipmappedArray mipmap = *at;
+
+	*at = mipmap->next;
 	mipmap->magic = 0;
 	sim_block_free(mipmap->block);
 	free(mipmap);
-	return CUDA_SUCCESS;
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+{
+	CUmipmappedArray *at = &mipmaps;
+
+	SIM_ENTER(cuMipmappedArrayDestroy);
+	pthread_mutex_lock(&sim.lock);
+	while (*at && *at != mipmap)
+		at = &(*at)->next;
+	if (*at)
+		mipmap_end(at);
+	else
+		mipmap = NULL;
+	pthread_mutex_unlock(&sim.lock);
+	return mipmap ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void sim_arrays_of_context_gone(CUcontext ctx)
+{
+	for (CUarray *at = &arrays; *at;)
+		if ((*at)->ctx == ctx)
+			array_end(at);
+		else
+			at = &(*at)->next;
+	for (CUmipmappedArray *at = &mipmaps; *at;)
+		if ((*at)->ctx == ctx)
+			mipmap_end(at);
+		else
+			at = &(*at)->next;
 }
 
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req,

@@ -112,6 +112,7 @@ static void context_end(CUcontext ctx)
 		sim_stream_free(ctx->streams);
 	ctx->legacy = NULL;
 	sim_modules_of_context_gone(ctx);
+	sim_arrays_of_context_gone(ctx);
 	device->contexts--;
 	for (region = sim_va_list(); region; region = next) {
 		next = region->next;

@@ -325,5 +325,7 @@ void sim_vmm_region_gone(struct sim_region *region);
 /* module.c */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks);
 void sim_modules_of_context_gone(CUcontext ctx);
+/* With sim.lock. */
+void sim_arrays_of_context_gone(CUcontext ctx);
 
 #endif

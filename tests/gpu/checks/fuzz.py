@@ -49,11 +49,12 @@ class Fuzz:
         if not self.watch:
             self.watch = Watch(self.machine, pid)
             self.watch.start()
-        good, ledger, used = agree(self.machine, pid)
+        good, ledger, used = agree(self.machine, pid, event["unseen_bytes"])
         self.holds += 1
         if None in (ledger, used) or abs(ledger - used) >= self.worst:
             self.worst = 0 if None in (ledger, used) else abs(ledger - used)
-            self.where = f"{event['name']}: ledger {mib(ledger)}, NVML {mib(used)}"
+            self.where = (f"{event['name']}: ledger {mib(ledger)}, of it {mib(event['unseen_bytes'])} "
+                          f"managed, NVML {mib(used)}")
         if not good:
             self.apart += 1
             self.tally.bad(f"fuzz: ledger against NVML, {event['name']}",

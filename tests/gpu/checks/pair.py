@@ -19,7 +19,7 @@ import time
 from harness.job import Failed
 from harness.nvml import Nvml
 
-from .memory import mib, tolerance
+from .memory import mib, near, tolerance
 
 START_S = 240           # an import alone can take a minute on a cold disk
 SETTLE_S = 5.0          # what no call named is measured by the daemon, now and then
@@ -123,7 +123,7 @@ def compare_hold(tally, name, event, cards, before, machine, tenant, quota, job)
                  used_by_program(now[device["index"]], before[device["index"]],
                                  pids)) for device in devices]
         agree = bool(rows) and all(ledger is not None and used > 0 and
-                                   abs(ledger - unseen - used) <= tolerance(used)
+                                   near(ledger, used, unseen)
                                    for _, ledger, used in rows)
         if agree or time.monotonic() > deadline:
             break

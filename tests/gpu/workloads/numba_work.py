@@ -4,6 +4,9 @@ import sys
 
 import numpy
 
+if not hasattr(numpy, "row_stack"):     # gone in numpy 2.5, and numba-cuda 0.30 asks for it
+    numpy.row_stack = numpy.vstack
+
 import protocol
 
 try:

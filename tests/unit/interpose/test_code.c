@@ -182,7 +182,8 @@ static void test_nothing_is_measured(void **state)
 {
 	CUmodule module;
 
-	assert_int_equal(hook_module_load_data(fail_to_load, &module, "?"), CUDA_ERROR_INVALID_IMAGE);
+	assert_int_equal(hook_module_load_data(fail_to_load, &module, "?"),
+			 CUDA_ERROR_INVALID_IMAGE);
 	is_info_absent = true;
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
 	is_info_absent = false;

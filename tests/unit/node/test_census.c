@@ -267,13 +267,18 @@ static void test_draining_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over),    cmocka_unit_test(test_context_cost),
-		cmocka_unit_test(test_unnamed), test(test_context_is_measured),
+		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_context_cost),
+		cmocka_unit_test(test_unnamed),
+		test(test_context_is_measured),
 		test(test_no_context_is_measured_beside_other_memory),
 		test(test_fresh_is_looked_at_soon),
 		test(test_fresh_during_a_look_stays),
-		test(test_unnamed_is_charged),  test(test_a_peak_of_this_look_explains),
-		test(test_violation), test(test_measured_is_no_violation),           test(test_draining),
+		test(test_unnamed_is_charged),
+		test(test_a_peak_of_this_look_explains),
+		test(test_violation),
+		test(test_measured_is_no_violation),
+		test(test_draining),
 		test(test_draining_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
