@@ -20,16 +20,19 @@ static struct place places[PLACES]; /* touched as used */
 static struct sys_lock keep_lock;
 static unsigned kept;
 
-static uint64_t hash_of(const struct question *q, size_t *ret_length)
+/* Once for a question: it is asked for twice where the answer is new. */
+static uint64_t hash_of(struct question *q)
 {
 	uint64_t h = (uint64_t)q->version ^ q->flags << 32;
 	size_t length = 0;
 
+	if (q->hash)
+		return q->hash;
 	for (; q->name[length]; length++)
 		h = h * 31 + (unsigned char)q->name[length];
-	*ret_length = length;
+	q->length = length;
 	h *= 0x9e3779b97f4a7c15ULL;
-	return h ? h : 1;
+	return q->hash = h ? h : 1;
 }
 
 static bool is_same(const struct question *a, const struct question *b)
@@ -49,10 +52,9 @@ static struct place *find(const struct question *q, uint64_t hash)
 	}
 }
 
-bool answers_find(const struct question *question, struct answer *ret_answer)
+bool answers_find(struct question *question, struct answer *ret_answer)
 {
-	size_t length;
-	struct place *p = find(question, hash_of(question, &length));
+	struct place *p = find(question, hash_of(question));
 
 	if (!atomic_load_explicit(&p->hash, memory_order_relaxed))
 		return false;
@@ -60,17 +62,16 @@ bool answers_find(const struct question *question, struct answer *ret_answer)
 	return true;
 }
 
-void answers_keep(const struct question *question, const struct answer *answer)
+void answers_keep(struct question *question, const struct answer *answer)
 {
-	size_t length;
-	uint64_t hash = hash_of(question, &length);
+	uint64_t hash = hash_of(question);
 
-	if (length >= NAME_SIZE || !sys_trylock(&keep_lock))
+	if (question->length >= NAME_SIZE || !sys_trylock(&keep_lock))
 		return;
 	struct place *p = find(question, hash);
 	if (kept < MOST && !atomic_load_explicit(&p->hash, memory_order_relaxed)) {
 		kept++;
-		memcpy(p->name, question->name, length + 1);
+		memcpy(p->name, question->name, question->length + 1);
 		p->question = *question;
 		p->question.name = p->name;
 		p->answer = *answer;

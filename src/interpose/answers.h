@@ -10,6 +10,8 @@
 #define ALLOT_INTERPOSE_ANSWERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "driver/cuda_abi.h"
 
@@ -18,6 +20,8 @@ struct question {
 	const char *name;
 	int version;
 	cuuint64_t flags;
+	uint64_t hash; /* answers.c's; 0 at first */
+	size_t length;
 };
 
 struct answer {
@@ -27,11 +31,11 @@ struct answer {
 };
 
 /* False: not asked before. */
-bool answers_find(const struct question *question, struct answer *ret_answer);
+bool answers_find(struct question *question, struct answer *ret_answer);
 
 /*
  * Not while another thread keeps one: then, or in the child of a fork in that moment, it is asked again.
  */
-void answers_keep(const struct question *question, const struct answer *answer);
+void answers_keep(struct question *question, const struct answer *answer);
 
 #endif

@@ -19,6 +19,47 @@ uint64_t charge_rounded(uint64_t bytes)
 	return (bytes + step - 1) / step * step;
 }
 
+static bool is_piece(const struct holding *h)
+{
+	return h->kind == HOLDING_MEMORY && h->bytes <= SHARED_CHUNK_MAX && h->device != REGION_HOST;
+}
+
+uint64_t charge_cost(const struct holding *h)
+{
+	return is_piece(h) ? PAGE : h->bytes;
+}
+
+static uint64_t chunk_key(uint64_t ptr)
+{
+	return ptr / PAGE;
+}
+
+/*
+ * One piece more in its chunk, whose cost is reserved: given back where the chunk was there before. False:
+ * no memory for the note.
+ */
+static bool add_piece(const struct holding *piece)
+{
+	const struct holding chunk = {
+		.kind = HOLDING_CHUNK,
+		.key = chunk_key(piece->key),
+		.device = piece->device,
+		.bytes = 1,
+		.owner = piece->owner,
+	};
+	uint64_t pieces = ptrmap_count_up(&chunk);
+
+	if (pieces > 1 && pieces != UINT64_MAX)
+		ledger_release(piece->device, PAGE);
+	return pieces != UINT64_MAX;
+}
+
+static void release(const struct holding *h)
+{
+	if (!is_piece(h) || ptrmap_count_down(HOLDING_CHUNK, chunk_key(h->key)) == 0)
+		ledger_release(h->device, charge_cost(h));
+}
+
 int charge_index(void)
 {
 	return guest_is_active() ? guest_current_index() : -1;
@@ -51,17 +92,22 @@ static bool reserve(int index, uint64_t bytes)
 
 bool charge_begin(const struct holding *h)
 {
-	return h->device < 0 || reserve(h->device, h->bytes);
+	return h->device < 0 || reserve(h->device, charge_cost(h));
 }
 
 bool charge_resize(struct holding *h, uint64_t bytes)
 {
+	struct holding resized = *h;
+	uint64_t old = charge_cost(h);
+
 	if (h->device < 0)
 		return true;
-	if (bytes > h->bytes && !reserve(h->device, bytes - h->bytes))
+	resized.bytes = bytes;
+	uint64_t cost = charge_cost(&resized);
+	if (cost > old && !reserve(h->device, cost - old))
 		return false;
-	if (bytes < h->bytes)
-		ledger_release(h->device, h->bytes - bytes);
+	if (cost < old)
+		ledger_release(h->device, old - cost);
 	h->bytes = bytes;
 	return true;
 }
@@ -76,6 +122,19 @@ static uint64_t owner(void)
 	return (uint64_t)(uintptr_t)context;
 }
 
+/* The piece before its chunk: so a chunk that is there has a piece, or will have. */
+static bool note(const struct holding *h)
+{
+	struct holding same;
+
+	if (!ptrmap_insert(h))
+		return false;
+	if (!is_piece(h) || add_piece(h))
+		return true;
+	ptrmap_remove(h->kind, h->key, &same);
+	return false;
+}
+
 CUresult charge_end(struct holding *h, CUresult result, const void *made, void (*undo)(uint64_t key))
 {
 	if (h->device < 0)
@@ -83,11 +142,28 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 	if (result == CUDA_SUCCESS) {
 		memcpy(&h->key, made, sizeof(h->key));
 		h->owner = owner();
-		if (ptrmap_insert(h))
+		if (note(h))
 			return result;
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	ledger_release(h->device, h->bytes);
+	ledger_release(h->device, charge_cost(h));
 	return result;
+}
+
+CUresult charge_give_back(const struct holding *h, CUresult result)
+{
+	if (result == CUDA_SUCCESS)
+		release(h);
+	else
+		ptrmap_insert(h);
+	return result;
+}
+
+void charge_drop(const struct holding *h, void *unused)
+{
+	if (h->kind == HOLDING_CHUNK)
+		ledger_release(h->device, PAGE);
+	else if (!is_piece(h))
+		ledger_release(h->device, h->bytes);
 }

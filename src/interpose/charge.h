@@ -18,10 +18,16 @@
 #define MIB (1024 * KIB)
 
 /*
- * What a request of this size costs on the card, as measured on an H200 with driver 580: up to 1 MiB
- * it shares 2 MiB chunks with others at 512-byte steps, above it has whole 2 MiB pages.
+ * A request's bytes as the card rounds them, as measured on an H200 with driver 580: up to 1 MiB it is a
+ * piece of a 2 MiB chunk that it shares with others, at 512-byte steps; above it has whole 2 MiB pages.
  */
 uint64_t charge_rounded(uint64_t bytes);
+
+/*
+ * What the holding is charged. Of pieces that share a chunk of 2 MiB each is noted with its bytes, and the
+ * chunk is charged once, from its first piece to its last: the card gives no less, however few are left.
+ */
+uint64_t charge_cost(const struct holding *h);
 
 /* Index of the device to charge for the calling thread's current one; -1: not governed. */
 int charge_index(void);
@@ -57,13 +63,9 @@ static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct ho
 	return guest_is_active() && ptrmap_remove(kind, key, ret_holding);
 }
 
-static inline CUresult charge_give_back(const struct holding *h, CUresult result)
-{
-	if (result == CUDA_SUCCESS)
-		ledger_release(h->device, h->bytes);
-	else
-		ptrmap_insert(h);
-	return result;
-}
+CUresult charge_give_back(const struct holding *h, CUresult result);
+
+/* The context that owned it is gone, and with it this: a chunk, or what is charged by itself. */
+void charge_drop(const struct holding *h, void *unused);
 
 #endif

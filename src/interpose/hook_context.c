@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/helper.h"
@@ -28,18 +29,13 @@ static uint64_t context_cost(int index)
 				    memory_order_relaxed);
 }
 
-static void give_back(const struct holding *h, void *unused)
-{
-	ledger_release(h->device, h->bytes);
-}
-
 /* The context is gone, and with it all that it owned. */
 static void context_gone(CUcontext context)
 {
 	struct holding h;
 
 	hook_ipc_context_gone(context);
-	ptrmap_remove_owned((uint64_t)(uintptr_t)context, give_back, NULL);
+	ptrmap_remove_owned((uint64_t)(uintptr_t)context, charge_drop, NULL);
 	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
 		ledger_release_context(h.device, h.bytes);
 }

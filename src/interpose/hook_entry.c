@@ -36,7 +36,7 @@ static void substitute(struct answer *a, const char *name)
 }
 
 /* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
-static void keep(const struct question *q, const struct answer *a)
+static void keep(struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || a->result == CUDA_ERROR_NOT_FOUND)
 		answers_keep(q, a);
@@ -45,7 +45,7 @@ static void keep(const struct question *q, const struct answer *a)
 CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuint64_t),
 			       const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-	const struct question q = { (const void *)get, symbol, version, flags };
+	struct question q = { (const void *)get, symbol, version, flags, 0, 0 };
 	struct answer a = { 0 };
 
 	if (!symbol || !pfn || !*config_socket())
@@ -64,7 +64,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *status)
 {
-	const struct question q = { (const void *)get, symbol, version, flags };
+	struct question q = { (const void *)get, symbol, version, flags, 0, 0 };
 	struct answer a = { 0 };
 
 	if (!symbol || !pfn || !*config_socket())

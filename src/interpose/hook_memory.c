@@ -6,6 +6,7 @@
 #include "interpose/real.h"
 
 #define PITCH 512ULL
+#define MANAGED_PAGE (2 * MIB)
 
 static void undo(uint64_t ptr)
 {
@@ -30,11 +31,14 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 	return charge_end(&h, alloc(ptr, bytes), ptr, undo);
 }
 
-/* Charged in full at once: the driver may move every page of it to the card. */
+/*
+ * Charged in full at once, in whole pages, of which it shares none: the driver may move every page of it to
+ * the card.
+ */
 CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
 				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
-	struct holding h = charge_of(bytes);
+	struct holding h = charge_of(bytes < MANAGED_PAGE ? MANAGED_PAGE : bytes);
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -56,7 +56,7 @@ static struct shard shards[SHARDS];
 
 static bool has_owner(uint32_t kind)
 {
-	return kind == HOLDING_MEMORY || kind == HOLDING_ARRAY;
+	return kind == HOLDING_MEMORY || kind == HOLDING_CHUNK || kind == HOLDING_ARRAY;
 }
 
 static struct place pack(const struct holding *h)
@@ -379,6 +379,32 @@ bool ptrmap_update(const struct holding *holding)
 
 	WITH_LOCK(&s->lock);
 	return find_any(s, holding->kind, holding->key, &old) && put_any(s, holding);
+}
+
+uint64_t ptrmap_count_up(const struct holding *h)
+{
+	struct shard *s = shard_of(h->kind, h->key);
+	struct place fresh = pack(h);
+
+	WITH_LOCK(&s->lock);
+	struct place *p = look_up(&s->singles, h->kind, h->key);
+	if (p)
+		return p->bytes += h->bytes;
+	return put(&s->singles, &fresh) ? h->bytes : UINT64_MAX;
+}
+
+uint64_t ptrmap_count_down(enum holding_kind kind, uint64_t key)
+{
+	struct shard *s = shard_of(kind, key);
+
+	WITH_LOCK(&s->lock);
+	struct place *p = look_up(&s->singles, kind, key);
+	if (!p)
+		return UINT64_MAX;
+	if (--p->bytes)
+		return p->bytes;
+	erase(&s->singles, p);
+	return 0;
 }
 
 static bool is_owned(const struct place *p, uint64_t owner)

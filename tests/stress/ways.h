@@ -8,7 +8,6 @@
 #ifndef ALLOT_TESTS_STRESS_WAYS_H
 #define ALLOT_TESTS_STRESS_WAYS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +18,6 @@
 #define WAYS_PARCELS 64  /* one a thread */
 #define WAYS_MAX_ROWS 32 /* of the table */
 #define WAYS_PAGE (2 * MIB)
-#define WAYS_CHUNKS 4096 /* of a process; a power of two */
 
 /* NONE: of no holding. MADE: of its maker's. OPEN: `handle` can be opened, or a descriptor is under way. */
 enum offer { OFFER_NONE, OFFER_MADE, OFFER_OPEN };
@@ -59,7 +57,6 @@ struct held {
 struct ways_board {
 	struct parcel parcel[WAYS_PARCELS], fd_parcel[WAYS_PARCELS];
 	_Atomic uint64_t late_bytes, late_most; /* held, and perhaps not yet charged */
-	_Atomic uint64_t rest_bytes;            /* of them: see ways_chunk.c */
 };
 
 struct ways_process {
@@ -70,11 +67,6 @@ struct ways_process {
 	int fd_out,
 		fd_in; /* a socket's two ends, the same for all processes: descriptors to share */
 	_Atomic uint32_t stack_taken; /* a thread has changed the stack's size: cuCtxSetLimit */
-	pthread_mutex_t chunk_lock;
-	struct {
-		uint64_t number;
-		uint32_t pieces;
-	} chunk[WAYS_CHUNKS];
 };
 
 struct ways_thread {
@@ -142,17 +134,6 @@ static inline void ways_late(struct ways_thread *t, int64_t bytes)
 	while (now > most && !atomic_compare_exchange_weak(&b->late_most, &most, now))
 		;
 }
-
-/*
- * Linear memory, whose small pieces share chunks: cuMemAlloc and cuMemFree, and what of a chunk is nobody's
- * piece told by ways_late().
- */
-CUresult ways_alloc(struct ways_thread *t, CUdeviceptr *ret_ptr, uint64_t bytes);
-void ways_free(struct ways_thread *t, CUdeviceptr ptr, uint64_t bytes);
-/* The same around another call that makes such memory. */
-void ways_chunk_before(struct ways_thread *t, uint64_t bytes);
-void ways_chunk_after(struct ways_thread *t, CUresult result, CUdeviceptr ptr, uint64_t bytes);
-void ways_chunk_freed(struct ways_thread *t, CUdeviceptr ptr, uint64_t bytes);
 
 /* No longer one of the parcel's users. The last one out: what its maker has freed is gone now. */
 void ways_leave(struct ways_thread *t, struct parcel *p);

@@ -61,7 +61,7 @@ CUresult get_green(struct ways_thread *t, struct held *h)
 {
 	GPU_DO(cuGreenCtxCreate(&h->green, NULL, 0, 1));
 	h->bytes = 1 + pick(t, 16 * MIB);
-	CUresult result = ways_alloc(t, &h->ptr, h->bytes);
+	CUresult result = cuMemAlloc_v2(&h->ptr, h->bytes);
 	if (result != CUDA_SUCCESS)
 		GPU_DO(cuGreenCtxDestroy(h->green));
 	return result;
@@ -72,10 +72,10 @@ bool put_green(struct ways_thread *t, struct held *h)
 	bool is_memory_first = pick(t, 2);
 
 	if (is_memory_first)
-		ways_free(t, h->ptr, h->bytes);
+		GPU_DO(cuMemFree_v2(h->ptr));
 	GPU_DO(cuGreenCtxDestroy(h->green));
 	if (!is_memory_first)
-		ways_free(t, h->ptr, h->bytes);
+		GPU_DO(cuMemFree_v2(h->ptr));
 	return true;
 }
 

@@ -6,22 +6,19 @@
 CUresult get_linear(struct ways_thread *t, struct held *h)
 {
 	h->bytes = pick_bytes(t);
-	return ways_alloc(t, &h->ptr, h->bytes);
+	return cuMemAlloc_v2(&h->ptr, h->bytes);
 }
 
 bool put_linear(struct ways_thread *t, struct held *h)
 {
-	ways_free(t, h->ptr, h->bytes);
+	GPU_DO(cuMemFree_v2(h->ptr));
 	return true;
 }
 
-/* In whole pages, as it may be of a size that shares a chunk with others. */
 CUresult get_pitch(struct ways_thread *t, struct held *h)
 {
 	size_t width = 1 + pick(t, 9000), height = 1 + pick(t, 3000), pitch;
 
-	if (width * height <= 2 * MIB)
-		height += 2 * MIB / width + 1;
 	h->bytes = width * height;
 	return cuMemAllocPitch_v2(&h->ptr, &pitch, width, height, 16);
 }
@@ -36,10 +33,7 @@ bool put_pitch(struct ways_thread *t, struct held *h)
 CUresult get_managed(struct ways_thread *t, struct held *h)
 {
 	h->bytes = pick_bytes(t);
-	ways_chunk_before(t, h->bytes);
-	CUresult result = cuMemAllocManaged(&h->ptr, h->bytes, 1);
-	ways_chunk_after(t, result, h->ptr, h->bytes);
-	return result;
+	return cuMemAllocManaged(&h->ptr, h->bytes, 1);
 }
 
 bool put_managed(struct ways_thread *t, struct held *h)

@@ -1,8 +1,6 @@
 /* Memory that is taken from the card in large steps and kept: pools, and graphs with memory nodes. */
 #include "ways.h"
 
-#define ATTRIBUTE_MEMPOOL 17 /* CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE */
-
 /* Freed by either call, as a pool's memory may be; now and then the stream is waited for. */
 static void free_of_pool(struct ways_thread *t, CUdeviceptr ptr)
 {
@@ -14,23 +12,10 @@ static void free_of_pool(struct ways_thread *t, CUdeviceptr ptr)
 		GPU_DO(cuStreamSynchronize(t->stream));
 }
 
-/* Where the pool can't grow, the library has it from cuMemAlloc; then no pool has it. */
-static bool is_of_no_pool(CUdeviceptr ptr)
-{
-	CUmemoryPool pool;
-
-	GPU_DO(cuPointerGetAttribute(&pool, ATTRIBUTE_MEMPOOL, ptr));
-	return !pool;
-}
-
 CUresult get_async(struct ways_thread *t, struct held *h)
 {
 	h->bytes = pick_bytes(t);
-	ways_chunk_before(t, h->bytes);
-	CUresult result = cuMemAllocAsync(&h->ptr, h->bytes, t->stream);
-	h->variant = result == CUDA_SUCCESS && is_of_no_pool(h->ptr);
-	ways_chunk_after(t, h->variant ? result : CUDA_ERROR_NOT_READY, h->ptr, h->bytes);
-	return result;
+	return cuMemAllocAsync(&h->ptr, h->bytes, t->stream);
 }
 
 bool put_async(struct ways_thread *t, struct held *h)
@@ -38,8 +23,6 @@ bool put_async(struct ways_thread *t, struct held *h)
 	CUmemoryPool shared;
 
 	free_of_pool(t, h->ptr);
-	if (h->variant)
-		ways_chunk_freed(t, h->ptr, h->bytes);
 	if (pick(t, 100) == 0) {
 		GPU_DO(cuDeviceGetDefaultMemPool(&shared, 0));
 		GPU_DO(cuMemPoolTrimTo(shared, pick(t, 256) * MIB));

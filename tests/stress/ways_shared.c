@@ -10,7 +10,7 @@ static CUresult offer(struct ways_thread *t, struct held *h)
 	struct parcel *p = &t->process->board->parcel[t->number];
 
 	h->bytes = pick_bytes(t) + pick_bytes(t);
-	CUresult result = ways_alloc(t, &h->ptr, h->bytes);
+	CUresult result = cuMemAlloc_v2(&h->ptr, h->bytes);
 	/* A thread offers one at a time. Its own other memory is not shared. */
 	if (result != CUDA_SUCCESS || atomic_load(&p->offered) || atomic_load(&p->users))
 		return result;
@@ -72,7 +72,7 @@ bool put_shared(struct ways_thread *t, struct held *h)
 			return false;
 		atomic_store(&h->parcel->offered, OFFER_NONE);
 	}
-	ways_free(t, h->ptr, h->bytes);
+	GPU_DO(cuMemFree_v2(h->ptr));
 	return true;
 }
 
@@ -92,7 +92,7 @@ bool put_orphan(struct ways_thread *t, struct held *h)
 	atomic_store(&p->offered, OFFER_NONE);
 	ways_late(t, (int64_t)p->bytes);
 	atomic_store(&p->orphan, p->bytes);
-	ways_free(t, h->ptr, h->bytes);
+	GPU_DO(cuMemFree_v2(h->ptr));
 	ways_leave(t, p);
 	return true;
 }

@@ -5,14 +5,14 @@
 
 static char driver, other_driver, function;
 
-static const struct question asked = { &driver, "cuMemAlloc", 12000, 0 };
+static struct question asked = { &driver, "cuMemAlloc", 12000, 0 };
 static const struct answer answer = { &function, CUDA_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS };
 
 static void test_an_answer_is_found_again(void **state)
 {
 	struct answer found;
 	char name[] = "cuMemAlloc"; /* the same by its text, not by its place */
-	const struct question again = { &driver, name, 12000, 0 };
+	struct question again = { &driver, name, 12000, 0 };
 
 	assert_false(answers_find(&asked, &found));
 	answers_keep(&asked, &answer);
@@ -22,7 +22,7 @@ static void test_an_answer_is_found_again(void **state)
 
 static void test_every_part_of_the_question_counts(void **state)
 {
-	const struct question others[] = {
+	struct question others[] = {
 		{ &other_driver, "cuMemAlloc", 12000, 0 }, { &driver, "cuMemAllo", 12000, 0 },
 		{ &driver, "cuMemAllocX", 12000, 0 },      { &driver, "cuMemAlloc", 12010, 0 },
 		{ &driver, "cuMemAlloc", 12000, 2 },       { &driver, "", 12000, 0 },
@@ -36,7 +36,7 @@ static void test_every_part_of_the_question_counts(void **state)
 
 static void test_what_is_not_there_is_an_answer_too(void **state)
 {
-	const struct question q = { &driver, "cuNoSuchFunction", 12000, 0 };
+	struct question q = { &driver, "cuNoSuchFunction", 12000, 0 };
 	const struct answer none = { NULL, CUDA_ERROR_NOT_FOUND,
 				     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
 	struct answer found;
@@ -54,7 +54,7 @@ static void test_a_name_may_be_of_any_length(void **state)
 
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
-	const struct question q = { &driver, name, 12000, 0 };
+	struct question q = { &driver, name, 12000, 0 };
 	answers_keep(&q, &answer);
 	assert_false(answers_find(&q, &found));
 }

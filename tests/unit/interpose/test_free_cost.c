@@ -77,7 +77,8 @@ static uint64_t median_of_batch(unsigned live, size_t bytes, CUresult (*driver_f
 		for (unsigned k = 0; k < BATCH; k++)
 			hook_mem_alloc(alloc_nothing, &pointers[pick[k]], bytes);
 	}
-	assert_int_equal(fake_guest_used(), live * bytes);
+	/* In chunks of 2 MiB, which those that were allocated again need not fill. */
+	assert_true(fake_guest_used() >= live * bytes);
 	for (unsigned i = 0; i < live; i++)
 		hook_mem_free(free_nothing, pointers[i]);
 	assert_int_equal(fake_guest_used(), 0);

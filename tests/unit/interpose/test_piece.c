@@ -1,0 +1,201 @@
+/*
+ * Small linear memory: pieces of 2 MiB chunks, which are charged from their first piece to their last, as
+ * the card gives no less.
+ */
+#include "test.h"
+
+#include <pthread.h>
+
+#include "fake_driver.h"
+#include "fake_guest.h"
+#include "interpose/charge.h"
+#include "interpose/hooks.h"
+
+#define CHUNK (2 * MIB)
+#define FIRST 0x7f0000000000ULL
+
+static CUdeviceptr next;
+static CUresult driver_result;
+static uint64_t used_in_call;
+
+static CUresult alloc(CUdeviceptr *ptr, size_t bytes)
+{
+	used_in_call = fake_guest_used();
+	*ptr = next;
+	return driver_result;
+}
+
+static CUresult alloc_pitch(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
+			    unsigned int element)
+{
+	*pitch = width;
+	return alloc(ptr, width * height);
+}
+
+static CUresult release(CUdeviceptr ptr)
+{
+	used_in_call = fake_guest_used();
+	return driver_result;
+}
+
+static int start(void **state)
+{
+	ptrmap_reset();
+	fake_driver_start();
+	fake_guest_start(1);
+	real.cuMemFree_v2 = release;
+	driver_result = CUDA_SUCCESS;
+	return 0;
+}
+
+static CUresult make_at(CUdeviceptr at, size_t bytes)
+{
+	CUdeviceptr ptr;
+
+	next = at;
+	return hook_mem_alloc(alloc, &ptr, bytes);
+}
+
+static void test_a_chunk_is_charged_once(void **state)
+{
+	assert_int_equal(make_at(FIRST, 1), CUDA_SUCCESS);
+	assert_int_equal(used_in_call, CHUNK);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(make_at(FIRST + 512, MIB), CUDA_SUCCESS);
+	assert_int_equal(used_in_call, 2 * CHUNK); /* it might have been a new one */
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+
+	/* To the last piece. */
+	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST + 512), CUDA_SUCCESS);
+	assert_int_equal(used_in_call, 2 * CHUNK);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+static void test_above_it_is_whole_pages(void **state)
+{
+	assert_int_equal(make_at(FIRST, MIB + 1), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(make_at(FIRST + CHUNK, CHUNK + 1), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+static void test_refused_and_failed(void **state)
+{
+	driver_result = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(make_at(FIRST, 512), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(fake_guest_used(), 0);
+	driver_result = CUDA_SUCCESS;
+	fake_control->device[0].quota_bytes = CHUNK - 1;
+	assert_int_equal(make_at(FIRST, 512), CUDA_ERROR_OUT_OF_MEMORY);
+	fake_control->device[0].quota_bytes = CHUNK;
+	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
+	driver_result = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(hook_mem_free(release, FIRST), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	driver_result = CUDA_SUCCESS;
+	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+/* A pitch that the driver chooses makes a piece of what was reserved as pages, or the other way. */
+static void test_pitched(void **state)
+{
+	CUdeviceptr ptr;
+	size_t pitch;
+
+	next = FIRST;
+	assert_int_equal(hook_mem_alloc_pitch(alloc_pitch, &ptr, &pitch, 100, 4096, 4),
+			 CUDA_SUCCESS);
+	assert_int_equal(used_in_call, CHUNK);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(make_at(FIRST + MIB, 512), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(hook_mem_free(release, ptr), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST + MIB), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+static void test_goes_with_its_context(void **state)
+{
+	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
+	assert_int_equal(make_at(FIRST + 512, 512), CUDA_SUCCESS);
+	assert_int_equal(make_at(FIRST + CHUNK, 3 * MIB), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	CUcontext context;
+	real.cuCtxGetCurrent(&context);
+	ptrmap_remove_owned((uint64_t)(uintptr_t)context, charge_drop, NULL);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+/* Each thread's pieces lie among the others', in 4 chunks: in the end nothing is charged. */
+#define THREADS 4
+#define TURNS 20000
+
+static CUdeviceptr thread_next(unsigned thread, unsigned turn)
+{
+	return FIRST + (turn % 4) * CHUNK + thread * 512;
+}
+
+static _Thread_local CUdeviceptr own_next;
+
+static CUresult alloc_own(CUdeviceptr *ptr, size_t bytes)
+{
+	*ptr = own_next;
+	return CUDA_SUCCESS;
+}
+
+static CUresult release_own(CUdeviceptr ptr)
+{
+	return CUDA_SUCCESS;
+}
+
+static void *hammer(void *data)
+{
+	unsigned thread = (unsigned)(uintptr_t)data;
+
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		CUdeviceptr ptr;
+		own_next = thread_next(thread, turn);
+		if (hook_mem_alloc(alloc_own, &ptr, 512) != CUDA_SUCCESS ||
+		    hook_mem_free(release_own, ptr) != CUDA_SUCCESS)
+			return data;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hammer, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_a_chunk_is_charged_once, start),
+		cmocka_unit_test_setup(test_above_it_is_whole_pages, start),
+		cmocka_unit_test_setup(test_refused_and_failed, start),
+		cmocka_unit_test_setup(test_pitched, start),
+		cmocka_unit_test_setup(test_goes_with_its_context, start),
+		cmocka_unit_test_setup(test_threads, start),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
