@@ -3,8 +3,7 @@
  * and runtimes of several libraries in a process ask for the same names. So asking again costs less than
  * the driver itself takes.
  *
- * Thread safe; allocates nothing; may run before libc is ready. When there is no more room, nothing more
- * is kept.
+ * Thread safe; allocates nothing. When there is no more room, nothing more is kept.
  */
 #ifndef ALLOT_INTERPOSE_ANSWERS_H
 #define ALLOT_INTERPOSE_ANSWERS_H
