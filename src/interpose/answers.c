@@ -66,10 +66,10 @@ static struct entry *find(struct question *q, size_t *ret_place)
 	for (size_t i = hash;; i++) {
 		uint64_t there = atomic_load_explicit(&places[i & (PLACES - 1)],
 						      memory_order_acquire);
-		struct entry *e = &entries[(uint32_t)there - 1];
 		*ret_place = i & (PLACES - 1);
 		if (!there)
 			return NULL;
+		struct entry *e = &entries[(uint32_t)there - 1];
 		if (there >> 32 == hash >> 32 && is_same(&e->question, q))
 			return e;
 	}
