@@ -7,6 +7,8 @@
  *     call-cost [--rounds N]     1 unless said: as many times the pairs of each
  */
 #include "by_turns.h"
+#include "driver/driver_decisions.h"
+#include "driver/driver_table.h"
 #include "interpose/elf_lookup.h"
 #include "load/clock.h"
 #include "load/driver.h"
@@ -16,11 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define LOOK_UPS 64 /* a burst */
-#define NEW_LOOK_UPS 16
-#define NEW_PAIRS 25 /* so few that the library has room to remember all of them */
 #define VERSION 12000
+#define NAMES_MAX 1024
+#define NAME_SIZE 64
 
 /* X(member, exported symbol, parameters) */
 #define CALLS(X) \
@@ -85,26 +89,75 @@ static void find_calls(void)
 
 /* ---- what is timed ---- */
 
-struct look_up {
-	const char *name;
-	bool is_new; /* never asked for with this version: no answer is remembered */
-};
-
+/* Again and again the same. */
 static double time_look_up(bool is_native, void *context)
 {
-	static int newest = VERSION; /* a newer one each time changes nothing for the driver */
-	const struct look_up *l = context;
 	const struct calls *c = &each_way[is_native];
-	int count = l->is_new ? NEW_LOOK_UPS : LOOK_UPS, step = l->is_new;
-	int version = l->is_new ? newest : VERSION;
+	const char *name = context;
 	CUdriverProcAddressQueryResult status;
 	void *pfn;
 
-	newest += step * count;
 	uint64_t begin_ns = clock_now_ns();
-	for (int i = 0; i < count; i++)
-		(void)c->get_proc(l->name, &pfn, version += step, 0, &status);
-	return (double)(clock_now_ns() - begin_ns) / count;
+	for (int i = 0; i < LOOK_UPS; i++)
+		(void)c->get_proc(name, &pfn, VERSION, 0, &status);
+	return (double)(clock_now_ns() - begin_ns) / LOOK_UPS;
+}
+
+/* The driver API's functions, as one asks for them: by base names. */
+static char names[NAMES_MAX][NAME_SIZE];
+static size_t names_count;
+
+static void add_name(const char *symbol)
+{
+	const char *mark = strstr(symbol, "_");
+	size_t length = mark ? (size_t)(mark - symbol) : strlen(symbol);
+
+	for (size_t i = 0; i < names_count; i++)
+		if (strncmp(names[i], symbol, length) == 0 && names[i][length] == '\0')
+			return;
+	if (names_count < NAMES_MAX && length < NAME_SIZE)
+		memcpy(names[names_count++], symbol, length);
+}
+
+static void find_names(void)
+{
+#define ADD_HOOK(symbol, hook, params, args) add_name(#symbol);
+#define ADD_WORK(symbol, streams, params, args, ...) add_name(#symbol);
+#define ADD_PASSED(reason, base) add_name(#base);
+	DRIVER_TABLE(ADD_HOOK, ADD_WORK)
+	DRIVER_PASSED(ADD_PASSED)
+}
+
+/*
+ * All of them, by so many runtimes one after the other, in a process that has asked for none before: what
+ * driver and library remember is part of it, and what their memory costs when it is first touched.
+ */
+static double time_runtimes(bool is_native, void *context)
+{
+	const struct calls *c = &each_way[is_native];
+	unsigned runtimes = *(const unsigned *)context;
+	int ends[2], status;
+	double ns = 0;
+
+	check(pipe(ends) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, "pipe");
+	pid_t child = fork();
+	if (child == 0) {
+		CUdriverProcAddressQueryResult found;
+		void *pfn;
+		uint64_t begin_ns = clock_now_ns();
+		for (unsigned r = 0; r < runtimes; r++)
+			for (size_t i = 0; i < names_count; i++)
+				(void)c->get_proc(names[i], &pfn, VERSION, 0, &found);
+		ns = (double)(clock_now_ns() - begin_ns);
+		_exit(write(ends[1], &ns, sizeof ns) != sizeof ns);
+	}
+	close(ends[1]);
+	bool is_told = child > 0 && read(ends[0], &ns, sizeof ns) == sizeof ns;
+	close(ends[0]);
+	check(is_told && waitpid(child, &status, 0) == child && !status ? CUDA_SUCCESS
+									: CUDA_ERROR_UNKNOWN,
+	      "a process that asks for functions");
+	return ns;
 }
 
 struct size {
@@ -152,25 +205,35 @@ static double time_primary(bool is_native, void *context)
 
 /* ---- all of it ---- */
 
+/* Before anything else in this process has asked for a function. */
+static void measure_runtimes(unsigned rounds)
+{
+	char text[96];
+
+	find_names();
+	for (unsigned runtimes = 1; runtimes <= 3; runtimes += 2) {
+		snprintf(text, sizeof text, "cuGetProcAddress, %zu functions, by %u runtime%s",
+			 names_count, runtimes, runtimes > 1 ? "s" : "");
+		by_turns(text, rounds * 200, time_runtimes, &runtimes);
+	}
+}
+
 static void measure_look_ups(unsigned rounds)
 {
-	static const struct {
-		const char *what, *name;
-	} names[] = {
+	static struct {
+		const char *what;
+		char name[24];
+	} asked[] = {
 		{ "governed", "cuMemAlloc" },
 		{ "passed", "cuStreamQuery" },
 		{ "unknown", "cuNoSuchFunction" },
 	};
 	char text[96];
 
-	/* Again first: of the others some may no longer be remembered. */
-	for (int is_new = 0; is_new < 2; is_new++)
-		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-			struct look_up l = { names[i].name, is_new };
-			snprintf(text, sizeof text, "cuGetProcAddress, %s, %s", names[i].what,
-				 is_new ? "first time" : "again");
-			by_turns(text, is_new ? NEW_PAIRS : rounds * 500, time_look_up, &l);
-		}
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		snprintf(text, sizeof text, "cuGetProcAddress, %s, again", asked[i].what);
+		by_turns(text, rounds * 500, time_look_up, asked[i].name);
+	}
 }
 
 /*
@@ -220,9 +283,10 @@ int main(int argc, char **argv)
 	}
 
 	struct driver driver;
-	driver_open(&driver);
 	find_calls();
 	by_turns_stay_on_processor();
+	measure_runtimes(rounds);
+	driver_open(&driver);
 	measure_look_ups(rounds);
 	measure_memory(rounds);
 	by_turns("cuCtxCreate + cuCtxDestroy", rounds * 30, time_context, NULL);

@@ -3,8 +3,9 @@
 from harness.result import Row, at_most
 
 # In what they are told.
-UNITS = (("cuGetProcAddress", "ns"), ("cuMemAlloc", "ns"), ("cuCtxCreate", "us"),
-         ("cuDevicePrimaryCtxRetain", "us"))
+UNITS = (("cuGetProcAddress, governed", "ns"), ("cuGetProcAddress, passed", "ns"),
+         ("cuGetProcAddress, unknown", "ns"), ("cuGetProcAddress", "us"), ("cuMemAlloc", "ns"),
+         ("cuCtxCreate", "us"), ("cuDevicePrimaryCtxRetain", "us"))
 SCALE = {"ns": 1.0, "us": 1e3}
 
 

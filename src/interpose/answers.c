@@ -6,22 +6,26 @@
 
 #define PLACES 2048 /* a power of two; a CUDA runtime asks for some 500 names */
 #define MOST (PLACES * 3 / 4)
-#define NAME_SIZE 64
+#define ARENA_BYTES (96 << 10)
+#define NAME_MAX_LENGTH 255
 
 struct entry {
-	struct question question;
-	struct answer answer;
-	char name[NAME_SIZE];
+	const void *asked;
+	void *pfn;
+	int32_t version;
+	uint16_t result, flags;
+	uint8_t status, length;
+	char name[]; /* without a NUL */
 };
 
 /*
- * Where an entry is, plus 1 (0: empty place), beneath the upper half of its hash. By themselves, and the
- * entries in a row: so what a process has not used costs it no page.
+ * Where an entry is in the arena, plus 1 (0: empty place), beneath the upper half of its hash. The entries
+ * lie close, one after the other: each page that is touched for the first time costs as much as a look-up.
  */
 static _Atomic uint64_t places[PLACES];
-static struct entry entries[MOST];
+static _Alignas(8) char arena[ARENA_BYTES];
 static struct sys_lock keep_lock;
-static unsigned kept;
+static uint32_t kept, arena_used;
 
 static uint64_t load64(const char *at)
 {
@@ -31,7 +35,7 @@ static uint64_t load64(const char *at)
 	return value;
 }
 
-/* Eight characters at a time; the last eight may overlap others. Once for a question that is new. */
+/* Eight characters at a time; the last eight may overlap others. Once for a question. */
 static uint64_t hash_of(struct question *q)
 {
 	uint64_t h = (uint64_t)q->version ^ q->flags << 32, last = 0;
@@ -51,15 +55,19 @@ static uint64_t hash_of(struct question *q)
 	return q->hash = h ? h : 1;
 }
 
-static bool is_same(const struct question *a, const struct question *b)
+static bool is_same(const struct entry *e, const struct question *q)
 {
-	return a->hash == b->hash && a->asked == b->asked && a->version == b->version &&
-	       a->flags == b->flags && a->length == b->length &&
-	       memcmp(a->name, b->name, a->length) == 0;
+	return e->asked == q->asked && e->version == q->version && e->flags == q->flags &&
+	       e->length == q->length && memcmp(e->name, q->name, e->length) == 0;
+}
+
+static struct entry *entry_at(uint32_t offset)
+{
+	return (struct entry *)(void *)(arena + offset);
 }
 
 /* Its entry; or NULL, and the place where it would go. */
-static struct entry *find(struct question *q, size_t *ret_place)
+static const struct entry *find(struct question *q, size_t *ret_place)
 {
 	uint64_t hash = hash_of(q);
 
@@ -69,8 +77,8 @@ static struct entry *find(struct question *q, size_t *ret_place)
 		*ret_place = i & (PLACES - 1);
 		if (!there)
 			return NULL;
-		struct entry *e = &entries[(uint32_t)there - 1];
-		if (there >> 32 == hash >> 32 && is_same(&e->question, q))
+		const struct entry *e = entry_at((uint32_t)there - 1);
+		if (there >> 32 == hash >> 32 && is_same(e, q))
 			return e;
 	}
 }
@@ -80,8 +88,28 @@ bool answers_find(struct question *question, struct answer *ret_answer)
 	size_t place;
 	const struct entry *e = find(question, &place);
 
-	if (e)
-		*ret_answer = e->answer;
+	if (!e)
+		return false;
+	*ret_answer = (struct answer){
+		.pfn = e->pfn,
+		.result = (CUresult)e->result,
+		.status = (CUdriverProcAddressQueryResult)e->status,
+	};
+	return true;
+}
+
+/* An entry of its own, or NULL: no room, or a value that none has room for. Holds keep_lock. */
+static struct entry *new_entry(const struct question *q, const struct answer *a)
+{
+	struct entry *e = entry_at(arena_used);
+	size_t bytes = (sizeof(*e) + q->length + 7) & ~(size_t)7;
+
+	if (kept == MOST || q->length > NAME_MAX_LENGTH || bytes > ARENA_BYTES - arena_used ||
+	    q->flags > UINT16_MAX || (unsigned)a->result > UINT16_MAX ||
+	    (unsigned)a->status > UINT8_MAX)
+		return NULL;
+	kept++;
+	arena_used += (uint32_t)bytes;
 	return e;
 }
 
@@ -89,16 +117,24 @@ void answers_keep(struct question *question, const struct answer *answer)
 {
 	size_t place;
 
-	hash_of(question);
-	if (question->length >= NAME_SIZE || !sys_trylock(&keep_lock))
+	if (!sys_trylock(&keep_lock))
 		return;
-	if (kept < MOST && !find(question, &place)) {
-		struct entry *e = &entries[kept++];
+	const struct entry *same = find(question, &place);
+	struct entry *e = same ? NULL : new_entry(question, answer);
+	if (e) {
+		*e = (struct entry){
+			.asked = question->asked,
+			.pfn = answer->pfn,
+			.version = question->version,
+			.result = (uint16_t)answer->result,
+			.flags = (uint16_t)question->flags,
+			.status = (uint8_t)answer->status,
+			.length = (uint8_t)question->length,
+		};
 		memcpy(e->name, question->name, question->length);
-		e->question = *question;
-		e->question.name = e->name;
-		e->answer = *answer;
-		atomic_store_explicit(&places[place], (question->hash >> 32) << 32 | kept,
+		atomic_store_explicit(&places[place],
+				      (question->hash >> 32) << 32 |
+					      (uint32_t)((char *)e - arena + 1),
 				      memory_order_release);
 	}
 	sys_unlock(&keep_lock);
