@@ -14,6 +14,9 @@ static bool ask(size_t *ret_free)
 void measured_begin(struct measured *m, int index)
 {
 	m->grown = 0;
+	/* Not while something is being captured: which calls a capture forgives is the driver's affair. */
+	if (atomic_load(&guest.captures))
+		index = -1;
 	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
 	if (m->index >= 0)
 		m->used_before = ledger_used(index);

@@ -9,8 +9,8 @@
  *     if (result == CUDA_SUCCESS && !measured_fits(&m))
  *             undo, measured_undone(&m) ? once more : CUDA_ERROR_OUT_OF_MEMORY
  *
- * With an index below 0, or without a current context to ask in, nothing is measured: then the daemon's
- * next looks find it. Thread safe.
+ * With an index below 0, without a current context to ask in, or while the process captures a stream,
+ * nothing is measured: then the daemon's next looks find it. Thread safe.
  */
 #ifndef ALLOT_INTERPOSE_MEASURED_H
 #define ALLOT_INTERPOSE_MEASURED_H

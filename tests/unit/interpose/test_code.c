@@ -187,6 +187,9 @@ static void test_nothing_is_measured(void **state)
 	is_info_absent = true;
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
 	is_info_absent = false;
+	atomic_store(&guest.captures, 1);
+	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
+	atomic_store(&guest.captures, 0);
 	atomic_store(&guest.mode, GUEST_PLAIN);
 	assert_int_equal(hook_module_load_data(load, &module, "code"), CUDA_SUCCESS);
 	atomic_store(&guest.mode, GUEST_ACTIVE);
