@@ -102,7 +102,8 @@ static void *watch(void *arg)
 
 	for (;;) {
 		nap_ns(100 * NSEC_PER_MSEC);
-		uint64_t last_ns = p->last_ns; /* first: it may be later than a time that was read before */
+		uint64_t last_ns =
+			p->last_ns; /* first: it may be later than a time that was read before */
 		if (now_ns() - last_ns < p->timeout_ns)
 			continue;
 		printf("%s: HUNG: repetition %u of %u did not end within %.0f s\n", p->name,
