@@ -92,7 +92,11 @@ static bool reserve(int index, uint64_t bytes)
 
 bool charge_begin(const struct holding *h)
 {
-	return h->device < 0 || reserve(h->device, charge_cost(h));
+	if (h->device < 0)
+		return true;
+	if (h->kind == HOLDING_ARRAY)
+		ledger_mark_unsure(h->device);
+	return reserve(h->device, charge_cost(h));
 }
 
 bool charge_resize(struct holding *h, uint64_t bytes)

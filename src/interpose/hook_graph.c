@@ -116,6 +116,7 @@ static CUresult note(CUresult result, struct holding *need, const CUgraphExec *e
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	WITH_LOCK(&graph_lock);
+	ledger_mark_unsure(need->device);
 	reserved[need->device].is_known = true;
 	reserved[need->device].device = (CUdevice)need->related;
 	atomic_fetch_add(&graphs, 1);

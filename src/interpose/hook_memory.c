@@ -40,6 +40,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 {
 	struct holding h = charge_of(bytes < MANAGED_PAGE ? MANAGED_PAGE : bytes);
 
+	if (h.device >= 0)
+		ledger_mark_unsure(h.device);
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);

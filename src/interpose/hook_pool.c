@@ -70,6 +70,7 @@ static struct known_pool *add(const struct known_pool *pool)
 	if (pool_count == MAX_POOLS)
 		return NULL;
 	pools[pool_count] = *pool;
+	ledger_mark_unsure(pool->index);
 	return &pools[pool_count++];
 }
 

@@ -192,6 +192,14 @@ void ledger_release_unnamed(int index, uint64_t bytes)
 		take_back(&d->unnamed_bytes, bytes - fresh);
 }
 
+void ledger_mark_unsure(int index)
+{
+	struct region_slot_device *d = guest_slot_device(index);
+
+	if (unlikely(!atomic_load_explicit(&d->unsure, memory_order_relaxed)))
+		atomic_store(&d->unsure, 1);
+}
+
 static bool is_any_fresh(int index)
 {
 	const struct region_control *control = atomic_load(&guest.control);
@@ -248,6 +256,7 @@ void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		atomic_store(&to->context_used_bytes, atomic_load(&from->context_used_bytes));
 		atomic_store(&to->peak_bytes, atomic_load(&from->peak_bytes));
 		atomic_store(&to->denied, atomic_load(&from->denied));
+		atomic_store(&to->unsure, atomic_load(&from->unsure));
 		atomic_store(&to->fresh_bytes,
 			     atomic_load(&from->unnamed_bytes) + atomic_load(&from->fresh_bytes));
 		atomic_store(&to->launches, atomic_load(&from->launches));

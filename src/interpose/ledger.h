@@ -53,6 +53,12 @@ void ledger_release_unnamed(int index, uint64_t bytes);
  */
 bool ledger_wait_for_look(int index);
 
+/*
+ * From now on the process may hold what NVML tells less of than is charged here: managed and shared memory,
+ * pools, graphs, arrays. The daemon learns nothing from the difference then.
+ */
+void ledger_mark_unsure(int index);
+
 /* Adds or takes bytes without asking the quota: what the driver has done cannot be refused. */
 void ledger_adjust(int index, int64_t bytes);
 

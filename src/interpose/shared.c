@@ -62,6 +62,7 @@ static void add(const struct shared *s, bool is_charged)
 	struct entry *e = &list[shared_count];
 
 	*e = (struct entry){ .s = *s, .is_charged = is_charged };
+	ledger_mark_unsure(s->index);
 	if (is_in(e) && !is_charged)
 		atomic_fetch_add(&uncharged, 1);
 	atomic_fetch_add(&shared_count, 1);

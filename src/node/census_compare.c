@@ -61,8 +61,8 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
  * The least that was ever seen is the context's own cost: code that a process loads into it comes on
  * top. Learned only while the process stands still: ledger and NVML the same in two looks. Never
  * upwards: what it costs more is charged as unnamed, and so is the code of whoever is looked at first.
- * Nor of a process that holds more than its context: of managed and of shared memory NVML may tell less
- * than the ledger has, and a context that is thought too cheap lets each further one pass the quota.
+ * Nor of a process that holds what NVML may tell less of than the ledger has, as managed memory: a context
+ * that is thought too cheap lets each further one pass the quota.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -71,7 +71,7 @@ static void learn_context(struct node *node, struct card *card, struct process *
 	const struct process_census *c = &p->census[device];
 	uint64_t used = process_used_bytes(p, device), context = load(d->context_used_bytes);
 	if (used != c->used_before || context != c->context_before ||
-	    nvml_bytes != c->nvml_before || load(d->tentative_bytes) || used != context)
+	    nvml_bytes != c->nvml_before || load(d->tentative_bytes) || load(d->unsure))
 		return;
 	uint64_t cost = census_context_cost(nvml_bytes, used, context, card->context_bytes);
 	if (cost && cost < card->context_bytes)

@@ -140,6 +140,7 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->denied, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->unsure, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->census_peak_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->census, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->launching, 0, memory_order_seq_cst);

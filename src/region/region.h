@@ -103,6 +103,7 @@ struct region_slot_device {
 	_Atomic uint64_t unnamed_bytes;           /* D: held beyond used_bytes, says NVML */
 	_Atomic uint64_t census_peak_bytes;       /* highest used_bytes since look number ... */
 	_Atomic uint32_t census;                  /* ... this, as read after each rise */
+	_Atomic uint32_t unsure; /* 1: holds, or held, what NVML may tell less of */
 
 	_Alignas(64) _Atomic uint32_t launching; /* seq_cst; threads between gate and driver */
 	_Atomic uint32_t waiting;                /* seq_cst; threads held at the gate: demand */

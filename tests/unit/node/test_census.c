@@ -59,18 +59,18 @@ static void one_context(struct client *c)
 	d->used_bytes = 618 * MIB;
 }
 
-static void nothing_else(struct client *c)
+static void one_context_and_managed(struct client *c)
 {
-	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
-	d->context_used_bytes = d->used_bytes = 518 * MIB;
+	one_context(c);
+	c->report->slot[c->reply.slot].device[0].unsure = 1;
 }
 
 static void test_context_is_measured(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, nothing_else);
-	fake_gpu.pid_bytes = 300 * MIB;
+	int pid = client_spawn(f, t, 0, one_context);
+	fake_gpu.pid_bytes = 400 * MIB;
 	fake_gpu.pid = pid;
 	fixture_until(f, t->region.control->device[0].context_bytes == 300 * MIB);
 	assert_int_equal(f->node->card[0].context_bytes, 300 * MIB);
@@ -88,7 +88,7 @@ static void test_no_context_is_measured_beside_other_memory(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
+	int pid = client_spawn(f, t, 0, one_context_and_managed);
 	fake_gpu.pid_bytes = 400 * MIB;
 	fake_gpu.pid = pid;
 	fixture_turn(f, 500);
