@@ -32,7 +32,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* "GPU-xxxxxxxx-xxxx-..." or "MIG-...": 32 hexadecimal digits after the prefix. */
+/* 32 hexadecimal digits, in groups, behind "GPU-" or "MIG-". */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned digits = 0;

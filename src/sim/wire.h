@@ -102,7 +102,7 @@ static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
 /* What of a card does not change. */
 struct sim_card_info {
 	char name[SIM_NAME_BYTES];
-	char uuid[48]; /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
+	char uuid[48]; /* as NVML writes it: "GPU-" and 36 characters */
 	unsigned char uuid_bytes[16];
 	char pci[32]; /* 00000000:18:00.0 */
 	uint32_t pci_domain, pci_bus, pci_device;

@@ -38,7 +38,7 @@ class Root:
         (path / "etc").mkdir(parents=True)
         (path / "usr/bin").mkdir(parents=True)
 
-    def library(self, file_name, soname, *arguments, directory="usr/lib/here"):
+    def make_library(self, file_name, soname, *arguments, directory="usr/lib/here"):
         folder = self.path / directory
         folder.mkdir(parents=True, exist_ok=True)
         empty = self.path / "empty.c"
@@ -65,9 +65,9 @@ class Root:
         return path
 
     def driver(self):
-        self.library(f"libcuda.so.{VERSION}", "libcuda.so.1")
-        self.library(f"libnvidia-ml.so.{VERSION}", "libnvidia-ml.so.1")
-        self.library(f"libnvidia-ptxjitcompiler.so.{VERSION}", "libnvidia-ptxjitcompiler.so.1")
+        self.make_library(f"libcuda.so.{VERSION}", "libcuda.so.1")
+        self.make_library(f"libnvidia-ml.so.{VERSION}", "libnvidia-ml.so.1")
+        self.make_library(f"libnvidia-ptxjitcompiler.so.{VERSION}", "libnvidia-ptxjitcompiler.so.1")
         self.program("nvidia-smi")
         return self
 
@@ -131,7 +131,7 @@ def test_made_again(machine, root, tmp_path):
     inode = place.stat().st_ino
     assert "unchanged" in mirror(machine, "--root", root.path, place)
     assert place.stat().st_ino == inode
-    root.library(f"libnvidia-cfg.so.{VERSION}", "libnvidia-cfg.so.1")
+    root.make_library(f"libnvidia-cfg.so.{VERSION}", "libnvidia-cfg.so.1")
     assert "unchanged" not in mirror(machine, "--root", root.path, f"{place}/")
     assert place.stat().st_ino != inode
     assert (place / "lib64/libnvidia-cfg.so.1").exists()
@@ -161,11 +161,11 @@ def test_never_over_something_else(machine, root, tmp_path):
 def test_the_block_list(machine, root, tmp_path):
     """Other vendors' GL, and libc, are not the driver's, whatever a configuration names."""
     root.driver()
-    root.library("libnvidia-tls.so.1", "libnvidia-tls.so.1")
+    root.make_library("libnvidia-tls.so.1", "libnvidia-tls.so.1")
     needs = ["-Wl,--no-as-needed", f"-L{root.path}/usr/lib/here", "-l:libnvidia-tls.so.1"]
-    root.library("libGL.so.1.7.0", "libGL.so.1")
-    root.library("libEGL.so.1.0.0", "libEGL.so.1", *needs)
-    root.library("libc.so.6", "libc.so.6")
+    root.make_library("libGL.so.1.7.0", "libGL.so.1")
+    root.make_library("libEGL.so.1.0.0", "libEGL.so.1", *needs)
+    root.make_library("libc.so.6", "libc.so.6")
     config = tmp_path / "volume.conf"
     config.write_text(json.dumps({"volume": [{
         "name": "nvidia", "base": "/etc/gpu-manager/vdriver", "components": {
@@ -232,7 +232,7 @@ def test_a_bad_configuration(machine, root, tmp_path, text, part):
 
 
 def test_no_driver(machine, root, tmp_path):
-    root.library("libother.so.1", "libother.so.1")
+    root.make_library("libother.so.1", "libother.so.1")
     assert "libcuda.so.1" in mirror(machine, "--root", root.path, tmp_path / "driver", status=1)
     (root.path / "etc/ld.so.cache").write_bytes(b"nothing")
     assert "cache" in mirror(machine, "--root", root.path, tmp_path / "driver", status=1)
