@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/install.h"
+#include "cli/operand.h"
 #include "mirror/config.h"
 #include "mirror/execute.h"
 #include "mirror/find.h"
@@ -87,20 +88,17 @@ static int mirror_run(const struct command *self, int argc, char **argv)
 {
 	struct mirror_options options = { 0 };
 	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status;
+	char *place = operand_read(self, argc, argv, &options, "write one directory to make", &status);
 
-	if (help)
-		return command_help(self);
-	if (r >= 0 && r != 1)
-		r = error_set(&err, EINVAL, "write one directory to make");
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
+	if (!place)
+		return status;
 	/* "DIR/" would make the new one inside the old. */
-	for (size_t n = strlen(argv[0]); n > 1 && argv[0][n - 1] == '/'; n--)
-		argv[0][n - 1] = '\0';
-	r = make_mirror(&options, argv[0], &err);
-	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
+		place[n - 1] = '\0';
+	if (make_mirror(&options, place, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
 }
 
 const struct command command_mirror = {

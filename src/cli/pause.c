@@ -1,7 +1,6 @@
 /* allot pause and allot resume: a paused tenant starts no more work on its GPUs. */
-#include <errno.h>
-
 #include "cli/command.h"
+#include "cli/operand.h"
 #include "cli/target.h"
 
 struct pause_options {
@@ -29,19 +28,14 @@ static int pause_run(const struct command *self, int argc, char **argv)
 {
 	struct pause_options options = { 0 };
 	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status;
+	const char *name = operand_read_tenant(self, argc, argv, &options, &status);
 
-	if (help)
-		return command_help(self);
-	if (r >= 0 && r != 1)
-		r = error_set(&err, EINVAL, "write one tenant's name; allot ps lists them");
-	if (r == 1)
-		r = parse_name(argv[0], &err);
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
-	r = tell_daemon(&options, self->name, argv[0], &err);
-	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	if (!name)
+		return status;
+	if (tell_daemon(&options, self->name, name, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
 }
 
 const struct command command_pause = {

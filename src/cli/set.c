@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/format.h"
+#include "cli/operand.h"
 #include "cli/selection.h"
 #include "cli/target.h"
 
@@ -135,21 +136,16 @@ static int set_run(const struct command *self, int argc, char **argv)
 {
 	struct set_options options = { 0 };
 	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status;
+	const char *name = operand_read_tenant(self, argc, argv, &options, &status);
 
-	if (help)
-		return command_help(self);
-	if (r >= 0 && r != 1)
-		r = error_set(&err, EINVAL, "write one tenant's name; allot ps lists them");
-	if (r == 1)
-		r = parse_name(argv[0], &err);
-	if (r == 0)
-		r = check_options(&options, &err);
-	if (r < 0)
+	if (!name)
+		return status;
+	if (check_options(&options, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
-	r = set_tenant(&options, argv[0], &err);
-	return r < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+	if (set_tenant(&options, name, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
 }
 
 const struct command command_set = {

@@ -1,141 +1,138 @@
 #include "interpose/answers.h"
 
-#include <string.h>
+#include <stdatomic.h>
 
-#include "interpose/sys.h"
-
-#define PLACES 2048 /* a power of two; a CUDA runtime asks for some 500 names */
-#define MOST (PLACES * 3 / 4)
-#define ARENA_BYTES (96 << 10)
-#define NAME_MAX_LENGTH 255
-
-struct entry {
-	const void *asked;
-	void *pfn;
-	int32_t version;
-	uint16_t result, flags;
-	uint8_t status, length;
-	char name[]; /* without a NUL */
-};
+#include "interpose/name.h"
+#include "interpose/names.h"
 
 /*
- * Where an entry is in the arena, plus 1 (0: empty place), beneath the upper half of its hash. The entries
- * lie close, one after the other: each page that is touched for the first time costs as much as a look-up.
+ * A kept word, from its lowest bit: where the function is (32, signed, against what `where` says), what
+ * `where` is (2), whether it was found (1), the status (3); then the question: the number of the function
+ * asked (1), flags (2), version / 10 (16), and a mark that tells a word from an empty one (1). Whatever
+ * does not fit is not kept.
+ *
+ * One word a name, and no text: each page that is touched for the first time costs as much as ten look-ups.
  */
-static _Atomic uint64_t places[PLACES];
-static _Alignas(8) char arena[ARENA_BYTES];
-static struct sys_lock keep_lock;
-static uint32_t kept, arena_used;
+enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
+#define WHERE_SHIFT 32
+#define FOUND_BIT (1ULL << 34)
+#define STATUS_SHIFT 35
+#define STATUS_MAX 7
+#define QUESTION_SHIFT 38
+#define FLAGS_SHIFT 1
+#define FLAGS_MAX 3
+#define VERSION_SHIFT 3
+#define VERSION_MAX 0xffff
+#define MARK (1ULL << 19)
 
-static uint64_t load64(const char *at)
+static _Atomic uint64_t kept_known[NAMES_COUNT];
+
+/* Names in no table: of a newer CUDA, or of nobody's. By hash; entries stay. */
+#define STRANGERS 512 /* a power of two */
+#define PROBES 16
+static struct {
+	_Atomic uint64_t hash, kept;
+} strangers[STRANGERS];
+
+/* Of cuGetProcAddress and its _v2, or of two drivers in one process. */
+static const void *_Atomic asked_functions[2];
+
+static int number_of_function(const void *asked)
 {
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-/* Eight characters at a time; the last eight may overlap others. Once for a question. */
-static uint64_t hash_of(struct question *q)
-{
-	uint64_t h = (uint64_t)q->version ^ q->flags << 32, last = 0;
-
-	if (q->hash)
-		return q->hash;
-	size_t length = strlen(q->name), i = 0;
-	for (; i + 8 <= length; i += 8)
-		h = (h ^ load64(q->name + i)) * 0x9e3779b97f4a7c15ULL;
-	if (length >= 8)
-		last = load64(q->name + length - 8);
-	else
-		memcpy(&last, q->name, length);
-	h = (h ^ last ^ length) * 0x9e3779b97f4a7c15ULL;
-	h ^= h >> 32;
-	q->length = length;
-	return q->hash = h ? h : 1;
-}
-
-static bool is_same(const struct entry *e, const struct question *q)
-{
-	return e->asked == q->asked && e->version == q->version && e->flags == q->flags &&
-	       e->length == q->length && memcmp(e->name, q->name, e->length) == 0;
-}
-
-static struct entry *entry_at(uint32_t offset)
-{
-	return (struct entry *)(void *)(arena + offset);
-}
-
-/* Its entry; or NULL, and the place where it would go. */
-static const struct entry *find(struct question *q, size_t *ret_place)
-{
-	uint64_t hash = hash_of(q);
-
-	for (size_t i = hash;; i++) {
-		uint64_t there = atomic_load_explicit(&places[i & (PLACES - 1)],
-						      memory_order_acquire);
-		*ret_place = i & (PLACES - 1);
-		if (!there)
-			return NULL;
-		const struct entry *e = entry_at((uint32_t)there - 1);
-		if (there >> 32 == hash >> 32 && is_same(e, q))
-			return e;
+	for (int i = 0; i < 2; i++) {
+		const void *there = atomic_load_explicit(&asked_functions[i], memory_order_relaxed);
+		if (there == asked || (!there && (atomic_compare_exchange_strong(
+							  &asked_functions[i], &there, asked) ||
+						  there == asked)))
+			return i;
 	}
+	return -1;
 }
 
-bool answers_find(struct question *question, struct answer *ret_answer)
+static _Atomic uint64_t *kept_of_stranger(uint64_t hash)
 {
-	size_t place;
-	const struct entry *e = find(question, &place);
+	hash |= !hash;
+	for (uint64_t i = hash; i < hash + PROBES; i++) {
+		_Atomic uint64_t *at = &strangers[i % STRANGERS].hash;
+		uint64_t there = atomic_load_explicit(at, memory_order_relaxed);
+		if (there == hash ||
+		    (!there &&
+		     (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
+			return &strangers[i % STRANGERS].kept;
+	}
+	return NULL;
+}
 
-	if (!e)
+/* Where the name's answer is kept, and whether the name is passed. */
+static void find_name(struct question *q)
+{
+	uint64_t hash = name_hash(q->name, strlen(q->name)), there;
+
+	for (uint64_t i = hash; (there = names_places[i % NAMES_PLACES]); i++) {
+		if ((there ^ hash) & ~NAMES_NUMBER_MASK)
+			continue;
+		uint64_t number = (there & NAMES_NUMBER_MASK) - 1;
+		q->kept = &kept_known[number];
+		q->is_passed = number < NAMES_PASSED;
+		return;
+	}
+	q->kept = kept_of_stranger(hash);
+	q->is_passed = false;
+}
+
+/* False: it has a value that there is no room for. */
+static bool pack_question(struct question *q)
+{
+	int function = number_of_function(q->asked);
+	unsigned version = (unsigned)q->version;
+
+	if (function < 0 || q->flags > FLAGS_MAX || version % 10 || version / 10 > VERSION_MAX)
 		return false;
+	q->packed = MARK | (uint64_t)(version / 10) << VERSION_SHIFT | q->flags << FLAGS_SHIFT |
+		    (uint64_t)function;
+	return true;
+}
+
+/* Our hooks are told by how far they are from a function of this library. */
+static uint64_t base_of(uint64_t where, const struct question *q)
+{
+	return where == WHERE_HOOK ? (uintptr_t)answers_find : (uintptr_t)q->asked;
+}
+
+bool answers_find(struct question *q, struct answer *ret_answer)
+{
+	find_name(q);
+	if (!pack_question(q))
+		q->kept = NULL;
+	if (!q->kept)
+		return false;
+	uint64_t word = atomic_load_explicit(q->kept, memory_order_relaxed);
+	if (word >> QUESTION_SHIFT != q->packed)
+		return false;
+	uint64_t where = word >> WHERE_SHIFT & 3;
+	uint64_t address = base_of(where, q) + (uint64_t)(int64_t)(int32_t)word;
 	*ret_answer = (struct answer){
-		.pfn = e->pfn,
-		.result = (CUresult)e->result,
-		.status = (CUdriverProcAddressQueryResult)e->status,
+		.pfn = where == WHERE_NOWHERE ? NULL : (void *)(uintptr_t)address,
+		.result = word & FOUND_BIT ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND,
+		.status = (CUdriverProcAddressQueryResult)(word >> STATUS_SHIFT & STATUS_MAX),
 	};
 	return true;
 }
 
-/* An entry of its own, or NULL: no room, or a value that none has room for. Holds keep_lock. */
-static struct entry *new_entry(const struct question *q, const struct answer *a)
+void answers_keep(const struct question *q, const struct answer *a)
 {
-	struct entry *e = entry_at(arena_used);
-	size_t bytes = (sizeof(*e) + q->length + 7) & ~(size_t)7;
-
-	if (kept == MOST || q->length > NAME_MAX_LENGTH || bytes > ARENA_BYTES - arena_used ||
-	    q->flags > UINT16_MAX || (unsigned)a->result > UINT16_MAX ||
-	    (unsigned)a->status > UINT8_MAX)
-		return NULL;
-	kept++;
-	arena_used += (uint32_t)bytes;
-	return e;
-}
-
-void answers_keep(struct question *question, const struct answer *answer)
-{
-	size_t place;
-
-	if (!sys_trylock(&keep_lock))
+	if (!q->kept || (unsigned)a->status > STATUS_MAX)
 		return;
-	const struct entry *same = find(question, &place);
-	struct entry *e = same ? NULL : new_entry(question, answer);
-	if (e) {
-		*e = (struct entry){
-			.asked = question->asked,
-			.pfn = answer->pfn,
-			.version = question->version,
-			.result = (uint16_t)answer->result,
-			.flags = (uint16_t)question->flags,
-			.status = (uint8_t)answer->status,
-			.length = (uint8_t)question->length,
-		};
-		memcpy(e->name, question->name, question->length);
-		atomic_store_explicit(&places[place],
-				      (question->hash >> 32) << 32 |
-					      (uint32_t)((char *)e - arena + 1),
-				      memory_order_release);
+	for (uint64_t where = a->pfn ? WHERE_DRIVER : WHERE_NOWHERE; where <= WHERE_HOOK; where++) {
+		uint64_t off = a->pfn ? (uintptr_t)a->pfn - base_of(where, q) : 0;
+		if (off != (uint64_t)(int64_t)(int32_t)off)
+			continue;
+		atomic_store_explicit(q->kept,
+				      q->packed << QUESTION_SHIFT |
+					      (uint64_t)a->status << STATUS_SHIFT |
+					      (a->result == CUDA_SUCCESS ? FOUND_BIT : 0) |
+					      where << WHERE_SHIFT | (uint32_t)off,
+				      memory_order_relaxed);
+		return;
 	}
-	sys_unlock(&keep_lock);
 }

@@ -1,15 +1,15 @@
 /*
  * What cuGetProcAddress answered, kept: the answer for a name, a version and flags is the same each time,
  * and runtimes of several libraries in a process ask for the same names. So asking again costs less than
- * the driver itself takes.
+ * the driver itself takes. Of each name the last answer is kept, in one word; of names that are in no table
+ * of ours, of a few hundred.
  *
- * Thread safe; allocates nothing. When there is no more room, nothing more is kept.
+ * Thread safe, without a lock; allocates nothing.
  */
 #ifndef ALLOT_INTERPOSE_ANSWERS_H
 #define ALLOT_INTERPOSE_ANSWERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "driver/cuda_abi.h"
@@ -19,22 +19,23 @@ struct question {
 	const char *name;
 	int version;
 	cuuint64_t flags;
-	uint64_t hash; /* answers.c's; 0 at first */
-	size_t length;
+
+	/* Made by answers_find(). */
+	_Atomic uint64_t *kept; /* NULL: no answer to this one is kept */
+	uint64_t packed;        /* the question's half of that word */
+	bool is_passed;         /* no form of that name is governed */
 };
 
 struct answer {
 	void *pfn;
-	CUresult result;
+	CUresult result; /* CUDA_SUCCESS or CUDA_ERROR_NOT_FOUND */
 	CUdriverProcAddressQueryResult status;
 };
 
 /* False: not asked before. */
 bool answers_find(struct question *question, struct answer *ret_answer);
 
-/*
- * Not while another thread keeps one: then, or in the child of a fork in that moment, it is asked again.
- */
-void answers_keep(struct question *question, const struct answer *answer);
+/* After answers_find() of the same question. */
+void answers_keep(const struct question *question, const struct answer *answer);
 
 #endif

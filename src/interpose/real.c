@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "interpose/elf_lookup.h"
+#include "interpose/name.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
 #include "interpose/unknown.h"
@@ -198,15 +199,6 @@ static _Atomic bool names_ready;
 
 _Static_assert(DRIVER_ROWS < NAME_PLACES * 3 / 4, "by_name has room for every row");
 
-static size_t home_of(const char *name, size_t length)
-{
-	uint64_t h = 0;
-
-	for (size_t i = 0; i < length; i++)
-		h = h * 31 + (unsigned char)name[i];
-	return h * 0x9e3779b97f4a7c15ULL >> 32;
-}
-
 static void fill_names(void)
 {
 	if (likely(atomic_load_explicit(&names_ready, memory_order_acquire)))
@@ -214,7 +206,7 @@ static void fill_names(void)
 	WITH_LOCK(&find_lock);
 	for (size_t r = 0; r < DRIVER_ROWS && !atomic_load(&names_ready); r++) {
 		const struct symbol_row *row = &driver_rows[r];
-		size_t i = home_of(row->name, unknown_base_length(row->name));
+		size_t i = name_hash(row->name, name_base_length(row->name));
 		while (by_name[i % NAME_PLACES])
 			i++;
 		if (row->hook)
@@ -226,13 +218,13 @@ static void fill_names(void)
 /* The row of that exact name, or with is_any_form the first of any that shares its base; or NULL. */
 static const struct symbol_row *row_named(const char *name, bool is_any_form)
 {
-	size_t length = unknown_base_length(name);
+	size_t length = name_base_length(name);
 
 	fill_names();
-	for (size_t i = home_of(name, length); by_name[i % NAME_PLACES]; i++) {
+	for (size_t i = name_hash(name, length); by_name[i % NAME_PLACES]; i++) {
 		const char *there = by_name[i % NAME_PLACES]->name;
 		if (is_any_form ? text_begins_equal(there, name, length) &&
-					  unknown_base_length(there) == length
+					  name_base_length(there) == length
 				: text_equal(there, name))
 			return by_name[i % NAME_PLACES];
 	}

@@ -4,7 +4,6 @@
 #include "interpose/config.h"
 #include "interpose/log.h"
 #include "interpose/sys.h"
-#include "interpose/text.h"
 
 #define NOTES 256 /* names that one process may ask for */
 
@@ -14,23 +13,6 @@ static const void *_Atomic noted[NOTES];
 static CUresult absent_entry(void)
 {
 	return CUDA_ERROR_NOT_FOUND;
-}
-
-static bool is_form_mark(const char *text)
-{
-	if (text[0] != '_')
-		return false;
-	return (text[1] == 'v' && text[2] >= '0' && text[2] <= '9') || text_equal(text, "_ptsz") ||
-	       text_equal(text, "_ptds");
-}
-
-size_t unknown_base_length(const char *name)
-{
-	size_t length = 0;
-
-	while (name[length] && !is_form_mark(name + length))
-		length++;
-	return length;
 }
 
 bool unknown_is_refused(const char *name)

@@ -12,13 +12,6 @@
 #define ALLOT_INTERPOSE_UNKNOWN_H
 
 #include <stdbool.h>
-#include <stddef.h>
-
-/*
- * How long the part of a name is that its forms share: "cuMemcpy_v2_ptds" is a form of "cuMemcpy". A
- * form is marked by _vN, _ptsz or _ptds.
- */
-size_t unknown_base_length(const char *name);
 
 /* Whether an entry of that name is to be refused; logs it. The name's base is governed. */
 bool unknown_is_refused(const char *name);

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "interpose/config.h"
+#include "interpose/name.h"
 #include "interpose/unknown.h"
 #include "driver/cuda_abi.h"
 
@@ -33,7 +34,7 @@ static void test_forms_of_a_name(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		assert_int_equal(unknown_base_length(forms[i][0]), strlen(forms[i][1]));
+		assert_int_equal(name_base_length(forms[i][0]), strlen(forms[i][1]));
 }
 
 static void test_policy(void **state)

@@ -1,3 +1,7 @@
+/*
+ * The census: what NVML tells of a process, against what its ledger has. Pure comparisons first, then
+ * a daemon with one process of one tenant.
+ */
 #include "fixture.h"
 
 #include <string.h>
@@ -45,11 +49,45 @@ static void test_unnamed(void **state)
 	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 900 * MIB, &before), 100 * MIB);
 }
 
-static struct tenant *make_tenant(struct fixture *f)
+/* A tenant on card 0 with one process, of which NVML tells nothing at first. */
+struct one {
+	struct fixture *f;
+	struct tenant *t;
+	int pid;
+	struct region_slot_device *slot; /* the process's */
+	struct region_control_device *control;
+};
+
+static struct one one_process(void **state, client_act act)
 {
-	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":["
-				  "{\"index\":0}]}"));
-	return node_find_tenant(f->node, "a");
+	struct one one = { .f = *state };
+
+	json_decref(fixture_ok(one.f,
+			       "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":["
+			       "{\"index\":0}]}"));
+	one.t = node_find_tenant(one.f->node, "a");
+	one.pid = client_spawn(one.f, one.t, 0, act);
+	one.slot = &one.t->region.report->slot[0].device[0];
+	one.control = &one.t->region.control->device[0];
+	return one;
+}
+
+/* From now on NVML tells that the process holds so much. */
+static void tell(const struct one *one, uint64_t bytes)
+{
+	fake_gpu.pid_bytes = bytes;
+	fake_gpu.pid = one->pid;
+}
+
+/* One look, now, at which NVML told that. */
+static void look(const struct one *one, uint64_t bytes)
+{
+	struct gpu_process process = { .pid = one->pid, .used_known = true, .used_bytes = bytes };
+	struct census_card seen = { .processes_known = true,
+				    .process_count = 1,
+				    .process = &process };
+
+	census_compare(one->f->node, 0, &seen);
 }
 
 static void one_context(struct client *c)
@@ -67,127 +105,99 @@ static void one_context_and_managed(struct client *c)
 
 static void test_context_is_measured(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	fake_gpu.pid_bytes = 400 * MIB;
-	fake_gpu.pid = pid;
-	fixture_until(f, t->region.control->device[0].context_bytes == 300 * MIB);
-	assert_int_equal(f->node->card[0].context_bytes, 300 * MIB);
-	assert_int_equal(f->node->card[1].context_bytes, 518 * MIB);
+	struct one one = one_process(state, one_context);
+	tell(&one, 400 * MIB);
+	fixture_until(one.f, one.control->context_bytes == 300 * MIB);
+	assert_int_equal(one.f->node->card[0].context_bytes, 300 * MIB);
+	assert_int_equal(one.f->node->card[1].context_bytes, 518 * MIB);
 	/* What a program loads into its context comes on top: the least counts. */
-	fake_gpu.pid_bytes = 450 * MIB;
-	fixture_turn(f, 300);
-	assert_int_equal(t->region.control->device[0].context_bytes, 300 * MIB);
-	assert_int_equal(t->violations, 0);
-	client_kill(pid);
+	tell(&one, 450 * MIB);
+	fixture_turn(one.f, 300);
+	assert_int_equal(one.control->context_bytes, 300 * MIB);
+	assert_int_equal(one.t->violations, 0);
+	client_kill(one.pid);
 }
 
 /* Of memory that NVML tells less of than the ledger has, a cheaper context must not be made. */
 static void test_no_context_is_measured_beside_other_memory(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context_and_managed);
-	fake_gpu.pid_bytes = 400 * MIB;
-	fake_gpu.pid = pid;
-	fixture_turn(f, 500);
-	assert_int_equal(t->region.control->device[0].context_bytes, 518 * MIB);
-	client_kill(pid);
-}
-
-static struct region_slot_device *first_slot(struct tenant *t)
-{
-	return &t->region.report->slot[0].device[0];
+	struct one one = one_process(state, one_context_and_managed);
+	tell(&one, 400 * MIB);
+	fixture_turn(one.f, 500);
+	assert_int_equal(one.control->context_bytes, 518 * MIB);
+	client_kill(one.pid);
 }
 
 static void test_unnamed_is_charged(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	fake_gpu.pid_bytes = 658 * MIB;
-	fake_gpu.pid = pid;
-	fixture_until(f, first_slot(t)->unnamed_bytes == 40 * MIB);
-	assert_int_equal(tenant_usage(t, 0).used_bytes, 658 * MIB);
-	assert_int_equal(tenant_usage(t, 0).unnamed_bytes, 40 * MIB);
-	assert_int_equal(first_slot(t)->used_bytes, 618 * MIB);
+	struct one one = one_process(state, one_context);
+	tell(&one, 658 * MIB);
+	fixture_until(one.f, one.slot->unnamed_bytes == 40 * MIB);
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 658 * MIB);
+	assert_int_equal(tenant_usage(one.t, 0).unnamed_bytes, 40 * MIB);
+	assert_int_equal(one.slot->used_bytes, 618 * MIB);
 	/* It counts no longer once a look shows less. */
-	fake_gpu.pid_bytes = 628 * MIB;
-	fixture_until(f, first_slot(t)->unnamed_bytes == 10 * MIB);
+	tell(&one, 628 * MIB);
+	fixture_until(one.f, one.slot->unnamed_bytes == 10 * MIB);
 	/* It goes with the process, and drains like the rest. */
-	fake_gpu.pid_bytes = 658 * MIB;
-	fixture_until(f, first_slot(t)->unnamed_bytes == 40 * MIB);
-	client_kill(pid);
-	fixture_until(f, t->process_count == 0);
-	assert_int_equal(tenant_usage(t, 0).used_bytes, 0);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 0);
-	assert_int_equal(drain_bytes(&f->node->card[0]), 658 * MIB);
-	assert_int_equal(t->violations, 0);
+	tell(&one, 658 * MIB);
+	fixture_until(one.f, one.slot->unnamed_bytes == 40 * MIB);
+	client_kill(one.pid);
+	fixture_until(one.f, one.t->process_count == 0);
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 0);
+	assert_int_equal(one.slot->unnamed_bytes, 0);
+	assert_int_equal(drain_bytes(&one.f->node->card[0]), 658 * MIB);
+	assert_int_equal(one.t->violations, 0);
 }
 
 /* What the library measured counts at once, and becomes what the next look says: that comes soon. */
 static void test_fresh_is_looked_at_soon(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	f->node->config.census_ns = 3600 * NSEC_PER_SEC;
-	fake_gpu.pid_bytes = 658 * MIB;
-	fake_gpu.pid = pid;
-	first_slot(t)->fresh_bytes = 90 * MIB;
-	assert_int_equal(tenant_usage(t, 0).used_bytes, 708 * MIB);
-	fixture_until(f, first_slot(t)->fresh_bytes == 0);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 40 * MIB);
-	assert_int_equal(tenant_usage(t, 0).used_bytes, 658 * MIB);
+	struct one one = one_process(state, one_context);
+	one.f->node->config.census_ns = 3600 * NSEC_PER_SEC;
+	tell(&one, 658 * MIB);
+	one.slot->fresh_bytes = 90 * MIB;
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 708 * MIB);
+	fixture_until(one.f, one.slot->fresh_bytes == 0);
+	assert_int_equal(one.slot->unnamed_bytes, 40 * MIB);
+	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 658 * MIB);
 	/* Nonsense is bounded by the card. */
-	first_slot(t)->fresh_bytes = UINT64_MAX;
-	assert_true(tenant_usage(t, 0).unnamed_bytes <= t->terms.device[0].card->info.memory_bytes);
-	client_kill(pid);
+	one.slot->fresh_bytes = UINT64_MAX;
+	assert_true(tenant_usage(one.t, 0).unnamed_bytes <=
+		    one.t->terms.device[0].card->info.memory_bytes);
+	client_kill(one.pid);
 }
 
 /* Measured while NVML was asked: this look may not show it, so it stays. */
 static void test_fresh_during_a_look_stays(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	struct gpu_process process = { .pid = pid, .used_known = true, .used_bytes = 618 * MIB };
-	struct census_card seen = { .processes_known = true,
-				    .process_count = 1,
-				    .process = &process };
-	first_slot(t)->fresh_bytes = 90 * MIB;
-	t->process[0]->census[0].fresh_before = 0;
-	census_compare(f->node, 0, &seen);
-	assert_int_equal(first_slot(t)->fresh_bytes, 90 * MIB);
-	t->process[0]->census[0].fresh_before = 90 * MIB;
-	census_compare(f->node, 0, &seen);
-	assert_int_equal(first_slot(t)->fresh_bytes, 0);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 0);
-	client_kill(pid);
+	struct one one = one_process(state, one_context);
+	one.slot->fresh_bytes = 90 * MIB;
+	one.t->process[0]->census[0].fresh_before = 0;
+	look(&one, 618 * MIB);
+	assert_int_equal(one.slot->fresh_bytes, 90 * MIB);
+	one.t->process[0]->census[0].fresh_before = 90 * MIB;
+	look(&one, 618 * MIB);
+	assert_int_equal(one.slot->fresh_bytes, 0);
+	assert_int_equal(one.slot->unnamed_bytes, 0);
+	client_kill(one.pid);
 }
 
 /* What rose and fell while NVML was asked was the ledger's. */
 static void test_a_peak_of_this_look_explains(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	struct gpu_process process = { .pid = pid, .used_known = true, .used_bytes = 658 * MIB };
-	struct census_card seen = { .processes_known = true,
-				    .process_count = 1,
-				    .process = &process };
-	first_slot(t)->census_peak_bytes = 650 * MIB;
-	first_slot(t)->census = t->region.control->census;
-	census_compare(f->node, 0, &seen);
-	census_compare(f->node, 0, &seen);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 8 * MIB);
-	first_slot(t)->census--; /* an older look's */
-	census_compare(f->node, 0, &seen);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 8 * MIB);
-	census_compare(f->node, 0, &seen);
-	assert_int_equal(first_slot(t)->unnamed_bytes, 40 * MIB);
-	client_kill(pid);
+	struct one one = one_process(state, one_context);
+	one.slot->census_peak_bytes = 650 * MIB;
+	one.slot->census = one.t->region.control->census;
+	look(&one, 658 * MIB);
+	look(&one, 658 * MIB);
+	assert_int_equal(one.slot->unnamed_bytes, 8 * MIB);
+	one.slot->census--; /* an older look's */
+	look(&one, 658 * MIB);
+	assert_int_equal(one.slot->unnamed_bytes, 8 * MIB);
+	look(&one, 658 * MIB);
+	assert_int_equal(one.slot->unnamed_bytes, 40 * MIB);
+	client_kill(one.pid);
 }
 
 static void claims_little(struct client *c)
@@ -197,67 +207,56 @@ static void claims_little(struct client *c)
 
 static void test_violation(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, claims_little);
-	fake_gpu.pid_bytes = 2 * GIB;
-	fake_gpu.pid = pid;
-	fixture_until(f, t->violations == 1);
-	fixture_turn(f, 300);
-	assert_int_equal(t->violations, 1); /* once a process */
-	client_kill(pid);
+	struct one one = one_process(state, claims_little);
+	tell(&one, 2 * GIB);
+	fixture_until(one.f, one.t->violations == 1);
+	fixture_turn(one.f, 300);
+	assert_int_equal(one.t->violations, 1); /* once a process */
+	client_kill(one.pid);
 }
 
 /* Large modules, say: the library told of them, so nothing went past it. */
 static void test_measured_is_no_violation(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, claims_little);
-	first_slot(t)->fresh_bytes = 2 * GIB;
-	fake_gpu.pid_bytes = 2 * GIB;
-	fake_gpu.pid = pid;
-	fixture_until(f, first_slot(t)->fresh_bytes == 0);
-	fixture_turn(f, 500);
-	assert_int_equal(t->violations, 0);
-	fake_gpu.pid_bytes = 3 * GIB;
-	fixture_until(f, t->violations == 1);
-	client_kill(pid);
+	struct one one = one_process(state, claims_little);
+	one.slot->fresh_bytes = 2 * GIB;
+	tell(&one, 2 * GIB);
+	fixture_until(one.f, one.slot->fresh_bytes == 0);
+	fixture_turn(one.f, 500);
+	assert_int_equal(one.t->violations, 0);
+	tell(&one, 3 * GIB);
+	fixture_until(one.f, one.t->violations == 1);
+	client_kill(one.pid);
 }
 
 static void test_draining(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
-	fake_gpu.pid_bytes = 618 * MIB;
-	fake_gpu.pid = pid;
+	struct one one = one_process(state, one_context);
+	tell(&one, 618 * MIB);
 	fake_gpu.used_bytes = 700 * MIB;
-	fixture_until(f, f->node->card[0].memory_used_bytes == 700 * MIB);
-	client_kill(pid);
-	fixture_until(f, t->process_count == 0);
-	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
-	fixture_turn(f, 100); /* the driver has not let go yet */
-	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
+	fixture_until(one.f, one.f->node->card[0].memory_used_bytes == 700 * MIB);
+	client_kill(one.pid);
+	fixture_until(one.f, one.t->process_count == 0);
+	assert_int_equal(drain_bytes(&one.f->node->card[0]), 618 * MIB);
+	fixture_turn(one.f, 100); /* the driver has not let go yet */
+	assert_int_equal(drain_bytes(&one.f->node->card[0]), 618 * MIB);
 	fake_gpu.pid = 0;
-	fixture_turn(f, 100);
-	assert_int_equal(drain_bytes(&f->node->card[0]), 618 * MIB);
+	fixture_turn(one.f, 100);
+	assert_int_equal(drain_bytes(&one.f->node->card[0]), 618 * MIB);
 	fake_gpu.used_bytes = 82 * MIB;
-	fixture_until(f, drain_bytes(&f->node->card[0]) == 0);
+	fixture_until(one.f, drain_bytes(&one.f->node->card[0]) == 0);
 }
 
 static void test_draining_ends(void **state)
 {
-	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	int pid = client_spawn(f, t, 0, one_context);
+	struct one one = one_process(state, one_context);
 	fake_gpu.used_bytes = 700 * MIB;
-	fixture_turn(f, 100);
-	client_kill(pid);
-	fixture_until(f, t->process_count == 0);
+	fixture_turn(one.f, 100);
+	client_kill(one.pid);
+	fixture_until(one.f, one.t->process_count == 0);
 	uint64_t begun_ns = clock_now_ns();
-	while (drain_bytes(&f->node->card[0]) && clock_now_ns() - begun_ns < 4 * NSEC_PER_SEC)
-		fixture_turn(f, 50);
+	while (drain_bytes(&one.f->node->card[0]) && clock_now_ns() - begun_ns < 4 * NSEC_PER_SEC)
+		fixture_turn(one.f, 50);
 	uint64_t took_ns = clock_now_ns() - begun_ns;
 	assert_true(took_ns > 1500 * NSEC_PER_MSEC && took_ns < 2500 * NSEC_PER_MSEC);
 }

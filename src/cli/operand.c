@@ -1,0 +1,36 @@
+#include "cli/operand.h"
+
+#include <errno.h>
+
+char *operand_read(const struct command *self, int argc, char **argv, void *options,
+		   const char *wanted, int *ret_status)
+{
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
+
+	if (help) {
+		*ret_status = command_help(self);
+		return NULL;
+	}
+	if (r == 1)
+		return argv[0];
+	if (r >= 0)
+		error_set(&err, EINVAL, "%s", wanted);
+	*ret_status = command_fail(self, &err, EXIT_USAGE);
+	return NULL;
+}
+
+const char *operand_read_tenant(const struct command *self, int argc, char **argv, void *options,
+				int *ret_status)
+{
+	struct error err = { 0 };
+	const char *name = operand_read(self, argc, argv, options,
+					"write one tenant's name; allot ps lists them", ret_status);
+
+	if (name && parse_name(name, &err) < 0) {
+		*ret_status = command_fail(self, &err, EXIT_USAGE);
+		return NULL;
+	}
+	return name;
+}

@@ -1,0 +1,19 @@
+/* What the subcommands with one operand begin with: their options, anywhere, and that operand. */
+#ifndef ALLOT_CLI_OPERAND_H
+#define ALLOT_CLI_OPERAND_H
+
+#include "cli/command.h"
+
+/*
+ * Reads the options of self->rows into `options`, and returns the operand, in argv. NULL: *ret_status
+ * is the exit status, and the help or what is wrong has been printed; `wanted` is what is printed
+ * where there is not one operand.
+ */
+char *operand_read(const struct command *self, int argc, char **argv, void *options,
+		   const char *wanted, int *ret_status);
+
+/* The same where the operand is a tenant's name. */
+const char *operand_read_tenant(const struct command *self, int argc, char **argv, void *options,
+				int *ret_status);
+
+#endif

@@ -1,0 +1,122 @@
+"""For tests of the simulated GPU against outside clients that know nothing of it: NVIDIA's
+cuda.bindings and pynvml, without which such tests are skipped. Each client is a process of its own.
+A test file imports the fixtures `sim` and `start_sim` like the rest."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from conftest import BUILD
+
+pytest.importorskip("cuda.bindings.driver")
+pytest.importorskip("pynvml")
+
+SERVER = BUILD / "allot-sim"
+LIBRARIES = BUILD / "sim"
+MIB = 1 << 20
+CONTEXT = 518 * MIB
+
+# What every client begins with.
+PREAMBLE = """
+import ctypes, os, sys, threading, time
+import pynvml
+from cuda.bindings import driver as cu
+MIB = 1 << 20
+R = cu.CUresult
+
+def ok(result):
+    assert result[0] == R.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+def start(device=0):
+    ok(cu.cuInit(0))
+    ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(device))))))
+
+def kernel(name):
+    module = ok(cu.cuModuleLoadData(b".version 8.0\\n.target sm_90\\n\\0"))
+    return ok(cu.cuModuleGetFunction(module, name.encode()))
+
+def launch(f, stream=0, blocks=132):
+    return cu.cuLaunchKernel(f, blocks, 1, 1, 128, 1, 1, 0, stream, 0, 0)
+
+def used():
+    free, total = ok(cu.cuMemGetInfo())
+    return total - free
+"""
+
+
+def client_command(code):
+    """Runs the code after PREAMBLE."""
+    return [sys.executable, "-c", PREAMBLE + textwrap.dedent(code)]
+
+
+def client_environment(socket, **more):
+    """With it the simulated driver is found, and the card whose server listens there."""
+    return {**os.environ, "LD_LIBRARY_PATH": str(LIBRARIES), "ALLOT_SIM_SOCKET": str(socket),
+            **more}
+
+
+class Sim:
+    """A server of simulated cards, and its clients."""
+
+    def __init__(self, directory, spec):
+        self.socket = str(directory / "card.sock")
+        self.clients = []
+        self.server = subprocess.Popen(
+            [SERVER, "--spec", spec, "--socket", self.socket, "--foreground"])
+        deadline = time.monotonic() + 10
+        while subprocess.run([SERVER, "--ctl", "--socket", self.socket, "stats"],
+                             capture_output=True).returncode:
+            assert time.monotonic() < deadline and self.server.poll() is None
+            time.sleep(0.02)
+
+    def ctl(self, *words):
+        done = subprocess.run([SERVER, "--ctl", "--socket", self.socket, *words],
+                              capture_output=True, text=True, check=True)
+        return json.loads(done.stdout) if words[0] == "stats" else None
+
+    def used(self, card=0):
+        return self.ctl("stats")["cards"][card]["memory_used_bytes"]
+
+    def popen(self, code, **env):
+        client = subprocess.Popen(
+            client_command(code), stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
+            env=client_environment(self.socket, **env))
+        self.clients.append(client)
+        return client
+
+    def run(self, code, timeout=60, **env):
+        client = self.popen(code, **env)
+        out, _ = client.communicate(timeout=timeout)
+        assert client.returncode == 0, out
+        return out
+
+    def close(self):
+        for process in [*self.clients, self.server]:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def start_sim(tmp_path):
+    """start_sim(spec): a server of the test's own."""
+    started = []
+
+    def start(spec="h200"):
+        started.append(Sim(tmp_path, spec))
+        return started[-1]
+
+    yield start
+    for sim in started:
+        sim.close()
+
+
+@pytest.fixture
+def sim(start_sim):
+    """One simulated H200."""
+    return start_sim()

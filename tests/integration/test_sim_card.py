@@ -1,0 +1,122 @@
+"""What the simulated card tells of itself, by CUDA and by NVML; and of the load on it."""
+
+import time
+
+from sim_peers import sim, start_sim
+
+
+def test_device(sim):
+    sim.run("""
+        ok(cu.cuInit(0))
+        assert ok(cu.cuDriverGetVersion()) == 13000
+        assert ok(cu.cuDeviceGetCount()) == 1
+        dev = ok(cu.cuDeviceGet(0))
+        assert ok(cu.cuDeviceGetName(64, dev)).rstrip(b"\\0 ").startswith(b"NVIDIA H200")
+        assert ok(cu.cuDeviceTotalMem(dev)) == 143771 * MIB
+        A = cu.CUdevice_attribute
+        attr = lambda a: ok(cu.cuDeviceGetAttribute(a, dev))
+        assert attr(A.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) == 132
+        assert attr(A.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
+        assert attr(A.CU_DEVICE_ATTRIBUTE_WARP_SIZE) == 32
+        assert attr(A.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 1
+        assert ok(cu.cuDeviceGetPCIBusId(32, dev)).startswith(b"0000:18:00.0")
+        assert cu.cuDeviceGet(1)[0] == R.CUDA_ERROR_INVALID_DEVICE
+        assert cu.cuMemAlloc(1)[0] == R.CUDA_ERROR_INVALID_CONTEXT
+        pynvml.nvmlInit()
+        h = pynvml.nvmlDeviceGetHandleByIndex(0)
+        assert pynvml.nvmlDeviceGetName(h) == "NVIDIA H200"
+        uuid = bytes(ok(cu.cuDeviceGetUuid(dev)).bytes)
+        assert pynvml.nvmlDeviceGetUUID(h).replace("-", "")[3:] == uuid.hex()
+        again = pynvml.nvmlDeviceGetHandleByUUID(pynvml.nvmlDeviceGetUUID(h))
+        assert pynvml.nvmlDeviceGetIndex(again) == 0
+        assert pynvml.nvmlDeviceGetPciInfo(h).busId == "00000000:18:00.0"
+        assert pynvml.nvmlSystemGetDriverVersion() == "580.159.04"
+        assert pynvml.nvmlDeviceGetNumaNodeId(h) == 0
+        """)
+
+
+def test_topology(start_sim):
+    sim = start_sim("h200x4")
+    sim.run("""
+        ok(cu.cuInit(0))
+        assert ok(cu.cuDeviceGetCount()) == 4
+        assert ok(cu.cuDeviceCanAccessPeer(0, 3)) == 1
+        pynvml.nvmlInit()
+        h = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(4)]
+        level = pynvml.nvmlDeviceGetTopologyCommonAncestor
+        assert level(h[0], h[1]) == pynvml.NVML_TOPOLOGY_NODE
+        assert level(h[0], h[2]) == pynvml.NVML_TOPOLOGY_SYSTEM
+        assert pynvml.nvmlDeviceGetNvLinkState(h[0], 17) == 1
+        assert pynvml.nvmlDeviceGetP2PStatus(h[0], h[1], 0) == pynvml.NVML_P2P_STATUS_OK
+        """)
+    assert "2" in sim.run("ok(cu.cuInit(0)); print(ok(cu.cuDeviceGetCount()))",
+                          CUDA_VISIBLE_DEVICES="2,0")
+
+
+def test_get_proc_address(sim):
+    sim.run("""
+        ok(cu.cuInit(0))
+        lib = ctypes.CDLL("libcuda.so.1")
+        def address(name):
+            return ctypes.cast(getattr(lib, name), ctypes.c_void_p).value
+        def get(name, version, flags):
+            return cu.cuGetProcAddress(name.encode(), version, cu.CUdriverProcAddress_flags(flags))
+        S = cu.CUdriverProcAddressQueryResult
+        for name, version, flags, symbol in [
+                ("cuMemAlloc", 4000, 0, "cuMemAlloc_v2"),
+                ("cuMemAlloc", 13000, 2, "cuMemAlloc_v2"),
+                ("cuLaunchKernel", 12000, 1, "cuLaunchKernel"),
+                ("cuLaunchKernel", 12000, 2, "cuLaunchKernel_ptsz"),
+                ("cuMemcpyHtoD", 12000, 2, "cuMemcpyHtoD_v2_ptds"),
+                ("cuGetProcAddress", 11040, 0, "cuGetProcAddress"),
+                ("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"),
+                ("cuCtxCreate", 11000, 0, "cuCtxCreate_v2"),
+                ("cuCtxCreate", 11040, 0, "cuCtxCreate_v3"),
+                ("cuCtxCreate", 13000, 0, "cuCtxCreate_v4")]:
+            result, pfn, status = get(name, version, flags)
+            assert result == R.CUDA_SUCCESS and pfn == address(symbol), (name, version, flags)
+            assert status == S.CU_GET_PROC_ADDRESS_SUCCESS
+        result, pfn, status = get("cuLaunchKernelEx", 11000, 0)
+        assert result == R.CUDA_ERROR_NOT_FOUND
+        result, pfn, status = get("cuNoSuchThing", 12000, 0)
+        assert result == R.CUDA_ERROR_NOT_FOUND
+        """)
+
+
+def test_nvml_load_and_its_defects(start_sim, tmp_path):
+    spec = tmp_path / "cards"
+    spec.write_text("[card]\ndefects = loses-busy-process\n[card]\ndefects = no-process-utilization"
+                    "\n[card]\n")
+    sim = start_sim(str(spec))
+    busy = [sim.popen(f"""
+        start({i})
+        f = kernel("allot_sim_1000us_132b")
+        print("up", flush=True)
+        while True:
+            ok(launch(f))
+        """) for i in range(3)]
+    for client in busy:
+        assert client.stdout.readline() == "up\n"
+    time.sleep(0.7)
+    sim.run(f"""
+        pids = {[client.pid for client in busy]}
+        pynvml.nvmlInit()
+        assert pynvml.nvmlDeviceGetCount() == 3
+        h = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(3)]
+        for i in range(3):
+            assert pynvml.nvmlDeviceGetUtilizationRates(h[i]).gpu == 100
+            assert [p.pid for p in pynvml.nvmlDeviceGetComputeRunningProcesses(h[i])] == [pids[i]]
+        def fails(i):
+            try:
+                pynvml.nvmlDeviceGetProcessUtilization(h[i], 0)
+            except pynvml.NVMLError as e:
+                return e.value
+        assert fails(0) == pynvml.NVML_ERROR_NOT_FOUND
+        assert fails(1) == pynvml.NVML_ERROR_NOT_SUPPORTED
+        [s] = pynvml.nvmlDeviceGetProcessUtilization(h[2], 0)
+        assert s.pid == pids[2] and s.smUtil == 100
+        kind, samples = pynvml.nvmlDeviceGetSamples(h[0], pynvml.NVML_GPU_UTILIZATION_SAMPLES, 0)
+        stamps = [x.timeStamp for x in samples]
+        assert all(b - a == 200000 for a, b in zip(stamps, stamps[1:]))
+        assert samples[-1].sampleValue.uiVal == 100
+        """)

@@ -1,0 +1,135 @@
+"""What goes wrong around the simulated card, or ends: clients that are killed or fork, a server
+that is not there, dies or leaves, a lost card, and faults made to order."""
+
+import subprocess
+import time
+
+from sim_peers import CONTEXT, MIB, SERVER, client_command, client_environment, sim, start_sim
+
+
+def test_no_server(tmp_path, sim):
+    assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET=str(tmp_path / "none"))
+    assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET="")
+
+
+def test_killed_client_gives_everything_back(sim):
+    client = sim.popen("""
+        start()
+        ok(cu.cuMemAlloc(1 << 30)); ok(cu.cuMemAllocAsync(1 << 20, 0))
+        f = kernel("allot_sim_60000000us_132b")
+        for i in range(10):
+            ok(launch(f))
+        used()
+        print("up", flush=True)
+        time.sleep(60)
+        """)
+    assert client.stdout.readline() == "up\n"
+    assert sim.used() == CONTEXT + (1 << 30) + 32 * MIB
+    client.kill()
+    client.wait()
+    deadline = time.monotonic() + 0.1
+    while sim.used() and time.monotonic() < deadline:
+        pass
+    stats = sim.ctl("stats")
+    assert stats["cards"][0]["memory_used_bytes"] == 0
+    assert stats["clients"] == []
+    sim.run("start(); t = time.monotonic(); ok(launch(kernel('allot_sim_1000us_132b')));"
+            "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 0.05")
+
+
+def test_xid_and_lost_card(sim):
+    watcher = sim.popen("""
+        pynvml.nvmlInit()
+        h = pynvml.nvmlDeviceGetHandleByIndex(0)
+        s = pynvml.nvmlEventSetCreate()
+        pynvml.nvmlDeviceRegisterEvents(h, pynvml.nvmlEventTypeXidCriticalError, s)
+        try:
+            pynvml.nvmlEventSetWait(s, 50)
+            assert False
+        except pynvml.NVMLError as e:
+            assert e.value == pynvml.NVML_ERROR_TIMEOUT
+        print("up", flush=True)
+        print(pynvml.nvmlEventSetWait(s, 5000).eventData, flush=True)
+        print(pynvml.nvmlEventSetWait(s, 5000).eventData, flush=True)
+        """)
+    worker = sim.popen("""
+        start()
+        ok(launch(kernel("allot_sim_60000000us_132b")))
+        print("up", flush=True)
+        print(int(cu.cuCtxSynchronize()[0]), flush=True)
+        print(int(cu.cuMemAlloc(1)[0]), flush=True)
+        """)
+    assert watcher.stdout.readline() == "up\n"
+    assert worker.stdout.readline() == "up\n"
+    sim.ctl("xid", "0", "31")
+    assert watcher.stdout.readline() == "31\n"
+    time.sleep(0.1)
+    sim.ctl("lose", "0")
+    assert watcher.stdout.readline() == "79\n"
+    assert worker.stdout.readline() == "999\n"
+    assert worker.stdout.readline() == "999\n"
+    assert worker.wait(10) == 0
+    sim.ctl("heal", "0")
+    sim.run("start(); ok(cu.cuMemAlloc(1))")
+
+
+def test_server_that_dies(sim):
+    client = sim.popen("""
+        start()
+        ok(launch(kernel("allot_sim_60000000us_132b")))
+        print("up", flush=True)
+        print(int(cu.cuCtxSynchronize()[0]), flush=True)
+        print(int(cu.cuMemGetInfo()[0]), int(launch(kernel("x"))[0]), flush=True)
+        """)
+    assert client.stdout.readline() == "up\n"
+    time.sleep(0.1)
+    sim.server.kill()
+    assert client.stdout.readline() == "46\n"
+    assert client.stdout.readline() == "46 46\n"
+    assert client.wait(10) == 0
+
+
+def test_fork(sim):
+    sim.run("""
+        start()
+        p = ok(cu.cuMemAlloc(MIB * 4))
+        pid = os.fork()
+        if pid == 0:
+            codes = {cu.cuMemAlloc(1)[0], cu.cuInit(0)[0], cu.cuCtxSynchronize()[0]}
+            os._exit(0 if codes == {R.CUDA_ERROR_NOT_INITIALIZED} else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+        ok(cu.cuMemFree(p))
+        """)
+
+
+def test_faults(sim):
+    sim.run("""
+        start()
+        for i in range(3):
+            ok(cu.cuMemAlloc(100))
+        assert cu.cuMemAlloc(100)[0] == R.CUDA_ERROR_OUT_OF_MEMORY
+        """, ALLOT_SIM_FAULT="oom-after=3")
+    sim.run("assert cu.cuInit(0)[0] == R.CUDA_ERROR_NO_DEVICE", ALLOT_SIM_FAULT="fail=cuInit:100")
+    client = sim.popen("""
+        start()
+        print('up', flush=True)
+        cu.cuMemAlloc(1)
+        print('no', flush=True)
+        """, ALLOT_SIM_FAULT="hang=cuMemAlloc_v2")
+    assert client.stdout.readline() == "up\n"
+    time.sleep(0.3)
+    assert client.poll() is None
+
+
+def test_lingers_and_leaves(tmp_path):
+    socket = tmp_path / "s"
+    server = subprocess.Popen([SERVER, "--spec", "h200", "--socket", socket, "--linger",
+                               "0.3", "--foreground"])
+    while not socket.exists():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    assert server.poll() is None  # nobody came yet
+    subprocess.run(client_command("start()"), check=True, timeout=30,
+                   env=client_environment(socket))
+    assert server.wait(5) == 0
+    assert not socket.exists()

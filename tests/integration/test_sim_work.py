@@ -1,0 +1,170 @@
+"""Work on the simulated card: how long it takes, what it waits for, how several share the time."""
+
+import time
+
+import pytest
+
+from sim_peers import sim, start_sim
+
+
+def test_launch_events_and_time(sim):
+    sim.run("""
+        start()
+        f = kernel("allot_sim_1000us_132b")
+        s = ok(cu.cuStreamCreate(0))
+        e = [ok(cu.cuEventCreate(0)) for _ in range(3)]
+        gate = (ctypes.c_uint32 * 1)(0)
+        ok(cu.cuStreamWaitValue32(s, ctypes.addressof(gate), 1, 0))
+        ok(cu.cuEventRecord(e[0], s))
+        for i in range(100):
+            ok(launch(f, s))
+        ok(cu.cuEventRecord(e[1], s))
+        ok(launch(f, s, blocks=264))
+        ok(cu.cuEventRecord(e[2], s))
+        time.sleep(0.05)
+        assert cu.cuEventQuery(e[0])[0] == R.CUDA_ERROR_NOT_READY
+        gate[0] = 1
+        assert cu.cuEventQuery(e[1])[0] == R.CUDA_ERROR_NOT_READY
+        assert cu.cuStreamQuery(s)[0] == R.CUDA_ERROR_NOT_READY
+        t = time.monotonic()
+        ok(cu.cuEventSynchronize(e[1]))
+        assert 0.08 < time.monotonic() - t < 0.3
+        ok(cu.cuStreamSynchronize(s))
+        assert cu.cuEventQuery(e[2])[0] == R.CUDA_SUCCESS
+        assert abs(ok(cu.cuEventElapsedTime(e[0], e[1])) - 100) < 1e-3
+        assert abs(ok(cu.cuEventElapsedTime(e[1], e[2])) - 2) < 1e-3
+        # Any other name is a kernel of 10 us, so the PTX of real programs loads.
+        g = kernel("_Z6vecAddPfS_S_i")
+        t = time.monotonic()
+        for i in range(5000):
+            ok(launch(g, s))
+        ok(cu.cuCtxSynchronize())
+        assert 0.05 <= time.monotonic() - t < 1
+        """)
+
+
+def test_launch_queue_is_bounded(sim):
+    sim.run("""
+        start()
+        f = kernel("allot_sim_1000us_132b")
+        t = time.monotonic()
+        for i in range(1024):
+            ok(launch(f))
+        assert time.monotonic() - t < 0.5
+        for i in range(200):
+            ok(launch(f))
+        assert 0.15 < time.monotonic() - t < 0.6
+        """)
+
+
+def test_host_functions_and_values(sim):
+    sim.run("""
+        start()
+        s = ok(cu.cuStreamCreate(0))
+        flag = ok(cu.cuMemAlloc(4))
+        ok(cu.cuMemsetD32(flag, 0, 1))
+        ok(launch(kernel("allot_sim_5000us_132b"), s))
+        ok(cu.cuStreamWriteValue32(s, flag, 7, 0))
+        t = ok(cu.cuStreamCreate(1))
+        ok(cu.cuStreamWaitValue32(t, flag, 7, 1))
+        ok(launch(kernel("allot_sim_10us_132b"), t))
+        ok(cu.cuStreamSynchronize(t))
+        host = (ctypes.c_uint32 * 1)()
+        ok(cu.cuMemcpyDtoH(ctypes.addressof(host), flag, 4))
+        assert host[0] == 7
+        # A kernel that spins until it is told, in the presence of other work of its process.
+        ok(cu.cuMemsetD32(flag, 0, 1))
+        spin = kernel("allot_sim_spin_1b")
+        ok(cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, s, ((flag,), (None,)), 0))
+        ok(launch(kernel("allot_sim_1000us_132b"), t))
+        ok(cu.cuStreamSynchronize(t))
+        assert cu.cuStreamQuery(s)[0] == R.CUDA_ERROR_NOT_READY
+        ok(cu.cuStreamWriteValue32(t, flag, 1, 0))
+        ok(cu.cuStreamSynchronize(s))
+        """)
+
+
+def test_graphs(sim):
+    sim.run("""
+        start()
+        f = kernel("allot_sim_1000us_132b")
+        s = ok(cu.cuStreamCreate(1)); t = ok(cu.cuStreamCreate(1)); e = ok(cu.cuEventCreate(2))
+        M = cu.CUstreamCaptureMode; S = cu.CUstreamCaptureStatus
+        ok(cu.cuStreamBeginCapture(s, M.CU_STREAM_CAPTURE_MODE_GLOBAL))
+        for i in range(10):
+            ok(launch(f, s))
+        assert ok(cu.cuStreamIsCapturing(s)) == S.CU_STREAM_CAPTURE_STATUS_ACTIVE
+        ok(cu.cuEventRecord(e, s)); ok(cu.cuStreamWaitEvent(t, e, 0))
+        ok(launch(f, t))
+        join = ok(cu.cuEventCreate(2)); ok(cu.cuEventRecord(join, t))
+        ok(cu.cuStreamWaitEvent(s, join, 0))
+        g = ok(cu.cuStreamEndCapture(s))
+        assert ok(cu.cuGraphGetNodes(g))[1] == 11
+        x = ok(cu.cuGraphInstantiate(g, 0))
+        b = [ok(cu.cuEventCreate(0)) for _ in range(2)]
+        ok(cu.cuEventRecord(b[0], s))
+        for i in range(3):
+            ok(cu.cuGraphLaunch(x, s))
+        ok(cu.cuEventRecord(b[1], s)); ok(cu.cuStreamSynchronize(s))
+        assert abs(ok(cu.cuEventElapsedTime(b[0], b[1])) - 33) < 1
+        ok(cu.cuGraphExecDestroy(x)); ok(cu.cuGraphDestroy(g))
+
+        # An event query from another thread breaks a global capture, unless that thread is relaxed.
+        def query(relaxed, out):
+            if relaxed:
+                ok(cu.cuThreadExchangeStreamCaptureMode(M.CU_STREAM_CAPTURE_MODE_RELAXED))
+            out.append(cu.cuEventQuery(b[0])[0])
+
+        for relaxed, result, end in [(True, R.CUDA_SUCCESS, R.CUDA_SUCCESS),
+                                     (False, R.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                      R.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)]:
+            ok(cu.cuStreamBeginCapture(s, M.CU_STREAM_CAPTURE_MODE_GLOBAL))
+            ok(launch(f, s))
+            out = []
+            thread = threading.Thread(target=query, args=(relaxed, out))
+            thread.start(); thread.join()
+            assert out == [result], out
+            assert cu.cuStreamEndCapture(s)[0] == end
+        ok(cu.cuStreamBeginCapture(s, M.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+        out = []
+        thread = threading.Thread(target=query, args=(False, out))
+        thread.start(); thread.join()
+        assert out == [R.CUDA_SUCCESS]
+        assert cu.cuMemAlloc(1)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+        assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+        # Work that does not come back, and a stream that is not capturing.
+        ok(cu.cuStreamBeginCapture(s, M.CU_STREAM_CAPTURE_MODE_RELAXED))
+        ok(cu.cuEventRecord(e, s)); ok(cu.cuStreamWaitEvent(t, e, 0)); ok(launch(f, t))
+        assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+        assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_ILLEGAL_STATE
+        """)
+
+
+SATURATE = """
+start()
+f = kernel("allot_sim_1000us_132b")
+print("up", flush=True)
+sys.stdin.readline()
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    ok(launch(f))
+"""
+
+
+@pytest.mark.parametrize("tenants,share_pct", [(1, 100.0), (2, 45.8), (5, 18.3)])
+def test_sharing_loses_to_switches(sim, tenants, share_pct):
+    clients = [sim.popen(SATURATE) for _ in range(tenants)]
+    for client in clients:
+        assert client.stdout.readline() == "up\n"
+    for client in clients:
+        client.stdin.write("\n")
+        client.stdin.flush()
+    time.sleep(0.4)
+    before = sim.ctl("stats")
+    time.sleep(0.8)
+    after = sim.ctl("stats")
+    span_us = after["now_us"] - before["now_us"]
+    busy = {c["pid"]: c["cards"][0]["busy_us"] for c in before["clients"]}
+    for c in after["clients"]:
+        pct = 100 * (c["cards"][0]["busy_us"] - busy[c["pid"]]) / span_us
+        assert abs(pct - share_pct) < 0.4, (pct, share_pct)

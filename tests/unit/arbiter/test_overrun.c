@@ -1,0 +1,239 @@
+/*
+ * Tenants whose work is not done when their time is: kernels longer than a drain, work that never
+ * ends, stopped processes; and pause. Nobody else is held up, and what was overrun is paid.
+ */
+#include "rules.h"
+
+#include <math.h>
+
+static void test_drain_deadline(void **state)
+{
+	struct bench b = bench_new();
+	int a = bench_add(&b, 50, 80), c = bench_add(&b, 50, 80);
+	struct arbiter_account before, after;
+	uint64_t closed;
+
+	bench_work(&b, a);
+	b.seen[a].inflight_ns = 5 * MS; /* so its drain may take 20 */
+	bench_run_for(&b, 5 * MS);
+	b.seen[c].waiting = true;
+	while (bench_state(&b, a) == LEASE_GO)
+		bench_step(&b, b.next - b.now);
+	closed = b.now;
+	while (arbiter_holder(b.arbiter) == a)
+		bench_step(&b, b.next - b.now);
+	assert_in_range(b.now - closed, 20 * MS, 20 * MS + 100 * US);
+	assert_int_equal(bench_state(&b, c), LEASE_GO);
+	before = arbiter_account(b.arbiter, a);
+	assert_int_equal(before.expired, 1);
+	assert_true(before.draining);
+
+	/* Both run: each pays half. */
+	bench_work(&b, c);
+	bench_step(&b, 100 * US);
+	before = arbiter_account(b.arbiter, a);
+	bench_run_for(&b, 4 * MS);
+	after = arbiter_account(b.arbiter, a);
+	assert_in_range(after.charged_ns - before.charged_ns, 1990 * US, 2010 * US);
+	assert_in_range(after.overrun_ns - before.overrun_ns, 1990 * US, 2010 * US);
+	bench_rest(&b, a);
+	bench_step(&b, 100 * US);
+	assert_false(arbiter_account(b.arbiter, a).draining);
+	arbiter_free(b.arbiter);
+}
+
+static void test_persistent_kernel_blocks_no_one(void **state)
+{
+	struct gpu_model *m = model_new(12);
+	struct gpu_model_load endless = { .kernel_ns = 3600 * SECOND };
+	int persistent = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &endless), victim;
+	struct arbiter_account account;
+
+	gpu_model_run(m, SECOND);
+	victim = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &hungry);
+	gpu_model_run(m, SECOND);
+	assert_true(gpu_model_take_longest_wait_ns(m, victim) < 130 * MS);
+	/* All that the hardware's slicing leaves: 2.09 of each 4.8 ms. */
+	assert_true(share_over(m, victim, 5 * SECOND) > 40);
+	gpu_model_take_longest_wait_ns(m, victim);
+	gpu_model_run(m, SECOND);
+	assert_true(gpu_model_take_longest_wait_ns(m, victim) < 45 * MS);
+	account = arbiter_account(gpu_model_arbiter(m), persistent);
+	assert_true(account.expired > 0 && account.overrun_ns > 2 * SECOND);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+/* Kernels longer than any drain: the overlap is paid back. */
+static void test_overrun_is_debt(void **state)
+{
+	struct gpu_model *m = model_new(13);
+	struct gpu_model_load monster = { .kernel_ns = 300 * MS };
+	int long_one = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &monster);
+	int short_one = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &hungry);
+	uint64_t before[2];
+
+	gpu_model_run(m, 2 * SECOND);
+	before[0] = gpu_model_work_ns(m, long_one);
+	before[1] = gpu_model_work_ns(m, short_one);
+	gpu_model_run(m, 60 * SECOND);
+	assert_true(fabs((double)(gpu_model_work_ns(m, long_one) - before[0]) -
+			 (double)(gpu_model_work_ns(m, short_one) - before[1])) <
+		    0.05 * 60 * (double)SECOND);
+	assert_true(arbiter_account(gpu_model_arbiter(m), long_one).overrun_ns > 0);
+	gpu_model_free(m);
+}
+
+/*
+ * Work that never ends because the launch it waits for is held at the gate: charged as if it ran,
+ * far beyond its cap, its tenant still gets a short lease several times a second.
+ */
+static void test_stuck_and_waiting(void **state)
+{
+	struct bench b = bench_new();
+	int stuck = bench_add(&b, 10, 10), other = bench_add(&b, 50, 100);
+	unsigned leases_late = 0;
+	uint64_t held_since = 0, longest = 0;
+	bool was_let_through = false;
+
+	bench_work(&b, stuck);
+	bench_run_for(&b, 5 * MS);
+	b.seen[stuck].waiting = true;
+	uint64_t start = b.now;
+	while (b.now < start + 20 * SECOND) {
+		bool has_lease = bench_state(&b, other) == LEASE_GO;
+		bool is_let_through = bench_state(&b, stuck) == LEASE_GO;
+
+		b.seen[other].busy = has_lease;
+		b.seen[other].waiting = !has_lease;
+		if (is_let_through && !was_let_through && b.now > start + 10 * SECOND)
+			leases_late++;
+		if (is_let_through)
+			held_since = b.now;
+		else if (held_since && b.now - held_since > longest)
+			longest = b.now - held_since;
+		was_let_through = is_let_through;
+		bench_step(&b, 200 * US);
+	}
+	assert_true(arbiter_account(b.arbiter, stuck).tokens_ns < 0);
+	assert_in_range(leases_late, 40, 100);
+	assert_in_range(longest, b.config.need_ns / 2, 2 * b.config.need_ns + b.config.drain_max_ns);
+	/* Out of turn is short: the other is not robbed of its time. */
+	assert_true(arbiter_account(b.arbiter, other).leases > 0);
+	arbiter_free(b.arbiter);
+}
+
+static void test_stopped_holder(void **state)
+{
+	struct bench b = bench_new();
+	int a = bench_add(&b, 50, 80), c = bench_add(&b, 50, 80);
+	uint64_t stopped;
+
+	bench_work(&b, a);
+	bench_run_for(&b, 3 * MS);
+	b.seen[c].waiting = true;
+	bench_step(&b, 100 * US);
+	bench_rest(&b, a);
+	b.seen[a].stopped = true;
+	bench_step(&b, 100 * US);
+	assert_int_equal(bench_state(&b, a), LEASE_STOP); /* not busy: at once */
+	assert_int_equal(arbiter_holder(b.arbiter), c);
+
+	bench_work(&b, c);
+	bench_step(&b, 100 * US);
+	b.seen[c].stopped = true; /* busy, and its flags stay so: at the deadline */
+	b.seen[a].stopped = false;
+	b.seen[a].waiting = true;
+	bench_step(&b, 100 * US);
+	assert_int_equal(bench_state(&b, c), LEASE_CLOSING);
+	stopped = b.now;
+	while (arbiter_holder(b.arbiter) == c)
+		bench_step(&b, b.next - b.now);
+	assert_in_range(b.now - stopped, 10 * MS, 10 * MS + 100 * US);
+	assert_int_equal(arbiter_holder(b.arbiter), a);
+	/* Not charged for flags that it can't lower, nor kept as company for ever. */
+	bench_work(&b, a);
+	stopped = arbiter_account(b.arbiter, c).charged_ns;
+	bench_run_for(&b, SECOND);
+	assert_true(arbiter_account(b.arbiter, c).charged_ns - stopped < 1 * MS);
+	arbiter_free(b.arbiter);
+}
+
+static void test_stopped_tenant_on_gpu(void **state)
+{
+	struct gpu_model *m = model_new(14);
+	int a = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &hungry);
+	int c = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &hungry);
+
+	for (int round = 0; round < 20; round++) {
+		gpu_model_run(m, 300 * MS + (uint64_t)round * 3 * MS);
+		gpu_model_set_stopped(m, a, true);
+		gpu_model_run(m, 20 * MS);
+		gpu_model_take_longest_wait_ns(m, c);
+		gpu_model_run(m, 500 * MS);
+		assert_true(gpu_model_take_longest_wait_ns(m, c) < 30 * MS);
+		gpu_model_set_stopped(m, a, false);
+		gpu_model_run(m, 100 * MS);
+		assert_true(fabs(share_over(m, a, SECOND) - 49.5) < 4);
+	}
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+static void test_pause(void **state)
+{
+	struct bench b = bench_new();
+	int a = bench_add(&b, 50, 100), c = bench_add(&b, 50, 100);
+
+	bench_work(&b, a);
+	bench_run_for(&b, 10 * MS);
+	assert_int_equal(bench_state(&b, a), LEASE_FREE);
+	arbiter_set_paused(b.arbiter, a, true);
+	bench_step(&b, MS);
+	assert_int_equal(bench_state(&b, a), LEASE_CLOSING);
+	assert_int_equal(bench_state(&b, c), LEASE_FREE);
+	bench_rest(&b, a);
+	b.seen[a].waiting = true;
+	bench_step(&b, 50 * US);
+	assert_int_equal(bench_state(&b, a), LEASE_STOP);
+	bench_run_for(&b, 10 * SECOND);
+	assert_int_equal(bench_state(&b, a), LEASE_STOP);
+	/* One that waits in vain is no company: c runs free. */
+	bench_work(&b, c);
+	bench_run_for(&b, SECOND);
+	assert_int_equal(bench_state(&b, c), LEASE_FREE);
+	assert_int_equal(bench_state(&b, a), LEASE_STOP);
+	arbiter_set_paused(b.arbiter, a, false);
+	bench_step(&b, MS);
+	assert_int_equal(bench_state(&b, c), LEASE_CLOSING);
+	bench_rest(&b, c);
+	bench_step(&b, MS);
+	assert_int_equal(bench_state(&b, a), LEASE_GO);
+	arbiter_set_paused(b.arbiter, a, true);
+	bench_work(&b, a);
+	bench_step(&b, 200 * US);
+	assert_int_equal(bench_state(&b, a), LEASE_CLOSING);
+	bench_rest(&b, a);
+	b.seen[a].waiting = true;
+	bench_step(&b, 50 * US);
+	assert_int_equal(bench_state(&b, a), LEASE_STOP);
+	arbiter_set_paused(b.arbiter, a, false);
+	bench_step(&b, 50 * US);
+	assert_int_equal(bench_state(&b, a), LEASE_GO);
+	arbiter_free(b.arbiter);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drain_deadline),
+		cmocka_unit_test(test_persistent_kernel_blocks_no_one),
+		cmocka_unit_test(test_overrun_is_debt),
+		cmocka_unit_test(test_stuck_and_waiting),
+		cmocka_unit_test(test_stopped_holder),
+		cmocka_unit_test(test_stopped_tenant_on_gpu),
+		cmocka_unit_test(test_pause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

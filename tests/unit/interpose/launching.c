@@ -1,0 +1,118 @@
+#include "launching.h"
+
+const void *launched_function = (const void *)0xf00;
+
+struct region_slot_device *own(void)
+{
+	return &fake_report->slot[0].device[0];
+}
+
+struct flight_device *device(void)
+{
+	return &flight_devices[0];
+}
+
+/* ---- the helper ---- */
+
+static _Atomic bool helper_runs;
+static pthread_t helper;
+
+static void *play_helper(void *unused)
+{
+	while (helper_runs) {
+		flight_poll(sys_now_ns(), 0);
+		usleep(100);
+	}
+	return NULL;
+}
+
+void start_helper(void)
+{
+	helper_runs = true;
+	assert_int_equal(pthread_create(&helper, NULL, play_helper, NULL), 0);
+}
+
+static void stop_helper(void)
+{
+	if (helper_runs) {
+		helper_runs = false;
+		pthread_join(helper, NULL);
+	}
+}
+
+int launching_start(void **state)
+{
+	launched_function = (const char *)launched_function + 64;
+	flight_reset();
+	fake_driver_start();
+	fake_guest_start(1);
+	fake_elapsed_us = KERNEL_NS / NS_PER_US;
+	return 0;
+}
+
+int launching_end(void **state)
+{
+	stop_helper();
+	return 0;
+}
+
+/* ---- launching ---- */
+
+CUresult launch_with(CUstream stream, CUresult result)
+{
+	struct work w = fake_kernel(stream, launched_function);
+	struct gate_pass pass;
+
+	gate_enter(&pass, &w);
+	if (result == CUDA_SUCCESS)
+		fake_launch(stream);
+	gate_leave(&pass, &w, result);
+	return result;
+}
+
+void launch(CUstream stream)
+{
+	launch_with(stream, CUDA_SUCCESS);
+}
+
+void teach(CUstream stream)
+{
+	fake_guest_set_lease(LEASE_GO);
+	for (int i = 0; i < 4; i++) {
+		launch(stream);
+		fake_complete_all();
+		flight_poll(sys_now_ns(), 1);
+	}
+	flight_poll(sys_now_ns(), 1);
+	assert_int_equal(device()->inflight, 0);
+	assert_int_equal(device()->inflight_ns, 0);
+}
+
+static void *launch_on(void *context)
+{
+	struct launcher *l = context;
+
+	while (!l->stop && (!l->limit || l->launches < l->limit)) {
+		launch(l->stream);
+		l->launches++;
+	}
+	return NULL;
+}
+
+void start_launcher(struct launcher *l, CUstream stream, uint64_t limit)
+{
+	memset(l, 0, sizeof(*l));
+	l->stream = stream;
+	l->limit = limit;
+	assert_int_equal(pthread_create(&l->thread, NULL, launch_on, l), 0);
+}
+
+bool becomes(const _Atomic uint32_t *word, uint32_t value)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (atomic_load(word) == value)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}

@@ -1,0 +1,117 @@
+/* How much may be in flight: bounded by predicted time, and no wait for own work lasts for ever. */
+#include "launching.h"
+
+static void test_depth_is_bounded_by_predicted_time(void **state)
+{
+	struct launcher l;
+	uint64_t most = 0, done = 0;
+
+	teach(fake_stream(2));
+	uint64_t before = fake_launched(fake_stream(2));
+	fake_control->device[0].depth_ns = 4 * KERNEL_NS;
+	start_helper();
+	start_launcher(&l, fake_stream(2), 200);
+	while (l.launches < 200) {
+		uint64_t inflight = fake_launched(fake_stream(2)) - before - done;
+		most = inflight > most ? inflight : most;
+		usleep(1000);
+		if (inflight)
+			fake_complete(fake_stream(2), before + ++done);
+	}
+	pthread_join(l.thread, NULL);
+	print_message("at most %llu of 1 ms in flight, bound 4 ms\n", (unsigned long long)most);
+	assert_in_range(most, 3, 5);
+	assert_int_equal(own()->stuck, 0);
+	fake_complete_all();
+}
+
+static void test_two_long_ones_always_pass(void **state)
+{
+	fake_elapsed_us = 500000;
+	teach(fake_stream(2));
+	fake_control->device[0].depth_ns = 1 * NS_PER_MS;
+	uint64_t begin = sys_now_ns();
+	launch(fake_stream(2));
+	launch(fake_stream(2));
+	assert_true(sys_now_ns() - begin < 5 * NS_PER_MS);
+	assert_int_equal(device()->inflight, 2);
+	fake_complete_all();
+}
+
+static void test_a_stall_is_waited_for_once(void **state)
+{
+	teach(fake_stream(2));
+	fake_control->device[0].depth_ns = 4 * KERNEL_NS;
+	start_helper();
+	uint64_t begin = sys_now_ns();
+	for (int i = 0; i < 4; i++)
+		launch(fake_stream(2));
+	uint64_t full = sys_now_ns();
+	assert_true(full - begin < 10 * NS_PER_MS);
+	launch(fake_stream(2)); /* nothing ends: gives up after 4 x 4 ms */
+	uint64_t gave_up = sys_now_ns();
+	assert_in_range(gave_up - full, 10 * NS_PER_MS, 200 * NS_PER_MS);
+	assert_true(own()->stuck >= 1);
+	for (int i = 0; i < 900; i++)
+		launch(fake_stream(2));
+	assert_true(sys_now_ns() - gave_up < 200 * NS_PER_MS);
+	/* Up to a second of predicted work; from there on each one waits, but never for long. */
+	for (int i = 0; i < 200 && device()->inflight_ns < (int64_t)NS_PER_S; i++)
+		launch(fake_stream(2));
+	uint64_t deep = sys_now_ns();
+	launch(fake_stream(2));
+	assert_in_range(sys_now_ns() - deep, 50 * NS_PER_MS, 400 * NS_PER_MS);
+	/* Something ends: from then on the bound holds again. */
+	uint32_t stuck = own()->stuck;
+	fake_complete_all();
+	for (int i = 0; i < 100 && device()->inflight; i++)
+		usleep(1000);
+	assert_int_equal(device()->inflight, 0);
+	for (int i = 0; i < 4; i++)
+		launch(fake_stream(2));
+	assert_int_equal(own()->stuck, stuck);
+	launch(fake_stream(2));
+	assert_int_equal(own()->stuck, stuck + 1);
+}
+
+static void test_free_run_is_bounded_too(void **state)
+{
+	struct launcher l;
+
+	/* The average is learned from what ends: 1 ms each. */
+	start_helper();
+	start_launcher(&l, fake_stream(2), 0);
+	for (int i = 0; i < 100; i++) {
+		usleep(1000);
+		fake_complete(fake_stream(2), (uint64_t)i + 1);
+	}
+	/* Of a bound of 50 ms; what was launched before anything was known counts as nothing. */
+	fake_complete_all();
+	usleep(10000);
+	uint64_t done = fake_launched(fake_stream(2)), most = 0;
+	fake_complete(fake_stream(2), done);
+	for (int i = 0; i < 100; i++) {
+		usleep(1000);
+		fake_complete(fake_stream(2), done + (uint64_t)i);
+		uint64_t inflight = fake_launched(fake_stream(2)) - done - (uint64_t)i;
+		most = inflight > most ? inflight : most;
+	}
+	l.stop = true;
+	fake_complete_all();
+	fake_guest_set_lease(LEASE_GO);
+	pthread_join(l.thread, NULL);
+	print_message("free run: at most %llu in flight, bound 50 ms\n", (unsigned long long)most);
+	assert_true(most < 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		launching_test(test_depth_is_bounded_by_predicted_time),
+		launching_test(test_two_long_ones_always_pass),
+		launching_test(test_a_stall_is_waited_for_once),
+		launching_test(test_free_run_is_bounded_too),
+	};
+
+	return cmocka_run_group_tests_name("depth", tests, NULL, NULL);
+}
