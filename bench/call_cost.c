@@ -238,7 +238,7 @@ static void measure_look_ups(unsigned rounds)
 
 /*
  * Small memory shares a chunk with others: alone, the driver makes and frees the chunk each time; with
- * others there, it costs least. (Theirs is native: a tenant's own part is the same in both.)
+ * others there, which are the tenant's as well, it costs least.
  */
 static void measure_memory(unsigned rounds)
 {
@@ -261,11 +261,11 @@ static void measure_memory(unsigned rounds)
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		struct size size = sizes[i].size;
 		if (sizes[i].is_beside_others)
-			check(each_way[1].mem_alloc(&other, 512), "cuMemAlloc");
+			check(each_way[0].mem_alloc(&other, 512), "cuMemAlloc");
 		snprintf(text, sizeof text, "cuMemAlloc + cuMemFree, %s", sizes[i].what);
 		by_turns(text, rounds * sizes[i].pairs, time_memory, &size);
 		if (sizes[i].is_beside_others)
-			check(each_way[1].mem_free(other), "cuMemFree");
+			check(each_way[0].mem_free(other), "cuMemFree");
 	}
 }
 

@@ -89,7 +89,8 @@ static int mirror_run(const struct command *self, int argc, char **argv)
 	struct mirror_options options = { 0 };
 	struct error err = { 0 };
 	int status;
-	char *place = operand_read(self, argc, argv, &options, "write one directory to make", &status);
+	char *place = operand_read(self, argc, argv, &options, "write one directory to make",
+				   &status);
 
 	if (!place)
 		return status;

@@ -5,8 +5,8 @@
 #include "cli/command.h"
 
 /*
- * Reads the options of self->rows into `options`, and returns the operand, in argv. NULL: *ret_status
- * is the exit status, and the help or what is wrong has been printed; `wanted` is what is printed
+ * Reads the options of self->rows into `options`, and returns the operand, in argv. NULL: the help
+ * or what is wrong has been printed, and *ret_status is the exit status; `wanted` is what is printed
  * where there is not one operand.
  */
 char *operand_read(const struct command *self, int argc, char **argv, void *options,

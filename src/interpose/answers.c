@@ -41,9 +41,9 @@ static int number_of_function(const void *asked)
 {
 	for (int i = 0; i < 2; i++) {
 		const void *there = atomic_load_explicit(&asked_functions[i], memory_order_relaxed);
-		if (there == asked || (!there && (atomic_compare_exchange_strong(
-							  &asked_functions[i], &there, asked) ||
-						  there == asked)))
+		if (there == asked ||
+		    (!there && (atomic_compare_exchange_strong(&asked_functions[i], &there, asked) ||
+				there == asked)))
 			return i;
 	}
 	return -1;
@@ -56,8 +56,7 @@ static _Atomic uint64_t *kept_of_stranger(uint64_t hash)
 		_Atomic uint64_t *at = &strangers[i % STRANGERS].hash;
 		uint64_t there = atomic_load_explicit(at, memory_order_relaxed);
 		if (there == hash ||
-		    (!there &&
-		     (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
+		    (!there && (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
 			return &strangers[i % STRANGERS].kept;
 	}
 	return NULL;

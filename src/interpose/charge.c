@@ -6,13 +6,12 @@
 #include "interpose/log.h"
 #include "interpose/real.h"
 
-#define SHARED_CHUNK_STEP 512ULL
-#define SHARED_CHUNK_MAX (1 * MIB)
+#define PIECE_STEP 512ULL
 #define PAGE (2 * MIB)
 
 uint64_t charge_rounded(uint64_t bytes)
 {
-	uint64_t step = bytes <= SHARED_CHUNK_MAX ? SHARED_CHUNK_STEP : PAGE;
+	uint64_t step = bytes <= PIECE_MAX ? PIECE_STEP : PAGE;
 
 	if (bytes > UINT64_MAX - step)
 		return UINT64_MAX;
@@ -21,48 +20,27 @@ uint64_t charge_rounded(uint64_t bytes)
 
 static bool is_piece(const struct holding *h)
 {
-	return h->kind == HOLDING_MEMORY && h->bytes <= SHARED_CHUNK_MAX && h->device != REGION_HOST;
+	return h->kind == HOLDING_MEMORY && h->bytes <= PIECE_MAX && h->device != REGION_HOST;
 }
 
-uint64_t charge_cost(const struct holding *h)
+/* What the holding is charged; of a piece, what it may come to. */
+static uint64_t cost(const struct holding *h)
 {
-	return is_piece(h) ? PAGE : h->bytes;
-}
-
-static uint64_t chunk_key(uint64_t ptr)
-{
-	return ptr / PAGE;
-}
-
-/*
- * One piece more in its chunk, whose cost is reserved: given back where the chunk was there before. False:
- * no memory for the note.
- */
-static bool add_piece(const struct holding *piece)
-{
-	const struct holding chunk = {
-		.kind = HOLDING_CHUNK,
-		.key = chunk_key(piece->key),
-		.device = piece->device,
-		.bytes = 1,
-		.owner = piece->owner,
-	};
-	uint64_t pieces = ptrmap_count_up(&chunk);
-
-	if (pieces > 1 && pieces != UINT64_MAX)
-		ledger_release(piece->device, PAGE);
-	return pieces != UINT64_MAX;
-}
-
-static void release(const struct holding *h)
-{
-	if (!is_piece(h) || ptrmap_count_down(HOLDING_CHUNK, chunk_key(h->key)) == 0)
-		ledger_release(h->device, charge_cost(h));
+	return is_piece(h) ? PIECE_CHUNK : h->bytes;
 }
 
 int charge_index(void)
 {
 	return guest_is_active() ? guest_current_index() : -1;
+}
+
+int charge_index_of_call(void)
+{
+	if (!guest_is_active())
+		return -1;
+	return atomic_load_explicit(&guest.control, memory_order_acquire)->device_count == 1
+		       ? 0
+		       : guest_current_index();
 }
 
 int charge_place(const CUmemLocation *location)
@@ -79,6 +57,8 @@ static bool reserve(int index, uint64_t bytes)
 {
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
+	if (index != REGION_HOST)
+		piece_drain(index);
 	hook_pool_trim(index);
 	if (ledger_wait_for_look(index) && ledger_reserve(index, bytes, false) == 0)
 		return true;
@@ -90,28 +70,34 @@ static bool reserve(int index, uint64_t bytes)
 	return false;
 }
 
-bool charge_begin(const struct holding *h)
+bool charge_begin(struct holding *h)
 {
 	if (h->device < 0)
 		return true;
 	if (h->kind == HOLDING_ARRAY)
 		ledger_mark_unsure(h->device);
-	return reserve(h->device, charge_cost(h));
+	if (is_piece(h) && (h->related = piece_take_spare(h->device)) == PIECE_SPARE)
+		return true;
+	return reserve(h->device, cost(h));
 }
 
 bool charge_resize(struct holding *h, uint64_t bytes)
 {
 	struct holding resized = *h;
-	uint64_t old = charge_cost(h);
+	uint64_t old_cost = cost(h);
 
 	if (h->device < 0)
 		return true;
 	resized.bytes = bytes;
-	uint64_t cost = charge_cost(&resized);
-	if (cost > old && !reserve(h->device, cost - old))
+	uint64_t new_cost = cost(&resized);
+	if (new_cost > old_cost && !reserve(h->device, new_cost - old_cost))
 		return false;
-	if (cost < old)
-		ledger_release(h->device, old - cost);
+	if (new_cost < old_cost)
+		ledger_release(h->device, old_cost - new_cost);
+	if (is_piece(h) && !is_piece(&resized) && h->related == PIECE_SPARE)
+		piece_use_spare(h->device);
+	if (!is_piece(h))
+		h->related = PIECE_RESERVED;
 	h->bytes = bytes;
 	return true;
 }
@@ -126,48 +112,76 @@ static uint64_t owner(void)
 	return (uint64_t)(uintptr_t)context;
 }
 
-/* The piece before its chunk: so a chunk that is there has a piece, or will have. */
-static bool note(const struct holding *h)
+/* What was reserved for a call that failed. */
+static void give_back_reserved(const struct holding *h)
 {
-	struct holding same;
+	if (is_piece(h))
+		piece_failed(h->device, (enum piece_charge)h->related);
+	else
+		ledger_release(h->device, h->bytes);
+}
 
-	if (!ptrmap_insert(h))
-		return false;
-	if (!is_piece(h) || add_piece(h))
-		return true;
-	ptrmap_remove(h->kind, h->key, &same);
-	return false;
+static bool note(struct holding *h)
+{
+	if (is_piece(h)) {
+		if (likely(piece_add(h->key, h->device, (enum piece_charge)h->related)))
+			return true;
+		/* It can't be counted: charged as if it had its chunk for itself. */
+		charge_resize(h, PIECE_CHUNK);
+	}
+	h->owner = owner();
+	return ptrmap_insert(h);
 }
 
 CUresult charge_end(struct holding *h, CUresult result, const void *made, void (*undo)(uint64_t key))
 {
 	if (h->device < 0)
 		return result;
-	if (result == CUDA_SUCCESS) {
+	if (likely(result == CUDA_SUCCESS)) {
 		memcpy(&h->key, made, sizeof(h->key));
-		h->owner = owner();
-		if (note(h))
+		if (likely(note(h)))
 			return result;
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	ledger_release(h->device, charge_cost(h));
+	give_back_reserved(h);
 	return result;
 }
 
 CUresult charge_give_back(const struct holding *h, CUresult result)
 {
 	if (result == CUDA_SUCCESS)
-		release(h);
+		ledger_release(h->device, h->bytes);
 	else
 		ptrmap_insert(h);
 	return result;
 }
 
-void charge_drop(const struct holding *h, void *unused)
+bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding)
 {
-	if (h->kind == HOLDING_CHUNK)
-		ledger_release(h->device, PAGE);
-	else if (!is_piece(h))
-		ledger_release(h->device, h->bytes);
+	const struct piece_chunk *chunk = charge_piece_at(ptr);
+
+	if (!chunk)
+		return ptrmap_find(HOLDING_MEMORY, ptr, ret_holding);
+	*ret_holding = (struct holding){
+		.kind = HOLDING_MEMORY,
+		.key = ptr,
+		.device = (int)(atomic_load(&chunk->state) >> PIECE_DEVICE_SHIFT),
+		.bytes = bytes,
+		.owner = chunk->owner,
+	};
+	return true;
+}
+
+static void drop(const struct holding *h, void *unused)
+{
+	ledger_release(h->device, h->bytes);
+}
+
+void charge_context_gone(CUcontext context)
+{
+	uint64_t gone = (uint64_t)(uintptr_t)context;
+
+	ptrmap_remove_owned(gone, drop, NULL);
+	piece_context_gone(gone);
 }

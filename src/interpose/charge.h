@@ -12,6 +12,7 @@
 #include "driver/cuda_abi.h"
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
+#include "interpose/piece.h"
 #include "interpose/ptrmap.h"
 
 #define KIB 1024ULL
@@ -23,14 +24,14 @@
  */
 uint64_t charge_rounded(uint64_t bytes);
 
-/*
- * What the holding is charged. Of pieces that share a chunk of 2 MiB each is noted with its bytes, and the
- * chunk is charged once, from its first piece to its last: the card gives no less, however few are left.
- */
-uint64_t charge_cost(const struct holding *h);
-
 /* Index of the device to charge for the calling thread's current one; -1: not governed. */
 int charge_index(void);
+
+/*
+ * The same, for a call that fails where no context is current: with one device the driver is not asked,
+ * because a context of another can't be there (hook_context.c).
+ */
+int charge_index_of_call(void);
 
 /* Index to charge for memory at a location: of the device, REGION_HOST, or -1: not governed. */
 int charge_place(const CUmemLocation *location);
@@ -40,7 +41,7 @@ int charge_place(const CUmemLocation *location);
  * once more. False: refused and counted as a denial, the call is to fail with
  * CUDA_ERROR_OUT_OF_MEMORY. A device of -1 is charged nothing, here and in charge_end().
  */
-bool charge_begin(const struct holding *h);
+bool charge_begin(struct holding *h);
 
 /* Between the two, where the call tells what it really cost. False: refused, and h as it was. */
 bool charge_resize(struct holding *h, uint64_t bytes);
@@ -65,7 +66,16 @@ static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct ho
 
 CUresult charge_give_back(const struct holding *h, CUresult result);
 
-/* The context that owned it is gone, and with it this: a chunk, or what is charged by itself. */
-void charge_drop(const struct holding *h, void *unused);
+/* The chunk that a small piece of memory at `ptr` is charged in, or NULL: charge_forget() knows it, or nobody. */
+static inline struct piece_chunk *charge_piece_at(CUdeviceptr ptr)
+{
+	return guest_is_active() ? piece_chunk_of(ptr) : NULL;
+}
+
+/* What is held at the address that an allocation begins at. False: not charged here. */
+bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
+
+/* The context is gone, and what it owned is charged no more. */
+void charge_context_gone(CUcontext context);
 
 #endif

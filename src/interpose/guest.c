@@ -14,6 +14,7 @@
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/log.h"
+#include "interpose/piece.h"
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
 #include "interpose/registration.h"
@@ -93,6 +94,7 @@ static void forget_parent(void)
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();
+	piece_reset();
 	flight_reset();
 	helper_reset();
 	atomic_store(&guest.mode, GUEST_UNKNOWN);

@@ -12,6 +12,7 @@
 #include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
 #include "interpose/log.h"
+#include "interpose/piece.h"
 #include "interpose/real.h"
 
 /* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
@@ -157,6 +158,7 @@ static uint64_t look(void)
 	hook_pool_refresh(now_ns);
 	shared_refresh(now_ns);
 	hook_graph_refresh(now_ns);
+	piece_rest(now_ns);
 	watch_heartbeat(now_ns);
 	if (busy & closing)
 		return POLL_CLOSING_NS;

@@ -35,7 +35,7 @@ static void context_gone(CUcontext context)
 	struct holding h;
 
 	hook_ipc_context_gone(context);
-	ptrmap_remove_owned((uint64_t)(uintptr_t)context, charge_drop, NULL);
+	charge_context_gone(context);
 	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
 		ledger_release_context(h.device, h.bytes);
 }

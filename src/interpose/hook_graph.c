@@ -9,13 +9,12 @@
 #include <sys/mman.h>
 
 #include "interpose/charge.h"
+#include "interpose/flight.h"
 #include "interpose/gate.h"
 #include "interpose/hook_pool.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
-
-#define STEP (32 * MIB) /* as a pool grows */
-#define REFRESH_EVERY_NS (20 * NS_PER_MS)
+#include "interpose/reserved.h"
 
 /* One launch of a graph with memory at a time: a figure before and after must not mix with another's. */
 static struct sys_lock graph_lock;
@@ -26,7 +25,7 @@ static struct {
 	uint64_t bytes; /* charged */
 } reserved[REGION_MAX_DEVICES];
 
-/* Holds graph_lock; as settle() of hook_pool.c. */
+/* Holds graph_lock. */
 static void settle(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -36,9 +35,7 @@ static void settle(int index, uint64_t reserved_for_it)
 					      CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
 					      &bytes) != CUDA_SUCCESS)
 		bytes = 0;
-	if (bytes != reserved[index].bytes + reserved_for_it)
-		ledger_adjust(index, (int64_t)(bytes - reserved[index].bytes - reserved_for_it));
-	reserved[index].bytes = bytes;
+	reserved_settle(index, &reserved[index].bytes, bytes, reserved_for_it);
 }
 
 void hook_graph_refresh(uint64_t now_ns)
@@ -46,7 +43,7 @@ void hook_graph_refresh(uint64_t now_ns)
 	static uint64_t last_ns;
 
 	if (!atomic_load_explicit(&graphs, memory_order_relaxed) ||
-	    now_ns - last_ns < REFRESH_EVERY_NS || !sys_trylock(&graph_lock))
+	    now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&graph_lock))
 		return;
 	last_ns = now_ns;
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
@@ -72,7 +69,7 @@ static void add_node(CUgraphNode node, struct holding *h)
 	    type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
 	    real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
 		return;
-	h->bytes += (params.bytesize + STEP - 1) / STEP * STEP;
+	h->bytes += (params.bytesize + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
 	h->related = (uint64_t)params.poolProps.location.id;
 }
 
@@ -180,23 +177,14 @@ static bool reserve(const struct holding *need)
 	return ledger_reserve(need->device, need->bytes, true) == 0;
 }
 
-static bool is_captured(CUstream stream)
-{
-	CUstreamCaptureStatus status;
-
-	return atomic_load(&guest.captures) && real.cuStreamIsCapturing &&
-	       real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-}
-
 /* May the graph be launched, and what is reserved for it: device -1 when nothing is. Locks graph_lock. */
-static bool begin_launch(CUgraphExec exec, CUstream stream, struct holding *ret_need)
+static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
 {
 	ret_need->device = -1;
 	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !guest_is_active() ||
 	    !ptrmap_find(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, ret_need))
 		return true;
-	if (is_captured(stream)) {
+	if (atomic_load(&guest.captures) && flight_is_capturing(work)) {
 		ret_need->device = -1;
 		return true;
 	}
@@ -217,7 +205,7 @@ static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphE
 
 	work.streams = streams;
 	gate_enter(&pass, &work);
-	if (begin_launch(exec, stream, &need)) {
+	if (begin_launch(exec, &work, &need)) {
 		result = launch(exec, stream);
 		if (need.device >= 0) {
 			settle(need.device, need.bytes);

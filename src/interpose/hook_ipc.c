@@ -51,7 +51,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	};
 	struct holding h;
 
-	if (!range_of(ptr, &s.id, &s.bytes) || !ptrmap_find(HOLDING_MEMORY, s.id, &h) ||
+	if (!range_of(ptr, &s.id, &s.bytes) || !charge_find(s.id, s.bytes, &h) ||
 	    shared_key(s.kind, s.id))
 		return;
 	s.index = h.device;

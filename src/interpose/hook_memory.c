@@ -17,7 +17,7 @@ static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){
 		.kind = HOLDING_MEMORY,
-		.device = charge_index(),
+		.device = charge_index_of_call(),
 		.bytes = charge_rounded(bytes),
 	};
 }
@@ -78,6 +78,15 @@ static CUresult give_back(const struct holding *h, CUresult result)
 	return charge_give_back(h, result);
 }
 
+static CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUresult result)
+{
+	if (result == CUDA_SUCCESS) {
+		hook_ipc_freed(ptr);
+		piece_remove(chunk);
+	}
+	return result;
+}
+
 /* Of a pool of another process, perhaps: only where something is shared at all. Returns ptr. */
 static CUdeviceptr forget_import(CUdeviceptr ptr)
 {
@@ -88,8 +97,11 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 
 CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
+	struct piece_chunk *chunk = charge_piece_at(ptr);
 	struct holding h;
 
+	if (chunk)
+		return give_back_piece(chunk, ptr, release(ptr));
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(forget_import(ptr));
 	return give_back(&h, release(ptr));
@@ -99,8 +111,11 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {
+	struct piece_chunk *chunk = charge_piece_at(ptr);
 	struct holding h;
 
+	if (chunk)
+		return give_back_piece(chunk, ptr, release(ptr, stream));
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(forget_import(ptr), stream);
 	return give_back(&h, release(ptr, stream));

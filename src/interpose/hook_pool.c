@@ -6,10 +6,9 @@
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/real.h"
+#include "interpose/reserved.h"
 #include "interpose/shared.h"
 
-#define POOL_STEP (32 * MIB) /* measured: what a pool grows by */
-#define REFRESH_EVERY_NS (20 * NS_PER_MS)
 #define MAX_POOLS 1024
 
 /* One at a time: a pool's figure before and after a call must not mix with another call's. */
@@ -43,20 +42,14 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 	return value;
 }
 
-/*
- * Brings the charge of a pool to what it reserves now, in one step with giving `reserved_for_it` back:
- * in two, the same bytes would count twice for a moment, and others be refused. Holds pool_lock.
- */
+/* Holds pool_lock, as do all below. */
 static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
-	uint64_t bytes = attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-
-	if (bytes != p->bytes + reserved_for_it)
-		ledger_adjust(p->index, (int64_t)(bytes - p->bytes - reserved_for_it));
-	p->bytes = bytes;
+	reserved_settle(p->index, &p->bytes,
+			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
 }
 
-/* Holds pool_lock, as do all below. NULL: not known. */
+/* NULL: not known. */
 static struct known_pool *find(CUmemoryPool handle)
 {
 	for (unsigned i = 0; i < pool_count; i++)
@@ -146,7 +139,7 @@ void hook_pool_refresh(uint64_t now_ns)
 {
 	static uint64_t last_ns;
 
-	if (now_ns - last_ns < REFRESH_EVERY_NS || !sys_trylock(&pool_lock))
+	if (now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&pool_lock))
 		return;
 	last_ns = now_ns;
 	for (unsigned i = pool_count; i-- > 0;) {
@@ -169,8 +162,9 @@ void hook_pool_reset(void)
 /* The most that the pool may grow by for this request. */
 static uint64_t most_growth(size_t bytes)
 {
-	return bytes > UINT64_MAX - POOL_STEP ? UINT64_MAX
-					      : (bytes + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
+	return bytes > UINT64_MAX - RESERVED_STEP
+		       ? UINT64_MAX
+		       : (bytes + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
 }
 
 /*

@@ -77,7 +77,8 @@ int main(void)
 	printf("/* Made by make_names.c. The first %zu are passed, the others governed. */\n"
 	       "#define NAMES_PASSED %zu\n#define NAMES_COUNT %zu\n#define NAMES_PLACES %zu\n"
 	       "#define NAMES_NUMBER_MASK %dULL\n\n"
-	       "/* The upper bits of a base name's hash above its number, which is at least 1; 0: empty. */\n"
+	       "/* The upper bits of a base name's hash above its number, which is at least 1; 0: "
+	       "empty. */\n"
 	       "static const uint64_t names_places[NAMES_PLACES] = {\n",
 	       passed, passed, count, places, MOST);
 	for (size_t i = 0; i < places; i++)

@@ -38,7 +38,7 @@ static uint64_t growth(const struct measured *m)
 
 static bool charge(int index, uint64_t bytes)
 {
-	const struct holding h = { .device = index, .bytes = bytes };
+	struct holding h = { .device = index, .bytes = bytes };
 
 	if (!bytes)
 		return true;

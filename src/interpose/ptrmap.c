@@ -9,15 +9,15 @@
 #define FIRST_CAPACITY 64 /* a power of two, as all capacities */
 
 /*
- * What a removal costs is what it must bring into the caches, and what a program can have 100,000
- * of lies close together: pieces of a few times 512 bytes, or of whole 2 MiB pages. So these have
- * no place of their own. The first in a chunk, 512 steps of addresses, makes a place for the chunk,
- * with 16 bits a step: how many steps the holding has that starts there. 100,000 in a row are
- * 200 KiB, not 4 MiB. Everything else is a single, with a place of its own.
+ * What a removal costs is what it must bring into the caches, and what a program can have 100,000 of is
+ * memory in whole 2 MiB pages, close together. So these have no place of their own. The first in a
+ * chunk, 512 pages of addresses, makes a place for the chunk, with 16 bits a page: how many pages the
+ * holding has that starts there. 100,000 in a row are 200 KiB, not 4 MiB. Everything else is a single,
+ * with a place of its own. (Smaller memory is counted elsewhere: piece.h.)
  */
-#define SMALL_STEP 512ULL
-#define LARGE_STEP (2 * 1024 * 1024ULL)
+#define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
+#define CHUNK (CHUNK_STEPS * STEP)
 #define MAX_STEPS 8 /* of a holding: a chunk's memory is wasted on a few big ones */
 #define SLAB_CHUNKS 16
 
@@ -56,7 +56,7 @@ static struct shard shards[SHARDS];
 
 static bool has_owner(uint32_t kind)
 {
-	return kind == HOLDING_MEMORY || kind == HOLDING_CHUNK || kind == HOLDING_ARRAY;
+	return kind == HOLDING_MEMORY || kind == HOLDING_ARRAY;
 }
 
 static struct place pack(const struct holding *h)
@@ -88,39 +88,27 @@ static uint64_t mix(uint64_t key, uint32_t kind)
 	return h ^ (h >> 29);
 }
 
-/*
- * The chunk that a holding of this key would be in, if its size allows; 0 when none. It is named by
- * its first address plus its step, so the lowest bit that is set is the step.
- */
-static uint64_t chunk_of(enum holding_kind kind, uint64_t key)
+static bool is_in_chunk(enum holding_kind kind, uint64_t key)
 {
-	uint64_t step = key % LARGE_STEP ? SMALL_STEP : LARGE_STEP;
-
-	return kind == HOLDING_MEMORY && key % step == 0 ? (key & -(CHUNK_STEPS * step)) + step : 0;
+	return kind == HOLDING_MEMORY && key % STEP == 0;
 }
 
-static unsigned shift_of(uint64_t chunk)
+/* The chunk that a holding of this key would be in, if its size allows: its first address. */
+static uint64_t chunk_of(uint64_t key)
 {
-	return (unsigned)__builtin_ctzll(chunk);
-}
-
-static uint64_t step_of(uint64_t chunk)
-{
-	return 1ULL << shift_of(chunk);
+	return key & -CHUNK;
 }
 
 /* Where in its chunk it is. */
-static size_t index_of(uint64_t chunk, uint64_t key)
+static size_t index_of(uint64_t key)
 {
-	return key >> shift_of(chunk) & (CHUNK_STEPS - 1);
+	return key / STEP % CHUNK_STEPS;
 }
 
 /* Of one shard with its chunk, whether that has it or not. */
 static struct shard *shard_of(enum holding_kind kind, uint64_t key)
 {
-	uint64_t chunk = chunk_of(kind, key);
-
-	return &shards[mix(chunk ? chunk : key, kind) >> 58];
+	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
 }
 
 /* ---- tables: of singles, and of chunks. The caller holds the shard's lock. ---- */
@@ -205,10 +193,8 @@ static void erase(struct table *t, struct place *place)
 /* Whether it can be told by its number of steps. */
 static bool is_regular(const struct holding *h)
 {
-	uint64_t chunk = chunk_of(h->kind, h->key);
-
-	return chunk && h->bytes && h->bytes % step_of(chunk) == 0 &&
-	       h->bytes <= MAX_STEPS * step_of(chunk);
+	return is_in_chunk(h->kind, h->key) && h->bytes && h->bytes % STEP == 0 &&
+	       h->bytes <= MAX_STEPS * STEP;
 }
 
 static bool make_spare(struct shard *s)
@@ -242,7 +228,7 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 
 	if (!make_spare(s))
 		return NULL;
-	chunk.key = chunk_of(h->kind, h->key);
+	chunk.key = chunk_of(h->key);
 	chunk.steps = s->spare->step;
 	struct place *p = put(&s->chunks, &chunk);
 	if (p) {
@@ -255,16 +241,15 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 /* False when it must be a single: memory ran out, or the chunk is another context's. */
 static bool put_regular(struct shard *s, const struct holding *h)
 {
-	uint64_t chunk = chunk_of(h->kind, h->key);
-	struct place *p = look_up(&s->chunks, h->kind, chunk);
-	size_t i = index_of(chunk, h->key);
+	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
+	size_t i = index_of(h->key);
 
 	if (!p)
 		p = new_chunk(s, h);
 	if (!p || p->device != h->device || p->extra != h->owner)
 		return false;
 	p->live += !p->steps[i];
-	p->steps[i] = (uint16_t)(h->bytes / step_of(chunk));
+	p->steps[i] = (uint16_t)(h->bytes / STEP);
 	return true;
 }
 
@@ -272,18 +257,17 @@ static struct holding unpack_regular(const struct place *p, size_t i)
 {
 	struct holding h = unpack(p);
 
-	h.key = p->key - step_of(p->key) + i * step_of(p->key);
-	h.bytes = p->steps[i] * step_of(p->key);
+	h.key = p->key + i * STEP;
+	h.bytes = p->steps[i] * STEP;
 	return h;
 }
 
 /* The chunk that has it, if one does. */
 static struct place *look_up_regular(const struct shard *s, enum holding_kind kind, uint64_t key)
 {
-	uint64_t chunk = chunk_of(kind, key);
-	struct place *p = chunk ? look_up(&s->chunks, kind, chunk) : NULL;
+	struct place *p = is_in_chunk(kind, key) ? look_up(&s->chunks, kind, chunk_of(key)) : NULL;
 
-	return p && p->steps[index_of(chunk, key)] ? p : NULL;
+	return p && p->steps[index_of(key)] ? p : NULL;
 }
 
 static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
@@ -293,7 +277,7 @@ static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
 
 	if (!p)
 		return false;
-	size_t i = index_of(p->key, key);
+	size_t i = index_of(key);
 	*ret_holding = unpack_regular(p, i);
 	p->steps[i] = 0;
 	if (--p->live == 0) {
@@ -323,7 +307,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	const struct place *p = look_up_regular(s, kind, key);
 
 	if (p) {
-		*ret_holding = unpack_regular(p, index_of(p->key, key));
+		*ret_holding = unpack_regular(p, index_of(key));
 		return true;
 	}
 	p = look_up(&s->singles, kind, key);
@@ -379,32 +363,6 @@ bool ptrmap_update(const struct holding *holding)
 
 	WITH_LOCK(&s->lock);
 	return find_any(s, holding->kind, holding->key, &old) && put_any(s, holding);
-}
-
-uint64_t ptrmap_count_up(const struct holding *h)
-{
-	struct shard *s = shard_of(h->kind, h->key);
-	struct place fresh = pack(h);
-
-	WITH_LOCK(&s->lock);
-	struct place *p = look_up(&s->singles, h->kind, h->key);
-	if (p)
-		return p->bytes += h->bytes;
-	return put(&s->singles, &fresh) ? h->bytes : UINT64_MAX;
-}
-
-uint64_t ptrmap_count_down(enum holding_kind kind, uint64_t key)
-{
-	struct shard *s = shard_of(kind, key);
-
-	WITH_LOCK(&s->lock);
-	struct place *p = look_up(&s->singles, kind, key);
-	if (!p)
-		return UINT64_MAX;
-	if (--p->bytes)
-		return p->bytes;
-	erase(&s->singles, p);
-	return 0;
 }
 
 static bool is_owned(const struct place *p, uint64_t owner)

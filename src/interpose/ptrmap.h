@@ -11,8 +11,7 @@
 
 enum holding_kind {
 	HOLDING_NONE = 0, /* an empty place */
-	HOLDING_MEMORY,   /* linear memory, by device pointer */
-	HOLDING_CHUNK,    /* 2 MiB that small pieces of it share, by number: see charge.c */
+	HOLDING_MEMORY,   /* linear memory, by device pointer; small pieces are piece.c's */
 	HOLDING_ARRAY,    /* an array or mipmapped array, by handle */
 	HOLDING_CONTEXT,  /* a context, by handle */
 	HOLDING_PHYSICAL, /* VMM memory, by a number of its own: see hook_vmm.c */
@@ -28,14 +27,13 @@ struct holding {
 	enum holding_kind kind;
 	int device; /* index in the tenant's list */
 	/*
-	 * Charged. GRAPH: what a launch may map. HANDLE: how often obtained. IMPORT: its size. CHUNK: how
-	 * many pieces it has.
+	 * Charged. GRAPH: what a launch may map. HANDLE: how often obtained. IMPORT: its size.
 	 */
 	uint64_t bytes;
-	uint64_t owner; /* MEMORY, CHUNK, ARRAY: the context it dies with, or 0; other kinds have none */
+	uint64_t owner; /* MEMORY, ARRAY: the context it dies with, or 0; other kinds have none */
 	/*
-	 * IMPORT: its pool. HANDLE, MAPPING, BINDING: the memory's number. PHYSICAL: references. GRAPH:
-	 * the CUDA device.
+	 * MEMORY: how a piece's charge was come by, until it is noted (piece.h). IMPORT: its pool.
+	 * HANDLE, MAPPING, BINDING: the memory's number. PHYSICAL: references. GRAPH: the CUDA device.
 	 */
 	uint64_t related;
 };
@@ -50,14 +48,6 @@ bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holdi
 
 /* Replaces an existing holding's bytes and related; false when there is none. */
 bool ptrmap_update(const struct holding *holding);
-
-/*
- * Adds to the count in the holding's bytes, in one step; h->bytes says how much, h->device and h->owner are
- * those of a new one. Returns the count; UINT64_MAX: memory ran out.
- */
-uint64_t ptrmap_count_up(const struct holding *h);
-/* One less; gone with the last. Returns what is left; UINT64_MAX: there is none. */
-uint64_t ptrmap_count_down(enum holding_kind kind, uint64_t key);
 
 /* Removes every holding that dies with context `owner`, calling `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),

@@ -225,6 +225,12 @@ def test_memory_of_graphs_is_charged_while_it_is_reserved(machine, python):
         refused(cu.cuGraphInstantiate(graph_with(1024 * MIB + 1), 0))
         large = ok(cu.cuGraphInstantiate(graph_with(512 * MIB), 0))
         refused(cu.cuGraphLaunch(large, stream))
+        # Captured it maps nothing: what the driver says of it counts, not the quota.
+        mine = cu.CUstream(cu.CU_STREAM_PER_THREAD)
+        ok(cu.cuStreamBeginCapture(mine, cu.CUstreamCaptureMode(2)))
+        per_thread = ctypes.CDLL("libcuda.so.1").cuGraphLaunch_ptsz
+        assert per_thread(ctypes.c_void_p(int(large)), None) != 2
+        cu.cuStreamEndCapture(mine)
         # To make room what no graph uses was given back.
         assert used() == 518 * MIB, used()
         ok(cu.cuGraphLaunch(captured, stream))

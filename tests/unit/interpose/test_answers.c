@@ -48,9 +48,12 @@ static void test_an_answer_is_found_again(void **state)
 static void test_every_part_of_the_question_counts(void **state)
 {
 	struct question others[] = {
-		{ FAR_DRIVER, "cuMemFree", 12000, 0 }, ask("cuMemFre", 12000, 0),
-		ask("cuMemFreeX", 12000, 0),             ask("cuMemFree", 12010, 0),
-		ask("cuMemFree", 12000, 2),              ask("", 12000, 0),
+		{ FAR_DRIVER, "cuMemFree", 12000, 0 },
+		ask("cuMemFre", 12000, 0),
+		ask("cuMemFreeX", 12000, 0),
+		ask("cuMemFree", 12010, 0),
+		ask("cuMemFree", 12000, 2),
+		ask("", 12000, 0),
 	};
 	struct answer found;
 
@@ -104,9 +107,12 @@ static void test_what_has_no_room_is_not_kept(void **state)
 		struct question question;
 		const struct answer *answer;
 	} all[] = {
-		{ ask("cuCtxCreate", 12000, 0), &far_off }, { ask("cuCtxCreate", 12001, 0), &answer },
-		{ ask("cuCtxCreate", 12000, 4), &answer },  { ask("cuCtxCreate", -10, 0), &answer },
-		{ ask("cuCtxCreate", 700000, 0), &answer }, { ask("cuCtxCreate", 12000, 0), &strange },
+		{ ask("cuCtxCreate", 12000, 0), &far_off },
+		{ ask("cuCtxCreate", 12001, 0), &answer },
+		{ ask("cuCtxCreate", 12000, 4), &answer },
+		{ ask("cuCtxCreate", -10, 0), &answer },
+		{ ask("cuCtxCreate", 700000, 0), &answer },
+		{ ask("cuCtxCreate", 12000, 0), &strange },
 	};
 	struct answer found;
 
@@ -142,7 +148,8 @@ static void test_passed_names_are_told_from_governed(void **state)
 		const char *name;
 		bool is_passed;
 	} all[] = { DRIVER_PASSED(PASSED) DRIVER_TABLE(HOOK, WORK){ "cuNoSuchFunction", false },
-		    { "cuStreamQuery_v9", false }, { "cuMemAlloc_v9", false } };
+		    { "cuStreamQuery_v9", false },
+		    { "cuMemAlloc_v9", false } };
 	struct answer found;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -64,17 +64,10 @@ bool ptrmap_update(const struct holding *holding)
 	return ptrmap_insert(holding);
 }
 
-/* Of pieces of a chunk: tests/unit/interpose/test_piece.c. */
-uint64_t ptrmap_count_up(const struct holding *h)
+/* With a context: tests/unit/interpose/test_piece.c. */
+void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *), void *context)
 {
 	fail();
-	return 0;
-}
-
-uint64_t ptrmap_count_down(enum holding_kind kind, uint64_t key)
-{
-	fail();
-	return 0;
 }
 
 /* ---- the driver ---- */

@@ -61,12 +61,6 @@ static CUresult fail_to_load(CUmodule *module, const void *image)
 	return CUDA_ERROR_INVALID_IMAGE;
 }
 
-static CUresult get_device(CUdevice *device)
-{
-	*device = 0;
-	return CUDA_SUCCESS;
-}
-
 /* 2 processors with 1,024 threads. */
 static CUresult get_attribute(int *value, CUdevice_attribute which, CUdevice device)
 {
@@ -96,7 +90,6 @@ static int start(void **state)
 	fake_control->device[0].quota_bytes = QUOTA;
 	real.cuMemGetInfo_v2 = get_info;
 	real.cuModuleUnload = unload;
-	real.cuCtxGetDevice = get_device;
 	real.cuDeviceGetAttribute = get_attribute;
 	real.cuCtxGetLimit = get_limit;
 	card_free = 100ULL << 30;

@@ -1,6 +1,6 @@
 /*
  * Small linear memory: pieces of 2 MiB chunks, which are charged from their first piece to their last, as
- * the card gives no less.
+ * the card gives no less. As long as there are any, a chunk more may be charged ahead.
  */
 #include "test.h"
 
@@ -41,6 +41,7 @@ static CUresult release(CUdeviceptr ptr)
 static int start(void **state)
 {
 	ptrmap_reset();
+	piece_reset();
 	fake_driver_start();
 	fake_guest_start(1);
 	real.cuMemFree_v2 = release;
@@ -56,6 +57,13 @@ static CUresult make_at(CUdeviceptr at, size_t bytes)
 	return hook_mem_alloc(alloc, &ptr, bytes);
 }
 
+/* What is charged without what is charged ahead. */
+static uint64_t used(void)
+{
+	piece_drain(0);
+	return fake_guest_used();
+}
+
 static void test_a_chunk_is_charged_once(void **state)
 {
 	assert_int_equal(make_at(FIRST, 1), CUDA_SUCCESS);
@@ -63,9 +71,10 @@ static void test_a_chunk_is_charged_once(void **state)
 	assert_int_equal(fake_guest_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + 512, MIB), CUDA_SUCCESS);
 	assert_int_equal(used_in_call, 2 * CHUNK); /* it might have been a new one */
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(used(), CHUNK);
 	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(used_in_call, 2 * CHUNK);
+	assert_int_equal(used(), 2 * CHUNK);
 
 	/* To the last piece. */
 	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
@@ -74,6 +83,73 @@ static void test_a_chunk_is_charged_once(void **state)
 	assert_int_equal(used_in_call, 2 * CHUNK);
 	assert_int_equal(fake_guest_used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+/* Reserved once for any number of pieces of a chunk that is there, and gone with the last of them. */
+static void test_a_spare_is_kept_ahead(void **state)
+{
+	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
+	for (unsigned i = 1; i < 100; i++) {
+		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
+		assert_int_equal(used_in_call, 2 * CHUNK);
+		assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	}
+	/* It is the charge of the next chunk. */
+	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_SUCCESS);
+	assert_int_equal(used_in_call, 2 * CHUNK);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	driver_result = CUDA_ERROR_UNKNOWN;
+	assert_int_equal(make_at(FIRST + CHUNK, 512), CUDA_ERROR_UNKNOWN);
+	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	driver_result = CUDA_SUCCESS;
+	assert_int_equal(hook_mem_free(release, FIRST + CHUNK), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(hook_mem_free(release, FIRST + i * 512), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
+/* Nothing else is refused for it. */
+static void test_a_spare_makes_room(void **state)
+{
+	fake_control->device[0].quota_bytes = 4 * CHUNK;
+	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
+	assert_int_equal(make_at(FIRST + 512, 512), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(make_at(FIRST + 8 * CHUNK, 3 * CHUNK), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 4 * CHUNK);
+	/* And without one, a piece may need a chunk that there is no room for. */
+	assert_int_equal(make_at(FIRST + 1024, 512), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(fake_control->device[0].quota_bytes, fake_guest_used());
+}
+
+/* The helper gives back what nobody has asked for between two looks. */
+static void test_a_spare_rests(void **state)
+{
+	uint64_t now_ns = sys_now_ns();
+
+	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
+	for (unsigned i = 1; i < 3; i++)
+		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
+	piece_rest(now_ns += NS_PER_S);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	piece_rest(now_ns + NS_PER_MS); /* too soon to say */
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	piece_rest(now_ns + NS_PER_S);
+	assert_int_equal(fake_guest_used(), CHUNK);
+}
+
+/* An address that no table is for: charged by itself. */
+static void test_far_off(void **state)
+{
+	const CUdeviceptr far_off = 1ULL << 56;
+
+	assert_int_equal(make_at(far_off, 512), CUDA_SUCCESS);
+	assert_int_equal(make_at(far_off + 512, 512), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 2 * CHUNK);
+	assert_int_equal(hook_mem_free(release, far_off), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_free(release, far_off + 512), CUDA_SUCCESS);
 	assert_int_equal(fake_guest_used(), 0);
 }
 
@@ -118,7 +194,7 @@ static void test_pitched(void **state)
 	assert_int_equal(used_in_call, CHUNK);
 	assert_int_equal(fake_guest_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + MIB, 512), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), CHUNK);
+	assert_int_equal(used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, ptr), CUDA_SUCCESS);
 	assert_int_equal(fake_guest_used(), CHUNK);
 	assert_int_equal(hook_mem_free(release, FIRST + MIB), CUDA_SUCCESS);
@@ -130,10 +206,10 @@ static void test_goes_with_its_context(void **state)
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
 	assert_int_equal(make_at(FIRST + 512, 512), CUDA_SUCCESS);
 	assert_int_equal(make_at(FIRST + CHUNK, 3 * MIB), CUDA_SUCCESS);
-	assert_int_equal(fake_guest_used(), 3 * CHUNK);
+	assert_int_equal(used(), 3 * CHUNK);
 	CUcontext context;
 	real.cuCtxGetCurrent(&context);
-	ptrmap_remove_owned((uint64_t)(uintptr_t)context, charge_drop, NULL);
+	charge_context_gone(context);
 	assert_int_equal(fake_guest_used(), 0);
 }
 
@@ -191,6 +267,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_a_chunk_is_charged_once, start),
+		cmocka_unit_test_setup(test_a_spare_is_kept_ahead, start),
+		cmocka_unit_test_setup(test_a_spare_makes_room, start),
+		cmocka_unit_test_setup(test_a_spare_rests, start),
+		cmocka_unit_test_setup(test_far_off, start),
 		cmocka_unit_test_setup(test_above_it_is_whole_pages, start),
 		cmocka_unit_test_setup(test_refused_and_failed, start),
 		cmocka_unit_test_setup(test_pitched, start),

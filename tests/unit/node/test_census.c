@@ -1,6 +1,6 @@
 /*
- * The census: what NVML tells of a process, against what its ledger has. Pure comparisons first, then
- * a daemon with one process of one tenant.
+ * The census: what NVML tells of a process, against what its ledger has. Pure comparisons first,
+ * then a daemon with one process of one tenant.
  */
 #include "fixture.h"
 
