@@ -6,12 +6,11 @@
 #include "interpose/log.h"
 #include "interpose/real.h"
 
-#define PIECE_STEP 512ULL
 #define PAGE (2 * MIB)
 
 uint64_t charge_rounded(uint64_t bytes)
 {
-	uint64_t step = bytes <= PIECE_MAX ? PIECE_STEP : PAGE;
+	uint64_t step = bytes < PIECE_CHUNK ? PIECE_STEP : PAGE;
 
 	if (bytes > UINT64_MAX - step)
 		return UINT64_MAX;

@@ -19,8 +19,8 @@
 #define MIB (1024 * KIB)
 
 /*
- * A request's bytes as the card rounds them, as measured on an H200 with driver 580: up to 1 MiB it is a
- * piece of a 2 MiB chunk that it shares with others, at 512-byte steps; above it has whole 2 MiB pages.
+ * The bytes of a request for linear memory as the card rounds them: below 2 MiB it is a piece of a chunk
+ * (piece.h), from there on it has whole pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
 

@@ -1,7 +1,8 @@
 /*
- * Small linear memory. The card gives no less than 2 MiB, so up to 1 MiB the driver cuts pieces from chunks
- * of that size, and a chunk is charged from its first piece to its last, however few are left. Here each
- * chunk has the count of its pieces, found by address in two loads.
+ * Small linear memory. The card gives no less than 2 MiB, so what is smaller the driver cuts from chunks of
+ * that size, and a chunk is charged from its first piece to its last, however few are left. (From 2 MiB on
+ * an allocation has its pages for itself, and no piece is cut from what it leaves of the last one.) Here
+ * each chunk has the count of its pieces, found by address in two loads.
  *
  * Whether the driver has room in a chunk is not known before it is asked; so a whole chunk is reserved
  * ahead, and where it was not needed it stays a spare for the next piece: one for each device, given back
@@ -18,7 +19,8 @@
 #include "driver/cuda_abi.h"
 
 #define PIECE_CHUNK (2ULL << 20)
-#define PIECE_MAX (1ULL << 20) /* bytes; as measured on an H200 with driver 580 */
+#define PIECE_STEP 512ULL
+#define PIECE_MAX (PIECE_CHUNK - PIECE_STEP) /* bytes; these as measured on an H200 with driver 580 */
 
 struct piece_chunk {
 	/*

@@ -3,7 +3,7 @@
 
 #include "sim/cuda/pool.h"
 
-#define HEAP_BELOW (1ull << 20) /* smaller requests share 2 MiB blocks */
+#define HEAP_BELOW SIM_UNIT /* smaller requests share blocks of that size */
 
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block)
 {

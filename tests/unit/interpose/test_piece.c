@@ -153,9 +153,24 @@ static void test_far_off(void **state)
 	assert_int_equal(fake_guest_used(), 0);
 }
 
+/* Of 1.6 MB, two chunks hold one each and small ones beside. */
+static void test_pieces_of_more_than_half(void **state)
+{
+	assert_int_equal(make_at(FIRST, 1600000), CUDA_SUCCESS);
+	assert_int_equal(make_at(FIRST + 1600000 / 512 * 512 + 512, 512), CUDA_SUCCESS);
+	assert_int_equal(used(), CHUNK);
+	assert_int_equal(make_at(FIRST + CHUNK + 400384, 1600000), CUDA_SUCCESS);
+	assert_int_equal(used(), 2 * CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST), CUDA_SUCCESS);
+	assert_int_equal(used(), 2 * CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST + 1600000 / 512 * 512 + 512), CUDA_SUCCESS);
+	assert_int_equal(hook_mem_free(release, FIRST + CHUNK + 400384), CUDA_SUCCESS);
+	assert_int_equal(fake_guest_used(), 0);
+}
+
 static void test_above_it_is_whole_pages(void **state)
 {
-	assert_int_equal(make_at(FIRST, MIB + 1), CUDA_SUCCESS);
+	assert_int_equal(make_at(FIRST, CHUNK), CUDA_SUCCESS);
 	assert_int_equal(fake_guest_used(), CHUNK);
 	assert_int_equal(make_at(FIRST + CHUNK, CHUNK + 1), CUDA_SUCCESS);
 	assert_int_equal(fake_guest_used(), 3 * CHUNK);
@@ -271,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_spare_makes_room, start),
 		cmocka_unit_test_setup(test_a_spare_rests, start),
 		cmocka_unit_test_setup(test_far_off, start),
+		cmocka_unit_test_setup(test_pieces_of_more_than_half, start),
 		cmocka_unit_test_setup(test_above_it_is_whole_pages, start),
 		cmocka_unit_test_setup(test_refused_and_failed, start),
 		cmocka_unit_test_setup(test_pitched, start),
