@@ -14,6 +14,7 @@ PLACES = {
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
     "gpu-fuzz": "tests/gpu",
+    "gpu-answers": "tests/gpu",
 }
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

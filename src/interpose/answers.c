@@ -2,16 +2,13 @@
 
 #include <stdatomic.h>
 
-#include "interpose/name.h"
-#include "interpose/names.h"
-
 /*
  * A kept word, from its lowest bit: where the function is (32, signed, against what `where` says), what
  * `where` is (2), whether it was found (1), the status (3); then the question: the number of the function
  * asked (1), flags (2), version / 10 (16), and a mark that tells a word from an empty one (1). Whatever
  * does not fit is not kept.
  *
- * One word a name, and no text: each page that is touched for the first time costs as much as ten look-ups.
+ * One word a name, and no text.
  */
 enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define WHERE_SHIFT 32
@@ -25,14 +22,12 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0xffff
 #define MARK (1ULL << 19)
 
-static _Atomic uint64_t kept_known[NAMES_COUNT];
-
-/* Names in no table: of a newer CUDA, or of nobody's. By hash; entries stay. */
-#define STRANGERS 512 /* a power of two */
+/* By hash; entries stay. */
+#define PLACES 512 /* a power of two */
 #define PROBES 16
 static struct {
 	_Atomic uint64_t hash, kept;
-} strangers[STRANGERS];
+} places[PLACES];
 
 /* Of cuGetProcAddress and its _v2, or of two drivers in one process. */
 static const void *_Atomic asked_functions[2];
@@ -49,34 +44,18 @@ static int number_of_function(const void *asked)
 	return -1;
 }
 
-static _Atomic uint64_t *kept_of_stranger(uint64_t hash)
+/* The word of a name, made for it if there is none; NULL: no more room. */
+static _Atomic uint64_t *word_of(uint64_t hash)
 {
 	hash |= !hash;
 	for (uint64_t i = hash; i < hash + PROBES; i++) {
-		_Atomic uint64_t *at = &strangers[i % STRANGERS].hash;
+		_Atomic uint64_t *at = &places[i % PLACES].hash;
 		uint64_t there = atomic_load_explicit(at, memory_order_relaxed);
 		if (there == hash ||
 		    (!there && (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
-			return &strangers[i % STRANGERS].kept;
+			return &places[i % PLACES].kept;
 	}
 	return NULL;
-}
-
-/* Where the name's answer is kept, and whether the name is passed. */
-static void find_name(struct question *q)
-{
-	uint64_t hash = name_hash(q->name, strlen(q->name)), there;
-
-	for (uint64_t i = hash; (there = names_places[i % NAMES_PLACES]); i++) {
-		if ((there ^ hash) & ~NAMES_NUMBER_MASK)
-			continue;
-		uint64_t number = (there & NAMES_NUMBER_MASK) - 1;
-		q->kept = &kept_known[number];
-		q->is_passed = number < NAMES_PASSED;
-		return;
-	}
-	q->kept = kept_of_stranger(hash);
-	q->is_passed = false;
 }
 
 /* False: it has a value that there is no room for. */
@@ -100,9 +79,7 @@ static uint64_t base_of(uint64_t where, const struct question *q)
 
 bool answers_find(struct question *q, struct answer *ret_answer)
 {
-	find_name(q);
-	if (!pack_question(q))
-		q->kept = NULL;
+	q->kept = pack_question(q) ? word_of(q->hash) : NULL;
 	if (!q->kept)
 		return false;
 	uint64_t word = atomic_load_explicit(q->kept, memory_order_relaxed);

@@ -1,10 +1,9 @@
 /*
- * What cuGetProcAddress answered, kept: the answer for a name, a version and flags is the same each time,
- * and runtimes of several libraries in a process ask for the same names. So asking again costs less than
- * the driver itself takes. Of each name the last answer is kept, in one word; of names that are in no table
- * of ours, of a few hundred.
+ * What cuGetProcAddress answered, kept, of names that known.c can't tell the answer for: of a newer CUDA, or
+ * of nobody's. It is the same each time, and runtimes of several libraries in a process ask for the same
+ * names: asking again costs less than the driver itself takes.
  *
- * Thread safe, without a lock; allocates nothing.
+ * Thread safe, without a lock; allocates nothing. There is room for some 500 names, for each its last answer.
  */
 #ifndef ALLOT_INTERPOSE_ANSWERS_H
 #define ALLOT_INTERPOSE_ANSWERS_H
@@ -16,14 +15,13 @@
 
 struct question {
 	const void *asked; /* the driver's function: of another driver, another answer */
-	const char *name;
+	uint64_t hash;     /* of the name (name.h) */
 	int version;
 	cuuint64_t flags;
 
 	/* Made by answers_find(). */
 	_Atomic uint64_t *kept; /* NULL: no answer to this one is kept */
 	uint64_t packed;        /* the question's half of that word */
-	bool is_passed;         /* no form of that name is governed */
 };
 
 struct answer {

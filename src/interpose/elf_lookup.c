@@ -4,6 +4,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "interpose/name.h"
 #include "interpose/text.h"
 
 #define VERSYM_HIDDEN 0x8000
@@ -84,17 +85,14 @@ static bool is_default_version(const struct elf_object *o, uint32_t index)
 	return !o->versions || !(o->versions[index] & VERSYM_HIDDEN);
 }
 
-static void *gnu_lookup(const struct elf_object *o, const char *name)
+static void *gnu_lookup(const struct elf_object *o, const char *name, uint32_t hash)
 {
 	const uint32_t *h = o->gnu_hash;
 	uint32_t buckets = h[0], offset = h[1], bloom_words = h[2];
 	const uint32_t *bucket = h + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(*h));
 	const uint32_t *chain = bucket + buckets;
-	uint32_t hash = 5381;
 	void *hidden = NULL;
 
-	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-		hash = hash * 33 + *c;
 	if (!buckets)
 		return NULL;
 	uint32_t i = bucket[hash % buckets];
@@ -137,9 +135,14 @@ static void *sysv_lookup(const struct elf_object *o, const char *name)
 	return hidden;
 }
 
+void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash)
+{
+	return object->gnu_hash ? gnu_lookup(object, name, gnu_hash) : sysv_lookup(object, name);
+}
+
 void *elf_symbol(const struct elf_object *object, const char *name)
 {
-	return object->gnu_hash ? gnu_lookup(object, name) : sysv_lookup(object, name);
+	return elf_symbol_hashed(object, name, name_gnu_hash(name));
 }
 
 struct search {

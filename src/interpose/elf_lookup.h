@@ -29,6 +29,12 @@ bool elf_find_object(const char *soname, struct elf_object *ret_object);
 /* The address of a defined function or object in `object`, or NULL. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
+/* The same, of a name whose hash is known (name_gnu_hash() in name.h). */
+void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
+
+/* The same, of a name whose hash is known (name_gnu_hash() in name.h). */
+void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
+
 /*
  * The first definition of `name` in load order after the object that holds `self`, skipping that
  * object: what RTLD_NEXT would mean. NULL when there is none.

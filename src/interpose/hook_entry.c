@@ -3,6 +3,8 @@
 #include "interpose/config.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
+#include "interpose/known.h"
+#include "interpose/name.h"
 #include "interpose/real.h"
 #include "interpose/unknown.h"
 #include "interpose/visible.h"
@@ -21,61 +23,79 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 
 /*
  * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of
- * a governed name that is in no row is handled by policy.
+ * a governed name that is in no row is handled by policy: true when it is not there.
  */
-static void substitute(struct answer *a, const struct question *q)
+static bool substitute(struct answer *a, const char *name, uint64_t hash)
 {
-	if (q->is_passed || a->result != CUDA_SUCCESS || !a->pfn)
-		return;
+	if (a->result != CUDA_SUCCESS || !a->pfn || known_is_passed(hash))
+		return false;
 	void *hook = real_hook_of_answer(a->pfn);
 	if (hook)
 		a->pfn = hook;
-	else if (real_governs_form_of(q->name) && unknown_is_refused(q->name))
-		*a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND,
-				      CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
+	return !hook && real_governs_form_of(name) && unknown_is_refused(name);
 }
 
 /* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
 static void keep(const struct question *q, const struct answer *a)
 {
-	if (a->result == CUDA_SUCCESS || a->result == CUDA_ERROR_NOT_FOUND)
+	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
 		answers_keep(q, a);
+}
+
+static uint64_t hash_of(const char *name)
+{
+	return name_hash(name, name_length(name));
 }
 
 CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuint64_t),
 			       const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-	struct question q = { (const void *)get, symbol, version, flags };
-	struct answer a = { 0 };
-
 	if (!symbol || !pfn || !*config_socket())
 		return get(symbol, pfn, version, flags);
+	struct question q = { (const void *)get, hash_of(symbol), version, flags };
+	if (likely(known_ask(q.hash, version, flags, pfn) == KNOWN_FOUND))
+		return CUDA_SUCCESS;
+	struct answer a = { .pfn = *pfn };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags);
-		substitute(&a, &q);
+		if (substitute(&a, symbol, q.hash))
+			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
 		keep(&q, &a);
 	}
 	*pfn = a.pfn;
 	return a.result;
 }
 
+/* As the driver says it: "not found" is a status, and no error. */
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
 						  CUdriverProcAddressQueryResult *),
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *status)
 {
-	struct question q = { (const void *)get, symbol, version, flags };
-	struct answer a = { 0 };
+	CUdriverProcAddressQueryResult unread;
 
 	if (!symbol || !pfn || !*config_socket())
 		return get(symbol, pfn, version, flags, status);
+	if (!status)
+		status = &unread;
+	struct question q = { (const void *)get, hash_of(symbol), version, flags };
+	switch (known_ask(q.hash, version, flags, pfn)) {
+	case KNOWN_FOUND: *status = CU_GET_PROC_ADDRESS_SUCCESS; return CUDA_SUCCESS;
+	case KNOWN_TOO_NEW:
+		*pfn = NULL;
+		*status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+		return CUDA_SUCCESS;
+	case KNOWN_NOT: break;
+	}
+	struct answer a = { .pfn = *pfn, .status = *status };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags, &a.status);
-		substitute(&a, &q);
+		if (substitute(&a, symbol, q.hash))
+			a = (struct answer){ NULL, CUDA_SUCCESS,
+					     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
 		keep(&q, &a);
 	}
 	*pfn = a.pfn;
-	if (status)
-		*status = a.status;
+	*status = a.status;
 	return a.result;
 }

@@ -33,12 +33,42 @@ static inline size_t name_base_length(const char *name)
 	return length;
 }
 
+/* As a GNU hash table has it (DT_GNU_HASH). */
+static inline uint32_t name_gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+		hash = hash * 33 + *c;
+	return hash;
+}
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "name_length() is written for little-endian machines"
+#endif
+
 static inline uint64_t name_load64(const char *at)
 {
 	uint64_t value;
 
 	memcpy(&value, at, sizeof(value));
 	return value;
+}
+
+/*
+ * A string's length, by whole words: none of them reaches into another page than the string. (The first
+ * call of libc's own would be bound by the loader, at the cost of 100 look-ups.)
+ */
+static inline size_t name_length(const char *text)
+{
+	const uint64_t ones = 0x0101010101010101ULL, highs = 0x8080808080808080ULL;
+	const char *word = text - (uintptr_t)text % 8;
+	/* What is before the text is no end of it. (The lowest byte is the first.) */
+	uint64_t w = name_load64(word) | ~(~0ULL << (uintptr_t)text % 8 * 8);
+
+	while (!((w - ones) & ~w & highs))
+		w = name_load64(word += 8);
+	return (size_t)(word - text) + (size_t)__builtin_ctzll((w - ones) & ~w & highs) / 8;
 }
 
 /*

@@ -20,7 +20,8 @@
 
 #define PIECE_CHUNK (2ULL << 20)
 #define PIECE_STEP 512ULL
-#define PIECE_MAX (PIECE_CHUNK - PIECE_STEP) /* bytes; these as measured on an H200 with driver 580 */
+#define PIECE_MAX \
+	(PIECE_CHUNK - PIECE_STEP) /* bytes; these as measured on an H200 with driver 580 */
 
 struct piece_chunk {
 	/*

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "interpose/elf_lookup.h"
+#include "interpose/known.h"
 #include "interpose/name.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
@@ -95,6 +96,8 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 		if (address && rows[i].hook)
 			enter(address, &rows[i]);
 	}
+	if (rows == driver_rows)
+		known_fill(object);
 }
 
 static bool fill(const char *soname, const struct symbol_row *rows, size_t count,
@@ -167,6 +170,12 @@ void *real_hook_of_answer(const void *address)
 		return hook_at(address);
 	void *hook = hook_in(driver_rows, DRIVER_ROWS, address);
 	return hook ? hook : hook_in(nvml_rows, NVML_ROWS, address);
+}
+
+void *real_hook_of_row(size_t row)
+{
+	return __atomic_load_n(driver_rows[row].slot, __ATOMIC_RELAXED) ? driver_rows[row].hook
+									: NULL;
 }
 
 void *real_hook_of_known(const void *address)

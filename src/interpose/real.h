@@ -9,6 +9,7 @@
 #define ALLOT_INTERPOSE_REAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "driver/driver_table.h"
 #include "driver/nvml_table.h"
@@ -58,6 +59,9 @@ void *real_hook_of_known(const void *address);
  * anew, so what is in no row costs no search.
  */
 void *real_hook_of_answer(const void *address);
+
+/* Our hook of a row of DRIVER_TABLE, counted from 0; NULL: this driver has no such function. */
+void *real_hook_of_row(size_t row);
 
 /*
  * Our hook of that exact name, or what stands in for a form of a governed name that only the driver

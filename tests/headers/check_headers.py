@@ -6,9 +6,12 @@
 Prototypes: every row of DRIVER_TABLE and DRIVER_CALLS has exactly the type that cuda.h, cudaGL.h or
 cudaVDPAU.h declares.
 Layouts: every structure, field, enumerator and constant of cuda_abi.h has cuda.h's size, place, value.
+Versions: of a name that cudaTypedefs.h and its like have (PFN_<base>_v<version>, with _ptsz or
+_ptds), driver_versions.h has forms of these versions and no others, as far as these headers are new
+enough; each is a symbol that the driver exports, and its prototype is the type of its version.
 What this version of cuda.h lacks must be what ABSENT_FILE lists, a name a line; --write writes it.
 
-Prints "ok NAME" or "not ok NAME" for the two, reasons below it, and ends with 1 when one is not.
+Prints "ok NAME" or "not ok NAME" for each, reasons below it, and ends with 1 when one is not.
 """
 
 import argparse
@@ -22,12 +25,17 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CC = os.environ.get("CC", "cc").split()
 STUBS = ROOT / "tests/headers/stubs"
+EXPORTS = ROOT / "tests/headers/exports-580.txt"
 OFFICIAL = """#define __CUDA_API_VERSION_INTERNAL
 #include <vdpau/vdpau.h>
 #include <cuda.h>
 #include <cudaGL.h>
 #include <cudaVDPAU.h>
 """
+
+WITH_OFFICIAL = ("cudaTypedefs.h", "cudaGLTypedefs.h", "cudaVDPAUTypedefs.h")
+# The others' own headers are not there.
+TYPEDEFS = WITH_OFFICIAL + ("cudaProfilerTypedefs.h", "cudaEGLTypedefs.h")
 
 PRINT_ROWS = """
 #include "driver/driver_table.h"
@@ -57,6 +65,19 @@ def table_rows():
     text = preprocess(PRINT_ROWS, ROOT / "src")
     rows = re.findall(r"@row@\s*(\w+)\s*@:@\s*(.*?)\s*@end@", text, re.DOTALL)
     return list(dict((symbol, " ".join(params.split())) for symbol, params in rows).items())
+
+
+def version_rows():
+    """(the newest version that is known, {(base, version, "", _ptsz or _ptds): [symbols]})"""
+    text = preprocess('#include "driver/driver_versions.h"\n'
+                      "#define SINCE(version, symbol) @row@ version symbol @end@\n"
+                      "@newest@ DRIVER_VERSIONS_NEWEST @end@ DRIVER_VERSIONS(SINCE)\n",
+                      ROOT / "src")
+    rows = {}
+    for version, symbol in re.findall(r"@row@ (\d+) (\w+) @end@", text):
+        base, twin = re.fullmatch(r"(\w+?)(?:_v\d+)?(_ptsz|_ptds)?", symbol).groups("")
+        rows.setdefault((base, int(version), twin), []).append(symbol)
+    return int(re.search(r"@newest@ (\d+) @end@", text)[1]), rows
 
 
 def own_facts():
@@ -95,10 +116,10 @@ def nested(body, outer):
                    for part in body.split(";") if part.strip())
 
 
-def failures(include, lines):
-    """Compiles one statement a line after the official header; {line index: first error}."""
+def failures(include, lines, headers=""):
+    """Compiles one statement a line after the official headers; {line index: first error}."""
     found = {}
-    text = OFFICIAL + '#include <stddef.h>\n#line 1 "checks"\n' + "\n".join(lines) + "\n"
+    text = OFFICIAL + headers + '#include <stddef.h>\n#line 1 "checks"\n' + "\n".join(lines) + "\n"
     result = run_cc(text, "-fsyntax-only", "-w", f"-I{include}", f"-I{STUBS}",
                     "-fdiagnostics-color=never",
                     "-ferror-limit=0" if "clang" in CC[0] else "-fmax-errors=0")
@@ -138,6 +159,50 @@ def check_layouts(include, absent):
     return wrong
 
 
+def typed_names(include):
+    """{(base, version, twin): the header} of the PFN_ types."""
+    names = {}
+    for name in TYPEDEFS:
+        path = include / name
+        for base, version, twin in re.findall(r"\*\s*PFN_(\w+?)_v(\d+)(_ptsz|_ptds)?\)\(",
+                                              path.read_text() if path.exists() else ""):
+            names[base, int(version), twin] = name
+    return names
+
+
+def check_types(include, rows, typed):
+    """That each form has the type that is named for its version."""
+    declared = set(re.findall(r"\b(cu[A-Z]\w*)\s*\(", preprocess(OFFICIAL, include)))
+    both = [(symbols[0], "PFN_{}_v{}{}".format(*row)) for row, symbols in rows.items()
+            if typed.get(row) in WITH_OFFICIAL and symbols[0] in declared]
+    if len(both) < 400:
+        return [f"only {len(both)} types compared"]
+    headers = "".join(f"#include <{name}>\n" for name in WITH_OFFICIAL)
+    lines = [f"_Static_assert(__builtin_types_compatible_p(__typeof__(&{symbol}), {name}), \"\");"
+             for symbol, name in both]
+    return [f"{both[i][0]}: not of the type {both[i][1]} ({error})"
+            for i, error in sorted(failures(include, lines, headers).items())]
+
+
+def check_versions(include, version):
+    """`version` is that of the headers."""
+    newest, rows = version_rows()
+    typed = typed_names(include)
+    if len(rows) < 400 or len(typed) < 400:
+        return [f"only {len(rows)} rows and {len(typed)} types read: their form has changed"]
+    exported = set(EXPORTS.read_text().split())
+    bases = {base for base, _, _ in typed}
+    wrong = [f"{' '.join(symbols)}: of the same version" for symbols in rows.values()
+             if len(symbols) > 1]
+    wrong += [f"{symbol}: no driver has it" for symbols in rows.values() for symbol in symbols
+              if symbol not in exported]
+    wrong += ["PFN_{}_v{}{}: driver_versions.h has no such form".format(*row)
+              for row in sorted(set(typed) - set(rows)) if row[1] <= newest and row[0] in exported]
+    wrong += ["{}: the headers have no PFN_{}_v{}{}".format(rows[row][0], *row)
+              for row in sorted(set(rows) - set(typed)) if row[0] in bases and row[1] <= version]
+    return wrong + check_types(include, rows, typed)
+
+
 def compare_absent(path, absent, write):
     if write:
         path.write_text("".join(f"{name}\n" for name in sorted(absent)))
@@ -156,7 +221,8 @@ def main():
     absent = set()
     version = re.search(r"#define CUDA_VERSION (\d+)", (options.include / "cuda.h").read_text())[1]
     results = [("prototypes", check_prototypes(options.include, absent)),
-               ("layouts", check_layouts(options.include, absent))]
+               ("layouts", check_layouts(options.include, absent)),
+               ("versions", check_versions(options.include, int(version)))]
     results.append(("absences", compare_absent(options.absent, absent, options.write)))
     for name, wrong in results:
         print(f"{'not ok' if wrong else 'ok'} cuda.h {version}: {name}")

@@ -76,10 +76,24 @@ def test_get_proc_address(sim):
             result, pfn, status = get(name, version, flags)
             assert result == R.CUDA_SUCCESS and pfn == address(symbol), (name, version, flags)
             assert status == S.CU_GET_PROC_ADDRESS_SUCCESS
-        result, pfn, status = get("cuLaunchKernelEx", 11000, 0)
-        assert result == R.CUDA_ERROR_NOT_FOUND
-        result, pfn, status = get("cuNoSuchThing", 12000, 0)
-        assert result == R.CUDA_ERROR_NOT_FOUND
+        for name, version, flags, why in [
+                ("cuLaunchKernelEx", 11000, 0, S.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+                ("cuLaunchKernel", 6050, 2, S.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
+                ("cuNoSuchThing", 12000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+                ("cuMemAlloc_v2", 12000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
+                ("cuFabricCpyBatchAsync", 13000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)]:
+            assert get(name, version, flags) == (R.CUDA_SUCCESS, 0, why), (name, version, flags)
+            pfn = ctypes.c_void_p(7)
+            assert lib.cuGetProcAddress(name.encode(), ctypes.byref(pfn), version,
+                                        ctypes.c_uint64(flags)) == R.CUDA_ERROR_NOT_FOUND
+            assert not pfn.value
+        # What can't be answered leaves the outputs as they are.
+        for version, flags in [(13010, 0), (12000, 3)]:
+            pfn, status = ctypes.c_void_p(7), ctypes.c_int(7)
+            assert lib.cuGetProcAddress_v2(b"cuMemAlloc", ctypes.byref(pfn), version,
+                                           ctypes.c_uint64(flags), ctypes.byref(status)
+                                           ) == R.CUDA_ERROR_INVALID_VALUE
+            assert (pfn.value, status.value) == (7, 7)
         """)
 
 

@@ -1,8 +1,16 @@
 /*
- * An entry of a driver that is newer than this source. dlsym always finds it; cuGetProcAddress hands it
- * out where ALLOT_SIM_FUTURE is set (procaddr.c).
+ * A driver that is newer than this source: where ALLOT_SIM_FUTURE is set, this one says that it is,
+ * and cuGetProcAddress hands out an entry that no table of the library's has (procaddr.c). dlsym
+ * always finds it.
  */
+#include <stdlib.h>
+
 #include "sim/cuda/sim.h"
+
+int sim_driver_version(void)
+{
+	return getenv("ALLOT_SIM_FUTURE") ? SIM_FUTURE_VERSION : SIM_DRIVER_VERSION;
+}
 
 CUresult cuMemAlloc_v9(CUdeviceptr *ptr, size_t bytes)
 {

@@ -1,14 +1,21 @@
 /*
- * Looking functions up by base name and version, as the driver does: cuMemAlloc of CUDA 4.0 or
- * later is cuMemAlloc_v2. The table below names every symbol of both tables, so that one that is
- * declared and not defined fails at link; it is bound within this library, so that the addresses
- * are this library's whatever is loaded before it.
+ * Looking functions up by base name and version, as driver 580 does it: driver/driver_versions.h
+ * has the rule and since when each form is there. A form that this driver lacks is no form here,
+ * and a symbol that is in no row there, of a newer CUDA, is found by dlsym alone.
+ *
+ * The table of symbols names all of this library's, so that one that is declared and not defined
+ * fails at link; it is bound within this library, so that the addresses are this library's whatever
+ * is loaded before it.
  */
-#include <stdlib.h>
+#include <assert.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "driver/driver_versions.h"
 #include "sim/cuda/sim.h"
-#include "sim/cuda/versions.h"
+
+static_assert(SIM_DRIVER_VERSION == DRIVER_VERSIONS_NEWEST, "the driver's version is the table's");
 
 struct symbol {
 	const char *name;
@@ -21,96 +28,139 @@ struct symbol {
 static const struct symbol symbols[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_CALLS(ROW)
 						 SIM_TABLE(ROW) };
 
-#define ROW_VERSION(symbol, version) { #symbol, version },
-static const struct {
+/* A row of the table of versions. */
+struct form {
 	const char *name;
-	int version;
-} versions[] = { SIM_VERSIONS(ROW_VERSION) };
+	int since;
+	void *address;
+	struct form *older; /* of the same base and kind */
+};
 
-static int since(const char *name)
+#define ROW_VERSION(version, symbol) { .name = #symbol, .since = version },
+static struct form forms[] = { DRIVER_VERSIONS(ROW_VERSION)
+				       ROW_VERSION(SIM_FUTURE_VERSION, cuMemAlloc_v9) };
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define SLOTS 2048 /* a power of two, well above the rows */
+static_assert(COUNT(symbols) < SLOTS && COUNT(forms) < SLOTS, "an empty slot ends each search");
+
+/* A name, and its forms without and with a per-thread suffix, the newest first. */
+struct base {
+	const char *name; /* NULL: an empty slot */
+	size_t length;
+	struct form *plain, *twins;
+};
+
+static const struct symbol *symbol_slots[SLOTS];
+static struct base bases[SLOTS];
+static pthread_once_t bases_once = PTHREAD_ONCE_INIT;
+
+static uint32_t hash_of(const char *name, size_t length)
 {
-	if (!strcmp(name, "cuMemAlloc_v9"))
-		return getenv("ALLOT_SIM_FUTURE") ? 2000 : SIM_DRIVER_VERSION + 1;
-	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
-		if (!strcmp(versions[i].name, name))
-			return versions[i].version;
-	return 2000;
+	uint32_t hash = 5381;
+
+	for (size_t i = 0; i < length; i++)
+		hash = hash * 33 + (unsigned char)name[i];
+	return hash ^ hash >> 16;
 }
 
-/* Whether name is base, base_vN, or either with a per-thread suffix. */
-static bool is_of(const char *name, const char *base, int *ret_revision, bool *ret_per_thread)
+static const struct symbol **slot_of_symbol(const char *name)
 {
-	size_t n = strlen(base);
+	for (uint32_t i = hash_of(name, strlen(name));; i++) {
+		const struct symbol **slot = &symbol_slots[i % SLOTS];
 
-	if (strncmp(name, base, n))
-		return false;
-	name += n;
-	*ret_revision = 1;
-	if (name[0] == '_' && name[1] == 'v' && name[2] >= '0' && name[2] <= '9') {
-		*ret_revision = name[2] - '0';
-		name += 3;
+		if (!*slot || !strcmp((*slot)->name, name))
+			return slot;
 	}
-	*ret_per_thread = !strcmp(name, "_ptsz") || !strcmp(name, "_ptds");
-	return *ret_per_thread || !*name;
 }
 
-static CUdriverProcAddressQueryResult look_up(const char *base, int version, bool per_thread,
+static struct base *slot_of_base(const char *name, size_t length)
+{
+	for (uint32_t i = hash_of(name, length);; i++) {
+		struct base *b = &bases[i % SLOTS];
+
+		if (!b->name || (b->length == length && !memcmp(b->name, name, length)))
+			return b;
+	}
+}
+
+static void enter(struct form *f)
+{
+	const struct symbol *own = *slot_of_symbol(f->name);
+	size_t length = strcspn(f->name, "_");
+	const char *suffix = strstr(f->name, "_pt");
+	struct base *b = slot_of_base(f->name, length);
+	struct form **at = suffix ? &b->twins : &b->plain;
+
+	if (!own)
+		return;
+	f->address = own->address;
+	b->name = f->name;
+	b->length = length;
+	while (*at && (*at)->since > f->since)
+		at = &(*at)->older;
+	f->older = *at;
+	*at = f;
+}
+
+static void bases_make(void)
+{
+	for (size_t i = 0; i < COUNT(symbols); i++)
+		*slot_of_symbol(symbols[i].name) = &symbols[i];
+	for (size_t i = 0; i < COUNT(forms); i++)
+		enter(&forms[i]);
+}
+
+/* Here and not at the first look-up, which is measured. */
+__attribute__((constructor)) static void at_load(void)
+{
+	pthread_once(&bases_once, bases_make);
+}
+
+static CUdriverProcAddressQueryResult look_up(const char *name, int version, bool per_thread,
 					      void **ret_address)
 {
-	CUdriverProcAddressQueryResult result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	int best = -1;
+	const struct base *b = slot_of_base(name, strlen(name));
+	const struct form *f = per_thread && b->twins ? b->twins : b->plain;
 
 	*ret_address = NULL;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		int revision, rank;
-		bool twin;
-
-		if (!is_of(symbols[i].name, base, &revision, &twin) || (twin && !per_thread))
-			continue;
-		if (since(symbols[i].name) > version) {
-			if (result == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
-				result = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-			continue;
-		}
-		rank = revision * 2 + twin; /* the newest, and of those the per-thread one */
-		if (rank > best) {
-			best = rank;
-			*ret_address = symbols[i].address;
-			result = CU_GET_PROC_ADDRESS_SUCCESS;
-		}
-	}
-	return result;
+	if (!b->name)
+		return CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	while (f && f->since > version)
+		f = f->older;
+	if (!f)
+		return CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+	*ret_address = f->address;
+	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
+/* Of a question that can't be answered, *pfn and *ret_status are left as they are. */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
-		    CUdriverProcAddressQueryResult *status)
+		    CUdriverProcAddressQueryResult *ret_status)
 {
-	CUdriverProcAddressQueryResult result;
-
-	if (status)
-		*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	if (!symbol || !*symbol || !pfn || flags > 2)
+	if (!symbol || !*symbol || !pfn || flags > 2 ||
+	    (version > SIM_DRIVER_VERSION && version > sim_driver_version()))
 		return CUDA_ERROR_INVALID_VALUE;
-	*pfn = NULL;
-	if (version > SIM_DRIVER_VERSION)
-		version = SIM_DRIVER_VERSION;
-	result = look_up(symbol, version, flags == 2, pfn);
-	if (status)
-		*status = result;
-	return result == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	pthread_once(&bases_once, bases_make);
+	*ret_status = look_up(symbol, version, flags == 2, pfn);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
+	CUdriverProcAddressQueryResult status;
 	CUresult r = sim_enter_slow("cuGetProcAddress", false);
 
-	return r == CUDA_SUCCESS ? get(symbol, pfn, version, flags, NULL) : r;
+	if (r == CUDA_SUCCESS)
+		r = get(symbol, pfn, version, flags, &status);
+	return r == CUDA_SUCCESS && !*pfn ? CUDA_ERROR_NOT_FOUND : r;
 }
 
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *status)
 {
+	CUdriverProcAddressQueryResult ignored;
 	CUresult r = sim_enter_slow("cuGetProcAddress_v2", false);
 
-	return r == CUDA_SUCCESS ? get(symbol, pfn, version, flags, status) : r;
+	return r == CUDA_SUCCESS ? get(symbol, pfn, version, flags, status ? status : &ignored) : r;
 }

@@ -19,6 +19,7 @@
 #include "sim/wire.h"
 
 #define SIM_DRIVER_VERSION 13000
+#define SIM_FUTURE_VERSION 13010
 #define SIM_GRAPH_BLOCKS 64
 #define SIM_UNIT (2ull << 20) /* device addresses are given out in these */
 #define SIM_MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -187,6 +188,8 @@ static inline CUresult sim_enter(const char *name)
 		SIM_ENTER(symbol##suffix); \
 		__VA_ARGS__ \
 	}
+/* future.c. As in CUDA_VERSION: SIM_DRIVER_VERSION, or SIM_FUTURE_VERSION by ALLOT_SIM_FUTURE. */
+int sim_driver_version(void);
 /* Whether an allocation is to fail, by ALLOT_SIM_FAULT=oom-after=N. */
 bool sim_fault_oom(void);
 /* A request that waits for its reply. */

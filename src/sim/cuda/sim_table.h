@@ -221,7 +221,7 @@
 	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, \
 	    const CUgraphEdgeData *edges, size_t count))
 
-/* Of a driver to come: for the test of what the library does not know. See procaddr.c. */
+/* Of a driver to come: for the test of what the library does not know. See future.c. */
 #define SIM_TABLE_FUTURE(FN) FN(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes))
 
 #define SIM_TABLE(FN) \

@@ -153,7 +153,7 @@ static int unknown(void)
 
 	printf("dlsym %s %d\n", owner(address), (int)((free_function *)address)(0));
 	CUresult result = CALL(look_up_function, "cuGetProcAddress_v2", "cuMemFree", &address,
-			       12080, 0, &status);
+			       14000, 0, &status);
 	printf("cuGetProcAddress %d %s %d\n", result, owner(address), status);
 	return 0;
 }

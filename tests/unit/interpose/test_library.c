@@ -152,7 +152,7 @@ static void test_looked_up_through_the_driver(void **state)
 	expect((struct setting){ PROBE, LIBRARY, socket_path }, "proc_address",
 	       "cuMemAlloc 0 " LIBRARY_NAME "\n"
 	       "cuDeviceGetCount 0 libcuda.so.1\n"
-	       "cuNone 500 nothing 1\n"
+	       "cuNone 0 nothing 1\n"
 	       "cuGetProcAddress 0 " LIBRARY_NAME "\n");
 }
 
@@ -164,7 +164,7 @@ static void test_unknown_entries(void **state)
 	expect((struct setting){ PROBE, LIBRARY, NULL }, "unknown", passed);
 	expect((struct setting){ PROBE, LIBRARY, socket_path }, "unknown",
 	       "dlsym " LIBRARY_NAME " 500\n"
-	       "cuGetProcAddress 500 nothing 1\n");
+	       "cuGetProcAddress 0 nothing 1\n");
 	setenv("ALLOT_UNKNOWN", "pass", 1);
 	expect((struct setting){ PROBE, LIBRARY, socket_path }, "unknown", passed);
 	unsetenv("ALLOT_UNKNOWN");
