@@ -251,6 +251,7 @@ static void measure_memory(unsigned rounds)
 		{ "512 B", { 512, 64 }, 200, false },
 		{ "512 B beside others", { 512, 64 }, 200, true },
 		{ "64 KiB", { 64 << 10, 64 }, 200, false },
+		{ "1 MiB", { 1 << 20, 16 }, 200, false },
 		{ "2 MiB", { 2 << 20, 16 }, 200, false },
 		{ "64 MiB", { 64 << 20, 4 }, 100, false },
 		{ "1 GiB", { 1 << 30, 1 }, 100, false },

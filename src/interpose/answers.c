@@ -5,7 +5,7 @@
 /*
  * A kept word, from its lowest bit: where the function is (32, signed, against what `where` says), what
  * `where` is (2), whether it was found (1), the status (3); then the question: the number of the function
- * asked (1), flags (2), version / 10 (16), and a mark that tells a word from an empty one (1). Whatever
+ * asked (1), flags (2), version (22), and a mark that tells a word from an empty one (1). Whatever
  * does not fit is not kept.
  *
  * One word a name, and no text.
@@ -19,8 +19,8 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define FLAGS_SHIFT 1
 #define FLAGS_MAX 3
 #define VERSION_SHIFT 3
-#define VERSION_MAX 0xffff
-#define MARK (1ULL << 19)
+#define VERSION_MAX 0x3fffff
+#define MARK (1ULL << 25)
 
 /* By hash; entries stay. */
 #define PLACES 512 /* a power of two */
@@ -62,11 +62,10 @@ static _Atomic uint64_t *word_of(uint64_t hash)
 static bool pack_question(struct question *q)
 {
 	int function = number_of_function(q->asked);
-	unsigned version = (unsigned)q->version;
 
-	if (function < 0 || q->flags > FLAGS_MAX || version % 10 || version / 10 > VERSION_MAX)
+	if (function < 0 || q->flags > FLAGS_MAX || (unsigned)q->version > VERSION_MAX)
 		return false;
-	q->packed = MARK | (uint64_t)(version / 10) << VERSION_SHIFT | q->flags << FLAGS_SHIFT |
+	q->packed = MARK | (uint64_t)q->version << VERSION_SHIFT | q->flags << FLAGS_SHIFT |
 		    (uint64_t)function;
 	return true;
 }
