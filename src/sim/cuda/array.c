@@ -1,4 +1,4 @@
-/* Arrays and mipmapped arrays: exact sizes, no bytes. */
+/* Arrays and mipmapped arrays: sizes as a card has them, no bytes. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -64,7 +64,7 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the card says that it has none */
 }
 
-/* The memory for bytes, unless it is to be mapped later. */
+/* The memory for bytes, unless it is to be mapped later: above 1 MiB whole pages of 2 MiB, as on an H200. */
 static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
@@ -72,6 +72,8 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 		return CUDA_SUCCESS;
 	if (sim_fault_oom())
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (bytes > 1 << 20)
+		bytes = (bytes + SIM_UNIT - 1) / SIM_UNIT * SIM_UNIT;
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
 }
 
