@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/biased.h"
 #include "interpose/ledger.h"
 #include "interpose/real.h"
-#include "interpose/sys.h"
 
 /*
  * Chunks by number (address / 2 MiB), in leaves of 2 GiB each that are made when they are needed and stay:
@@ -29,15 +29,14 @@ static struct leaf *_Atomic leaves; /* all of them */
 
 enum spare { SPARE_NONE, SPARE_THERE, SPARE_TAKEN };
 
-/*
- * Who has taken the spare is the only one to change that: so it is put back by a plain store, and costs one
- * locked instruction, not two.
- */
 static struct stock {
 	_Alignas(64) _Atomic uint32_t spare;
-	_Atomic bool is_used; /* the spare was taken since the helper's last look */
 	_Atomic uint32_t chunks;
+	_Atomic bool is_used; /* the spare was taken since the helper's last look */
 } stock[REGION_MAX_DEVICES];
+
+/* Of the stocks and of the chunks' states: mostly one thread of a process allocates. */
+static struct biased_lock piece_lock;
 
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
@@ -71,20 +70,19 @@ static inline struct piece_chunk *chunk_in(struct leaf *leaf, CUdeviceptr ptr)
 	return &leaf->chunk[ptr >> CHUNK_SHIFT & (LEAF_CHUNKS - 1)];
 }
 
-static bool move_spare(struct stock *s, uint32_t from, uint32_t to)
-{
-	return atomic_load_explicit(&s->spare, memory_order_relaxed) == from &&
-	       atomic_compare_exchange_strong(&s->spare, &from, to);
-}
-
 enum piece_charge piece_take_spare(int device)
 {
-	if (!move_spare(&stock[device], SPARE_THERE, SPARE_TAKEN))
+	enum biased_hold hold = biased_enter(&piece_lock);
+	bool is_taken = biased_move(hold, &stock[device].spare, SPARE_THERE, SPARE_TAKEN);
+
+	biased_leave(&piece_lock, hold);
+	if (!is_taken)
 		return PIECE_RESERVED;
 	atomic_store_explicit(&stock[device].is_used, true, memory_order_relaxed);
 	return PIECE_SPARE;
 }
 
+/* Only who has taken the spare changes that. */
 void piece_use_spare(int device)
 {
 	atomic_store(&stock[device].spare, SPARE_NONE);
@@ -92,29 +90,40 @@ void piece_use_spare(int device)
 
 bool piece_drain(int device)
 {
-	if (!move_spare(&stock[device], SPARE_THERE, SPARE_NONE))
+	if (atomic_load(&stock[device].spare) != SPARE_THERE)
 		return false;
-	ledger_release(device, PIECE_CHUNK);
-	return true;
+	enum biased_hold hold = biased_visit(&piece_lock);
+	bool is_drained = biased_move(hold, &stock[device].spare, SPARE_THERE, SPARE_NONE);
+	biased_leave(&piece_lock, hold);
+	if (is_drained)
+		ledger_release(device, PIECE_CHUNK);
+	return is_drained;
 }
 
-/* A charge that was not needed. The chunk that it was not needed for is there until the caller returns. */
-static void keep_spare(int device, enum piece_charge charge)
+/* A charge that was not needed: kept as the spare. False: there is one, and the charge is to go back. */
+static bool keep_spare(enum biased_hold hold, int device, enum piece_charge charge)
 {
 	struct stock *s = &stock[device];
 
-	if (charge == PIECE_SPARE)
-		atomic_store_explicit(&s->spare, SPARE_THERE, memory_order_release);
-	else if (!move_spare(s, SPARE_NONE, SPARE_THERE))
-		ledger_release(device, PIECE_CHUNK);
+	if (charge == PIECE_RESERVED)
+		return biased_move(hold, &s->spare, SPARE_NONE, SPARE_THERE);
+	atomic_store_explicit(&s->spare, SPARE_THERE, memory_order_release);
+	return true;
 }
 
 void piece_failed(int device, enum piece_charge charge)
 {
-	keep_spare(device, charge);
+	enum biased_hold hold = biased_enter(&piece_lock);
+	bool is_kept = keep_spare(hold, device, charge);
 	/* Of this and the end of the last chunk, one sees the other. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load(&stock[device].chunks))
+	if (hold == BIASED_SHARED)
+		atomic_thread_fence(memory_order_seq_cst);
+	bool is_needed = atomic_load(&stock[device].chunks);
+	biased_leave(&piece_lock, hold);
+
+	if (!is_kept)
+		ledger_release(device, PIECE_CHUNK);
+	else if (!is_needed)
 		piece_drain(device);
 }
 
@@ -126,7 +135,7 @@ void piece_rest(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
-		if (!atomic_exchange_explicit(&stock[i].is_used, false, memory_order_relaxed))
+		if (!atomic_exchange(&stock[i].is_used, false))
 			piece_drain(i);
 }
 
@@ -140,12 +149,11 @@ static uint64_t current_context(void)
 }
 
 /* The first piece of its chunk: what was reserved ahead is the chunk's charge. */
-static void begin_chunk(struct piece_chunk *c, uint32_t old_state, int device,
-			enum piece_charge charge)
+static void begin_chunk(enum biased_hold hold, struct piece_chunk *c, uint32_t old_state,
+			int device, enum piece_charge charge)
 {
-	atomic_store_explicit(&c->owner, current_context(), memory_order_relaxed);
-	atomic_fetch_add(&c->state, ((uint32_t)device << PIECE_DEVICE_SHIFT) - old_state);
-	atomic_fetch_add(&stock[device].chunks, 1);
+	biased_add(hold, &c->state, ((uint32_t)device << PIECE_DEVICE_SHIFT) - old_state);
+	biased_add(hold, &stock[device].chunks, 1);
 	if (charge == PIECE_SPARE)
 		piece_use_spare(device);
 }
@@ -159,11 +167,19 @@ bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge)
 	if (unlikely(!leaf))
 		return false;
 	struct piece_chunk *c = chunk_in(leaf, ptr);
-	uint32_t old = atomic_fetch_add(&c->state, 1);
-	if (likely(old & PIECE_COUNT_MASK))
-		keep_spare(device, charge);
+	enum biased_hold hold = biased_enter(&piece_lock);
+	uint32_t old = biased_add(hold, &c->state, 1);
+	bool is_old = old & PIECE_COUNT_MASK, is_kept = true;
+	if (likely(is_old))
+		is_kept = keep_spare(hold, device, charge);
 	else
-		begin_chunk(c, old, device, charge);
+		begin_chunk(hold, c, old, device, charge);
+	biased_leave(&piece_lock, hold);
+
+	if (unlikely(!is_old))
+		atomic_store(&c->owner, current_context());
+	if (unlikely(!is_kept))
+		ledger_release(device, PIECE_CHUNK);
 	return true;
 }
 
@@ -180,36 +196,55 @@ struct piece_chunk *piece_chunk_of(CUdeviceptr ptr)
 	return c && piece_count(c) ? c : NULL;
 }
 
-static void release_chunk(uint32_t state)
+/* Takes pieces from a chunk; true when those were the last. */
+static bool take_pieces(enum biased_hold hold, struct piece_chunk *c, uint32_t pieces,
+			int *ret_device)
 {
-	int device = (int)(state >> PIECE_DEVICE_SHIFT);
-	bool is_last = atomic_fetch_sub(&stock[device].chunks, 1) == 1;
+	uint32_t old = biased_add(hold, &c->state, -pieces), count = old & PIECE_COUNT_MASK;
 
+	if (unlikely(count < pieces)) {
+		/* Its context went away meanwhile, and with it the charge. */
+		biased_add(hold, &c->state, pieces);
+		return false;
+	}
+	*ret_device = (int)(old >> PIECE_DEVICE_SHIFT);
+	if (likely(count > pieces))
+		return false;
+	biased_add(hold, &stock[*ret_device].chunks, -1U);
+	return true;
+}
+
+static void release_chunk(int device)
+{
 	ledger_release(device, PIECE_CHUNK);
-	if (is_last)
+	if (!atomic_load(&stock[device].chunks))
 		piece_drain(device);
 }
 
 void piece_remove(struct piece_chunk *c)
 {
-	uint32_t old = atomic_fetch_sub(&c->state, 1);
+	int device;
+	enum biased_hold hold = biased_enter(&piece_lock);
+	bool is_last = take_pieces(hold, c, 1, &device);
+	biased_leave(&piece_lock, hold);
 
-	if (unlikely(!(old & PIECE_COUNT_MASK)))
-		atomic_fetch_add(&c->state,
-				 1); /* its context went away meanwhile, and with it the charge */
-	else if ((old & PIECE_COUNT_MASK) == 1)
-		release_chunk(old);
+	if (unlikely(is_last))
+		release_chunk(device);
 }
 
 void piece_context_gone(uint64_t owner)
 {
 	for (struct leaf *leaf = atomic_load(&leaves); leaf; leaf = leaf->next)
-		for (struct piece_chunk *c = leaf->chunk; c < leaf->chunk + LEAF_CHUNKS; c++)
-			if (piece_count(c) && atomic_load(&c->owner) == owner) {
-				uint32_t old = atomic_fetch_and(&c->state, ~PIECE_COUNT_MASK);
-				if (old & PIECE_COUNT_MASK)
-					release_chunk(old);
-			}
+		for (struct piece_chunk *c = leaf->chunk; c < leaf->chunk + LEAF_CHUNKS; c++) {
+			if (!piece_count(c) || atomic_load(&c->owner) != owner)
+				continue;
+			int device;
+			enum biased_hold hold = biased_visit(&piece_lock);
+			bool is_last = take_pieces(hold, c, piece_count(c), &device);
+			biased_leave(&piece_lock, hold);
+			if (is_last)
+				release_chunk(device);
+		}
 }
 
 void piece_reset(void)
@@ -221,4 +256,5 @@ void piece_reset(void)
 	}
 	atomic_store(&leaves, NULL);
 	memset(stock, 0, sizeof(stock));
+	biased_reset(&piece_lock);
 }

@@ -8,7 +8,7 @@
  * ahead, and where it was not needed it stays a spare for the next piece: one for each device, given back
  * when it is not asked for, when other memory is short, and with the last chunk.
  *
- * Thread safe, without a lock.
+ * Thread safe.
  */
 #ifndef ALLOT_INTERPOSE_PIECE_H
 #define ALLOT_INTERPOSE_PIECE_H

@@ -1,0 +1,88 @@
+/*
+ * A lock for what one thread does nearly always, and others now and then. To its owner it costs plain loads
+ * and stores, where a locked instruction takes 7 ns; to take it from the owner costs a system call
+ * (membarrier) of some microseconds. Where threads take it from each other again and again, it is given up
+ * for good, and all use atomic instructions (BIASED_SHARED). So what is guarded are atomic words, which
+ * biased_add() and biased_move() change in the way that the hold allows.
+ *
+ * How the owner may do without: it says `busy` and then looks whether it is still the owner; who takes the
+ * lock says so, makes all threads see it (membarrier: a full barrier in each that runs), and then looks
+ * whether the owner is busy. One of the two sees the other.
+ *
+ * Held for a few instructions, without a call of the driver's. Not recursive. Zero is free, and nobody's.
+ */
+#ifndef ALLOT_INTERPOSE_BIASED_H
+#define ALLOT_INTERPOSE_BIASED_H
+
+#include "interpose/sys.h"
+
+struct biased_lock {
+	_Atomic uintptr_t owner; /* a thread, by its biased_mark; 0: nobody's */
+	_Atomic uint32_t busy;   /* the owner is inside */
+	_Atomic bool is_shared;  /* for good */
+	struct sys_lock lock;    /* of all who are not the owner; guards these two: */
+	uintptr_t next_owner;
+	uint32_t losses; /* how often it was taken from its owner */
+};
+
+enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
+
+extern _Thread_local char biased_mark;
+
+enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
+void biased_leave_locked(struct biased_lock *b);
+
+/* In a forked child: its owner may be a thread that is not there. */
+void biased_reset(struct biased_lock *b);
+
+static inline enum biased_hold biased_enter(struct biased_lock *b)
+{
+	uintptr_t own = (uintptr_t)&biased_mark;
+
+	if (unlikely(atomic_load_explicit(&b->owner, memory_order_relaxed) != own))
+		return biased_enter_slowly(b, false);
+	atomic_store_explicit(&b->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (likely(atomic_load_explicit(&b->owner, memory_order_acquire) == own))
+		return BIASED_OWN;
+	atomic_store_explicit(&b->busy, 0, memory_order_release);
+	return biased_enter_slowly(b, false);
+}
+
+/* As one who comes rarely: the owner is the same afterwards. */
+static inline enum biased_hold biased_visit(struct biased_lock *b)
+{
+	return biased_enter_slowly(b, true);
+}
+
+static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
+{
+	if (likely(hold == BIASED_OWN))
+		atomic_store_explicit(&b->busy, 0, memory_order_release);
+	else if (hold == BIASED_LOCKED)
+		biased_leave_locked(b);
+}
+
+/* Adds, and returns what it was. */
+static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word, uint32_t n)
+{
+	if (unlikely(hold == BIASED_SHARED))
+		return atomic_fetch_add(word, n);
+	uint32_t old = atomic_load_explicit(word, memory_order_relaxed);
+	atomic_store_explicit(word, old + n, memory_order_relaxed);
+	return old;
+}
+
+/* From one value to another; false when it is not the one. */
+static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, uint32_t from,
+			       uint32_t to)
+{
+	if (atomic_load_explicit(word, memory_order_relaxed) != from)
+		return false;
+	if (unlikely(hold == BIASED_SHARED))
+		return atomic_compare_exchange_strong(word, &from, to);
+	atomic_store_explicit(word, to, memory_order_relaxed);
+	return true;
+}
+
+#endif
