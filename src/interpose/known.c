@@ -97,12 +97,14 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 		at = first->twin;
 		end = first[1].form;
 	}
-	/* The newest that is old enough. */
+	if (unlikely(at == end))
+		return KNOWN_NOT; /* of a newer CUDA than the table */
+	/* The newest that is old enough; else the oldest, to know whether the driver has the name at all. */
 	while (at < end && t->form[at].since * 10 > version)
 		at++;
 	bool is_there = at < end;
 	const struct known_form *form = &t->form[is_there ? at : end - 1];
-	if (unlikely(end == first->form || !form->offset))
+	if (unlikely(!form->offset))
 		return KNOWN_NOT;
 	if (!is_there)
 		return KNOWN_TOO_NEW;
