@@ -101,16 +101,6 @@ bool charge_resize(struct holding *h, uint64_t bytes)
 	return true;
 }
 
-/* The current context: what dies with it is found by it. */
-static uint64_t owner(void)
-{
-	CUcontext context = NULL;
-
-	if (real.cuCtxGetCurrent)
-		real.cuCtxGetCurrent(&context);
-	return (uint64_t)(uintptr_t)context;
-}
-
 /* What was reserved for a call that failed. */
 static void give_back_reserved(const struct holding *h)
 {
@@ -128,7 +118,7 @@ static bool note(struct holding *h)
 		/* It can't be counted: charged as if it had its chunk for itself. */
 		charge_resize(h, PIECE_CHUNK);
 	}
-	h->owner = owner();
+	h->owner = (uint64_t)(uintptr_t)real_current_context();
 	return ptrmap_insert(h);
 }
 

@@ -72,7 +72,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,
 				  CUdriverProcAddressQueryResult *status)
 {
-	CUdriverProcAddressQueryResult unread;
+	CUdriverProcAddressQueryResult unread = CU_GET_PROC_ADDRESS_SUCCESS;
 
 	if (!symbol || !pfn || !*config_socket())
 		return get(symbol, pfn, version, flags, status);

@@ -34,15 +34,6 @@ static bool range_of(CUdeviceptr ptr, uint64_t *ret_base, uint64_t *ret_bytes)
 	return true;
 }
 
-static CUcontext current(void)
-{
-	CUcontext context = NULL;
-
-	if (real.cuCtxGetCurrent)
-		real.cuCtxGetCurrent(&context);
-	return context;
-}
-
 static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct shared s = {
@@ -79,7 +70,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 		.index = index,
 		.id = ptr,
 		.key = exports_key(handle, sizeof(*handle)),
-		.context = current(),
+		.context = real_current_context(),
 	};
 	uint64_t base;
 

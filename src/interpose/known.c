@@ -80,6 +80,11 @@ bool known_is_passed(uint64_t hash)
 	return number >= 0 && number < NAMES_PASSED;
 }
 
+bool known_is_governed(uint64_t hash)
+{
+	return number_of(names_places, hash) >= NAMES_PASSED;
+}
+
 enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void **ret_function)
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);

@@ -22,8 +22,9 @@
  */
 void known_fill(const struct elf_object *driver);
 
-/* No form of the name with that hash (name.h) is governed. */
+/* What is decided of all forms of a base name with that hash (name.h); neither: the name is not known. */
 bool known_is_passed(uint64_t hash);
+bool known_is_governed(uint64_t hash);
 
 enum known_answer {
 	KNOWN_NOT, /* only the driver can tell: a version beyond the tables or the driver's own, ... */

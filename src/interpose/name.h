@@ -74,7 +74,7 @@ static inline size_t name_length(const char *text)
 /*
  * Eight characters at a time; the last eight may overlap others. Any two names that differ are taken to
  * differ in it: make_names.c sees to it for those that are known, and for any other pair it fails once in
- * 2^64.
+ * 2^52, as a table keeps no more of it.
  */
 static inline uint64_t name_hash(const char *name, size_t length)
 {

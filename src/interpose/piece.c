@@ -88,16 +88,15 @@ void piece_use_spare(int device)
 	atomic_store(&stock[device].spare, SPARE_NONE);
 }
 
-bool piece_drain(int device)
+void piece_drain(int device)
 {
 	if (atomic_load(&stock[device].spare) != SPARE_THERE)
-		return false;
+		return;
 	enum biased_hold hold = biased_visit(&piece_lock);
 	bool is_drained = biased_move(hold, &stock[device].spare, SPARE_THERE, SPARE_NONE);
 	biased_leave(&piece_lock, hold);
 	if (is_drained)
 		ledger_release(device, PIECE_CHUNK);
-	return is_drained;
 }
 
 /* A charge that was not needed: kept as the spare. False: there is one, and the charge is to go back. */
@@ -139,15 +138,6 @@ void piece_rest(uint64_t now_ns)
 			piece_drain(i);
 }
 
-static uint64_t current_context(void)
-{
-	CUcontext context = NULL;
-
-	if (real.cuCtxGetCurrent)
-		real.cuCtxGetCurrent(&context);
-	return (uint64_t)(uintptr_t)context;
-}
-
 /* The first piece of its chunk: what was reserved ahead is the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct piece_chunk *c, uint32_t old_state,
 			int device, enum piece_charge charge)
@@ -177,7 +167,7 @@ bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge)
 	biased_leave(&piece_lock, hold);
 
 	if (unlikely(!is_old))
-		atomic_store(&c->owner, current_context());
+		atomic_store(&c->owner, (uintptr_t)real_current_context());
 	if (unlikely(!is_kept))
 		ledger_release(device, PIECE_CHUNK);
 	return true;

@@ -47,8 +47,8 @@ void piece_use_spare(int device);
 /* The driver failed, and made no piece. */
 void piece_failed(int device, enum piece_charge charge);
 
-/* Gives the spare back. False: there was none. */
-bool piece_drain(int device);
+/* Gives the spare back, if there is one. */
+void piece_drain(int device);
 
 /* For the helper, now and then: gives back the spares that nobody took since the last time. */
 void piece_rest(uint64_t now_ns);

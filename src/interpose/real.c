@@ -224,25 +224,19 @@ static void fill_names(void)
 	atomic_store_explicit(&names_ready, true, memory_order_release);
 }
 
-/* The row of that exact name, or with is_any_form the first of any that shares its base; or NULL. */
-static const struct symbol_row *row_named(const char *name, bool is_any_form)
+/* The row of that exact name, or NULL. */
+static const struct symbol_row *row_named(const char *name)
 {
-	size_t length = name_base_length(name);
-
 	fill_names();
-	for (size_t i = name_hash(name, length); by_name[i % NAME_PLACES]; i++) {
-		const char *there = by_name[i % NAME_PLACES]->name;
-		if (is_any_form ? text_begins_equal(there, name, length) &&
-					  name_base_length(there) == length
-				: text_equal(there, name))
+	for (size_t i = name_hash(name, name_base_length(name)); by_name[i % NAME_PLACES]; i++)
+		if (text_equal(by_name[i % NAME_PLACES]->name, name))
 			return by_name[i % NAME_PLACES];
-	}
 	return NULL;
 }
 
 bool real_governs_form_of(const char *name)
 {
-	return row_named(name, true);
+	return known_is_governed(name_hash(name, name_base_length(name)));
 }
 
 static void *hook_of_nvml(const char *name)
@@ -268,7 +262,7 @@ static void *hook_of_unknown(const char *name)
 void *real_hook_of_name(const char *name)
 {
 	if (name[0] == 'c' && name[1] == 'u') {
-		const struct symbol_row *row = row_named(name, false);
+		const struct symbol_row *row = row_named(name);
 		return row ? row->hook : hook_of_unknown(name);
 	}
 	if (text_begins(name, "nvml"))

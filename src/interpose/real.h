@@ -35,6 +35,16 @@ struct real_nvml {
 extern struct real_driver real;
 extern struct real_nvml real_nvml;
 
+/* The calling thread's context, or NULL: what memory dies with is found by it. */
+static inline CUcontext real_current_context(void)
+{
+	CUcontext context = NULL;
+
+	if (real.cuCtxGetCurrent)
+		real.cuCtxGetCurrent(&context);
+	return context;
+}
+
 /*
  * Fills the slots if the library is loaded and they are not filled yet. False when it is not loaded.
  * May run before libc is ready.

@@ -16,16 +16,6 @@ static inline bool text_equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* Whether the first `length` characters of both are the same; neither ends before. */
-static inline bool text_begins_equal(const char *a, const char *b, size_t length)
-{
-	size_t i = 0;
-
-	for (; i < length && a[i] && a[i] == b[i]; i++)
-		__asm__ volatile("");
-	return i == length;
-}
-
 static inline bool text_begins(const char *text, const char *prefix)
 {
 	for (; *prefix && *text == *prefix; text++, prefix++)

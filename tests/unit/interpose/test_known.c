@@ -162,6 +162,9 @@ static void test_passed_names_are_told_from_governed(void **state)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		assert_int_equal(known_is_passed(hash(all[i].name)), all[i].is_passed);
+	assert_true(known_is_governed(hash("cuMemAlloc")));
+	assert_false(known_is_governed(hash("cuStreamQuery")));
+	assert_false(known_is_governed(hash("cuNoSuchFunction")));
 }
 
 int main(void)
