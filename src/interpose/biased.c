@@ -4,8 +4,6 @@
 
 #define LOSSES_MAX 8
 
-_Thread_local char biased_mark;
-
 /* Registered in this process, as membarrier asks for: 0 not tried, 1 yes, 2 it can't be had here. */
 static _Atomic int registered;
 
@@ -34,7 +32,7 @@ enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit)
 	if (atomic_load(&b->is_shared))
 		return BIASED_SHARED;
 	sys_lock(&b->lock);
-	uintptr_t own = (uintptr_t)&biased_mark, owner = atomic_load(&b->owner);
+	uintptr_t own = biased_thread(), owner = atomic_load(&b->owner);
 	bool is_taken = owner && owner != own;
 
 	if (is_taken) {

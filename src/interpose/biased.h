@@ -17,17 +17,21 @@
 #include "interpose/sys.h"
 
 struct biased_lock {
-	_Atomic uintptr_t owner; /* a thread, by its biased_mark; 0: nobody's */
+	_Atomic uintptr_t owner; /* a thread, by biased_thread(); 0: nobody's */
+	uintptr_t next_owner;    /* guarded by `lock` */
 	_Atomic uint32_t busy;   /* the owner is inside */
+	struct sys_lock lock;    /* of all who are not the owner */
 	_Atomic bool is_shared;  /* for good */
-	struct sys_lock lock;    /* of all who are not the owner; guards these two: */
-	uintptr_t next_owner;
-	uint32_t losses; /* how often it was taken from its owner */
+	uint8_t losses;          /* how often it was taken from its owner; guarded by `lock` */
 };
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
-extern _Thread_local char biased_mark;
+/* The calling thread. No two that live have the same; one that was made later may. */
+static inline uintptr_t biased_thread(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
 
 enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
 void biased_leave_locked(struct biased_lock *b);
@@ -35,18 +39,24 @@ void biased_leave_locked(struct biased_lock *b);
 /* In a forked child: its owner may be a thread that is not there. */
 void biased_reset(struct biased_lock *b);
 
-static inline enum biased_hold biased_enter(struct biased_lock *b)
+/* As its owner, or not at all. */
+static inline bool biased_enter_own(struct biased_lock *b)
 {
-	uintptr_t own = (uintptr_t)&biased_mark;
+	uintptr_t own = biased_thread();
 
 	if (unlikely(atomic_load_explicit(&b->owner, memory_order_relaxed) != own))
-		return biased_enter_slowly(b, false);
+		return false;
 	atomic_store_explicit(&b->busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (likely(atomic_load_explicit(&b->owner, memory_order_acquire) == own))
-		return BIASED_OWN;
+		return true;
 	atomic_store_explicit(&b->busy, 0, memory_order_release);
-	return biased_enter_slowly(b, false);
+	return false;
+}
+
+static inline enum biased_hold biased_enter(struct biased_lock *b)
+{
+	return likely(biased_enter_own(b)) ? BIASED_OWN : biased_enter_slowly(b, false);
 }
 
 /* As one who comes rarely: the owner is the same afterwards. */

@@ -37,7 +37,7 @@ int charge_index_of_call(void)
 {
 	if (!guest_is_active())
 		return -1;
-	return atomic_load_explicit(&guest.control, memory_order_acquire)->device_count == 1
+	return likely(atomic_load_explicit(&guest_own()->has_one_device, memory_order_relaxed))
 		       ? 0
 		       : guest_current_index();
 }

@@ -32,20 +32,11 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-struct guest guest;
+/* Of a process that has not joined. */
+static struct guest_own nobody;
+struct guest guest = { .own = &nobody };
 
-static const _Atomic uint32_t no_mark;
-const _Atomic uint32_t *guest_fork_mark = &no_mark;
-
-/*
- * A page that the kernel zeroes in a forked child. The lock lies in it as well: another thread of the
- * parent may have held it at the moment of the fork, and its owner is not in the child.
- */
-struct fork_page {
-	_Atomic uint32_t mark; /* 1: this very process has joined */
-	struct sys_lock join_lock;
-};
-static struct fork_page *_Atomic fork_page;
+static struct guest_own *_Atomic own_page;
 
 /* Mappings of the daemon before this one: readable until the next change, see guest.h. */
 static struct {
@@ -56,9 +47,9 @@ static struct {
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-static struct fork_page *get_fork_page(void)
+static struct guest_own *get_own_page(void)
 {
-	struct fork_page *page = atomic_load(&fork_page), *none = NULL;
+	struct guest_own *page = atomic_load(&own_page), *none = NULL;
 
 	if (page)
 		return page;
@@ -69,7 +60,7 @@ static struct fork_page *get_fork_page(void)
 		munmap(page, 4096);
 		return NULL;
 	}
-	if (!atomic_compare_exchange_strong(&fork_page, &none, page)) {
+	if (!atomic_compare_exchange_strong(&own_page, &none, page)) {
 		munmap(page, 4096);
 		return none; /* another thread was faster */
 	}
@@ -173,7 +164,8 @@ static enum guest_mode ask_until_answered(const char *path)
 
 static bool is_settled(enum guest_mode mode)
 {
-	return mode != GUEST_UNKNOWN && (mode != GUEST_ACTIVE || atomic_load(guest_fork_mark));
+	return mode != GUEST_UNKNOWN &&
+	       (mode != GUEST_ACTIVE || atomic_load(&guest_own()->is_joined));
 }
 
 enum guest_mode guest_join(void)
@@ -197,7 +189,7 @@ enum guest_mode guest_join(void)
 		atomic_store(&guest.mode, GUEST_REFUSED);
 		return GUEST_REFUSED;
 	}
-	struct fork_page *page = get_fork_page();
+	struct guest_own *page = get_own_page();
 	if (!page) {
 		explain_refusal(path, -ENOMEM, "");
 		return GUEST_REFUSED;
@@ -209,8 +201,10 @@ enum guest_mode guest_join(void)
 	if (mode == GUEST_ACTIVE)
 		forget_parent();
 	mode = ask_until_answered(path);
-	atomic_store(&page->mark, mode == GUEST_ACTIVE);
-	guest_fork_mark = &page->mark;
+	atomic_store(&page->has_one_device,
+		     mode == GUEST_ACTIVE && atomic_load(&guest.control)->device_count == 1);
+	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
+	atomic_store(&guest.own, page);
 	atomic_store(&guest.mode, mode);
 	return mode;
 }
@@ -220,7 +214,7 @@ bool guest_rejoin(void)
 	const struct region_control *control = atomic_load(&guest.control);
 	struct registration r;
 
-	WITH_LOCK(&get_fork_page()->join_lock);
+	WITH_LOCK(&get_own_page()->join_lock);
 	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
 	if (error)
 		return false;

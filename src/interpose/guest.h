@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "driver/cuda_abi.h"
+#include "interpose/piece.h"
 #include "interpose/sys.h"
 #include "region/region.h"
 
@@ -23,8 +24,25 @@ enum guest_mode {
 	GUEST_LEAVING,     /* the process exits: transparent, the driver may be gone */
 };
 
+/*
+ * What is this very process's: zeroed by the kernel in a forked child (MADV_WIPEONFORK), as a child is not
+ * its parent's slot, and a lock may have been held by a thread that is not in it.
+ */
+struct guest_own {
+	_Alignas(64) _Atomic uint32_t is_joined;
+	_Atomic uint32_t has_one_device; /* the tenant has no second */
+	struct piece_desk desk;
+	struct sys_lock join_lock;
+};
+
+_Static_assert(offsetof(struct guest_own, desk.stock[1]) <= 64,
+	       "what a small allocation needs is one line of the cache");
+
+/* What nearly every call looks at is in one line as well. */
 struct guest {
-	_Atomic uint32_t mode;
+	_Alignas(64) _Atomic uint32_t mode;
+	_Atomic uint32_t shared;       /* how much this process shares with others: shared.h */
+	struct guest_own *_Atomic own; /* never NULL; before it joins, one that all is zero in */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
 	struct region_slot *_Atomic slot; /* ours in report */
@@ -34,14 +52,16 @@ struct guest {
 
 extern struct guest guest;
 
-/* Zeroed by the kernel in a forked child (MADV_WIPEONFORK): a child is not its parent's slot. */
-extern const _Atomic uint32_t *guest_fork_mark;
+static inline struct guest_own *guest_own(void)
+{
+	return atomic_load_explicit(&guest.own, memory_order_relaxed);
+}
 
 /* True while this process may use its slot: registered, and not a fork of the one that did. */
 static inline bool guest_is_active(void)
 {
 	return atomic_load_explicit(&guest.mode, memory_order_acquire) == GUEST_ACTIVE &&
-	       likely(atomic_load_explicit(guest_fork_mark, memory_order_relaxed));
+	       likely(atomic_load_explicit(&guest_own()->is_joined, memory_order_relaxed));
 }
 
 /*

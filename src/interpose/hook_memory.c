@@ -22,13 +22,40 @@ static struct holding charge_of(uint64_t bytes)
 	};
 }
 
-CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
+static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
+						   CUdeviceptr *ptr, size_t bytes)
 {
 	struct holding h = charge_of(bytes);
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, alloc(ptr, bytes), ptr, undo);
+}
+
+/* A piece that the driver failed to make, or that is the first of its chunk. */
+static __attribute__((noinline)) CUresult end_piece(CUresult result, const CUdeviceptr *ptr,
+						    size_t bytes)
+{
+	struct holding h = {
+		.kind = HOLDING_MEMORY,
+		.bytes = charge_rounded(bytes),
+		.related = PIECE_SPARE,
+	};
+
+	return charge_end(&h, result, ptr, undo);
+}
+
+CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
+{
+	struct guest_own *own = guest_own();
+
+	if (bytes > PIECE_MAX || !atomic_load_explicit(&own->has_one_device, memory_order_relaxed) ||
+	    !piece_begin_here(&own->desk))
+		return allocate(alloc, ptr, bytes);
+	CUresult result = alloc(ptr, bytes);
+	if (likely(result == CUDA_SUCCESS && piece_end_here(&own->desk, *ptr)))
+		return result;
+	return end_piece(result, ptr, bytes);
 }
 
 /*
@@ -82,7 +109,7 @@ static CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUre
 {
 	if (result == CUDA_SUCCESS) {
 		hook_ipc_freed(ptr);
-		piece_remove(chunk);
+		piece_remove(&guest_own()->desk, chunk);
 	}
 	return result;
 }

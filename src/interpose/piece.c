@@ -5,45 +5,21 @@
 #include <sys/mman.h>
 
 #include "interpose/biased.h"
+#include "interpose/guest.h"
 #include "interpose/ledger.h"
 #include "interpose/real.h"
 
-/*
- * Chunks by number (address / 2 MiB), in leaves of 2 GiB each that are made when they are needed and stay:
- * as the driver gives addresses out again, there are as many as the most that was held at once needs.
- */
-#define CHUNK_SHIFT 21
-#define LEAF_SHIFT 31
-#define LEAF_CHUNKS (1 << (LEAF_SHIFT - CHUNK_SHIFT))
-#define ADDRESS_BITS 49 /* of a device pointer: of the GPU's 57, what a host has */
-#define LEAVES (1 << (ADDRESS_BITS - LEAF_SHIFT))
+#define LEAVES (1 << PIECE_LEAF_INDEX_BITS)
 
-struct leaf {
-	struct piece_chunk chunk[LEAF_CHUNKS];
-	struct leaf *next;
-	size_t index;
-};
-
-static struct leaf *_Atomic leaf_at[LEAVES];
-static struct leaf *_Atomic leaves; /* all of them */
-
-enum spare { SPARE_NONE, SPARE_THERE, SPARE_TAKEN };
-
-static struct stock {
-	_Alignas(64) _Atomic uint32_t spare;
-	_Atomic uint32_t chunks;
-	_Atomic bool is_used; /* the spare was taken since the helper's last look */
-} stock[REGION_MAX_DEVICES];
-
-/* Of the stocks and of the chunks' states: mostly one thread of a process allocates. */
-static struct biased_lock piece_lock;
+static struct piece_leaf *_Atomic leaf_at[LEAVES];
+static struct piece_leaf *_Atomic leaves; /* all of them */
 
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
-static struct leaf *make_leaf(size_t index)
+static struct piece_leaf *make_leaf(size_t index)
 {
-	struct leaf *none = NULL, *leaf = mmap(NULL, sizeof(*leaf), PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct piece_leaf *none = NULL, *leaf = mmap(NULL, sizeof(*leaf), PROT_READ | PROT_WRITE,
+						     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (leaf == MAP_FAILED)
 		return NULL;
@@ -58,43 +34,58 @@ static struct leaf *make_leaf(size_t index)
 	return leaf;
 }
 
-static inline struct leaf *leaf_of(CUdeviceptr ptr)
+static inline struct piece_stock *stock_of(int device)
 {
-	size_t index = ptr >> LEAF_SHIFT;
-
-	return index < LEAVES ? atomic_load_explicit(&leaf_at[index], memory_order_acquire) : NULL;
+	return &guest_own()->desk.stock[device];
 }
 
-static inline struct piece_chunk *chunk_in(struct leaf *leaf, CUdeviceptr ptr)
+static inline struct biased_lock *desk_lock(void)
 {
-	return &leaf->chunk[ptr >> CHUNK_SHIFT & (LEAF_CHUNKS - 1)];
+	return &guest_own()->desk.lock;
+}
+
+/* NULL: there is none. */
+static struct piece_leaf *leaf_of(CUdeviceptr ptr)
+{
+	size_t index = ptr >> PIECE_LEAF_SHIFT;
+	struct piece_leaf *leaf = index < LEAVES ? atomic_load_explicit(&leaf_at[index],
+									memory_order_acquire)
+						 : NULL;
+
+	if (leaf)
+		atomic_store_explicit(&guest_own()->desk.last_leaf,
+				      (uint64_t)(uintptr_t)leaf << PIECE_LEAF_WORD_SHIFT | index,
+				      memory_order_release);
+	return leaf;
 }
 
 enum piece_charge piece_take_spare(int device)
 {
-	enum biased_hold hold = biased_enter(&piece_lock);
-	bool is_taken = biased_move(hold, &stock[device].spare, SPARE_THERE, SPARE_TAKEN);
+	enum biased_hold hold = biased_enter(desk_lock());
+	bool is_taken = biased_move(hold, &stock_of(device)->spare, PIECE_SPARE_THERE,
+				    PIECE_SPARE_TAKEN);
 
-	biased_leave(&piece_lock, hold);
+	biased_leave(desk_lock(), hold);
 	if (!is_taken)
 		return PIECE_RESERVED;
-	atomic_store_explicit(&stock[device].is_used, true, memory_order_relaxed);
+	atomic_store_explicit(&stock_of(device)->is_used, true, memory_order_relaxed);
 	return PIECE_SPARE;
 }
 
 /* Only who has taken the spare changes that. */
 void piece_use_spare(int device)
 {
-	atomic_store(&stock[device].spare, SPARE_NONE);
+	atomic_store(&stock_of(device)->spare, PIECE_NO_SPARE);
 }
 
 void piece_drain(int device)
 {
-	if (atomic_load(&stock[device].spare) != SPARE_THERE)
+	if (atomic_load(&stock_of(device)->spare) != PIECE_SPARE_THERE)
 		return;
-	enum biased_hold hold = biased_visit(&piece_lock);
-	bool is_drained = biased_move(hold, &stock[device].spare, SPARE_THERE, SPARE_NONE);
-	biased_leave(&piece_lock, hold);
+	enum biased_hold hold = biased_visit(desk_lock());
+	bool is_drained = biased_move(hold, &stock_of(device)->spare, PIECE_SPARE_THERE,
+				      PIECE_NO_SPARE);
+	biased_leave(desk_lock(), hold);
 	if (is_drained)
 		ledger_release(device, PIECE_CHUNK);
 }
@@ -102,23 +93,23 @@ void piece_drain(int device)
 /* A charge that was not needed: kept as the spare. False: there is one, and the charge is to go back. */
 static bool keep_spare(enum biased_hold hold, int device, enum piece_charge charge)
 {
-	struct stock *s = &stock[device];
+	struct piece_stock *s = stock_of(device);
 
 	if (charge == PIECE_RESERVED)
-		return biased_move(hold, &s->spare, SPARE_NONE, SPARE_THERE);
-	atomic_store_explicit(&s->spare, SPARE_THERE, memory_order_release);
+		return biased_move(hold, &s->spare, PIECE_NO_SPARE, PIECE_SPARE_THERE);
+	atomic_store_explicit(&s->spare, PIECE_SPARE_THERE, memory_order_release);
 	return true;
 }
 
 void piece_failed(int device, enum piece_charge charge)
 {
-	enum biased_hold hold = biased_enter(&piece_lock);
+	enum biased_hold hold = biased_enter(desk_lock());
 	bool is_kept = keep_spare(hold, device, charge);
 	/* Of this and the end of the last chunk, one sees the other. */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);
-	bool is_needed = atomic_load(&stock[device].chunks);
-	biased_leave(&piece_lock, hold);
+	bool is_needed = atomic_load(&stock_of(device)->chunks);
+	biased_leave(desk_lock(), hold);
 
 	if (!is_kept)
 		ledger_release(device, PIECE_CHUNK);
@@ -134,7 +125,7 @@ void piece_rest(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
-		if (!atomic_exchange(&stock[i].is_used, false))
+		if (!atomic_exchange(&stock_of(i)->is_used, false))
 			piece_drain(i);
 }
 
@@ -143,28 +134,28 @@ static void begin_chunk(enum biased_hold hold, struct piece_chunk *c, uint32_t o
 			int device, enum piece_charge charge)
 {
 	biased_add(hold, &c->state, ((uint32_t)device << PIECE_DEVICE_SHIFT) - old_state);
-	biased_add(hold, &stock[device].chunks, 1);
+	biased_add(hold, &stock_of(device)->chunks, 1);
 	if (charge == PIECE_SPARE)
 		piece_use_spare(device);
 }
 
 bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge)
 {
-	struct leaf *leaf = leaf_of(ptr);
+	struct piece_leaf *leaf = leaf_of(ptr);
 
-	if (unlikely(!leaf) && ptr >> LEAF_SHIFT < LEAVES)
-		leaf = make_leaf(ptr >> LEAF_SHIFT);
+	if (unlikely(!leaf) && ptr >> PIECE_LEAF_SHIFT < LEAVES)
+		leaf = make_leaf(ptr >> PIECE_LEAF_SHIFT);
 	if (unlikely(!leaf))
 		return false;
-	struct piece_chunk *c = chunk_in(leaf, ptr);
-	enum biased_hold hold = biased_enter(&piece_lock);
+	struct piece_chunk *c = piece_chunk_in(leaf, ptr);
+	enum biased_hold hold = biased_enter(desk_lock());
 	uint32_t old = biased_add(hold, &c->state, 1);
 	bool is_old = old & PIECE_COUNT_MASK, is_kept = true;
 	if (likely(is_old))
 		is_kept = keep_spare(hold, device, charge);
 	else
 		begin_chunk(hold, c, old, device, charge);
-	biased_leave(&piece_lock, hold);
+	biased_leave(desk_lock(), hold);
 
 	if (unlikely(!is_old))
 		atomic_store(&c->owner, (uintptr_t)real_current_context());
@@ -173,15 +164,10 @@ bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge)
 	return true;
 }
 
-static uint32_t piece_count(const struct piece_chunk *c)
+struct piece_chunk *piece_chunk_looked_up(CUdeviceptr ptr)
 {
-	return atomic_load_explicit(&c->state, memory_order_acquire) & PIECE_COUNT_MASK;
-}
-
-struct piece_chunk *piece_chunk_of(CUdeviceptr ptr)
-{
-	struct leaf *leaf = leaf_of(ptr);
-	struct piece_chunk *c = leaf ? chunk_in(leaf, ptr) : NULL;
+	struct piece_leaf *leaf = leaf_of(ptr);
+	struct piece_chunk *c = leaf ? piece_chunk_in(leaf, ptr) : NULL;
 
 	return c && piece_count(c) ? c : NULL;
 }
@@ -200,23 +186,23 @@ static bool take_pieces(enum biased_hold hold, struct piece_chunk *c, uint32_t p
 	*ret_device = (int)(old >> PIECE_DEVICE_SHIFT);
 	if (likely(count > pieces))
 		return false;
-	biased_add(hold, &stock[*ret_device].chunks, -1U);
+	biased_add(hold, &stock_of(*ret_device)->chunks, -1U);
 	return true;
 }
 
 static void release_chunk(int device)
 {
 	ledger_release(device, PIECE_CHUNK);
-	if (!atomic_load(&stock[device].chunks))
+	if (!atomic_load(&stock_of(device)->chunks))
 		piece_drain(device);
 }
 
-void piece_remove(struct piece_chunk *c)
+void piece_remove_any(struct piece_chunk *c)
 {
 	int device;
-	enum biased_hold hold = biased_enter(&piece_lock);
+	enum biased_hold hold = biased_enter(desk_lock());
 	bool is_last = take_pieces(hold, c, 1, &device);
-	biased_leave(&piece_lock, hold);
+	biased_leave(desk_lock(), hold);
 
 	if (unlikely(is_last))
 		release_chunk(device);
@@ -224,14 +210,14 @@ void piece_remove(struct piece_chunk *c)
 
 void piece_context_gone(uint64_t owner)
 {
-	for (struct leaf *leaf = atomic_load(&leaves); leaf; leaf = leaf->next)
-		for (struct piece_chunk *c = leaf->chunk; c < leaf->chunk + LEAF_CHUNKS; c++) {
+	for (struct piece_leaf *leaf = atomic_load(&leaves); leaf; leaf = leaf->next)
+		for (struct piece_chunk *c = leaf->chunk; c < leaf->chunk + PIECE_LEAF_CHUNKS; c++) {
 			if (!piece_count(c) || atomic_load(&c->owner) != owner)
 				continue;
 			int device;
-			enum biased_hold hold = biased_visit(&piece_lock);
+			enum biased_hold hold = biased_visit(desk_lock());
 			bool is_last = take_pieces(hold, c, piece_count(c), &device);
-			biased_leave(&piece_lock, hold);
+			biased_leave(desk_lock(), hold);
 			if (is_last)
 				release_chunk(device);
 		}
@@ -239,12 +225,12 @@ void piece_context_gone(uint64_t owner)
 
 void piece_reset(void)
 {
-	for (struct leaf *leaf = atomic_load(&leaves), *next; leaf; leaf = next) {
+	for (struct piece_leaf *leaf = atomic_load(&leaves), *next; leaf; leaf = next) {
 		next = leaf->next;
 		atomic_store(&leaf_at[leaf->index], NULL);
 		munmap(leaf, sizeof(*leaf));
 	}
 	atomic_store(&leaves, NULL);
-	memset(stock, 0, sizeof(stock));
-	biased_reset(&piece_lock);
+	memset(&guest_own()->desk, 0, sizeof(guest_own()->desk));
+	biased_reset(desk_lock());
 }

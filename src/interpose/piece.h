@@ -8,6 +8,10 @@
  * ahead, and where it was not needed it stays a spare for the next piece: one for each device, given back
  * when it is not asked for, when other memory is short, and with the last chunk.
  *
+ * Most calls are of one thread, and find a spare and a chunk that has pieces. Those cost the more, the more
+ * memory they touch, since between two of them the driver has used the whole first level of the cache for
+ * itself: so they are inline, and find what they need in one line of it (struct piece_desk).
+ *
  * Thread safe.
  */
 #ifndef ALLOT_INTERPOSE_PIECE_H
@@ -17,6 +21,8 @@
 #include <stdint.h>
 
 #include "driver/cuda_abi.h"
+#include "interpose/biased.h"
+#include "region/region.h"
 
 #define PIECE_CHUNK (2ULL << 20)
 #define PIECE_STEP 512ULL
@@ -34,6 +40,43 @@ struct piece_chunk {
 
 #define PIECE_DEVICE_SHIFT 24
 #define PIECE_COUNT_MASK ((1U << PIECE_DEVICE_SHIFT) - 1)
+
+/*
+ * Chunks by number (address / 2 MiB), in leaves of 2 GiB each that are made when they are needed and stay:
+ * as the driver gives addresses out again, there are as many as the most that was held at once needs.
+ */
+#define PIECE_CHUNK_SHIFT 21
+#define PIECE_LEAF_SHIFT 31
+#define PIECE_LEAF_CHUNKS (1 << (PIECE_LEAF_SHIFT - PIECE_CHUNK_SHIFT))
+#define PIECE_ADDRESS_BITS 49 /* of a device pointer: of the GPU's 57, what a host has */
+
+struct piece_leaf {
+	struct piece_chunk chunk[PIECE_LEAF_CHUNKS];
+	struct piece_leaf *next;
+	size_t index;
+};
+
+enum piece_spare { PIECE_NO_SPARE, PIECE_SPARE_THERE, PIECE_SPARE_TAKEN };
+
+struct piece_stock {
+	_Atomic uint32_t spare;
+	_Atomic uint32_t chunks;
+	_Atomic uint32_t is_used; /* the spare was taken since the helper's last look */
+};
+
+/* All zero is one that nothing was done at. */
+struct piece_desk {
+	struct biased_lock lock; /* of the stocks and of the chunks' states */
+	/*
+	 * The leaf looked into last: its address, a multiple of 4096, above its index. One word, so that
+	 * it is read without the lock.
+	 */
+	_Atomic uint64_t last_leaf;
+	struct piece_stock stock[REGION_MAX_DEVICES];
+};
+
+#define PIECE_LEAF_INDEX_BITS (PIECE_ADDRESS_BITS - PIECE_LEAF_SHIFT)
+#define PIECE_LEAF_WORD_SHIFT (PIECE_LEAF_INDEX_BITS - 12)
 
 /* How a chunk's charge was come by before the driver is asked for a piece. */
 enum piece_charge { PIECE_RESERVED = 0, PIECE_SPARE };
@@ -60,15 +103,91 @@ void piece_rest(uint64_t now_ns);
 bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge);
 
 /* The chunk that has pieces and `ptr` lies in, or NULL. */
-struct piece_chunk *piece_chunk_of(CUdeviceptr ptr);
+struct piece_chunk *piece_chunk_looked_up(CUdeviceptr ptr);
 
 /* One less, after the driver has freed it: with the last one the chunk's charge goes back. */
-void piece_remove(struct piece_chunk *chunk);
+void piece_remove_any(struct piece_chunk *chunk);
 
 /* The context is gone, and with it its chunks. */
 void piece_context_gone(uint64_t owner);
 
 /* Forgets everything, in a forked child. */
 void piece_reset(void);
+
+/* ---- the usual case, at the desk of a process whose tenant has one device ---- */
+
+static inline struct piece_chunk *piece_chunk_in(struct piece_leaf *leaf, CUdeviceptr ptr)
+{
+	return &leaf->chunk[ptr >> PIECE_CHUNK_SHIFT & (PIECE_LEAF_CHUNKS - 1)];
+}
+
+static inline uint32_t piece_count(const struct piece_chunk *c)
+{
+	return atomic_load_explicit(&c->state, memory_order_acquire) & PIECE_COUNT_MASK;
+}
+
+/* Looks no further than the last leaf. NULL: not there. */
+static inline struct piece_chunk *piece_chunk_nearby(struct piece_desk *desk, CUdeviceptr ptr)
+{
+	uint64_t word = atomic_load_explicit(&desk->last_leaf, memory_order_acquire);
+	uint64_t index = word & ((1ULL << PIECE_LEAF_INDEX_BITS) - 1);
+
+	if (unlikely(!word || index != ptr >> PIECE_LEAF_SHIFT))
+		return NULL;
+	return piece_chunk_in(
+		(struct piece_leaf *)(uintptr_t)((word ^ index) >> PIECE_LEAF_WORD_SHIFT), ptr);
+}
+
+static inline struct piece_chunk *piece_chunk_of(struct piece_desk *desk, CUdeviceptr ptr)
+{
+	struct piece_chunk *c = piece_chunk_nearby(desk, ptr);
+
+	return likely(c && piece_count(c)) ? c : piece_chunk_looked_up(ptr);
+}
+
+/* As piece_take_spare(0), where nothing stands in the way. False: nothing was done. */
+static inline bool piece_begin_here(struct piece_desk *desk)
+{
+	struct piece_stock *s = &desk->stock[0];
+
+	if (unlikely(!biased_enter_own(&desk->lock)))
+		return false;
+	bool is_taken = biased_move(BIASED_OWN, &s->spare, PIECE_SPARE_THERE, PIECE_SPARE_TAKEN);
+	if (likely(is_taken))
+		atomic_store_explicit(&s->is_used, true, memory_order_relaxed);
+	biased_leave(&desk->lock, BIASED_OWN);
+	return is_taken;
+}
+
+/* As piece_add(ptr, 0, PIECE_SPARE), where the chunk has pieces. False: nothing was done. */
+static inline bool piece_end_here(struct piece_desk *desk, CUdeviceptr ptr)
+{
+	struct piece_chunk *c = piece_chunk_nearby(desk, ptr);
+
+	if (unlikely(!c || !biased_enter_own(&desk->lock)))
+		return false;
+	bool has_pieces = piece_count(c);
+	if (likely(has_pieces)) {
+		biased_add(BIASED_OWN, &c->state, 1);
+		atomic_store_explicit(&desk->stock[0].spare, PIECE_SPARE_THERE,
+				      memory_order_relaxed);
+	}
+	biased_leave(&desk->lock, BIASED_OWN);
+	return has_pieces;
+}
+
+static inline void piece_remove(struct piece_desk *desk, struct piece_chunk *c)
+{
+	if (unlikely(!biased_enter_own(&desk->lock))) {
+		piece_remove_any(c);
+		return;
+	}
+	bool is_last = piece_count(c) <= 1;
+	if (likely(!is_last))
+		biased_add(BIASED_OWN, &c->state, -1U);
+	biased_leave(&desk->lock, BIASED_OWN);
+	if (unlikely(is_last))
+		piece_remove_any(c);
+}
 
 #endif

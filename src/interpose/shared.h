@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "driver/cuda_abi.h"
+#include "interpose/guest.h"
 #include "region/region.h"
 
 enum shared_kind {
@@ -34,11 +35,9 @@ struct shared {
 	CUcontext context; /* it dies with; or NULL */
 };
 
-extern _Atomic uint32_t shared_count; /* how many there are: 0 costs nothing */
-
 static inline bool shared_any(void)
 {
-	return __builtin_expect(atomic_load_explicit(&shared_count, memory_order_relaxed) != 0, 0);
+	return unlikely(atomic_load_explicit(&guest.shared, memory_order_relaxed));
 }
 
 /* Given out: this process is charged for it. Without memory for the note others are charged as well. */

@@ -8,9 +8,8 @@
 #include "interpose/helper.h"
 #include "interpose/hook_pool.h"
 
-struct guest guest;
-static const _Atomic uint32_t mark = 1;
-const _Atomic uint32_t *guest_fork_mark = &mark;
+static struct guest_own own;
+struct guest guest = { .own = &own };
 
 struct region_control *fake_control;
 struct region_report *fake_report;
@@ -42,6 +41,9 @@ void fake_guest_start(uint32_t slots)
 	fake_control->device[0].depth_ns = 4 * NS_PER_MS;
 	fake_control->device[0].free_depth_ns = 50 * NS_PER_MS;
 	memset(&guest, 0, sizeof(guest));
+	memset(&own, 0, sizeof(own));
+	own.is_joined = own.has_one_device = true;
+	atomic_store(&guest.own, &own);
 	atomic_store(&guest.control, fake_control);
 	atomic_store(&guest.report, fake_report);
 	fake_guest_take_slot(0);

@@ -216,6 +216,30 @@ static void test_pitched(void **state)
 	assert_int_equal(fake_guest_used(), 0);
 }
 
+/* Far apart, by turns: the table that was looked into last is another each time. */
+static void test_far_from_each_other(void **state)
+{
+	const CUdeviceptr far = FIRST + (64ULL << 30);
+
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
+		assert_int_equal(make_at(far + i * 512, 512), CUDA_SUCCESS);
+	}
+	assert_int_equal(used(), 2 * CHUNK);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(hook_mem_free(release, FIRST + i * 512), CUDA_SUCCESS);
+		assert_int_equal(hook_mem_free(release, far + i * 512), CUDA_SUCCESS);
+	}
+	assert_int_equal(used(), 2 * CHUNK);
+	assert_int_equal(hook_mem_free(release, FIRST + 1024), CUDA_SUCCESS);
+	assert_int_equal(used(), CHUNK);
+	/* Freed twice by mistake: not counted. */
+	assert_int_equal(hook_mem_free(release, FIRST + 1024), CUDA_SUCCESS);
+	assert_int_equal(used(), CHUNK);
+	assert_int_equal(hook_mem_free(release, far + 1024), CUDA_SUCCESS);
+	assert_int_equal(used(), 0);
+}
+
 static void test_goes_with_its_context(void **state)
 {
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
@@ -290,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup(test_above_it_is_whole_pages, start),
 		cmocka_unit_test_setup(test_refused_and_failed, start),
 		cmocka_unit_test_setup(test_pitched, start),
+		cmocka_unit_test_setup(test_far_from_each_other, start),
 		cmocka_unit_test_setup(test_goes_with_its_context, start),
 		cmocka_unit_test_setup(test_threads, start),
 	};
