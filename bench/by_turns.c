@@ -1,10 +1,14 @@
 #include "by_turns.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "load/clock.h"
+
 #define WARM_PAIRS 3
+#define ERROR_MAX 0.002 /* of the native time */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -28,32 +32,71 @@ void by_turns_stay_on_processor(void)
 	sched_setaffinity(0, sizeof set, &set);
 }
 
-void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context)
+/* Of a normal distribution with those quartiles: 1.2533 sigma / sqrt(n), with sigma = distance / 1.349. */
+static double error_of_median(double low, double high, unsigned count)
 {
-	double *native = calloc(pairs, sizeof *native), *added = calloc(pairs, sizeof *added);
-	if (native == NULL || added == NULL) {
+	return 0.929 * (high - low) / sqrt(count);
+}
+
+struct sample {
+	double *native, *added; /* of each pair */
+	unsigned count, capacity;
+};
+
+static void make_room(struct sample *s, const char *name)
+{
+	if (s->count < s->capacity)
+		return;
+	s->capacity = s->capacity ? 2 * s->capacity : 1024;
+	s->native = realloc(s->native, s->capacity * sizeof(*s->native));
+	s->added = realloc(s->added, s->capacity * sizeof(*s->added));
+	if (s->native == NULL || s->added == NULL) {
 		fprintf(stderr, "%s: no memory\n", name);
 		exit(1);
 	}
-	unsigned warm = pairs < 10 * WARM_PAIRS ? 1 : WARM_PAIRS;
-	for (unsigned i = 0; i < pairs + warm; i++) {
-		double ns[2];
-		for (unsigned turn = 0; turn < 2; turn++) {
-			bool is_native = (turn + i) % 2;
-			ns[is_native] = time_once(is_native, context);
-		}
-		if (i < warm)
-			continue;
-		native[i - warm] = ns[true];
-		added[i - warm] = ns[false] - ns[true];
+}
+
+/* The native one comes first in every other pair. */
+static void time_pair(struct sample *s, unsigned turn, by_turns_function *time_once, void *context)
+{
+	double ns[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		bool is_native = (turn + i) % 2;
+		ns[is_native] = time_once(is_native, context);
 	}
-	qsort(native, pairs, sizeof *native, compare_doubles);
-	qsort(added, pairs, sizeof *added, compare_doubles);
+	s->native[s->count] = ns[true];
+	s->added[s->count] = ns[false] - ns[true];
+}
+
+void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context)
+{
+	struct sample s = { 0 };
+	unsigned warm = pairs < 10 * WARM_PAIRS ? 1 : WARM_PAIRS, turn = 0;
+	uint64_t end_ns = clock_now_ns() + BY_TURNS_PATIENCE_NS;
+	double native, low, high, error;
+
+	make_room(&s, name);
+	while (turn < warm)
+		time_pair(&s, turn++, time_once, context);
+	do {
+		for (unsigned i = 0; i < pairs; i++) {
+			make_room(&s, name);
+			time_pair(&s, turn++, time_once, context);
+			s.count++;
+		}
+		qsort(s.native, s.count, sizeof(*s.native), compare_doubles);
+		qsort(s.added, s.count, sizeof(*s.added), compare_doubles);
+		native = quantile(s.native, s.count, 0.5);
+		low = quantile(s.added, s.count, 0.25);
+		high = quantile(s.added, s.count, 0.75);
+		error = error_of_median(low, high, s.count);
+	} while (error > ERROR_MAX * native && clock_now_ns() < end_ns);
+
 	printf("{\"name\":\"%s\",\"native_ns\":%.1f,\"added_ns\":%.1f,\"added_low_ns\":%.1f,"
-	       "\"added_high_ns\":%.1f,\"pairs\":%u}\n",
-	       name, quantile(native, pairs, 0.5), quantile(added, pairs, 0.5),
-	       quantile(added, pairs, 0.25), quantile(added, pairs, 0.75), pairs);
+	       "\"added_high_ns\":%.1f,\"error_ns\":%.1f,\"pairs\":%u}\n",
+	       name, native, quantile(s.added, s.count, 0.5), low, high, error, s.count);
 	fflush(stdout);
-	free(native);
-	free(added);
+	free(s.native);
+	free(s.added);
 }

@@ -17,7 +17,14 @@
  */
 typedef double by_turns_function(bool is_native, void *context);
 
-/* Ends the program when memory runs out. Prints one line of JSON: name, medians and quartiles. */
+/*
+ * At least so many pairs, and more while the median's standard error is above a fifth of a percent of the
+ * native time, for BY_TURNS_PATIENCE_NS in all: what is judged by one percent must be known better than
+ * that, and on a noisy machine takes longer.
+ *
+ * Ends the program when memory runs out. Prints one line of JSON: name, medians, quartiles, that error, pairs.
+ */
+#define BY_TURNS_PATIENCE_NS 6000000000ULL
 void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context);
 
 /* The thread stays on the processor where it is; failure only costs steadiness. */

@@ -31,6 +31,8 @@ def add_rows(bench, line, unit):
     bench.result.add(Row(line["name"], unit, (native + added) / scale, native=native / scale))
     bench.result.add(Row(f"{line['name']}: quartiles' distance", unit,
                          (line["added_high_ns"] - line["added_low_ns"]) / scale))
+    bench.result.add(Row(f"{line['name']}: standard error of the median", "%",
+                         100.0 * line["error_ns"] / native))
     row = Row(f"{line['name']}: added", "%", 100.0 * added / native)
     # The simulated driver's own time says nothing of a real one's.
     bench.result.add(row if bench.machine.sim else at_most(row, 1))

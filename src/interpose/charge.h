@@ -69,7 +69,7 @@ CUresult charge_give_back(const struct holding *h, CUresult result);
 /* The chunk that a small piece of memory at `ptr` is charged in, or NULL: charge_forget() knows it, or nobody. */
 static inline struct piece_chunk *charge_piece_at(CUdeviceptr ptr)
 {
-	return guest_is_active() ? piece_chunk_of(&guest_own()->desk, ptr) : NULL;
+	return guest_is_active() ? piece_chunk_of(ptr) : NULL;
 }
 
 /* What is held at the address that an allocation begins at. False: not charged here. */

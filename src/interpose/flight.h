@@ -68,7 +68,7 @@ struct flight_device {
 	_Atomic uint32_t waiters;
 };
 
-extern struct flight_device flight_devices[REGION_MAX_DEVICES];
+SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
 
 /* The record of the stream that `work` goes to; NULL when there is no context or no room. */
 struct flight_stream *flight_stream_of(const struct work *work);

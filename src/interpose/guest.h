@@ -50,7 +50,7 @@ struct guest {
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
 };
 
-extern struct guest guest;
+SYS_DATA struct guest guest;
 
 static inline struct guest_own *guest_own(void)
 {

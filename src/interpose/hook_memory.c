@@ -105,9 +105,9 @@ static CUresult give_back(const struct holding *h, CUresult result)
 	return charge_give_back(h, result);
 }
 
-static CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUresult result)
+static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr ptr, CUresult result)
 {
-	if (result == CUDA_SUCCESS) {
+	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
 		piece_remove(&guest_own()->desk, chunk);
 	}
@@ -122,7 +122,15 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+/* What is freed is a piece, nearly always, and near the last one. */
+static inline struct piece_chunk *piece_nearby(CUdeviceptr ptr)
+{
+	struct piece_chunk *chunk = piece_chunk_nearby(&guest_own()->desk, ptr);
+
+	return likely(chunk && piece_count(chunk)) ? chunk : NULL;
+}
+
+static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	struct piece_chunk *chunk = charge_piece_at(ptr);
 	struct holding h;
@@ -132,6 +140,13 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(forget_import(ptr));
 	return give_back(&h, release(ptr));
+}
+
+CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+{
+	struct piece_chunk *chunk = piece_nearby(ptr);
+
+	return likely(chunk) ? give_back_piece(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
 /* Pool memory is charged by what its pool reserves: nothing to give back here. */

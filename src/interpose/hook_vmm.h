@@ -17,7 +17,7 @@
  *     PHYSICAL  number -> bytes charged, references: one for its handle, one for each mapping
  *     BINDING   place in a multicast object -> number
  */
-extern struct sys_lock vmm_lock;
+SYS_DATA struct sys_lock vmm_lock;
 
 /* The rest with vmm_lock held. Number of what has this key; 0: not known here. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);

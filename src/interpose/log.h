@@ -7,10 +7,12 @@
 
 #include <stdbool.h>
 
+#include "interpose/sys.h"
+
 /* Where messages go; called once from configuration. NULL or "": nowhere. `target` is copied. */
 void log_open(const char *target);
 
-extern bool log_is_on;
+SYS_DATA bool log_is_on;
 
 void log_write(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

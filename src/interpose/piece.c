@@ -9,7 +9,7 @@
 #include "interpose/ledger.h"
 #include "interpose/real.h"
 
-#define LEAVES (1 << PIECE_LEAF_INDEX_BITS)
+#define LEAVES (1 << (PIECE_ADDRESS_BITS - PIECE_LEAF_SHIFT))
 
 static struct piece_leaf *_Atomic leaf_at[LEAVES];
 static struct piece_leaf *_Atomic leaves; /* all of them */
@@ -24,6 +24,8 @@ static struct piece_leaf *make_leaf(size_t index)
 	if (leaf == MAP_FAILED)
 		return NULL;
 	leaf->index = index;
+	for (size_t i = 0; i < PIECE_LEAF_CHUNKS; i++)
+		leaf->chunk[i].number = (uint32_t)(index * PIECE_LEAF_CHUNKS + i);
 	if (!atomic_compare_exchange_strong(&leaf_at[index], &none, leaf)) {
 		munmap(leaf, sizeof(*leaf));
 		return none; /* another thread was faster */
@@ -53,9 +55,7 @@ static struct piece_leaf *leaf_of(CUdeviceptr ptr)
 						 : NULL;
 
 	if (leaf)
-		atomic_store_explicit(&guest_own()->desk.last_leaf,
-				      (uint64_t)(uintptr_t)leaf << PIECE_LEAF_WORD_SHIFT | index,
-				      memory_order_release);
+		atomic_store_explicit(&guest_own()->desk.last_leaf, leaf, memory_order_release);
 	return leaf;
 }
 
@@ -164,7 +164,7 @@ bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge)
 	return true;
 }
 
-struct piece_chunk *piece_chunk_looked_up(CUdeviceptr ptr)
+struct piece_chunk *piece_chunk_of(CUdeviceptr ptr)
 {
 	struct piece_leaf *leaf = leaf_of(ptr);
 	struct piece_chunk *c = leaf ? piece_chunk_in(leaf, ptr) : NULL;

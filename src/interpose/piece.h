@@ -35,6 +35,7 @@ struct piece_chunk {
 	 * takes the last piece knows whose it was.
 	 */
 	_Atomic uint32_t state;
+	uint32_t number;        /* address / 2 MiB; never changes */
 	_Atomic uint64_t owner; /* the context that it dies with */
 };
 
@@ -66,17 +67,10 @@ struct piece_stock {
 
 /* All zero is one that nothing was done at. */
 struct piece_desk {
-	struct biased_lock lock; /* of the stocks and of the chunks' states */
-	/*
-	 * The leaf looked into last: its address, a multiple of 4096, above its index. One word, so that
-	 * it is read without the lock.
-	 */
-	_Atomic uint64_t last_leaf;
+	struct biased_lock lock;              /* of the stocks and of the chunks' states */
+	struct piece_leaf *_Atomic last_leaf; /* looked into last */
 	struct piece_stock stock[REGION_MAX_DEVICES];
 };
-
-#define PIECE_LEAF_INDEX_BITS (PIECE_ADDRESS_BITS - PIECE_LEAF_SHIFT)
-#define PIECE_LEAF_WORD_SHIFT (PIECE_LEAF_INDEX_BITS - 12)
 
 /* How a chunk's charge was come by before the driver is asked for a piece. */
 enum piece_charge { PIECE_RESERVED = 0, PIECE_SPARE };
@@ -103,7 +97,7 @@ void piece_rest(uint64_t now_ns);
 bool piece_add(CUdeviceptr ptr, int device, enum piece_charge charge);
 
 /* The chunk that has pieces and `ptr` lies in, or NULL. */
-struct piece_chunk *piece_chunk_looked_up(CUdeviceptr ptr);
+struct piece_chunk *piece_chunk_of(CUdeviceptr ptr);
 
 /* One less, after the driver has freed it: with the last one the chunk's charge goes back. */
 void piece_remove_any(struct piece_chunk *chunk);
@@ -126,23 +120,15 @@ static inline uint32_t piece_count(const struct piece_chunk *c)
 	return atomic_load_explicit(&c->state, memory_order_acquire) & PIECE_COUNT_MASK;
 }
 
-/* Looks no further than the last leaf. NULL: not there. */
+/* The chunk of an address, whether it has pieces or not; no further than in the last leaf. NULL: not there. */
 static inline struct piece_chunk *piece_chunk_nearby(struct piece_desk *desk, CUdeviceptr ptr)
 {
-	uint64_t word = atomic_load_explicit(&desk->last_leaf, memory_order_acquire);
-	uint64_t index = word & ((1ULL << PIECE_LEAF_INDEX_BITS) - 1);
+	struct piece_leaf *leaf = atomic_load_explicit(&desk->last_leaf, memory_order_acquire);
 
-	if (unlikely(!word || index != ptr >> PIECE_LEAF_SHIFT))
+	if (unlikely(!leaf))
 		return NULL;
-	return piece_chunk_in(
-		(struct piece_leaf *)(uintptr_t)((word ^ index) >> PIECE_LEAF_WORD_SHIFT), ptr);
-}
-
-static inline struct piece_chunk *piece_chunk_of(struct piece_desk *desk, CUdeviceptr ptr)
-{
-	struct piece_chunk *c = piece_chunk_nearby(desk, ptr);
-
-	return likely(c && piece_count(c)) ? c : piece_chunk_looked_up(ptr);
+	struct piece_chunk *c = piece_chunk_in(leaf, ptr);
+	return likely(c->number == ptr >> PIECE_CHUNK_SHIFT) ? c : NULL;
 }
 
 /* As piece_take_spare(0), where nothing stands in the way. False: nothing was done. */

@@ -13,6 +13,7 @@
 
 #include "driver/driver_table.h"
 #include "driver/nvml_table.h"
+#include "interpose/sys.h"
 
 #define SLOT_HOOK(symbol, hook, params, args) CUresult(*symbol) params;
 #define SLOT_WORK(symbol, streams, params, args, ...) CUresult(*symbol) params;
@@ -32,8 +33,8 @@ struct real_nvml {
 	NVML_CALLS(SLOT_NVML)
 };
 
-extern struct real_driver real;
-extern struct real_nvml real_nvml;
+SYS_DATA struct real_driver real;
+SYS_DATA struct real_nvml real_nvml;
 
 /* The calling thread's context, or NULL: what memory dies with is found by it. */
 static inline CUcontext real_current_context(void)

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define ALLOT_EXPORT __attribute__((visibility("default")))
+/* Data of this library alone: reached directly, and not by the table of addresses. */
+#define SYS_DATA extern __attribute__((visibility("hidden")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

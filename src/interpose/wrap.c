@@ -13,13 +13,18 @@ static CUresult absent(void)
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
 
+/* The first call apart, so that all others need no frame for it. */
 #define WRAP_HOOK(symbol, hook, params, args) \
+	static __attribute__((noinline, cold)) CUresult first_##symbol params \
+	{ \
+		return real_find_driver() && real.symbol ? hook_##hook(real.symbol, UNWRAP args) \
+							 : absent(); \
+	} \
 	ALLOT_EXPORT CUresult symbol params; \
 	ALLOT_EXPORT CUresult symbol params \
 	{ \
-		if (unlikely(!real.symbol) && (!real_find_driver() || !real.symbol)) \
-			return absent(); \
-		return hook_##hook(real.symbol, UNWRAP args); \
+		return likely(real.symbol) ? hook_##hook(real.symbol, UNWRAP args) \
+					   : first_##symbol args; \
 	}
 
 #define WRAP_WORK(symbol, meaning, params, args, ...) \
