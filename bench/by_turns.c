@@ -8,7 +8,7 @@
 #include "load/clock.h"
 
 #define WARM_PAIRS 3
-#define ERROR_MAX 0.002 /* of the native time */
+#define ERROR_PART 0.002
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -43,7 +43,7 @@ struct sample {
 	unsigned count, capacity;
 };
 
-static void make_room(struct sample *s, const char *name)
+static void make_room(struct sample *s)
 {
 	if (s->count < s->capacity)
 		return;
@@ -51,7 +51,7 @@ static void make_room(struct sample *s, const char *name)
 	s->native = realloc(s->native, s->capacity * sizeof(*s->native));
 	s->added = realloc(s->added, s->capacity * sizeof(*s->added));
 	if (s->native == NULL || s->added == NULL) {
-		fprintf(stderr, "%s: no memory\n", name);
+		fprintf(stderr, "no memory for %u pairs\n", s->capacity);
 		exit(1);
 	}
 }
@@ -69,34 +69,49 @@ static void time_pair(struct sample *s, unsigned turn, by_turns_function *time_o
 	s->added[s->count] = ns[false] - ns[true];
 }
 
-void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context)
+static struct by_turns summarize(struct sample *s)
+{
+	qsort(s->native, s->count, sizeof(*s->native), compare_doubles);
+	qsort(s->added, s->count, sizeof(*s->added), compare_doubles);
+	struct by_turns r = { .native_ns = quantile(s->native, s->count, 0.5),
+			      .added_ns = quantile(s->added, s->count, 0.5),
+			      .low_ns = quantile(s->added, s->count, 0.25),
+			      .high_ns = quantile(s->added, s->count, 0.75),
+			      .pairs = s->count };
+	r.error_ns = error_of_median(r.low_ns, r.high_ns, s->count);
+	return r;
+}
+
+struct by_turns by_turns_measure(unsigned pairs, double error_part, by_turns_function *time_once,
+				 void *context)
 {
 	struct sample s = { 0 };
 	unsigned warm = pairs < 10 * WARM_PAIRS ? 1 : WARM_PAIRS, turn = 0;
 	uint64_t end_ns = clock_now_ns() + BY_TURNS_PATIENCE_NS;
-	double native, low, high, error;
+	struct by_turns r;
 
-	make_room(&s, name);
+	make_room(&s);
 	while (turn < warm)
 		time_pair(&s, turn++, time_once, context);
 	do {
 		for (unsigned i = 0; i < pairs; i++) {
-			make_room(&s, name);
+			make_room(&s);
 			time_pair(&s, turn++, time_once, context);
 			s.count++;
 		}
-		qsort(s.native, s.count, sizeof(*s.native), compare_doubles);
-		qsort(s.added, s.count, sizeof(*s.added), compare_doubles);
-		native = quantile(s.native, s.count, 0.5);
-		low = quantile(s.added, s.count, 0.25);
-		high = quantile(s.added, s.count, 0.75);
-		error = error_of_median(low, high, s.count);
-	} while (error > ERROR_MAX * native && clock_now_ns() < end_ns);
+		r = summarize(&s);
+	} while (r.error_ns > error_part * r.native_ns && clock_now_ns() < end_ns);
+	free(s.native);
+	free(s.added);
+	return r;
+}
+
+void by_turns(const char *name, unsigned pairs, by_turns_function *time_once, void *context)
+{
+	struct by_turns r = by_turns_measure(pairs, ERROR_PART, time_once, context);
 
 	printf("{\"name\":\"%s\",\"native_ns\":%.1f,\"added_ns\":%.1f,\"added_low_ns\":%.1f,"
 	       "\"added_high_ns\":%.1f,\"error_ns\":%.1f,\"pairs\":%u}\n",
-	       name, native, quantile(s.added, s.count, 0.5), low, high, error, s.count);
+	       name, r.native_ns, r.added_ns, r.low_ns, r.high_ns, r.error_ns, r.pairs);
 	fflush(stdout);
-	free(s.native);
-	free(s.added);
 }

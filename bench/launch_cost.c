@@ -8,11 +8,11 @@
  * found in libcuda's symbol table behind the interposer's back. The thread is kept on the processor
  * where it finds itself; a helper thread of someone else's in this process is not.
  */
+#include "by_turns.h"
 #include "interpose/elf_lookup.h"
 #include "load/clock.h"
 #include "load/driver.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,7 @@
 #define PAIRS 16     /* a burst */
 #define PAIR_BYTES ((size_t)1 << 20)
 #define BURSTS_MAX 100000
+#define ERROR_PART 0.0004 /* of a launch's time: about a nanosecond */
 
 static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
 			  ".visible .entry allot_sim_1us_1b() { ret; }\n";
@@ -36,18 +37,6 @@ static double quantile(double *values, size_t count, double part)
 {
 	qsort(values, count, sizeof values[0], compare_doubles);
 	return values[(size_t)((double)(count - 1) * part)];
-}
-
-/* After the context was made, so that threads that came with it stay free to run elsewhere. */
-static void stay_on_processor(void)
-{
-	cpu_set_t set;
-	int cpu = sched_getcpu();
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof set, &set); /* failure only costs steadiness */
 }
 
 /* Nanoseconds a launch in one burst. */
@@ -71,33 +60,35 @@ static void time_launches(const struct driver *d, CUfunction f, double *ret_ns, 
 	DRIVER_DO(d, stream_destroy, s);
 }
 
-/*
- * What a launch through the interposer costs more than one through the driver itself: the median over
- * pairs of bursts, each pair's two in alternating order. 0 when nothing is interposed.
- */
-static double time_added(const struct driver *d, CUfunction f, double *ns, unsigned bursts)
+/* The two ways of a launch: through the interposer, and through the driver itself. */
+struct ways {
+	struct driver each[2];
+	CUfunction function;
+	CUstream stream;
+};
+
+static double time_way(bool is_native, void *context)
 {
-	struct driver direct = *d;
+	const struct ways *w = context;
+	return time_burst(&w->each[is_native], w->function, w->stream);
+}
+
+/* What a launch through the interposer costs more: zeros when nothing is interposed. */
+static struct by_turns time_added(const struct driver *d, CUfunction f, unsigned bursts)
+{
+	struct ways w = { .each = { *d, *d }, .function = f };
 	struct elf_object library;
 	void *address = elf_find_object("libcuda.so.1", &library)
 				? elf_symbol(&library, "cuLaunchKernel")
 				: NULL;
 	if (address == NULL || address == (void *)d->launch)
-		return 0;
-	memcpy(&direct.launch, &address, sizeof address);
+		return (struct by_turns){ 0 };
+	memcpy(&w.each[true].launch, &address, sizeof address);
 
-	CUstream s;
-	DRIVER_DO(d, stream_create, &s, DRIVER_STREAM_NON_BLOCKING);
-	for (unsigned i = 0; i < bursts; i++) {
-		double each[2];
-		for (unsigned turn = 0; turn < 2; turn++) {
-			unsigned which = (turn + i) % 2;
-			each[which] = time_burst(which ? &direct : d, f, s);
-		}
-		ns[i] = each[0] - each[1];
-	}
-	DRIVER_DO(d, stream_destroy, s);
-	return quantile(ns, bursts, 0.5);
+	DRIVER_DO(d, stream_create, &w.stream, DRIVER_STREAM_NON_BLOCKING);
+	struct by_turns r = by_turns_measure(bursts, ERROR_PART, time_way, &w);
+	DRIVER_DO(d, stream_destroy, w.stream);
+	return r;
 }
 
 static void time_pairs(const struct driver *d, double *ret_ns, unsigned bursts)
@@ -134,17 +125,20 @@ int main(int argc, char **argv)
 	driver_open(&driver);
 	DRIVER_DO(&driver, module_load, &module, ptx);
 	DRIVER_DO(&driver, module_function, &empty, module, "allot_sim_1us_1b");
-	stay_on_processor();
+	/* After the context was made, so that threads that came with it stay free to run elsewhere. */
+	by_turns_stay_on_processor();
 
 	time_launches(&driver, empty, ns, bursts < 20 ? bursts : 20); /* clocks and caches warm */
 	time_launches(&driver, empty, ns, bursts);
 	double launch_ns = quantile(ns, bursts, 0.5), launch_low_ns = quantile(ns, bursts, 0.1);
-	double added_ns = time_added(&driver, empty, ns, bursts);
+	struct by_turns added = time_added(&driver, empty, bursts);
 	time_pairs(&driver, ns, bursts);
 	double pair_ns = quantile(ns, bursts, 0.5), pair_low_ns = quantile(ns, bursts, 0.1);
 	printf("{\"launch_ns_median\":%.1f,\"launch_ns_p10\":%.1f,\"launch_added_ns\":%.1f,"
-	       "\"alloc_free_ns_median\":%.1f,\"alloc_free_ns_p10\":%.1f,\"bursts\":%u}\n",
-	       launch_ns, launch_low_ns, added_ns, pair_ns, pair_low_ns, bursts);
+	       "\"launch_added_error_ns\":%.1f,\"alloc_free_ns_median\":%.1f,\"alloc_free_ns_p10\":"
+	       "%.1f,\"bursts\":%u}\n",
+	       launch_ns, launch_low_ns, added.added_ns, added.error_ns, pair_ns, pair_low_ns,
+	       bursts);
 	free(ns);
 	driver_close(&driver);
 	return 0;

@@ -11,15 +11,24 @@
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
+/* What lasts as long as a lease; arbiter.h's quantum. */
+#define LONG_WORK_NS (20 * NS_PER_MS)
 /* Past a stall, calls pass without waiting up to this much in flight; then one for each patience. */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
-static bool has_room(const struct flight_device *f, uint64_t depth_ns, int32_t depth_items)
+/*
+ * Two items at least, or the GPU runs dry between long kernels; unless one alone lasts a lease: then the
+ * second would run in others' time, past the deadline of any drain.
+ */
+#define ITEMS_MIN 2
+
+static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t long_ns)
 {
 	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
 
 	return ns < (int64_t)depth_ns ||
-	       atomic_load_explicit(&f->inflight, memory_order_relaxed) < depth_items;
+	       (ns < (int64_t)long_ns &&
+		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
 /* Has a wait for own progress given up, and nothing ended since? Then waiting is of no use. */
@@ -34,13 +43,13 @@ static bool is_stalled(const struct flight_device *f)
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
 		     const struct flight_device *f)
 {
-	/* Two items at least, whatever their length: or the GPU runs dry between long kernels. */
 	if (likely(state == LEASE_FREE))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
-				2) ||
+				INT64_MAX) ||
 		       is_stalled(f);
 	if (state == LEASE_GO)
-		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed), 2) ||
+		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
+				LONG_WORK_NS) ||
 		       is_stalled(f);
 	return false;
 }
