@@ -3,6 +3,7 @@
 #include <math.h>
 
 #define MS UINT64_C(1000000)
+#define END_PCT 1e-6    /* sums of shares in floating point */
 #define ROUNDS_MOST 256 /* of handing out: each but the last satisfies somebody */
 
 struct elastic_config elastic_default_config(void)
@@ -170,14 +171,18 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 		elastic_reset(t);
 		return;
 	}
-	/* To its own cap it goes all the way: nothing lent is said to be nothing. */
-	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct)
+	/* To either end it goes all the way: nothing lent is nothing, and 100 is no cap. */
+	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
+	    target < config->most_pct - END_PCT)
 		return;
 	if (by > config->step_pct)
 		by = config->step_pct;
 	else if (by < -config->step_pct)
 		by = -config->step_pct;
 	t->limit_now_pct += by;
+	/* Sums of fractions: a hair above 100 would be no limit at all. */
+	if (t->limit_now_pct > config->most_pct)
+		t->limit_now_pct = config->most_pct;
 	if (t->limit_now_pct < t->limit_pct)
 		t->limit_now_pct = t->limit_pct;
 	if (by > 0)

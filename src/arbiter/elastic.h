@@ -11,6 +11,7 @@
  *
  *   Demand    Charged time and time held at the gate, in percent of the period: the most that the
  *             tenant would have used. What it counts for rises at once and fades by fade_ns.
+ *             (Who lies about waiting keeps its own guarantee, or a larger part of what is lent.)
  *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of the rest, for the
  *             burst that comes unannounced. (A reserve also keeps a borrower below 100 %, and so
  *             under a lease: free run would have more work in flight when the owner comes back.)

@@ -204,6 +204,21 @@ static void test_alone_without_reserve(void **state)
 	assert_near(a->limit_now_pct, 100, 0);
 }
 
+/* Whatever its cap: never a hair above what the arbiter takes for a limit. */
+static void test_fractions(void **state)
+{
+	for (unsigned hundredths = 1; hundredths < 10000; hundredths += 7) {
+		struct card card = make_card();
+		double cores = (double)hundredths / 100;
+		struct elastic_tenant *a = add(&card, cores, cores, true);
+
+		card.demand_pct[0] = 100;
+		run(&card, 15);
+		assert_true(a->limit_now_pct <= 100);
+		assert_true(a->limit_now_pct > 99.99);
+	}
+}
+
 static void test_absent_owner(void **state)
 {
 	struct card card = make_card();
@@ -316,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_modest_borrower),
 		cmocka_unit_test(test_most),
 		cmocka_unit_test(test_alone_without_reserve),
+		cmocka_unit_test(test_fractions),
 		cmocka_unit_test(test_absent_owner),
 		cmocka_unit_test(test_without_guarantee),
 		cmocka_unit_test(test_promised_twice),
