@@ -391,7 +391,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a))
-		return a->last_now_ns + a->config.poll_drain_ns;
+		return a->last_now_ns + lease_drain_look_ns(a);
 	if (a->mode == ARBITER_LEASES)
 		return a->last_now_ns + lease_next_look_ns(a);
 	return a->last_now_ns +

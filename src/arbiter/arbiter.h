@@ -76,7 +76,10 @@ struct arbiter_config {
 	uint64_t need_ns;     /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t debt_max_ns; /* charge beyond this much debt is forgiven */
 	uint64_t max_step_ns; /* the most time that one step counts */
-	/* How soon the caller should step again: while draining, under leases, in free run, all idle. */
+	/*
+	 * How soon the caller should step again: while draining, under leases, in free run, all idle. With
+	 * much work in flight it is later: draining up to poll_lease_ns, under leases up to poll_free_ns.
+	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 };
 

@@ -200,6 +200,31 @@ void lease_decide(struct arbiter *a)
 		lease_grant(a, next);
 }
 
+static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
+{
+	if (value < low)
+		return low;
+	return value < high ? value : high;
+}
+
+/*
+ * A drain's end is looked for the more often the nearer it is predicted: each time half of what is left.
+ * (Looks 50 us apart from the beginning on were nine tenths of the daemon's work.)
+ */
+uint64_t lease_drain_look_ns(const struct arbiter *a)
+{
+	uint64_t least = a->config.poll_lease_ns;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+		uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
+
+		if (t->draining)
+			least = min_u64(least, left);
+	}
+	return between(a->config.poll_drain_ns, least, a->config.poll_lease_ns);
+}
+
 uint64_t lease_next_look_ns(const struct arbiter *a)
 {
 	const struct tenant *t;
@@ -210,7 +235,9 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 		return a->config.poll_lease_ns;
 	t = &a->tenant[a->holder];
 	contended = order_best(a, a->holder) != NONE;
-	left = (double)a->config.poll_lease_ns;
+	/* It can't run dry before what is in flight has ended. */
+	left = (double)between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
+			       a->config.poll_free_ns);
 	if (is_capped(t)) {
 		double drain = 1.0 - t->share.limit_pct / 100.0;
 

@@ -148,8 +148,10 @@ void lease_hold(struct arbiter *a, struct tenant *t);
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease; grants one when no one has it. */
 void lease_decide(struct arbiter *a);
-/* Time until the holder's lease should be looked at again, at most poll_lease_ns. */
+/* Time until the holder's lease should be looked at again, at most poll_free_ns. */
 uint64_t lease_next_look_ns(const struct arbiter *a);
+/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns. */
+uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 
 #endif

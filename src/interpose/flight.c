@@ -25,14 +25,8 @@ static struct {
 static struct sys_lock table_lock;
 static struct sys_lock capture_lock;
 static _Atomic uint32_t streams_end; /* records [0, streams_end) were ever used: bound for polls */
-static _Atomic uint32_t generation = 1; /* counts drops: invalidates the threads' caches */
 
-static __thread struct {
-	CUstream handle;
-	uint64_t owner;
-	uint32_t generation;
-	struct flight_stream *stream;
-} cache;
+__thread struct flight_cache flight_cache;
 
 /* ---- which stream ---- */
 
@@ -103,37 +97,18 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 	return NULL;
 }
 
-struct flight_stream *flight_stream_of(const struct work *work)
+struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context)
 {
-	CUstream handle = work->stream;
-	CUcontext context = NULL;
-	uint64_t owner = 0;
-
-	if (!handle)
-		handle = work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
-	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
-		if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-			return NULL;
-		owner = (uint64_t)(uintptr_t)context;
-		if (handle == CU_STREAM_PER_THREAD)
-			owner ^= (uint64_t)(uintptr_t)&cache; /* differs from thread to thread */
-	}
-	uint32_t now = atomic_load_explicit(&generation, memory_order_acquire);
-	if (likely(cache.handle == handle && cache.owner == owner && cache.generation == now))
-		return cache.stream;
-
+	uint32_t gone = atomic_load_explicit(&guest.streams_gone, memory_order_acquire);
 	struct flight_stream *s = find(handle, owner);
+
 	if (!s) {
 		if (!context && real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
 			return NULL;
 		s = context ? add(handle, owner, context) : NULL;
 	}
-	if (s) {
-		cache.handle = handle;
-		cache.owner = owner;
-		cache.generation = now;
-		cache.stream = s;
-	}
+	if (s)
+		flight_cache = (struct flight_cache){ handle, owner, s, gone };
 	return s;
 }
 
@@ -421,7 +396,7 @@ static void drop(uint32_t at, bool context_lives)
 	if (s->sample.end && context_lives)
 		real.cuEventDestroy_v2(s->sample.end);
 	s->sample.start = s->sample.end = NULL;
-	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+	atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
 }
 
 void flight_drop_stream(CUstream stream)
@@ -459,7 +434,7 @@ void flight_reset(void)
 	memset(streams, 0, sizeof(streams[0]) * atomic_load(&streams_end));
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
-	memset(&cache, 0, sizeof(cache));
+	memset(&flight_cache, 0, sizeof(flight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));
 	atomic_store(&streams_end, 0);

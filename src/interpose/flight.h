@@ -16,6 +16,7 @@
 
 #include "interpose/estimate.h"
 #include "interpose/guest.h"
+#include "interpose/real.h"
 #include "interpose/work.h"
 
 #define FLIGHT_RING 32
@@ -28,20 +29,21 @@ struct flight_mark {
 };
 
 struct flight_stream {
-	/* identity: handle, and for the default streams the context or thread they belong to */
-	CUstream handle;
-	uint64_t owner;
-	CUcontext context;
-	int device;
+	/* What a launch looks at, in one line of the cache. */
+	_Alignas(64) int device;
 	bool is_per_thread; /* only its own thread can record into it */
 	_Atomic bool in_use;
-
 	_Atomic uint32_t launched;         /* ever */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */
 	_Atomic uint32_t unmarked_counted; /* of these, in the device's inflight already */
 	_Atomic uint64_t unmarked_ns;      /* of these, in the device's inflight_ns already */
-	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
 	_Atomic uint64_t average_ns;       /* a launch, by completions seen; 0: not known */
+	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
+
+	/* identity: handle, and for the default streams the context or thread they belong to */
+	CUstream handle;
+	uint64_t owner;
+	CUcontext context;
 
 	struct sys_lock lock; /* the rest */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */
@@ -66,12 +68,53 @@ struct flight_device {
 	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0: none */
 	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
 	_Atomic uint32_t waiters;
+	_Atomic bool shows_busy; /* as the slot says it, which is further away */
 };
+
+/* In the slot, where the daemon sees it. */
+static inline void flight_show_busy(struct region_slot_device *slot, struct flight_device *d,
+				    bool is_busy)
+{
+	atomic_store_explicit(&d->shows_busy, is_busy, memory_order_relaxed);
+	atomic_store(&slot->busy, is_busy);
+}
 
 SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
 
+/* The stream that this thread used last. */
+struct flight_cache {
+	CUstream handle;
+	uint64_t owner;
+	struct flight_stream *stream;
+	uint32_t streams_gone; /* as guest has it while this holds */
+};
+extern __attribute__((visibility("hidden"))) __thread struct flight_cache flight_cache;
+
+/* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
+struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);
+
 /* The record of the stream that `work` goes to; NULL when there is no context or no room. */
-struct flight_stream *flight_stream_of(const struct work *work);
+static inline struct flight_stream *flight_stream_of(const struct work *work)
+{
+	CUstream handle = work->stream;
+	CUcontext context = NULL;
+	uint64_t owner = 0;
+
+	if (!handle)
+		handle = work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
+		if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+			return NULL;
+		owner = (uint64_t)(uintptr_t)context;
+		if (handle == CU_STREAM_PER_THREAD)
+			owner ^= (uint64_t)(uintptr_t)&flight_cache; /* differs from thread to thread */
+	}
+	if (likely(flight_cache.handle == handle && flight_cache.owner == owner &&
+		   flight_cache.streams_gone ==
+			   atomic_load_explicit(&guest.streams_gone, memory_order_acquire)))
+		return flight_cache.stream;
+	return flight_look_up(handle, owner, context);
+}
 
 /* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
 bool flight_is_capturing(const struct work *work);

@@ -140,6 +140,14 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	}
 }
 
+/* The usual case of may_pass(), by what lies nearest. */
+static inline bool is_free(const struct region_control_device *c, const struct flight_device *f)
+{
+	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
+	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
+		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
+}
+
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
@@ -152,9 +160,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 
 	const struct region_control_device *c = guest_control_device(pass->index);
 
-	if (likely(lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
-		   work->kind != WORK_IS_SYNC &&
-		   may_pass(LEASE_FREE, c, &flight_devices[pass->index]))) {
+	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
 		pass->device = guest_slot_device(pass->index);
 		pass->is_leased = pass->is_raised = false;
 	} else {
@@ -168,18 +174,16 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
 {
-	struct region_slot_device *d = pass->device;
-
 	if (pass->stream && unlikely(pass->is_leased))
 		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS)
 		flight_count(pass->stream);
-	if (unlikely(!atomic_load_explicit(&d->busy, memory_order_relaxed)) && pass->stream) {
-		atomic_store_explicit(&flight_devices[pass->index].busy_since_ns, sys_now_ns(),
-				      memory_order_relaxed);
-		atomic_store(&d->busy, 1);
+	struct flight_device *f = &flight_devices[pass->index];
+	if (unlikely(!atomic_load_explicit(&f->shows_busy, memory_order_relaxed)) && pass->stream) {
+		atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
+		flight_show_busy(pass->device, f, true);
 		helper_wake();
 	}
 	if (pass->is_raised)
-		atomic_fetch_sub(&d->launching, 1);
+		atomic_fetch_sub(&pass->device->launching, 1);
 }

@@ -48,6 +48,7 @@ struct guest {
 	struct region_slot *_Atomic slot; /* ours in report */
 	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
+	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
 };
 
 SYS_DATA struct guest guest;

@@ -113,15 +113,15 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->launches, flight_launches(index), memory_order_relaxed);
-	if (!is_busy && atomic_load(&d->busy)) {
+	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		/* Cleared first, looked at again after: a launch in between must not be lost. */
-		atomic_store(&d->busy, 0);
+		flight_show_busy(d, f, false);
 		if (flight_poll(now_ns, 0) & (1U << index)) {
-			atomic_store(&d->busy, 1);
+			flight_show_busy(d, f, true);
 			is_busy = true;
 		}
 	} else if (is_busy) {
-		atomic_store(&d->busy, 1);
+		flight_show_busy(d, f, true);
 	}
 	account[index].is_busy = is_busy;
 }

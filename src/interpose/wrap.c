@@ -8,7 +8,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-static CUresult absent(void)
+static __attribute__((noinline, cold)) CUresult absent(void)
 {
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
@@ -31,7 +31,7 @@ static CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params; \
 	ALLOT_EXPORT CUresult symbol params \
 	{ \
-		if (unlikely(!real.symbol) && (!real_find_driver() || !real.symbol)) \
+		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
 			return absent(); \
 		struct work work = __VA_ARGS__; \
 		struct gate_pass pass; \

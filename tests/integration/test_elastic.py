@@ -57,7 +57,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
     assert reclaimed["cores_limit_now_pct"] < 95
     *reports, total = lines_of(owner)
     assert reports[0]["work_s"] / reports[0]["t_s"] > 0.22  # back within the first half second
-    assert 26 < total["share_pct"] < 34
+    assert 24 < total["share_pct"] < 36
 
     log = (machine.run_dir / "allotd.log").read_text()
     assert "'borrower': GPU 0: limit " in log and "lent (others leave time unused)" in log
@@ -77,7 +77,7 @@ def test_off_is_a_hard_cap(machine):
     capped = machine.start(*TERMS, "--name", "capped", "--",
                            *machine.load(*HUNDRED_BUSY, "--seconds", 3))
     total = lines_of(capped)[-1]
-    assert 26 < total["share_pct"] < 34
+    assert 24 < total["share_pct"] < 36
 
 
 def test_an_explicit_limit_is_the_most(machine):
@@ -86,7 +86,7 @@ def test_an_explicit_limit_is_the_most(machine):
     machine.wait_for_tenant("capped", lambda tenant: tenant["state"] == "waiting")
     seen = device(machine, "capped")
     assert seen["cores_limit_now_pct"] == 40 and seen["elastic_reason"] == "off"
-    assert 36 < lines_of(capped)[-1]["share_pct"] < 44
+    assert 32 < lines_of(capped)[-1]["share_pct"] < 46
 
 
 @pytest.mark.parametrize("line, says", [

@@ -199,6 +199,31 @@ static void test_closed_for_one_who_left(void **state)
 	arbiter_free(b.arbiter);
 }
 
+/*
+ * How often the daemon has to look: what it costs of the machine. A lease of 20 ms with 2 ms in flight is
+ * looked at each millisecond, and its drain with ever shorter steps: fewer than 40 looks in all.
+ */
+static void test_looks_are_few(void **state)
+{
+	struct gpu_model *m = model_new(4);
+	uint64_t leases = 0;
+	int tenant[3];
+
+	for (int i = 0; i < 3; i++)
+		tenant[i] = gpu_model_add(m, (struct arbiter_share){ 33, 100 }, &hungry);
+	gpu_model_run(m, SECOND);
+	uint64_t begin = gpu_model_steps(m);
+	for (int i = 0; i < 3; i++)
+		leases -= arbiter_account(gpu_model_arbiter(m), tenant[i]).leases;
+	gpu_model_run(m, 10 * SECOND);
+	for (int i = 0; i < 3; i++)
+		leases += arbiter_account(gpu_model_arbiter(m), tenant[i]).leases;
+	print_message("%.1f looks a lease\n", (double)(gpu_model_steps(m) - begin) / (double)leases);
+	assert_true(leases > 400);
+	assert_true(gpu_model_steps(m) - begin < 40 * leases);
+	gpu_model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_no_drain_for_nothing),
 		cmocka_unit_test(test_tokens_end_near_zero),
 		cmocka_unit_test(test_closed_for_one_who_left),
+		cmocka_unit_test(test_looks_are_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
