@@ -192,7 +192,8 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 
 	if (!t)
 		return -EINVAL;
-	share = (struct arbiter_share){ t->share.cores_pct, limit_pct };
+	share = t->share;
+	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
 	/* Set again each period by whoever adapts it: no change must cost nothing. */
