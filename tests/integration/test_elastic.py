@@ -9,7 +9,7 @@ import pytest
 from conftest import BUILD, wait_until
 
 TERMS = ("--memory", "4GiB", "--cores", "30")
-HUNDRED_BUSY = ("--kernel-us", "1000")
+MILLISECOND_KERNELS = ("--kernel-us", "1000")
 
 
 def device(machine, name):
@@ -22,7 +22,7 @@ def wait_for_device(machine, name, condition, seconds, what):
 
 def start_owner(machine, seconds, *options):
     """A tenant of 30 % that is idle until it is told to go (told), with a load of so many seconds."""
-    load = machine.load(*HUNDRED_BUSY, "--seconds", seconds, *options)
+    load = machine.load(*MILLISECOND_KERNELS, "--seconds", seconds, *options)
     return machine.start(*TERMS, "--name", "owner", "--", "sh", "-c", 'read -r line; exec "$@"', "sh",
                          *load, stdin=subprocess.PIPE)
 
@@ -37,7 +37,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
     owner = start_owner(machine, 3, "--report-every", "0.5")
     machine.wait_for_tenant("owner")
     borrower = machine.start(*TERMS, "--elastic", "on", "--name", "borrower", "--",
-                             *machine.load(*HUNDRED_BUSY, "--seconds", 60))
+                             *machine.load(*MILLISECOND_KERNELS, "--seconds", 60))
     machine.wait_for_tenant("borrower", lambda tenant: tenant["elastic"])
 
     # 40 are promised to nobody, and of the owner's 30 a tenth is kept: 97 in a step of 10 each 250 ms.
@@ -75,14 +75,14 @@ def test_off_is_a_hard_cap(machine):
     start_owner(machine, 1)
     machine.wait_for_tenant("owner")
     capped = machine.start(*TERMS, "--name", "capped", "--",
-                           *machine.load(*HUNDRED_BUSY, "--seconds", 3))
+                           *machine.load(*MILLISECOND_KERNELS, "--seconds", 3))
     total = lines_of(capped)[-1]
     assert 24 < total["share_pct"] < 36
 
 
 def test_an_explicit_limit_is_the_most(machine):
     capped = machine.start(*TERMS, "--cores-limit", "40", "--elastic", "on", "--name", "capped", "--",
-                           *machine.load(*HUNDRED_BUSY, "--seconds", 3))
+                           *machine.load(*MILLISECOND_KERNELS, "--seconds", 3))
     machine.wait_for_tenant("capped", lambda tenant: tenant["state"] == "waiting")
     seen = device(machine, "capped")
     assert seen["cores_limit_now_pct"] == 40 and seen["elastic_reason"] == "off"
