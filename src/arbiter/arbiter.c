@@ -1,12 +1,14 @@
 #include "arbiter/arbiter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "arbiter/tenant.h"
 
 #define US 1000ULL
 #define MS 1000000ULL
+#define LIMIT_STEP_PCT 0.001 /* of a cap: less is no change */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -88,7 +90,7 @@ static void activate(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t); /* the time up to now was an idle one's */
 	t->active = true;
 	t->active_index = a->active_count;
-	t->present_at = a->clock;
+	t->present_at = t->active_since = a->clock;
 	a->active[a->active_count++] = (int)(t - a->tenant);
 	a->active_unpromised += t->share.cores_pct <= 0;
 	t->candidate = false;
@@ -179,6 +181,31 @@ int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
 	if (!was_capped)
 		limit_tokens(a, t);
 	charge_fill_tokens(a, t);
+	return 0;
+}
+
+int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
+{
+	struct tenant *t = find(a, tenant);
+	struct arbiter_share share;
+	bool was_capped;
+
+	if (!t)
+		return -EINVAL;
+	share = t->share;
+	share.limit_pct = limit_pct;
+	if (!share_is_valid(share))
+		return -EINVAL;
+	/* Set again each period by whoever adapts it: no change must cost nothing. */
+	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
+		return 0;
+	charge_fill_tokens(a, t);
+	was_capped = is_capped(t);
+	t->share = share;
+	if (!was_capped)
+		limit_tokens(a, t);
+	charge_fill_tokens(a, t);
+	a->shares_changed = true;
 	return 0;
 }
 

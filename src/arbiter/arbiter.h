@@ -19,9 +19,10 @@
  *               demand and tokens. A lease ends when the quantum is over and another would be chosen,
  *               when the tokens are used up, when the holder has been idle for idle_ns while another
  *               waits, or, after min_lease_ns, when one came back that would have been chosen
- *               instead. It ends by CLOSING, ahead of its time by the predicted work in flight; the
- *               next GO comes when the holder's work is done, or at the drain deadline: then the
- *               overlap is charged to the overrunner as well.
+ *               instead (or, after an absence of free_after_ns, that would be now). It ends by
+ *               CLOSING, ahead of its time by the predicted work in flight; the next GO comes when
+ *               the holder's work is done, or at the drain deadline: then the overlap is charged to
+ *               the overrunner as well.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
@@ -136,6 +137,11 @@ int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share s
 void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* Changes a share from now on; the account is kept. -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
+/*
+ * Changes the cap alone, from now on: tokens are filled up to now at the old one, weight and virtual
+ * time stay as they are. -EINVAL for a limit out of range, or below the tenant's guarantee.
+ */
+int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 

@@ -119,6 +119,17 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 	return still_ns >= (t->seen.waiting ? a->config.start_limit_ns : a->config.idle_ns);
 }
 
+/*
+ * It was away for long, and came back during this lease: what the holder has had of it is more than
+ * its turn. (Of those who were there, the one chosen at the start has the whole quantum: each that
+ * falls behind during it would otherwise cost a switch.)
+ */
+static bool has_returned(const struct arbiter *a, const struct tenant *holder,
+			 const struct tenant *other)
+{
+	return other->active_since > a->granted_at && other->vtime < holder->vtime;
+}
+
 /* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
 static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 {
@@ -130,7 +141,8 @@ static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 		return true;
 	}
 	if (a->ran_ns >= a->config.min_lease_ns &&
-	    (other_vtime < a->vtime_at_start || order_in_need(a, &a->tenant[other])))
+	    (other_vtime < a->vtime_at_start || has_returned(a, t, &a->tenant[other]) ||
+	     order_in_need(a, &a->tenant[other])))
 		return true;
 	if ((double)a->ran_ns + ahead_ns < (double)a->config.quantum_ns)
 		return false;

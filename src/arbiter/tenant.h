@@ -40,6 +40,7 @@ struct tenant {
 	/* In the list of active tenants. */
 	bool active;
 	int active_index;
+	uint64_t active_since;
 
 	/* Past CLOSING. */
 	bool draining;    /* its end, or its deadline, is awaited */

@@ -197,7 +197,10 @@ const struct command command_ps = {
 		 "and\n"
 		 "got, on each device. 1s and 60s are the share of GPU time got in the last second "
 		 "and\n"
-		 "minute; REFUSED counts allocations that would have exceeded the quota.",
+		 "minute; a LIMIT of 30+42 is 30 of its own and 42 lent to it by others that leave "
+		 "them\n"
+		 "unused (--elastic); REFUSED counts allocations that would have exceeded the "
+		 "quota.",
 	.rows = rows,
 	.run = ps_run,
 };

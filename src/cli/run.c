@@ -34,6 +34,7 @@ struct run_options {
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	struct option_int priority;
+	const char *elastic;
 	const char *on_full;
 	const char *policy;
 	const char *sharing;
@@ -58,6 +59,10 @@ static const struct option_row rows[] = {
 	       struct run_options, cores_limit,
 	       .help = "share it may reach when others leave time unused\n"
 		       "(default: --cores, or 100 without it)"),
+	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct run_options,
+	       elastic, .offered = "on off",
+	       .help = "with --cores alone: may it use what others leave\nunused, as that changes "
+		       "over seconds (default: the\ndaemon's setting, off unless changed)"),
 	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct run_options, priority,
 	       .min = -100, .max = 100,
 	       .help = "-100 to 100; higher goes first where there is a\nchoice (default: 0)"),
@@ -165,6 +170,9 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	if (run->options.host_memory.is_set)
 		json_object_set_new(body, "host_memory_bytes",
 				    json_integer((json_int_t)run->options.host_memory.bytes));
+	if (run->options.elastic)
+		json_object_set_new(body, "elastic",
+				    json_boolean(strcmp(run->options.elastic, "on") == 0));
 	if (run->options.priority.is_set)
 		json_object_set_new(body, "priority", json_integer(run->options.priority.value));
 	return body;

@@ -14,6 +14,7 @@ struct set_options {
 	struct option_size memory;
 	struct option_percent cores;
 	struct option_percent cores_limit;
+	const char *elastic;
 	struct daemon_target target;
 };
 
@@ -26,13 +27,21 @@ static const struct option_row rows[] = {
 	       cores, .help = "share of GPU time that is guaranteed, such as 30"),
 	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct set_options,
 	       cores_limit, .help = "share it may reach when others leave time unused"),
+	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct set_options,
+	       elastic, .offered = "on off",
+	       .help = "whether it may use what others leave unused, on all of\nits GPUs"),
 	TARGET_ROWS(struct set_options),
 	OPTION_END,
 };
 
+static bool changes_devices(const struct set_options *options)
+{
+	return options->memory.is_set || options->cores.is_set || options->cores_limit.is_set;
+}
+
 static int check_options(const struct set_options *options, struct error *err)
 {
-	if (!options->memory.is_set && !options->cores.is_set && !options->cores_limit.is_set)
+	if (!changes_devices(options) && !options->elastic)
 		return error_set(err, EINVAL,
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
 	if (options->cores.is_set && options->cores_limit.is_set &&
@@ -116,16 +125,21 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 {
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	json_t *devices = NULL;
+	json_t *devices = NULL, *body;
 	int r = daemon_find(&options->target, &client, err);
 
 	if (r < 0)
 		return error_add(err, r, "'%s'", name);
-	r = make_devices(client, options, &devices, err);
+	r = changes_devices(options) ? make_devices(client, options, &devices, err) : 0;
 	if (r < 0)
 		return r;
-	r = client_request(client, "set", json_pack("{s:s,s:o}", "name", name, "devices", devices),
-			   &reply, err);
+	body = json_pack("{s:s}", "name", name);
+	if (devices)
+		json_object_set_new(body, "devices", devices);
+	if (options->elastic)
+		json_object_set_new(body, "elastic",
+				    json_boolean(strcmp(options->elastic, "on") == 0));
+	r = client_request(client, "set", body, &reply, err);
 	if (r < 0)
 		return r;
 	print_devices(name, json_object_get(reply, "devices"));

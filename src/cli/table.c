@@ -9,6 +9,7 @@
 
 #define GAP 2
 #define NAME_MIN 8
+#define LENT_LEAST 0.5 /* percent: less would be shown as 0 */
 
 enum column {
 	COLUMN_TENANT,
@@ -77,6 +78,18 @@ static void put_number(const json_t *object, const char *key,
 		format(json_number_value(value), cell);
 }
 
+/* "30", or "30+42" while 42 are lent to it. */
+static void put_limit(const json_t *device, char *cell)
+{
+	double lent = json_number_value(json_object_get(device, "lent_pct"));
+	size_t used;
+
+	put_number(device, "cores_limit_pct", format_asked_pct, cell);
+	used = strlen(cell);
+	if (lent >= LENT_LEAST)
+		snprintf(cell + used, sizeof(((struct row *)NULL)->cell[0]) - used, "+%.0f", lent);
+}
+
 static void put_text(const json_t *object, const char *key, char *cell)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -97,7 +110,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
 	put_bytes(device, "memory_used_bytes", row->cell[COLUMN_MEMORY_GOT]);
 	put_number(device, "cores_pct", format_asked_pct, row->cell[COLUMN_CORES_ASKED]);
-	put_number(device, "cores_limit_pct", format_asked_pct, row->cell[COLUMN_CORES_LIMIT]);
+	put_limit(device, row->cell[COLUMN_CORES_LIMIT]);
 	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
 	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);

@@ -29,6 +29,8 @@ struct lessee {
 	struct observer observer;
 	struct arbiter_observation seen;
 	uint64_t seen_ns; /* when */
+	bool paused;
+	struct elastic_tenant elastic;
 	struct window window_1s, window_60s;
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
 };
@@ -43,6 +45,8 @@ struct arbitration {
 	unsigned process_count;
 	uint64_t pulse_ns;   /* when the next is due */
 	uint64_t charged_ns; /* of all lessees that there ever were */
+	struct elastic_config elastic;
+	uint64_t lent_ns; /* when limits were last decided on */
 	struct window window_1s;
 };
 
@@ -100,6 +104,24 @@ static void publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 	observer_publish_recent(&l->observer, l->report);
 }
 
+/* Decides anew what each that may borrow is lent. */
+static void lend(struct arbitration *a, uint64_t now_ns)
+{
+	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
+	size_t count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct arbiter_account account = arbiter_account(a->arbiter, l->index);
+		l->elastic.charged_ns = account.charged_ns;
+		l->elastic.waited_ns = account.waited_ns;
+		l->elastic.absent = l->paused || l->seen.stopped;
+		tenants[count++] = &l->elastic;
+	}
+	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
+	a->lent_ns = now_ns;
+}
+
 static void pulse(struct arbitration *a, uint64_t now_ns)
 {
 	for (struct lessee *l = a->lessees; l; l = l->next) {
@@ -111,6 +133,8 @@ static void pulse(struct arbitration *a, uint64_t now_ns)
 		atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
 	}
 	window_add(&a->window_1s, now_ns, a->charged_ns);
+	if (now_ns - a->lent_ns >= a->elastic.period_ns)
+		lend(a, now_ns);
 	a->pulse_ns = now_ns + ARBITRATION_PULSE_NS;
 }
 
@@ -175,6 +199,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	if (!a)
 		return error_set_errno(err, ENOMEM, "arbitration");
 	init_locks(a);
+	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->arbiter = arbiter_new(config);
 	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
@@ -199,6 +224,13 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 	return NULL;
 }
 
+void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
+{
+	pthread_mutex_lock(&a->lock);
+	a->elastic = *config;
+	pthread_mutex_unlock(&a->lock);
+}
+
 double arbitration_busy_pct(struct arbitration *a)
 {
 	pthread_mutex_lock(&a->lock);
@@ -219,7 +251,10 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 			      .control = control,
 			      .report = report,
 			      .device = device,
-			      .observer = { .report = report, .device = device } };
+			      .observer = { .report = report, .device = device },
+			      .elastic = { .cores_pct = share.cores_pct,
+					   .limit_pct = share.limit_pct,
+					   .limit_now_pct = share.limit_pct } };
 
 	pthread_mutex_lock(&a->lock);
 	uint64_t now_ns = clock_now_ns();
@@ -271,6 +306,11 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->lock);
 	int r = arbiter_set_share(a->arbiter, lessee->index, share);
+	if (r >= 0) {
+		lessee->elastic.cores_pct = share.cores_pct;
+		lessee->elastic.limit_pct = share.limit_pct;
+		elastic_reset(&lessee->elastic);
+	}
 	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	return r;
@@ -281,7 +321,21 @@ void lessee_set_paused(struct lessee *lessee, bool paused)
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->lock);
 	arbiter_set_paused(a->arbiter, lessee->index, paused);
+	lessee->paused = paused;
 	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->lock);
+	if (lessee->elastic.may_borrow != may_borrow) {
+		lessee->elastic.may_borrow = may_borrow;
+		elastic_reset(&lessee->elastic);
+		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
+		pthread_cond_signal(&a->wake);
+	}
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -317,7 +371,10 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .mode = arbiter_mode(a->arbiter),
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,
-				    .stopped = lessee->seen.stopped };
+				    .stopped = lessee->seen.stopped,
+				    .limit_now_pct = lessee->elastic.limit_now_pct,
+				    .spare_pct = lessee->elastic.spare_pct,
+				    .elastic_reason = lessee->elastic.reason };
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);

@@ -2,7 +2,8 @@
  * Arbitration of one card: a thread that looks at every tenant's slots, lets the arbiter decide
  * (arbiter/arbiter.h), writes the lease words and wakes whom they concern. It also counts up the
  * heartbeats of the regions and samples the windows of what each tenant got: the heartbeat says that
- * leases are being decided.
+ * leases are being decided. And each period it adapts the limits of those who may borrow
+ * (arbiter/elastic.h).
  *
  * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
  * No lessee: the thread sleeps. No process: it wakes for the heartbeat alone.
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "arbiter/arbiter.h"
+#include "arbiter/elastic.h"
 #include "base/error.h"
 #include "region/region.h"
 
@@ -30,11 +32,17 @@ struct lessee_figures {
 	bool waiting; /* threads are held at its gates */
 	bool busy;    /* work of it is in flight */
 	bool stopped; /* none of its processes can run */
+	/* Of the elastic policy. */
+	double limit_now_pct; /* its own limit and what it is lent */
+	double spare_pct;     /* of its guarantee, what it leaves to others */
+	enum elastic_reason elastic_reason;
 };
 
 /* Starts the thread. */
 int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
 		      struct error *err);
+/* How limits are adapted; the policy's defaults until then. */
+void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /* Charged time of all lessees, also of those removed, in the last second; at most 100. */
@@ -50,6 +58,8 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 struct lessee *lessee_remove(struct lessee *lessee);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
+/* Whether it may be lent more than its limit: not at first. Without, it is back at that at once. */
+void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);

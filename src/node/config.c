@@ -15,15 +15,15 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
-enum kind { KIND_DURATION, KIND_SIZE, KIND_LEVEL, KIND_TEXT };
+enum kind { KIND_DURATION, KIND_SIZE, KIND_PERCENT, KIND_SWITCH, KIND_LEVEL, KIND_TEXT };
 
-/* `default_text` is NULL where the arbiter has the default. */
+/* `default_text` is NULL where the arbiter or its elastic policy has the default. */
 struct setting {
 	const char *name;
 	enum kind kind;
 	size_t offset;
 	const char *default_text;
-	uint64_t min, max; /* nanoseconds or bytes */
+	uint64_t min, max; /* nanoseconds, bytes or hundredths of a percent */
 	const char *help;
 };
 
@@ -31,6 +31,7 @@ struct setting {
 #define US(n) ((n)*NSEC_PER_USEC)
 #define MS(n) ((n)*NSEC_PER_MSEC)
 #define S(n) ((n)*NSEC_PER_SEC)
+#define PCT(n) ((n)*100)
 
 static const struct setting settings[] = {
 	{ "log_level", KIND_LEVEL, AT(log_level), "info", 0, 0, "error, warning, info or debug" },
@@ -75,6 +76,18 @@ static const struct setting settings[] = {
 	  "how often the arbiter looks while one tenant runs free" },
 	{ "poll_idle", KIND_DURATION, AT(arbiter.poll_idle_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks while no tenant computes" },
+	{ "elastic", KIND_SWITCH, AT(is_elastic), "off", 0, 0,
+	  "on or off: a tenant held at --cores may use what others leave unused" },
+	{ "elastic_limit", KIND_PERCENT, AT(elastic.most_pct), NULL, PCT(1), PCT(100),
+	  "the most that such a tenant may reach" },
+	{ "elastic_period", KIND_DURATION, AT(elastic.period_ns), NULL, MS(100), S(1),
+	  "how often it is decided what is lent" },
+	{ "elastic_fade", KIND_DURATION, AT(elastic.fade_ns), NULL, MS(100), S(60),
+	  "how fast it is forgotten what an owner has used" },
+	{ "elastic_step", KIND_PERCENT, AT(elastic.step_pct), NULL, PCT(1), PCT(100),
+	  "points by which a limit moves at most in a period" },
+	{ "elastic_reserve", KIND_PERCENT, AT(elastic.reserve_pct), NULL, 0, PCT(100),
+	  "part of what an owner leaves unused that is not lent" },
 };
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
@@ -100,6 +113,8 @@ static void format_number(const struct setting *s, uint64_t value, char *text, s
 {
 	if (s->kind == KIND_SIZE)
 		snprintf(text, size, "%" PRIu64 "MiB", value / MIB);
+	else if (s->kind == KIND_PERCENT)
+		snprintf(text, size, "%g", (double)value / PCT(1));
 	else if (value % NSEC_PER_SEC == 0)
 		snprintf(text, size, "%" PRIu64 "s", value / NSEC_PER_SEC);
 	else if (value % NSEC_PER_MSEC == 0)
@@ -125,6 +140,28 @@ static int set_number(const struct setting *s, uint64_t *field, const char *valu
 	return 0;
 }
 
+static int set_percent(const struct setting *s, double *field, const char *value, struct error *err)
+{
+	double pct = 0;
+	/* Nothing at all is a share of no tenant's, but may be a setting. */
+	int r = s->min == 0 && !strcmp(value, "0") ? 0 : parse_percent(value, &pct, err);
+	if (r < 0)
+		return r;
+	if (pct * PCT(1) < (double)s->min || pct * PCT(1) > (double)s->max)
+		return error_set(err, ERANGE, "'%s': must be from %g to %g", value,
+				 (double)s->min / PCT(1), (double)s->max / PCT(1));
+	*field = pct;
+	return 0;
+}
+
+static int set_switch(bool *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		return error_set(err, EINVAL, "'%.40s': must be on or off", value);
+	*field = !strcmp(value, "on");
+	return 0;
+}
+
 static int set_value(struct config *config, const struct setting *s, const char *value,
 		     struct error *err)
 {
@@ -133,6 +170,8 @@ static int set_value(struct config *config, const struct setting *s, const char 
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
+	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
+	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
@@ -155,7 +194,8 @@ int config_set(struct config *config, const char *key, const char *value, struct
 
 void config_default(struct config *config)
 {
-	*config = (struct config){ .arbiter = arbiter_default_config() };
+	*config = (struct config){ .arbiter = arbiter_default_config(),
+				   .elastic = elastic_default_config() };
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings[i].default_text)
 			set_value(config, &settings[i], settings[i].default_text, NULL);
@@ -242,7 +282,10 @@ static void format_default(const struct setting *s, char *text, size_t size)
 		return;
 	}
 	config_default(&config);
-	format_number(s, *(uint64_t *)(void *)((char *)&config + s->offset), text, size);
+	const void *field = (char *)&config + s->offset;
+	uint64_t number = s->kind == KIND_PERCENT ? (uint64_t)(*(const double *)field * PCT(1) + 0.5)
+						  : *(const uint64_t *)field;
+	format_number(s, number, text, size);
 }
 
 void config_print_help(FILE *out)

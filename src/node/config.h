@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "arbiter/arbiter.h"
+#include "arbiter/elastic.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -26,6 +27,8 @@ struct config {
 	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
+	bool is_elastic; /* of tenants that don't say */
+	struct elastic_config elastic;
 };
 
 /* Every setting at its default. */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "node/drain.h"
+#include "node/elastic.h"
 #include "node/session.h"
 
 static const char *const mode_names[] = {
@@ -62,10 +63,14 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	const struct tenant_device_terms *d = &t->terms.device[i];
 	struct tenant_usage usage = tenant_usage(t, i);
 	json_t *json = json_pack(
-		"{s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "index", d->card->index,
+		"{s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:I}", "index",
+		d->card->index,
 		"memory_quota_bytes", (json_int_t)d->promise.quota_bytes, "memory_used_bytes",
 		(json_int_t)usage.used_bytes, "cores_pct", rounded(d->promise.cores_pct),
-		"cores_limit_pct", rounded(d->promise.limit_pct), "got_1s_pct",
+		"cores_limit_pct", rounded(d->promise.limit_pct), "cores_limit_now_pct",
+		rounded(f->limit_now_pct), "lent_pct",
+		rounded(f->limit_now_pct - d->promise.limit_pct), "spare_pct", rounded(f->spare_pct),
+		"elastic_reason", elastic_reason_name(f->elastic_reason), "got_1s_pct",
 		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
 		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
 	/* Beyond the stable fields. */
@@ -116,9 +121,9 @@ static json_t *tenant_to_json(struct tenant *t)
 		figures[i] = lessee_figures(t->device[i].lessee);
 		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I}",
 			 "name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
-			 "devices", devices, "uid", (json_int_t)t->terms.uid, "priority",
+			 "devices", devices, "elastic", elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority",
 			 t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
 			 t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations,
 			 "processes", processes_to_json(t), "host_memory_quota_bytes",

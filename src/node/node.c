@@ -12,6 +12,7 @@
 #include "node/census.h"
 #include "node/control.h"
 #include "node/drain.h"
+#include "node/elastic.h"
 #include "node/lock.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
@@ -96,7 +97,7 @@ void node_tenants_changed(struct node *node)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
 
-/* Each second: usage to the state files; tenants that nobody came back to. */
+/* Each second: usage to the state files; changed limits; tenants that nobody came back to. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -104,6 +105,7 @@ static void tick_due(void *data, uint32_t events)
 	for (struct tenant *t = TAILQ_FIRST(&node->tenants); t; t = next) {
 		next = TAILQ_NEXT(t, link);
 		tenant_state_check_usage(t);
+		elastic_log(t);
 		tenant_end_if_unused(t);
 	}
 }
@@ -208,6 +210,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
 	if (r < 0)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
+	arbitration_set_elastic(card->arbitration, &node->config.elastic);
 	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
 		card->memory_known = true;
 		card->memory_used_bytes = memory.used_bytes;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/elastic.h"
 #include "node/request_devices.h"
 #include "node/session.h"
 #include "node/tenant_state.h"
@@ -114,6 +115,8 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		r = json_read_bool(request, "hold", &terms.hold, err);
 	if (r >= 0)
 		r = json_read_string(request, "on_full", &on_full, err);
+	if (r >= 0)
+		r = elastic_choice_from_json(request, &terms.elastic, err);
 	if (r >= 0) {
 		r = json_read_int(request, "host_memory_bytes", 0, INT64_MAX, &host_bytes, err);
 		terms.has_host_quota = r > 0;
@@ -200,9 +203,10 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 
 /* All devices were decided on before any changes; what can't be written down is taken back. */
 static int apply(struct tenant *tenant, const struct promise *fresh, const bool *changes,
-		 struct error *err)
+		 enum elastic_choice elastic, struct error *err)
 {
 	struct promise before[REGION_MAX_DEVICES];
+	enum elastic_choice elastic_before = tenant->terms.elastic;
 	int r = 0;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		before[i] = tenant->terms.device[i].promise;
@@ -216,8 +220,11 @@ static int apply(struct tenant *tenant, const struct promise *fresh, const bool 
 				      "GPU %u: the tenant holds %" PRIu64 " bytes by now",
 				      tenant->terms.device[i].card->index, held);
 	}
+	tenant_set_elastic(tenant, elastic);
 	if (r >= 0)
 		r = tenant_state_save(tenant, true, err);
+	if (r < 0)
+		tenant_set_elastic(tenant, elastic_before);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (r < 0 && changes[i])
 			tenant_set_promise(tenant, i, &before[i]);
@@ -234,9 +241,15 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0)
 		return r;
+	enum elastic_choice elastic = tenant->terms.elastic;
+	int has_elastic = elastic_choice_from_json(request, &elastic, err);
+	if (has_elastic < 0)
+		return has_elastic;
 	int count = request_read_devices(session->node, request, list, err);
-	if (count <= 0)
-		return count < 0 ? count : error_set(err, EINVAL, "devices: missing");
+	if (count < 0)
+		return count;
+	if (count == 0 && !has_elastic)
+		return error_set(err, EINVAL, "devices: missing");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
 		if (d < 0)
@@ -248,7 +261,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 			return r;
 		changes[d] = true;
 	}
-	r = apply(tenant, fresh, changes, err);
+	r = apply(tenant, fresh, changes, elastic, err);
 	if (r < 0)
 		return r;
 	json_object_set_new(reply, "devices", terms_to_json(tenant));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/adopt.h"
+#include "node/elastic.h"
 #include "node/registration.h"
 #include "node/tenant_state.h"
 
@@ -103,6 +104,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
+		elastic_apply(tenant, i);
 	}
 	return 0;
 }
@@ -198,6 +200,14 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
 	lessee_set_share(tenant->device[device].lessee, share_of(promise));
+	elastic_apply(tenant, device);
+}
+
+void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
+{
+	tenant->terms.elastic = choice;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		elastic_apply(tenant, i);
 }
 
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes)

@@ -13,6 +13,7 @@
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
 
 enum on_full { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
+enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF };
 
 /* What a tenant is, as asked for, persisted and adopted. */
 struct tenant_terms {
@@ -23,6 +24,7 @@ struct tenant_terms {
 	bool paused;
 	int priority;
 	enum on_full on_full;
+	enum elastic_choice elastic;
 	bool has_host_quota; /* of page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
@@ -35,6 +37,7 @@ struct tenant_terms {
 struct tenant_device {
 	struct lessee *lessee;
 	uint64_t denied, waited_ns; /* of processes that are gone */
+	double limit_logged_pct;    /* the limit in force that the log has; 0: none yet */
 };
 
 /* A process that a daemon before this one knew, and that has not moved over yet. */
@@ -127,6 +130,7 @@ void tenant_end_if_unused(struct tenant *tenant);
 /* Puts new terms of a device into force. The tenant holds no more than the quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_paused(struct tenant *tenant, bool paused);
+void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "node/elastic.h"
 #include "node/json.h"
 
 static int missing(struct error *err, const char *key)
@@ -132,7 +133,10 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	    json_read_string(root, "on_full", &text, err) <= 0 ||
 	    on_full_parse(text, &t->on_full) < 0)
 		return error_set(err, EINVAL, "a value is missing or wrong");
-	int r = json_read_int(root, "host_memory_quota_bytes", 0, INT64_MAX, &host_bytes, err);
+	int r = elastic_choice_from_json(root, &t->elastic, err);
+	if (r < 0)
+		return r;
+	r = json_read_int(root, "host_memory_quota_bytes", 0, INT64_MAX, &host_bytes, err);
 	if (r < 0)
 		return r;
 	t->has_host_quota = r > 0;

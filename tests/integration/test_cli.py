@@ -51,6 +51,7 @@ KNOWN_BEFORE = [
     (["--priority", "1000"], 125, ["--priority", "-100 to 100"]),
     (["--meory", "4GiB"], 125, ["--meory", "unknown option", "did you mean --memory?"]),
     (["-x"], 125, ["-x", "unknown option"]),
+    (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on off"]),
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "only fail"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "only fail"]),
     (["--policy", "feedback"], 125, ["--policy", "only lease"]),

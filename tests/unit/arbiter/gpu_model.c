@@ -187,6 +187,13 @@ void gpu_model_set_share(struct gpu_model *m, int tenant, struct arbiter_share s
 		abort();
 }
 
+void gpu_model_set_limit(struct gpu_model *m, int tenant, double limit_pct)
+{
+	m->tenant[tenant]->share.limit_pct = limit_pct;
+	if (arbiter_set_limit(m->arbiter, tenant, limit_pct) < 0)
+		abort();
+}
+
 void gpu_model_set_stopped(struct gpu_model *m, int tenant, bool stopped)
 {
 	struct model_tenant *t = m->tenant[tenant];

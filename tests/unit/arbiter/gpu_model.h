@@ -61,6 +61,8 @@ int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
 void gpu_model_remove(struct gpu_model *model, int tenant);
 void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
 void gpu_model_set_share(struct gpu_model *model, int tenant, struct arbiter_share share);
+/* The cap alone; see arbiter_set_limit(). */
+void gpu_model_set_limit(struct gpu_model *model, int tenant, double limit_pct);
 /* SIGSTOP and SIGCONT. */
 void gpu_model_set_stopped(struct gpu_model *model, int tenant, bool stopped);
 void gpu_model_run(struct gpu_model *model, uint64_t duration_ns);

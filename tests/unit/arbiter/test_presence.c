@@ -4,6 +4,7 @@
  */
 #include "rules.h"
 
+#include <errno.h>
 #include <math.h>
 
 static void test_idle_holder(void **state)
@@ -50,6 +51,26 @@ static void test_thinkers_do_not_hold_the_gpu(void **state)
 	b = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &hungry);
 	gpu_model_run(m, SECOND);
 	assert_true(share_over(m, b, 5 * SECOND) > 92);
+	gpu_model_free(m);
+}
+
+/* Someone with little guaranteed runs on what the owner leaves: far ahead of it within one lease. */
+static void test_owner_does_not_wait_for_a_borrower(void **state)
+{
+	struct gpu_model *m = model_new(19);
+	struct gpu_model_load visits = { .kernel_ns = 1 * MS,
+					 .burst_ns = 5 * MS,
+					 .think_ns = 400 * MS,
+					 .think_max_ns = 600 * MS };
+	int owner;
+
+	gpu_model_add(m, (struct arbiter_share){ 10, 97 }, &hungry);
+	owner = gpu_model_add(m, (struct arbiter_share){ 80, 80 }, &visits);
+	gpu_model_run(m, SECOND);
+	gpu_model_take_longest_wait_ns(m, owner);
+	gpu_model_run(m, 60 * SECOND);
+	assert_true(gpu_model_take_longest_wait_ns(m, owner) < 10 * MS);
+	assert_true(gpu_model_bursts(m, owner) > 100);
 	gpu_model_free(m);
 }
 
@@ -155,12 +176,47 @@ static void test_all_leave(void **state)
 	gpu_model_free(m);
 }
 
+/* A cap alone is changed: nothing is owed for it, and what ran before counts by the old one. */
+static void test_limit_changes(void **state)
+{
+	struct bench b = bench_new();
+	int a = bench_add(&b, 30, 30), c = bench_add(&b, 30, 60);
+	struct arbiter_account before;
+
+	assert_int_equal(arbiter_set_limit(b.arbiter, a, 29), -EINVAL);
+	assert_int_equal(arbiter_set_limit(b.arbiter, a, 100.5), -EINVAL);
+	assert_int_equal(arbiter_set_limit(b.arbiter, a, NAN), -EINVAL);
+	assert_int_equal(arbiter_set_limit(b.arbiter, 7, 50), -EINVAL);
+
+	bench_work(&b, a);
+	bench_run_for(&b, SECOND);
+	before = arbiter_account(b.arbiter, a);
+	assert_true(before.tokens_ns < 0); /* works on without a lease */
+	assert_int_equal(arbiter_set_limit(b.arbiter, a, 97), 0);
+	assert_int_equal(arbiter_account(b.arbiter, a).tokens_ns, before.tokens_ns);
+	assert_true(fabs(arbiter_account(b.arbiter, a).weight - 30) < 1e-9);
+	assert_int_equal(arbiter_set_limit(b.arbiter, c, 100), 0);
+
+	/* No cap, then one: no more saved up than for a lease. */
+	bench_rest(&b, a);
+	bench_run_for(&b, 2 * SECOND);
+	assert_int_equal(arbiter_mode(b.arbiter), ARBITER_IDLE);
+	assert_int_equal(bench_state(&b, c), LEASE_FREE);
+	assert_int_equal(arbiter_set_limit(b.arbiter, c, 60), 0);
+	bench_run_for(&b, 10 * MS);
+	assert_int_equal(bench_state(&b, c), LEASE_GO);
+	assert_true(arbiter_account(b.arbiter, c).tokens_ns <= (int64_t)b.config.cap_slice_ns);
+	arbiter_free(b.arbiter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_idle_holder),
 		cmocka_unit_test(test_thinkers_do_not_hold_the_gpu),
+		cmocka_unit_test(test_owner_does_not_wait_for_a_borrower),
 		cmocka_unit_test(test_newcomer_waits_little),
+		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_lent_time_comes_back),
 		cmocka_unit_test(test_no_credit_for_idleness),
 		cmocka_unit_test(test_set_share_takes_hold),

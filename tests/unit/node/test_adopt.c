@@ -39,6 +39,7 @@ static void test_terms_survive(void **state)
 	struct fixture *f = *state;
 	struct tenant_terms before = make_tenant(f, "false")->terms;
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\"}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}"));
 	uint64_t epoch = f->node->epoch;
 	fixture_stop(f);
 	fixture_start(f);
@@ -51,6 +52,7 @@ static void test_terms_survive(void **state)
 	assert_int_equal(t->terms.device[0].promise.quota_bytes, GIB);
 	assert_true(t->terms.device[0].promise.limit_pct == 60);
 	assert_true(t->terms.paused);
+	assert_int_equal(t->terms.elastic, ELASTIC_CHOSEN_ON);
 	assert_false(t->adopting);
 	assert_int_equal(t->region.control->adopting, 0);
 	struct client c;

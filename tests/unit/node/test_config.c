@@ -44,6 +44,15 @@ static void test_values(void **state)
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c.context_bytes, 300 << 20);
 	assert_string_equal(c.nvml, "/x/y.so");
+	assert_int_equal(parse(&c, "elastic = on\nelastic_limit = 80%\nelastic_reserve = 0\n"
+				   "elastic_step = 2.5\nelastic_period = 1s\nelastic_fade=3s"),
+			 0);
+	assert_true(c.is_elastic && c.elastic.most_pct == 80 && c.elastic.reserve_pct == 0);
+	assert_true(c.elastic.step_pct == 2.5);
+	assert_int_equal(c.elastic.period_ns, 1000000000);
+	assert_int_equal(c.elastic.fade_ns, 3000000000);
+	assert_int_equal(parse(&c, "elastic = off"), 0);
+	assert_false(c.is_elastic);
 }
 
 static void test_bad_lines(void **state)
@@ -62,6 +71,13 @@ static void test_bad_lines(void **state)
 		{ "context_bytes = 1TiB",
 		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
 		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
+		{ "elastic = yes", "f:1: elastic: 'yes': must be on or off" },
+		{ "elastic_limit = 0", "f:1: elastic_limit: '0': " },
+		{ "elastic_limit = 0.5", "f:1: elastic_limit: '0.5': must be from 1 to 100" },
+		{ "elastic_limit = 101", "f:1: elastic_limit: '101': " },
+		{ "elastic_reserve = -1", "f:1: elastic_reserve: '-1': " },
+		{ "elastic_step = nan", "f:1: elastic_step: 'nan': " },
+		{ "elastic_period = 50ms", "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

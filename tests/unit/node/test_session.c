@@ -61,6 +61,7 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"priority\":1e9"), EINVAL, "priority: must be a whole number" },
 		{ CREATE("\"priority\":99999"), EINVAL,
 		  "priority: 99999: must be from -1000 to 1000" },
+		{ CREATE("\"elastic\":\"on\""), EINVAL, "elastic: must be true or false" },
 		{ CREATE("\"on_full\":\"explode\""), EINVAL, "on_full: 'explode'" },
 		{ CREATE("\"on_full\":\"swap\""), EOPNOTSUPP, "not supported yet" },
 		{ CREATE("\"devices\":3"), EINVAL, "devices: must be a list" },
@@ -158,6 +159,41 @@ static void test_promises(void **state)
 static void hold_a_gib(struct client *c)
 {
 	c->report->slot[c->reply.slot].device[0].used_bytes = GIB;
+}
+
+static const json_t *listed_device(json_t *list)
+{
+	json_t *tenant = json_array_get(json_object_get(list, "tenants"), 0);
+	return json_array_get(json_object_get(tenant, "devices"), 0);
+}
+
+static void expect_elastic(struct fixture *f, bool is_on, const char *reason)
+{
+	json_t *list = fixture_ok(f, "{\"version\":1,\"op\":\"list\"}");
+	json_t *tenant = json_array_get(json_object_get(list, "tenants"), 0);
+	const json_t *device = listed_device(list);
+	assert_int_equal(json_is_true(json_object_get(tenant, "elastic")), is_on);
+	assert_string_equal(json_string_value(json_object_get(device, "elastic_reason")), reason);
+	assert_true(json_number_value(json_object_get(device, "cores_limit_now_pct")) == 30);
+	assert_true(json_number_value(json_object_get(device, "lent_pct")) == 0);
+	json_decref(list);
+}
+
+static void test_elastic(void **state)
+{
+	struct fixture *f = *state;
+	f->node->config.is_elastic = true;
+	ok(f, CREATE("\"name\":\"a\",\"devices\":[{\"index\":0,\"cores_pct\":30}]"));
+	expect_elastic(f, true, "unneeded");
+	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":false}");
+	expect_elastic(f, false, "off");
+	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}");
+	expect_elastic(f, true, "unneeded");
+	/* A limit that was asked for is the tenant's most. */
+	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"cores_limit_pct\":30}]}");
+	expect_elastic(f, true, "off");
+	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":7}", EINVAL,
+			"elastic: must be true or false");
 }
 
 static void test_set(void **state)
@@ -343,6 +379,7 @@ int main(void)
 		test(test_create),
 		test(test_names_and_cards_are_chosen),
 		test(test_promises),
+		test(test_elastic),
 		test(test_set),
 		test(test_set_needs_an_index),
 		test(test_pause),

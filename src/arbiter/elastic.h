@@ -1,0 +1,88 @@
+/*
+ * Elastic limits: what tenants leave unused of their guarantees is lent to those that are held at a
+ * hard cap, and taken back when it is wanted again. Pure policy on plain data: no I/O, no clock.
+ *
+ *     every period: fill in what the arbiter charged and who waited  ->  elastic_decide()
+ *                   ->  an effective limit per tenant, for arbiter_set_limit()
+ *
+ * What guards the owners is not this, but the arbiter: whoever comes back has the least virtual time
+ * and so the next turn, whatever limit the others have. Hence nothing here needs to be fast, and the
+ * limits move over seconds, so that a tenant does not have the card for a moment and nothing the next.
+ *
+ *   Demand    Charged time and time held at the gate, in percent of the period: the most that the
+ *             tenant would have used. What it counts for rises at once and fades by fade_ns.
+ *             (Who lies about waiting keeps its own guarantee, or a larger part of what is lent.)
+ *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of the rest, for the
+ *             burst that comes unannounced. (A reserve also keeps a borrower below 100 %, and so
+ *             under a lease: free run would have more work in flight when the owner comes back.)
+ *             Tenants without a guarantee keep what they use of the time that is promised to nobody.
+ *   Lent      The rest goes to those who may borrow and want more than their cap, by their
+ *             guarantees, no one more than it asks for nor above most_pct.
+ *   Pace      A limit moves step_pct a period at most, either way, and not for less than
+ *             ELASTIC_BAND_PCT. It is never below the tenant's own cap.
+ */
+#ifndef ALLOT_ARBITER_ELASTIC_H
+#define ALLOT_ARBITER_ELASTIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELASTIC_BAND_PCT 2.0     /* no change of a limit for less than this, but to its end */
+#define ELASTIC_HEADROOM 1.1     /* a borrower is lent this much more than it uses ... */
+#define ELASTIC_HEADROOM_PCT 5.0 /* ... and this, so that its growth shows */
+
+struct elastic_config {
+	uint64_t period_ns; /* between decisions */
+	uint64_t fade_ns;   /* in which what was seen fades to 1/e */
+	double most_pct;    /* the highest effective limit */
+	double step_pct;    /* the most that a limit moves in a period */
+	double reserve_pct; /* of what an owner leaves unused, the part that is not lent */
+};
+
+/* 250 ms, 1 s, 100, 10 points, 10 %. */
+struct elastic_config elastic_default_config(void);
+
+/* Why a limit is what it is. */
+enum elastic_reason {
+	ELASTIC_OFF,       /* borrows nothing, by its own choice or for want of a hard cap */
+	ELASTIC_UNNEEDED,  /* its own cap is enough for it, or what it was lent became too much */
+	ELASTIC_LENT,      /* others leave time unused */
+	ELASTIC_RECLAIMED, /* they want it back */
+};
+
+/* One tenant of a card. Zero but for what the caller fills in, then kept from decision to decision. */
+struct elastic_tenant {
+	/* Of the caller, before each decision. */
+	double cores_pct;               /* guarantee; 0: none */
+	double limit_pct;               /* its own cap */
+	bool may_borrow;                /* for a tenant with a hard cap */
+	bool absent;                    /* paused or stopped: what it waits for does not count */
+	uint64_t charged_ns, waited_ns; /* so far; never go down */
+
+	/* The decision. */
+	double limit_now_pct; /* limit_pct <= .. <= most_pct, or limit_pct when that is more */
+	double spare_pct;     /* of its guarantee, what others may have */
+	enum elastic_reason reason;
+
+	/* For the next one. */
+	bool known; /* the counters below are of the last decision */
+	uint64_t charged_before_ns, waited_before_ns;
+	double demand_pct;     /* rises at once, fades */
+	double own_demand_pct; /* the same of what its guarantee covers */
+};
+
+/*
+ * Decides for `count` tenants of one card, dt_ns (above 0) after the last decision. A tenant that is
+ * new to it begins at its own cap.
+ */
+void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+		    size_t count, uint64_t dt_ns);
+
+/* Back to its own cap, after a change of share: what was lent is forgotten, its demand is not. */
+void elastic_reset(struct elastic_tenant *tenant);
+
+/* "off", "unneeded", "lent", "reclaimed": stable, for people and programs. */
+const char *elastic_reason_name(enum elastic_reason reason);
+
+#endif

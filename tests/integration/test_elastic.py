@@ -1,0 +1,108 @@
+"""Elastic limits, in wall time on the simulated card: with wide bounds, since other tests run beside.
+Those of the policy itself are held on virtual time: tests/unit/arbiter/test_elastic_trace.c."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD, wait_until
+
+TERMS = ("--memory", "4GiB", "--cores", "30")
+MILLISECOND_KERNELS = ("--kernel-us", "1000")
+
+
+def device(machine, name):
+    return machine.tenants()[name]["devices"][0]
+
+
+def wait_for_device(machine, name, condition, seconds, what):
+    return wait_until(lambda: condition(device(machine, name)), seconds, what)
+
+
+def start_owner(machine, seconds, *options):
+    """A tenant of 30 % that is idle until it is told to go (told), with a load of so many seconds."""
+    load = machine.load(*MILLISECOND_KERNELS, "--seconds", seconds, *options)
+    return machine.start(*TERMS, "--name", "owner", "--", "sh", "-c", 'read -r line; exec "$@"', "sh",
+                         *load, stdin=subprocess.PIPE)
+
+
+def lines_of(process):
+    text, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_idle_time_is_lent_and_comes_back(machine):
+    owner = start_owner(machine, 3, "--report-every", "0.5")
+    machine.wait_for_tenant("owner")
+    borrower = machine.start(*TERMS, "--elastic", "on", "--name", "borrower", "--",
+                             *machine.load(*MILLISECOND_KERNELS, "--seconds", 60))
+    machine.wait_for_tenant("borrower", lambda tenant: tenant["elastic"])
+
+    # 40 are promised to nobody, and of the owner's 30 a tenth is kept: 97 in a step of 10 each 250 ms.
+    wait_for_device(machine, "borrower", lambda d: d["cores_limit_now_pct"] > 90, 15, "the lent part")
+    wait_for_device(machine, "borrower", lambda d: d["got_1s_pct"] > 60, 10, "its use")
+    lent = device(machine, "borrower")
+    assert lent["cores_limit_pct"] == 30 and lent["elastic_reason"] == "lent"
+    assert lent["lent_pct"] == pytest.approx(lent["cores_limit_now_pct"] - 30, abs=0.02)
+    assert device(machine, "owner")["spare_pct"] == pytest.approx(27, abs=1)
+    assert device(machine, "owner")["cores_limit_now_pct"] == 30
+    assert "30+6" in machine.allot("ps", *machine.sim).stdout
+
+    owner.stdin.write("go\n")
+    owner.stdin.flush()
+    reclaimed = wait_for_device(machine, "borrower",
+                                lambda d: d["elastic_reason"] == "reclaimed" and d, 10, "a reclaim")
+    assert reclaimed["cores_limit_now_pct"] < 95
+    *reports, total = lines_of(owner)
+    assert reports[0]["work_s"] / reports[0]["t_s"] > 0.22  # back within the first half second
+    assert 24 < total["share_pct"] < 36
+
+    log = (machine.run_dir / "allotd.log").read_text()
+    assert "'borrower': GPU 0: limit " in log and "lent (others leave time unused)" in log
+    assert "reclaimed (others want theirs)" in log
+
+    done = machine.allot("set", "borrower", "--elastic", "off", *machine.sim)
+    assert done.returncode == 0, done.stderr
+    off = device(machine, "borrower")
+    assert off["cores_limit_now_pct"] == 30 and off["elastic_reason"] == "off" and not off["lent_pct"]
+    assert not machine.tenants()["borrower"]["elastic"]
+    borrower.terminate()
+
+
+def test_off_is_a_hard_cap(machine):
+    start_owner(machine, 1)
+    machine.wait_for_tenant("owner")
+    capped = machine.start(*TERMS, "--name", "capped", "--",
+                           *machine.load(*MILLISECOND_KERNELS, "--seconds", 3))
+    total = lines_of(capped)[-1]
+    assert 24 < total["share_pct"] < 36
+
+
+def test_an_explicit_limit_is_the_most(machine):
+    capped = machine.start(*TERMS, "--cores-limit", "40", "--elastic", "on", "--name", "capped", "--",
+                           *machine.load(*MILLISECOND_KERNELS, "--seconds", 3))
+    machine.wait_for_tenant("capped", lambda tenant: tenant["state"] == "waiting")
+    seen = device(machine, "capped")
+    assert seen["cores_limit_now_pct"] == 40 and seen["elastic_reason"] == "off"
+    assert 32 < lines_of(capped)[-1]["share_pct"] < 46
+
+
+@pytest.mark.parametrize("line, says", [
+    ("elastic = yes", "'yes': must be on or off"),
+    ("elastic_limit = 120", "'120'"),
+    ("elastic_period = 5s", "'5s': must be from 100ms to 1s"),
+])
+def test_bad_settings(tmp_path, line, says):
+    file = tmp_path / "allotd.conf"
+    file.write_text(line + "\n")
+    done = subprocess.run([BUILD / "allotd", "--check-config", file], capture_output=True, text=True,
+                          timeout=20, check=False)
+    assert done.returncode == 1
+    assert line.split()[0] in done.stderr and says in done.stderr
+
+
+def test_set_needs_on_or_off(machine):
+    done = machine.allot("set", "a", "--elastic", "maybe", *machine.sim)
+    assert done.returncode == 2 and "'maybe'" in done.stderr
