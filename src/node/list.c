@@ -7,10 +7,10 @@
 #include "node/session.h"
 
 static const char *const mode_names[] = {
-	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases"
+	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
 };
 static const char *const lease_names[] = {
-	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free"
+	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
 };
 
 /* Shares to two decimals: more is noise. */
@@ -22,7 +22,8 @@ static double rounded(double pct)
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return json_pack("{s:i, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index", card->index,
+	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index",
+			 card->index, "policy", config_policy_name(node->config.arbiter.policy),
 			 "uuid", card->info.uuid_text, "name", card->info.name, "memory_bytes",
 			 (json_int_t)card->info.memory_bytes, "memory_used_bytes",
 			 card->memory_known ? json_integer((json_int_t)card->memory_used_bytes)
