@@ -33,6 +33,9 @@ struct arbiter_config arbiter_default_config(void)
 		.poll_lease_ns = 200 * US,
 		.poll_free_ns = 1 * MS,
 		.poll_idle_ns = 5 * MS,
+		.token_quota_ns = 300 * MS,
+		.token_window_ns = 10000 * MS,
+		.feedback = feedback_default_config(),
 	};
 }
 
@@ -143,6 +146,8 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		.held_at = a->clock,
 	};
 	limit_tokens(a, t);
+	paced_add(a, t);
+	token_add(a, t);
 	count_promises(a);
 	return index;
 }
@@ -376,27 +381,44 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 	return dt_ns;
 }
 
+/* Returns how soon to look again. */
+static uint64_t decide_by_lease(struct arbiter *a)
+{
+	set_mode(a, choose_mode(a));
+	order_mark_candidates(a);
+	if (a->mode == ARBITER_LEASES)
+		lease_decide(a);
+	if (a->mode == ARBITER_LEASES)
+		return lease_next_look_ns(a);
+	return a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns;
+}
+
+static uint64_t decide(struct arbiter *a)
+{
+	switch (a->config.policy) {
+	case ARBITER_POLICY_TOKEN: return token_decide(a);
+	case ARBITER_POLICY_FEEDBACK: return paced_decide(a);
+	case ARBITER_POLICY_LEASE: break;
+	}
+	return decide_by_lease(a);
+}
+
 uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t dt_ns = advance(a, now_ns);
+	uint64_t next_ns;
 
 	order_read_demand(a);
 	charge_step(a, dt_ns);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
-	set_mode(a, choose_mode(a));
-	order_mark_candidates(a);
-	if (a->mode == ARBITER_LEASES)
-		lease_decide(a);
+	next_ns = decide(a);
 	for (int i = 0; i < a->active_count; i++)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a))
-		return a->last_now_ns + lease_drain_look_ns(a);
-	if (a->mode == ARBITER_LEASES)
-		return a->last_now_ns + lease_next_look_ns(a);
-	return a->last_now_ns +
-	       (a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns);
+		next_ns = lease_drain_look_ns(a);
+	return a->last_now_ns + next_ns;
 }
 
 /* Answers. */
@@ -432,6 +454,13 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 enum arbiter_mode arbiter_mode(const struct arbiter *a)
 {
 	return a->mode;
+}
+
+uint64_t arbiter_granted(const struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return 0;
+	return a->tenant[tenant].paced.granted;
 }
 
 int arbiter_holder(const struct arbiter *a)

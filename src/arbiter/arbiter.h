@@ -8,7 +8,18 @@
  * Ownership: the caller owns the arbiter and frees it; no pointer into it outlives the next call.
  * Thread safety: none; one caller at a time. Times are nanoseconds of any monotonic clock.
  *
- * The policy:
+ * Which policy is a setting of the device (enum arbiter_policy); leases are the default, the others are
+ * rivals to measure them by:
+ *
+ *   lease      below.
+ *   token      In KubeShare's manner (token.c): a token of fixed length for one holder, a sliding window
+ *              over which limits and guarantees are counted, what ran past the token counted in it. No
+ *              prediction, no early end.
+ *   feedback   The first seed's Algorithm 2 (paced.c, feedback.h): all run at the same time, PACED: each
+ *              launch pays tokens, which a control law grants by the difference between the share
+ *              that is meant and the one that is measured.
+ *
+ * The policy of leases:
  *
  *   Free run    At most one tenant is active and it has no cap: every uncapped tenant is FREE.
  *               (Those that are idle too: their first launch needs no one's leave; the next step sees
@@ -55,11 +66,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arbiter/feedback.h"
 #include "region/region.h" /* enum lease_state */
 
 #define ARBITER_MAX_TENANTS 256
 
+enum arbiter_policy {
+	ARBITER_POLICY_LEASE,
+	ARBITER_POLICY_FEEDBACK,
+	ARBITER_POLICY_TOKEN,
+};
+
+/* Under ARBITER_POLICY_FEEDBACK: whose word on a tenant's utilization is taken. */
+enum arbiter_sensor {
+	ARBITER_SENSOR_BUSY, /* the charge: samples of the busy flags, settled by busy_ns */
+	ARBITER_SENSOR_NVML, /* arbiter_observation.utilization, where it is known */
+};
+
 struct arbiter_config {
+	enum arbiter_policy policy;
 	uint64_t quantum_ns;     /* length of a lease under contention */
 	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
 	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
@@ -81,6 +106,12 @@ struct arbiter_config {
 	 * much work in flight it is later: draining up to poll_lease_ns, under leases up to poll_free_ns.
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
+	/* ARBITER_POLICY_TOKEN */
+	uint64_t token_quota_ns;  /* length of a token */
+	uint64_t token_window_ns; /* over which use is counted */
+	/* ARBITER_POLICY_FEEDBACK */
+	struct feedback_config feedback;
+	enum arbiter_sensor feedback_sensor;
 };
 
 /* 20 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
@@ -104,9 +135,12 @@ struct arbiter_observation {
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
 	uint64_t launches; /* work items so far (monotonic) */
+	uint64_t spent;    /* tokens paid so far under LEASE_PACED (monotonic) */
+	bool has_utilization;
+	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
 
-enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES };
+enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED };
 
 /* One tenant's account. Durations in nanoseconds since the tenant was added. */
 struct arbiter_account {
@@ -157,6 +191,8 @@ uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
+/* Tokens granted under LEASE_PACED so far; never goes down while the tenant is there. */
+uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
 

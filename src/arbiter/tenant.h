@@ -5,6 +5,7 @@
  *   order.c    who comes next: weights, candidates, virtual time on return
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   arbiter.c  the interface: tenants, observations, modes, the step
+ *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
  * caller's clock moves it by max_step_ns at most). Charges are doubles: shares of a step are
@@ -16,6 +17,28 @@
 #include "arbiter/arbiter.h"
 
 #define NONE (-1)
+
+/* ARBITER_POLICY_TOKEN: what a tenant used of the sliding window, by parts of it. */
+#define TOKEN_PARTS 100
+struct token_account {
+	double part_ns[TOKEN_PARTS];
+	double used_ns;    /* their sum */
+	uint64_t part;     /* the present one, counted from the start of the arbiter's clock */
+	double counted_ns; /* of charged_ns */
+	uint64_t since;    /* when the tenant came */
+};
+
+/* ARBITER_POLICY_FEEDBACK: grants to a tenant, by periods. */
+struct paced_account {
+	struct feedback_loop loop;
+	uint64_t granted;      /* tokens */
+	uint64_t grant;        /* the last one */
+	uint64_t began_at;     /* the period */
+	uint64_t spent_before; /* at its begin, as was the charge: */
+	double charged_before;
+	/* What a token is worth: both fade. */
+	double paid_tokens, paid_for_ns;
+};
 
 struct tenant {
 	bool used;
@@ -61,6 +84,10 @@ struct tenant {
 	double claimed_ns; /* what the tenant itself says */
 	bool switched;     /* began with a change of tenants on the GPU */
 	bool overlapped;   /* others ran at the same time: nothing to settle */
+
+	/* Of the other policies. */
+	struct token_account token;
+	struct paced_account paced;
 };
 
 enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS };
@@ -153,5 +180,13 @@ uint64_t lease_next_look_ns(const struct arbiter *a);
 /* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
+
+/* token.c, paced.c: a tenant came; the policy's part of a step, which returns how soon to look again. */
+
+void token_add(struct arbiter *a, struct tenant *t);
+uint64_t token_decide(struct arbiter *a);
+
+void paced_add(struct arbiter *a, struct tenant *t);
+uint64_t paced_decide(struct arbiter *a);
 
 #endif

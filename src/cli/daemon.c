@@ -134,7 +134,8 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-static int start_daemon(const char *run_dir, const char *sim_socket, struct error *err)
+static int start_daemon(const struct daemon_target *target, const char *run_dir,
+			const char *sim_socket, struct error *err)
 {
 	char daemon[PATHS_MAX], nvml[PATHS_MAX], log[PATHS_MAX];
 	char *argv[16];
@@ -152,6 +153,10 @@ static int start_daemon(const char *run_dir, const char *sim_socket, struct erro
 	argv[n++] = (char *)run_dir;
 	argv[n++] = (char *)"--ready-fd";
 	argv[n++] = (char *)SPAWN_READY_FD_STRING;
+	if (target->policy) {
+		argv[n++] = (char *)"--policy";
+		argv[n++] = (char *)target->policy;
+	}
 	if (sim_socket) {
 		r = install_find(INSTALL_SIM_NVML, nvml, err);
 		if (r < 0)
@@ -174,14 +179,14 @@ static int start_all(const struct daemon_target *target, const char *run_dir, st
 	int r;
 
 	if (!target->sim_spec)
-		return start_daemon(run_dir, NULL, err);
+		return start_daemon(target, run_dir, NULL, err);
 	r = paths_join(run_dir, "sim.sock", sim_socket, sizeof(sim_socket), err);
 	if (r < 0)
 		return r;
 	r = start_sim(run_dir, target->sim_spec, sim_socket, &sim_pid, err);
 	if (r < 0)
 		return r;
-	r = start_daemon(run_dir, sim_socket, err);
+	r = start_daemon(target, run_dir, sim_socket, err);
 	if (r < 0 && sim_pid > 0)
 		kill(sim_pid, SIGTERM);
 	return r;

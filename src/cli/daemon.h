@@ -14,6 +14,7 @@
 
 struct daemon_target {
 	const char *sim_spec; /* NULL: the machine's real GPUs */
+	const char *policy;   /* of a daemon that is started; NULL: its own default */
 	const char *run_dir;  /* an explicit run directory; NULL: as base/paths.h says */
 };
 

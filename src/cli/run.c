@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,9 +22,12 @@
 #include "cli/install.h"
 #include "cli/selection.h"
 
-#define CREATE_TRIES 5     /* a private daemon may end at the very moment that we come */
+#define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
+#define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
+#define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define RETRY_FIRST_MS 50  /* between attempts to come back to a daemon that died ... */
 #define RETRY_MOST_MS 2000 /* ... doubled each time up to this */
+#define POLICY_MAX 32      /* bytes of a policy's name */
 #define TENANT_VARIABLE "ALLOT_SOCKET"
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
 
@@ -69,9 +73,11 @@ static const struct option_row rows[] = {
 	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail", option_choice, struct run_options,
 	       on_full, .offered = "fail", .of_later = "wait swap",
 	       .help = "when the card is full: allocations fail"),
-	OPTION("--policy", OPTION_VALUE_REQUIRED, "lease", option_choice, struct run_options,
-	       policy, .offered = "lease", .of_later = "feedback",
-	       .help = "how GPU time is handed out: by leases"),
+	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
+	       .offered = "lease feedback token",
+	       .help = "how the GPU's time is handed out, to all its tenants:\n"
+		       "lease, or, to compare with, feedback or token; a\n"
+		       "daemon that runs has its own (default: lease)"),
 	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time", option_choice, struct run_options,
 	       sharing, .offered = "time", .of_later = "space",
 	       .help = "what is shared out: time, in turns"),
@@ -91,8 +97,9 @@ struct run {
 	char **command;
 	char library[PATHS_MAX];
 	char sim_dir[PATHS_MAX];
-	struct client *client; /* holds the tenant */
-	json_t *tenant;        /* the daemon's reply to create */
+	char policy[POLICY_MAX]; /* the daemon's; a successor that we start has the same */
+	struct client *client;   /* holds the tenant */
+	json_t *tenant;          /* the daemon's reply to create */
 	struct environment environment;
 };
 
@@ -178,6 +185,37 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	return body;
 }
 
+static bool has_tenants(struct client *client)
+{
+	cleanup_json json_t *list = NULL;
+
+	return client_request(client, "list", NULL, &list, NULL) < 0 ||
+	       json_array_size(json_object_get(list, "tenants")) > 0;
+}
+
+/*
+ * The policy is the daemon's, one for all tenants: another than the one asked for is an error. -EAGAIN
+ * when the daemon has no tenants: a private one will soon end.
+ */
+static int check_policy(struct run *run, struct client *client, const json_t *hello,
+			struct error *err)
+{
+	const json_t *device = json_array_get(json_object_get(hello, "devices"), 0);
+	const char *policy = json_string_value(json_object_get(device, "policy"));
+
+	if (!policy)
+		policy = "lease";
+	if (run->options.policy && strcmp(run->options.policy, policy) != 0)
+		return error_set(
+			err, has_tenants(client) ? EBUSY : EAGAIN,
+			"--policy: '%s': the daemon in %s runs with policy '%.20s', for all "
+			"tenants of its GPUs; end it first, or leave --policy out",
+			run->options.policy, client_run_dir(client), policy);
+	snprintf(run->policy, sizeof(run->policy), "%s", policy);
+	run->target.policy = run->policy;
+	return 0;
+}
+
 /* One attempt. -ECONNRESET when the daemon ended meanwhile. */
 static int try_create(struct run *run, struct error *err)
 {
@@ -191,6 +229,9 @@ static int try_create(struct run *run, struct error *err)
 	if (r < 0)
 		return r;
 	r = client_request(client, "hello", NULL, &hello, err);
+	if (r < 0)
+		return r;
+	r = check_policy(run, client, hello, err);
 	if (r < 0)
 		return r;
 	r = is_named ? selection_make(json_object_get(hello, "devices"), visible,
@@ -213,6 +254,12 @@ static int create_tenant(struct run *run, struct error *err)
 
 	for (int i = 1; i < CREATE_TRIES && r == -ECONNRESET; i++)
 		r = try_create(run, err);
+	for (int i = 0; i < POLICY_TRIES && (r == -EAGAIN || r == -ECONNRESET); i++) {
+		struct timespec pause = clock_to_timespec(POLICY_PAUSE_NS);
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		r = try_create(run, err);
+	}
 	return r;
 }
 
@@ -404,6 +451,7 @@ static int run_run(const struct command *self, int argc, char **argv)
 	argv[r] = NULL;
 	run.command = argv;
 	run.target.sim_spec = run.options.sim;
+	run.target.policy = run.options.policy;
 	r = prepare(&run, &status, &err);
 	if (r == 0)
 		r = run_tenant(&run, &status, &err);

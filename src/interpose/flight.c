@@ -312,12 +312,27 @@ static bool reap(struct flight_stream *s, uint64_t now_ns)
 	return s->tail != s->head;
 }
 
+/*
+ * The helper has no context of its own. Without the stream's the driver makes no event, and records none
+ * into a default stream: the tail would count as done while it runs. Holds s->lock: the context lives.
+ */
+static void mark_in_context(struct flight_stream *s)
+{
+	CUcontext before = NULL;
+	bool is_borrowed = real.cuCtxSetCurrent && real.cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
+			   before != s->context && real.cuCtxSetCurrent(s->context) == CUDA_SUCCESS;
+
+	push_mark(s, false);
+	if (is_borrowed)
+		real.cuCtxSetCurrent(before);
+}
+
 /* Marks what a quiet stream has left unmarked, unless a capture might swallow the event. */
 static void mark_tail(struct flight_stream *s)
 {
 	WITH_LOCK(&capture_lock);
 	if (atomic_load(&guest.captures) == 0 && !s->is_per_thread)
-		push_mark(s, false);
+		mark_in_context(s);
 }
 
 static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)

@@ -1,6 +1,7 @@
 #include "interpose/gate.h"
 
 #include "interpose/helper.h"
+#include "interpose/pace.h"
 
 /* Sleeps are bounded, so that a page of a dead daemon is left soon. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
@@ -51,6 +52,10 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
 				LONG_WORK_NS) ||
 		       is_stalled(f);
+	if (state == LEASE_PACED)
+		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
+				2) ||
+		       is_stalled(f);
 	return false;
 }
 
@@ -91,7 +96,7 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 }
 
 /* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
-static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
+static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct flight_device *f = &flight_devices[pass->index];
 	struct depth_wait depth = { 0 };
@@ -105,17 +110,19 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 
 		atomic_fetch_add(&d->launching, 1);
 		uint32_t word = atomic_load(&c->lease);
+		uint32_t grant = atomic_load(&c->grant_change);
 		enum lease_state state = lease_state_of(word);
 		bool is_lost = atomic_load(&guest.daemon_lost);
 
 		if (is_lost)
 			state = LEASE_FREE;
-		if ((may_pass(state, c, f) ||
-		     (gave_up && (state == LEASE_GO || state == LEASE_FREE))) &&
-		    (!is_lost || helper_local_cap_allows(pass->index))) {
+		bool is_held = state == LEASE_STOP || state == LEASE_CLOSING;
+		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
+		if (has_depth && (!is_lost || helper_local_cap_allows(pass->index)) &&
+		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
 			pass->device = d;
 			pass->is_raised = true;
-			pass->is_leased = state != LEASE_FREE;
+			pass->is_leased = state == LEASE_GO;
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
 			return;
@@ -123,29 +130,34 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass)
 		atomic_fetch_sub(&d->launching, 1);
 		if (is_lost && !helper_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
-		} else if (state == LEASE_GO || state == LEASE_FREE) {
+		} else if (!is_held && !has_depth) {
 			gave_up = wait_for_depth(f, d, &depth);
 		} else {
 			atomic_fetch_add(&d->waiting, 1);
-			sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
+			if (is_held)
+				sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
+			else
+				sys_futex_wait(&c->grant_change, grant, LEASE_NAP_NS, true);
 			atomic_fetch_sub(&d->waiting, 1);
 		}
 	}
 }
 
-static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c)
+static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c,
+			     const struct work *work)
 {
 	struct region_slot_device *d = guest_slot_device(pass->index);
 
 	atomic_fetch_add(&d->launching, 1);
 	enum lease_state state = lease_state_of(atomic_load(&c->lease));
-	if (likely(may_pass(state, c, &flight_devices[pass->index]))) {
+	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
+		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
 		pass->device = d;
 		pass->is_raised = true;
-		pass->is_leased = state != LEASE_FREE;
+		pass->is_leased = state == LEASE_GO;
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
-		wait_at_gate(pass);
+		wait_at_gate(pass, work);
 	}
 }
 
@@ -173,7 +185,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		pass->device = guest_slot_device(pass->index);
 		pass->is_leased = pass->is_raised = false;
 	} else {
-		pass_under_lease(pass, c);
+		pass_under_lease(pass, c, work);
 	}
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;

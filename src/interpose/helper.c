@@ -126,6 +126,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	account[index].is_busy = is_busy;
 }
 
+/* Where nothing new will start: work runs dry, and its end is waited for, or measured. */
 static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
 {
 	uint32_t closing = 0;
@@ -134,7 +135,8 @@ static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
 	for (uint32_t i = 0; i < count; i++) {
 		enum lease_state s = lease_state_of(
 			atomic_load(&guest_control_device((int)i)->lease));
-		if (s == LEASE_CLOSING || s == LEASE_STOP)
+		if (s == LEASE_CLOSING || s == LEASE_STOP ||
+		    (s == LEASE_PACED && atomic_load(&guest_slot_device((int)i)->waiting)))
 			closing |= 1U << i;
 		if (s != LEASE_FREE)
 			*ret_any_lease = true;

@@ -41,6 +41,7 @@ struct arbitration {
 	pthread_cond_t wake; /* something changed, or stop */
 	bool stop;
 	struct arbiter *arbiter;
+	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
 	unsigned process_count;
 	uint64_t pulse_ns;   /* when the next is due */
@@ -71,10 +72,19 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 				 arbiter_account(a->arbiter, l->index).draining;
 		if (holder >= 0 && !has_lease && can_wait(l, now_ns))
 			continue;
-		l->seen = observer_look(&l->observer, now_ns, has_lease);
+		l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
 		l->seen_ns = now_ns;
+		if (a->is_paced)
+			l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
 		arbiter_observe(a->arbiter, l->index, &l->seen);
 	}
+}
+
+static void publish_grants(struct arbitration *a)
+{
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		region_set_grant(l->control, l->device, arbiter_granted(a->arbiter, l->index),
+				 l->seen.waiting);
 }
 
 /* Whoever loses the lease hears of it before anyone gets it. */
@@ -83,7 +93,7 @@ static void publish(struct arbitration *a)
 	for (int grants = 0; grants <= 1; grants++)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
-			bool is_grant = state == LEASE_GO || state == LEASE_FREE;
+			bool is_grant = state != LEASE_STOP && state != LEASE_CLOSING;
 			if (is_grant == (bool)grants)
 				region_set_lease(l->control, l->device, state);
 		}
@@ -144,6 +154,8 @@ static uint64_t step(struct arbitration *a)
 	uint64_t now_ns = clock_now_ns();
 	observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
+	if (a->is_paced)
+		publish_grants(a);
 	publish(a);
 	if (now_ns >= a->pulse_ns)
 		pulse(a, now_ns);
@@ -201,6 +213,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	init_locks(a);
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
 	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
 	if (e) {

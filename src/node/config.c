@@ -15,7 +15,18 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
-enum kind { KIND_DURATION, KIND_SIZE, KIND_PERCENT, KIND_SWITCH, KIND_LEVEL, KIND_TEXT };
+enum kind {
+	KIND_DURATION,
+	KIND_SIZE,
+	KIND_PERCENT,
+	KIND_SWITCH,
+	KIND_LEVEL,
+	KIND_TEXT,
+	/* One of some names, whose place is the value: see choices. */
+	KIND_POLICY,
+	KIND_CONTROL,
+	KIND_SENSOR,
+};
 
 /* `default_text` is NULL where the arbiter or its elastic policy has the default. */
 struct setting {
@@ -28,6 +39,10 @@ struct setting {
 };
 
 #define AT(field) offsetof(struct config, field)
+_Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
+		       sizeof(enum feedback_control) == sizeof(unsigned) &&
+		       sizeof(enum arbiter_sensor) == sizeof(unsigned),
+	       "a choice is written as an unsigned");
 #define US(n) ((n)*NSEC_PER_USEC)
 #define MS(n) ((n)*NSEC_PER_MSEC)
 #define S(n) ((n)*NSEC_PER_SEC)
@@ -50,6 +65,8 @@ static const struct setting settings[] = {
 	  "work that a lease holder may have in flight" },
 	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
 	  "work that a tenant which runs alone may have in flight" },
+	{ "policy", KIND_POLICY, AT(arbiter.policy), "lease", 0, 0,
+	  "how GPU time is handed out: lease, feedback or token" },
 	{ "quantum", KIND_DURATION, AT(arbiter.quantum_ns), NULL, US(100), S(1),
 	  "length of a lease while several tenants compute" },
 	{ "min_lease", KIND_DURATION, AT(arbiter.min_lease_ns), NULL, US(10), S(1),
@@ -88,6 +105,18 @@ static const struct setting settings[] = {
 	  "points by which a limit moves at most in a period" },
 	{ "elastic_reserve", KIND_PERCENT, AT(elastic.reserve_pct), NULL, 0, PCT(100),
 	  "part of what an owner leaves unused that is not lent" },
+	{ "token_quota", KIND_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),
+	  "policy token: how long one tenant has the token" },
+	{ "token_window", KIND_DURATION, AT(arbiter.token_window_ns), NULL, MS(10), S(3600),
+	  "policy token: over which use is counted" },
+	{ "feedback_control", KIND_CONTROL, AT(arbiter.feedback.control), "pi", 0, 0,
+	  "policy feedback: the control law, p, pi or pid" },
+	{ "feedback_sensor", KIND_SENSOR, AT(arbiter.feedback_sensor), "busy", 0, 0,
+	  "policy feedback: what it measures, busy (time) or nvml" },
+	{ "feedback_period_min", KIND_DURATION, AT(arbiter.feedback.period_min_ns), NULL, MS(1),
+	  S(10), "policy feedback: shortest time between two measurements" },
+	{ "feedback_period_max", KIND_DURATION, AT(arbiter.feedback.period_max_ns), NULL, MS(1),
+	  S(10), "policy feedback: longest time between two measurements" },
 };
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
@@ -107,6 +136,39 @@ static int set_level(enum log_level *level, const char *value, struct error *err
 			return 0;
 		}
 	return error_set(err, EINVAL, "'%s': must be error, warning, info or debug", value);
+}
+
+#define CHOICES_MAX 4
+static const char *const choices[][CHOICES_MAX] = {
+	[KIND_POLICY] = { [ARBITER_POLICY_LEASE] = "lease",
+			  [ARBITER_POLICY_FEEDBACK] = "feedback",
+			  [ARBITER_POLICY_TOKEN] = "token" },
+	[KIND_CONTROL] = { [FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid" },
+	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
+};
+
+const char *config_policy_name(enum arbiter_policy policy)
+{
+	return choices[KIND_POLICY][policy];
+}
+
+static int set_choice(enum kind kind, unsigned *field, const char *value, struct error *err)
+{
+	char names[64] = "";
+	for (unsigned i = 0; i < CHOICES_MAX && choices[kind][i]; i++) {
+		if (!strcmp(choices[kind][i], value)) {
+			*field = i;
+			return 0;
+		}
+		bool is_last = i + 1 == CHOICES_MAX || !choices[kind][i + 1];
+		size_t n = strlen(names);
+		snprintf(names + n, sizeof(names) - n, "%s%s",
+			 !i        ? ""
+			 : is_last ? " or "
+				   : ", ",
+			 choices[kind][i]);
+	}
+	return error_set(err, EINVAL, "'%.40s': must be %s", value, names);
 }
 
 static void format_number(const struct setting *s, uint64_t value, char *text, size_t size)
@@ -168,6 +230,9 @@ static int set_value(struct config *config, const struct setting *s, const char 
 	char *field = (char *)config + s->offset;
 	switch (s->kind) {
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
+	case KIND_POLICY:
+	case KIND_CONTROL:
+	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
@@ -293,6 +358,6 @@ void config_print_help(FILE *out)
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		char value[CONFIG_PATH_MAX];
 		format_default(&settings[i], value, sizeof(value));
-		fprintf(out, "  %-16s %-18s %s\n", settings[i].name, value, settings[i].help);
+		fprintf(out, "  %-19s %-18s %s\n", settings[i].name, value, settings[i].help);
 	}
 }

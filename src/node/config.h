@@ -51,6 +51,9 @@ int config_load(struct config *config, const char *file, config_complain complai
 /* Sets one value as a line would. -EINVAL with what would be right; *config is unchanged then. */
 int config_set(struct config *config, const char *key, const char *value, struct error *err);
 
+/* As the setting calls it. */
+const char *config_policy_name(enum arbiter_policy policy);
+
 /* One line a setting: its name, default and meaning. */
 void config_print_help(FILE *out);
 

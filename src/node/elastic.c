@@ -57,7 +57,8 @@ void elastic_log(struct tenant *tenant)
 
 json_t *elastic_choice_to_json(enum elastic_choice choice)
 {
-	return choice == ELASTIC_BY_SETTING ? json_null() : json_boolean(choice == ELASTIC_CHOSEN_ON);
+	return choice == ELASTIC_BY_SETTING ? json_null()
+					    : json_boolean(choice == ELASTIC_CHOSEN_ON);
 }
 
 int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err)

@@ -8,10 +8,10 @@
 #include "node/session.h"
 
 static const char *const mode_names[] = {
-	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases"
+	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
 };
 static const char *const lease_names[] = {
-	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free"
+	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
 };
 
 /* Shares to two decimals: more is noise. */
@@ -23,7 +23,8 @@ static double rounded(double pct)
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return json_pack("{s:i, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index", card->index,
+	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index",
+			 card->index, "policy", config_policy_name(node->config.arbiter.policy),
 			 "uuid", card->info.uuid_text, "name", card->info.name, "memory_bytes",
 			 (json_int_t)card->info.memory_bytes, "memory_used_bytes",
 			 card->memory_known ? json_integer((json_int_t)card->memory_used_bytes)
@@ -64,11 +65,10 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	struct tenant_usage usage = tenant_usage(t, i);
 	json_t *json = json_pack(
 		"{s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:I}", "index",
-		d->card->index,
-		"memory_quota_bytes", (json_int_t)d->promise.quota_bytes, "memory_used_bytes",
-		(json_int_t)usage.used_bytes, "cores_pct", rounded(d->promise.cores_pct),
-		"cores_limit_pct", rounded(d->promise.limit_pct), "cores_limit_now_pct",
-		rounded(f->limit_now_pct), "lent_pct",
+		d->card->index, "memory_quota_bytes", (json_int_t)d->promise.quota_bytes,
+		"memory_used_bytes", (json_int_t)usage.used_bytes, "cores_pct",
+		rounded(d->promise.cores_pct), "cores_limit_pct", rounded(d->promise.limit_pct),
+		"cores_limit_now_pct", rounded(f->limit_now_pct), "lent_pct",
 		rounded(f->limit_now_pct - d->promise.limit_pct), "spare_pct", rounded(f->spare_pct),
 		"elastic_reason", elastic_reason_name(f->elastic_reason), "got_1s_pct",
 		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
@@ -123,10 +123,11 @@ static json_t *tenant_to_json(struct tenant *t)
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I}",
 			 "name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
-			 "devices", devices, "elastic", elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority",
-			 t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
-			 t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations,
-			 "processes", processes_to_json(t), "host_memory_quota_bytes",
+			 "devices", devices, "elastic", elastic_is_on(t), "uid",
+			 (json_int_t)t->terms.uid, "priority", t->terms.priority, "on_full",
+			 on_full_name(t->terms.on_full), "adopting", t->adopting, "corrupt",
+			 t->corrupt, "violations", (int)t->violations, "processes",
+			 processes_to_json(t), "host_memory_quota_bytes",
 			 host_quota_to_json(&t->terms), "host_memory_used_bytes",
 			 (json_int_t)tenant_host_bytes(t));
 }

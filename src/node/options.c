@@ -20,6 +20,7 @@ enum {
 	OPTION_READY_FD,
 	OPTION_SIM_SOCKET,
 	OPTION_NVML,
+	OPTION_POLICY,
 	OPTION_CONFIG,
 	OPTION_CHECK_CONFIG,
 	OPTION_VERSION,
@@ -38,6 +39,7 @@ static const struct {
 	{ "ready-fd", "N", OPTION_READY_FD, "write 'ready' to this descriptor once it answers" },
 	{ "sim-socket", "PATH", OPTION_SIM_SOCKET, "use the simulated GPU behind this socket" },
 	{ "nvml", "PATH", OPTION_NVML, "NVML's library, instead of the setting" },
+	{ "policy", "NAME", OPTION_POLICY, "lease, feedback or token, instead of the setting" },
 	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG ", unless --private" },
 	{ "check-config", "FILE", OPTION_CHECK_CONFIG, "check a file of settings and exit" },
 	{ "version", NULL, OPTION_VERSION, "print the version and exit" },
@@ -79,7 +81,7 @@ static int check_config(const char *file)
 
 /* A value of the command line goes before the file's: kept, and applied after it. */
 struct overrides {
-	const char *linger, *nvml;
+	const char *linger, *nvml, *policy;
 };
 
 static int apply_config(struct options *o, const struct overrides *overrides)
@@ -96,6 +98,8 @@ static int apply_config(struct options *o, const struct overrides *overrides)
 		r = config_set(&o->config, "linger", overrides->linger, &err);
 	if (r >= 0 && overrides->nvml)
 		r = config_set(&o->config, "nvml", overrides->nvml, &err);
+	if (r >= 0 && overrides->policy)
+		r = config_set(&o->config, "policy", overrides->policy, &err);
 	if (r < 0) {
 		complain(NULL, err.text);
 		return 1;
@@ -129,6 +133,7 @@ static int take(int code, struct options *o, struct overrides *overrides)
 	case OPTION_READY_FD: return parse_ready_fd(optarg, &o->ready_fd);
 	case OPTION_SIM_SOCKET: o->sim_socket = optarg; return -1;
 	case OPTION_NVML: overrides->nvml = optarg; return -1;
+	case OPTION_POLICY: overrides->policy = optarg; return -1;
 	case OPTION_CONFIG: o->config_file = optarg; return -1;
 	case OPTION_CHECK_CONFIG: return check_config(optarg);
 	case OPTION_VERSION: puts("allotd " ALLOT_VERSION); return 0;

@@ -115,6 +115,25 @@ void region_host_free(struct region_host *host)
 	*host = (struct region_host){ .control_fd = -1, .report_fd = -1 };
 }
 
+static void wake_paced(struct region_control_device *d)
+{
+	atomic_fetch_add(&d->grant_change, 1);
+	syscall(SYS_futex, &d->grant_change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
+		      bool is_waited_for)
+{
+	struct region_control_device *d = &control->device[device];
+	if (atomic_load_explicit(&d->granted, memory_order_relaxed) == granted)
+		return;
+	atomic_store(&d->granted, granted);
+	if (is_waited_for)
+		wake_paced(d);
+	else
+		atomic_fetch_add(&d->grant_change, 1);
+}
+
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state)
 {
 	_Atomic uint32_t *word = &control->device[device].lease;
@@ -124,6 +143,9 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;
 	atomic_store_explicit(word, next, memory_order_seq_cst);
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	/* Who waits for a grant would not hear that none is needed any more. */
+	if (lease_state_of(old) == LEASE_PACED)
+		wake_paced(&control->device[device]);
 }
 
 void region_host_set_lease(struct region_host *host, unsigned device, enum lease_state state)

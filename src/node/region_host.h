@@ -34,6 +34,14 @@ void region_host_set_lease(struct region_host *host, unsigned device, enum lease
 /* The same for a control map alone. */
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
+/*
+ * Writes what was granted under LEASE_PACED, when it is another, and wakes who waits for it; with
+ * !is_waited_for nobody does, as far as is known: who began to wait just now hears of the next, or
+ * wakes by itself. Any thread, one at a time.
+ */
+void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
+		      bool is_waited_for);
+
 /* Zeroes a slot and marks it empty: what its process held is given back. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);
 /* Marks an empty slot as a process's: raises slot_limit first where that is needed. */

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 3U
+#define REGION_VERSION 4U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
@@ -42,6 +42,7 @@ enum lease_state {
 	LEASE_CLOSING = 1, /* start nothing new, let what runs end, report when it has */
 	LEASE_GO = 2,      /* run, with work in flight bounded by depth_ns */
 	LEASE_FREE = 3,    /* run alone: bounded by free_depth_ns only, counted coarsely */
+	LEASE_PACED = 4,   /* run beside others: each launch pays its cost, see granted */
 };
 #define LEASE_STATE_MASK 0xffU
 #define LEASE_SEQUENCE_STEP 0x100U
@@ -63,6 +64,12 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
+	/*
+	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
+	 * tokens (interpose/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
+	 */
+	_Atomic uint64_t granted;      /* seq_cst; tokens so far, never goes down */
+	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
 };
 
 struct region_control {
@@ -137,6 +144,11 @@ struct region_export {
 	_Atomic uint64_t owner; /* seq_cst; generation << 32 | slot + 1; 0: nobody */
 };
 
+/* What all processes of the tenant have paid on one device, under LEASE_PACED. T alone. */
+struct region_spent {
+	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
+};
+
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
@@ -144,6 +156,7 @@ struct region_report {
 	uint32_t reserved;
 	struct region_slot slot[REGION_MAX_SLOTS];
 	struct region_export export[REGION_MAX_EXPORTS];
+	struct region_spent spent[REGION_MAX_DEVICES];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");

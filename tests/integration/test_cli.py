@@ -54,7 +54,7 @@ KNOWN_BEFORE = [
     (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on off"]),
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "only fail"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "only fail"]),
-    (["--policy", "feedback"], 125, ["--policy", "only lease"]),
+    (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
     (["--sharing", "space"], 125, ["--sharing", "only time"]),
     (["--sharing", "nonsense"], 125, ["--sharing", "unknown"]),
     (["--sim", "./no-such-file"], 125, ["--sim", "no-such-file"]),

@@ -9,6 +9,7 @@
 #define DEPTH_NS (2 * MS)
 #define FREE_DEPTH_NS (20 * MS)
 #define LAUNCH_NS 2500
+#define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
 #define SLICE_NS (2090 * US)
 #define SLICE_GAP_NS (310 * US)
 
@@ -43,6 +44,7 @@ struct model_tenant {
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
 	uint64_t flag_falls_at;
 
+	uint64_t spent; /* tokens, under LEASE_PACED */
 	uint64_t launches, kernels, bursts, work_ns, closings;
 };
 
@@ -205,23 +207,41 @@ void gpu_model_set_stopped(struct gpu_model *m, int tenant, bool stopped)
 	}
 }
 
+static int index_of(const struct gpu_model *m, const struct model_tenant *t)
+{
+	int i = 0;
+
+	while (m->tenant[i] != t)
+		i++;
+	return i;
+}
+
 static bool has_room(const struct model_tenant *t)
 {
-	uint64_t depth = t->word == LEASE_FREE ? FREE_DEPTH_NS : DEPTH_NS;
+	uint64_t depth = t->word == LEASE_GO ? DEPTH_NS : FREE_DEPTH_NS;
 
 	if (queued(t) >= QUEUE)
 		return false;
 	return queued(t) < 2 || t->inflight_ns < depth;
 }
 
+static bool is_let_through(const struct gpu_model *m, const struct model_tenant *t)
+{
+	if (t->word == LEASE_PACED)
+		return (int64_t)(arbiter_granted(m->arbiter, index_of(m, t)) - t->spent) > 0;
+	return t->word == LEASE_GO || t->word == LEASE_FREE;
+}
+
 static void look_at_word(struct gpu_model *m, struct model_tenant *t)
 {
-	if (t->word != LEASE_GO && t->word != LEASE_FREE) {
+	if (!is_let_through(m, t)) {
 		t->thread = THREAD_HELD;
 		t->held_since_ns = m->now;
 	} else if (!has_room(t)) {
 		t->thread = THREAD_FULL;
 	} else {
+		if (t->word == LEASE_PACED)
+			t->spent += t->load.cost ? t->load.cost : DEFAULT_COST;
 		t->thread = THREAD_LAUNCHES;
 		t->thread_at = m->now + LAUNCH_NS;
 	}
@@ -386,6 +406,7 @@ static struct arbiter_observation look_at(struct gpu_model *m, const struct mode
 		.inflight_ns = t->inflight_ns,
 		.busy_ns = t->busy_shown_ns,
 		.launches = t->launches,
+		.spent = t->spent,
 	};
 
 	switch (t->load.lie) {
@@ -398,6 +419,7 @@ static struct arbiter_observation look_at(struct gpu_model *m, const struct mode
 	case LIE_GARBAGE:
 		seen.inflight_ns = random_next(&m->random);
 		seen.busy_ns = random_next(&m->random);
+		seen.spent = random_next(&m->random);
 		seen.launches = random_next(&m->random);
 		break;
 	case LIE_NONE: break;
@@ -445,6 +467,9 @@ static void check(struct gpu_model *m)
 	}
 	if (going > 1)
 		violation(m, "two tenants in GO");
+	/* A token waits for its window, not for what the account of a cap says. */
+	if (m->config.arbiter.policy != ARBITER_POLICY_LEASE)
+		return;
 	if (!starved || going || closing || draining) {
 		m->lost_since = 0;
 	} else if (!m->lost_since) {
@@ -479,8 +504,7 @@ static void poll(struct gpu_model *m)
 		word = arbiter_state(m->arbiter, i);
 		t->closings += word == LEASE_CLOSING && t->word != LEASE_CLOSING;
 		t->word = word;
-		if (t->thread == THREAD_HELD && !t->stopped &&
-		    (word == LEASE_GO || word == LEASE_FREE)) {
+		if (t->thread == THREAD_HELD && !t->stopped && is_let_through(m, t)) {
 			t->thread = THREAD_WAKES;
 			t->thread_at = m->now + random_between(&m->random, 20 * US, 80 * US);
 		}

@@ -6,7 +6,7 @@
  *            hardware does it (2.09 ms, then a gap of 0.31 ms: facts/gpu.md); changing to another
  *            context costs switch_ns
  *   tenant   one thread that launches kernels through a gate: bounded work in flight, waits in
- *            CLOSING and STOP, wakes some time after GO; its busy flag falls 25 to 75 us late
+ *            CLOSING and STOP, and while PACED and out of tokens; wakes some time after; its busy flag falls 25 to 75 us late
  *   daemon   observes all, steps, writes the words; wakes up a little later than it asked for
  *
  * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels.
@@ -35,6 +35,7 @@ struct gpu_model_load {
 	uint64_t think_ns;
 	uint64_t think_max_ns;
 	uint64_t start_ns; /* begins then */
+	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
 	bool late_report;  /* counts the delay of its busy flag as busy time */
 	enum lie lie;

@@ -115,8 +115,8 @@ static void lend(struct gpu_model *m, const struct elastic_config *config,
 	struct elastic_tenant *list[TENANTS];
 
 	for (int i = 0; i < TENANTS; i++) {
-		struct arbiter_account account =
-			arbiter_account(gpu_model_arbiter(m), players[i].index);
+		struct arbiter_account account = arbiter_account(gpu_model_arbiter(m),
+								 players[i].index);
 
 		list[i] = &tenants[i];
 		list[i]->charged_ns = account.charged_ns;
@@ -125,7 +125,7 @@ static void lend(struct gpu_model *m, const struct elastic_config *config,
 	elastic_decide(config, list, TENANTS, config->period_ns);
 	for (int i = 0; i < TENANTS; i++) {
 		outcome->most_lent_pct = fmax(outcome->most_lent_pct,
-						 list[i]->limit_now_pct - guarantee_pct[i]);
+					      list[i]->limit_now_pct - guarantee_pct[i]);
 		gpu_model_set_limit(m, players[i].index, list[i]->limit_now_pct);
 	}
 }
@@ -191,11 +191,11 @@ static double back_ms(const struct outcome *outcome, double part)
 
 static void print_outcome(const char *name, const struct outcome *outcome)
 {
-	print_message("%-8s busy %5.2f %%  work %5.2f %%  %u returns: at the guarantee after %.0f ms "
-		      "(median), %.0f (99 %%), %.0f (all); first second: at least %.1f %% of it\n",
-		      name, outcome->busy_pct, outcome->work_pct, outcome->returns,
-		      back_ms(outcome, 0.5), back_ms(outcome, 0.99), back_ms(outcome, 1),
-		      outcome->first_second_pct);
+	print_message(
+		"%-8s busy %5.2f %%  work %5.2f %%  %u returns: at the guarantee after %.0f ms "
+		"(median), %.0f (99 %%), %.0f (all); first second: at least %.1f %% of it\n",
+		name, outcome->busy_pct, outcome->work_pct, outcome->returns, back_ms(outcome, 0.5),
+		back_ms(outcome, 0.99), back_ms(outcome, 1), outcome->first_second_pct);
 }
 
 static void test_elastic_against_static(void **state)

@@ -82,10 +82,11 @@ static void test_narrow_keeps_names(void **state)
 
 static void test_lent(void **state)
 {
-	char *text = render("{\"devices\":[],\"tenants\":[{\"name\":\"a\",\"devices\":["
-			    "{\"index\":0,\"cores_pct\":30,\"cores_limit_pct\":30,\"lent_pct\":42.4},"
-			    "{\"index\":1,\"cores_pct\":20,\"cores_limit_pct\":20,\"lent_pct\":0.0}]}]}",
-			    80);
+	char *text = render(
+		"{\"devices\":[],\"tenants\":[{\"name\":\"a\",\"devices\":["
+		"{\"index\":0,\"cores_pct\":30,\"cores_limit_pct\":30,\"lent_pct\":42.4},"
+		"{\"index\":1,\"cores_pct\":20,\"cores_limit_pct\":20,\"lent_pct\":0.0}]}]}",
+		80);
 
 	assert_non_null(strstr(text, "30  30+42 "));
 	assert_non_null(strstr(text, "20     20 "));
@@ -128,7 +129,8 @@ int main(void)
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
-		cmocka_unit_test(test_lent), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_lent),
+		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_odd_values),
 	};
 

@@ -99,9 +99,18 @@ struct work fake_kernel(CUstream stream, const void *function)
 
 /* ---- the driver's functions ---- */
 
+/* Every thread has it, until it says otherwise. */
+static __thread bool has_no_context;
+
 static CUresult get_current(CUcontext *context)
 {
-	*context = FAKE_CONTEXT;
+	*context = has_no_context ? NULL : FAKE_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+CUresult fake_set_current(CUcontext context)
+{
+	has_no_context = !context;
 	return CUDA_SUCCESS;
 }
 
@@ -122,6 +131,8 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 
 static CUresult event_create(CUevent *event, unsigned int flags)
 {
+	if (has_no_context)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	*event = calloc(1, sizeof(**event));
 	if (!*event)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -139,6 +150,8 @@ static CUresult event_record(CUevent event, CUstream handle)
 
 	if (fake_record_fails)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (has_no_context && (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
+		return CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	event->stream = stream;
 	event->after = stream->launched;
@@ -181,6 +194,7 @@ void fake_driver_start(void)
 	fake_elapsed_us = 100;
 	fake_record_fails = false;
 	real.cuCtxGetCurrent = get_current;
+	real.cuCtxSetCurrent = fake_set_current;
 	real.cuCtxGetDevice = get_device;
 	real.cuStreamIsCapturing = is_capturing;
 	real.cuEventCreate = event_create;

@@ -17,6 +17,9 @@ CUstream fake_stream(unsigned i);
 /* Everything as at first. */
 void fake_driver_start(void);
 
+/* The calling thread's current context: FAKE_CONTEXT at first, or NULL. */
+CUresult fake_set_current(CUcontext context);
+
 /* What the driver's launch does: one more piece of work on the stream. */
 CUresult fake_launch(CUstream stream);
 

@@ -66,6 +66,33 @@ static void test_the_helper_records_nothing_during_a_capture(void **state)
 	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
 }
 
+/*
+ * The helper has no context. Where the GPU keeps up marks come seldom, so that most places of the ring
+ * have no event when it comes to a tail; and the tail may be in a default stream.
+ */
+static void test_a_tail_is_marked_without_a_context(void **state)
+{
+	for (int stream = 0; stream <= 2; stream += 2) {
+		CUcontext context = FAKE_CONTEXT;
+
+		for (int i = 0; i < 10; i++) {
+			launch(fake_stream((unsigned)stream));
+			fake_complete_all();
+			flight_poll(sys_now_ns(), 1);
+			flight_poll(sys_now_ns(), 1);
+		}
+		launch(fake_stream((unsigned)stream));
+		fake_set_current(NULL);
+		for (int i = 0; i < 5; i++)
+			assert_int_equal(flight_poll(sys_now_ns(), 1), 1);
+		assert_int_equal(real.cuCtxGetCurrent(&context), CUDA_SUCCESS);
+		assert_null(context);
+		fake_complete_all();
+		assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+		fake_set_current(FAKE_CONTEXT);
+	}
+}
+
 static void test_a_dropped_stream_takes_its_work_along(void **state)
 {
 	fake_guest_set_lease(LEASE_GO);
@@ -168,6 +195,7 @@ int main(void)
 		launching_test(test_free_run_counts_and_passes),
 		launching_test(test_free_run_marks_seldom),
 		launching_test(test_the_helper_records_nothing_during_a_capture),
+		launching_test(test_a_tail_is_marked_without_a_context),
 		launching_test(test_a_dropped_stream_takes_its_work_along),
 		launching_test(test_a_dropped_context_takes_its_streams_along),
 		launching_test(test_a_failed_launch_leaves_nothing),

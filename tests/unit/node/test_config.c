@@ -41,6 +41,15 @@ static void test_values(void **state)
 				   "log_level = debug\ncontext_bytes = 300MiB\nnvml = /x/y.so"),
 			 0);
 	assert_int_equal(c.arbiter.quantum_ns, 5000000);
+	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_LEASE);
+	assert_int_equal(parse(&c, "policy = feedback\nfeedback_control = p\nfeedback_sensor = nvml"
+				   "\ntoken_window = 5s\nquantum=5ms\nlog_level = debug\n"
+				   "context_bytes = 300MiB\nnvml = /x/y.so"),
+			 0);
+	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_FEEDBACK);
+	assert_int_equal(c.arbiter.feedback.control, FEEDBACK_P);
+	assert_int_equal(c.arbiter.feedback_sensor, ARBITER_SENSOR_NVML);
+	assert_int_equal(c.arbiter.token_window_ns, 5000000000);
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c.context_bytes, 300 << 20);
 	assert_string_equal(c.nvml, "/x/y.so");
@@ -77,13 +86,21 @@ static void test_bad_lines(void **state)
 		{ "elastic_limit = 101", "f:1: elastic_limit: '101': " },
 		{ "elastic_reserve = -1", "f:1: elastic_reserve: '-1': " },
 		{ "elastic_step = nan", "f:1: elastic_step: 'nan': " },
-		{ "elastic_period = 50ms", "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
+		{ "elastic_period = 50ms",
+		  "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
+		{ "policy = fair", "f:1: policy: 'fair': must be lease, feedback or token" },
+		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
+		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
+		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct config c, untouched;
 		config_default(&untouched);
-		assert_int_equal(parse(&c, rows[i].line), 1);
+		/* Its padding too. */
+		memcpy(&c, &untouched, sizeof(c));
+		said[0] = '\0';
+		assert_int_equal(config_parse(&c, "f", rows[i].line, complain, NULL), 1);
 		if (strncmp(said, rows[i].says, strlen(rows[i].says)) != 0)
 			fail_msg("'%s' says '%s'", rows[i].line, said);
 		assert_memory_equal(&c, &untouched, sizeof(c));

@@ -190,7 +190,8 @@ static void test_elastic(void **state)
 	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}");
 	expect_elastic(f, true, "unneeded");
 	/* A limit that was asked for is the tenant's most. */
-	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"cores_limit_pct\":30}]}");
+	ok(f,
+	   "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"cores_limit_pct\":30}]}");
 	expect_elastic(f, true, "off");
 	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":7}", EINVAL,
 			"elastic: must be true or false");
@@ -374,20 +375,13 @@ static void test_many_tenants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_hello),
-		test(test_bad_requests),
-		test(test_create),
-		test(test_names_and_cards_are_chosen),
-		test(test_promises),
-		test(test_elastic),
-		test(test_set),
-		test(test_set_needs_an_index),
-		test(test_pause),
-		test(test_others_tenants),
-		test(test_hold),
-		test(test_held_tenant_is_removed),
-		test(test_list),
-		test(test_many_tenants),
+		test(test_hello),    test(test_bad_requests),
+		test(test_create),   test(test_names_and_cards_are_chosen),
+		test(test_promises), test(test_elastic),
+		test(test_set),      test(test_set_needs_an_index),
+		test(test_pause),    test(test_others_tenants),
+		test(test_hold),     test(test_held_tenant_is_removed),
+		test(test_list),     test(test_many_tenants),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,56 @@
+/*
+ * A control law: by how much a tenant may launch, from the share of the device that it is meant to have
+ * and the one that it was measured to have (seed 000, Algorithm 2 and section 5.5). Pure; no state but
+ * the caller's; nothing here knows tokens, devices or tenants.
+ *
+ *     rate = kp x error + ki x (integral of error over time) - kd x (slope of the measured share)
+ *
+ * The rate is a share as well: work for so much of the device's time may be begun. Measured shares pass
+ * a filter of time constant `smooth` first; with kp = 1 and ki = 1 / smooth a device that does as it is
+ * told is at its target at once, and one that does twice or half as much still gets there.
+ *
+ *   P     what the seed's algorithm does: the rate is nothing but the error, so a share below the
+ *         target remains (a fifth of it, with the gain here): with no error there is no rate
+ *   PI    no error remains
+ *   PID   the same, and a fast rise of the share is met early
+ *
+ * The integral stands still while the tenant takes less than it is given (what it does not want is no
+ * error), and never leaves what the rate may be: it does not wind up. The period between two looks is
+ * halved while the error is large, and grows while it is small (adaptive sampling).
+ */
+#ifndef ALLOT_ARBITER_FEEDBACK_H
+#define ALLOT_ARBITER_FEEDBACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum feedback_control { FEEDBACK_P, FEEDBACK_PI, FEEDBACK_PID };
+
+struct feedback_config {
+	enum feedback_control control;
+	uint64_t period_min_ns,
+		period_max_ns;           /* bounds of the adaptive period; min is where it starts */
+	uint64_t smooth_ns;              /* time constant of the filter of the measured share */
+	double rate_max;                 /* no rate above this; 1 is the whole device's time */
+	double large_error, small_error; /* shares: the period is halved above, grows below */
+};
+
+struct feedback_config feedback_default_config(void);
+
+/* All zero is how it begins. */
+struct feedback_loop {
+	bool has_measured;  /* `measured` means something */
+	double measured;    /* filtered share */
+	double integral;    /* part of the rate */
+	uint64_t period_ns; /* until the next look; 0: not begun */
+};
+
+/*
+ * One look at the end of a period of dt_ns: `target` and `measured` are shares, 0 to 1. `is_limited`:
+ * the tenant used up what it was given. Returns the rate of the next period, 0 to rate_max; its length
+ * is loop->period_ns. Values that are no shares (also NaN) count as the nearest one.
+ */
+double feedback_look(const struct feedback_config *config, struct feedback_loop *loop,
+		     double target, double measured, uint64_t dt_ns, bool is_limited);
+
+#endif

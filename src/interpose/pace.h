@@ -1,0 +1,59 @@
+/*
+ * Under LEASE_PACED each piece of work pays tokens before it passes the gate. All processes of the
+ * tenant pay into one sum in the report; the daemon grants in the control page.
+ *
+ * What a piece costs is told by its grid and block alone, as in seed 000, Algorithm 2; how much of the
+ * device's time a token stands for is the daemon's to find out:
+ *
+ *   kernel        its threads (blocks x threads of a block)
+ *   copy, set     one for each 16 bytes, as a kernel that moves as much in each thread
+ *   graph         what 2^20 threads cost: what is in it is not looked at
+ *
+ * Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_PACE_H
+#define ALLOT_INTERPOSE_PACE_H
+
+#include "interpose/guest.h"
+#include "interpose/work.h"
+
+#define PACE_BYTES_OF_TOKEN 16
+#define PACE_GRAPH (UINT64_C(1) << 20)
+/* No piece costs more, whatever is asked of the driver: sums stay far from overflow. */
+#define PACE_MOST (UINT64_C(1) << 50)
+
+static inline uint64_t pace_cost(const struct work *work)
+{
+	uint64_t cost = 0;
+
+	switch (work->kind) {
+	case WORK_IS_KERNEL:
+		if (__builtin_mul_overflow(work->blocks, work->threads, &cost))
+			cost = PACE_MOST;
+		break;
+	case WORK_IS_GRAPH: cost = PACE_GRAPH; break;
+	case WORK_IS_COPY:
+	case WORK_IS_SYNC: cost = work->blocks / PACE_BYTES_OF_TOKEN; break;
+	}
+	if (cost < 1)
+		return 1;
+	return cost < PACE_MOST ? cost : PACE_MOST;
+}
+
+/*
+ * Pays for the work if anything is left of what was granted; false: wait. Threads that pay at the same
+ * moment may all pass on the same rest; the debt is the tenant's.
+ */
+static inline bool pace_pay(int index, const struct work *work)
+{
+	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	_Atomic uint64_t *spent = &report->spent[index].tokens;
+
+	/* By the difference, so that both may wrap. */
+	if ((int64_t)(atomic_load(&guest_control_device(index)->granted) - atomic_load(spent)) <= 0)
+		return false;
+	atomic_fetch_add(spent, pace_cost(work));
+	return true;
+}
+
+#endif

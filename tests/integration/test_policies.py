@@ -1,0 +1,61 @@
+"""The policies beside leases, as processes on the simulated card. The bounds are wide: they say that a
+policy is at work, not how well. On virtual time they are held to more (tests/unit/arbiter)."""
+
+import json
+import time
+
+import pytest
+
+POLICIES = ["lease", "feedback", "token"]
+
+
+def share(process, timeout=60):
+    out, err = process.communicate(timeout=timeout)
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])["share_pct"]
+
+
+def start_capped(machine, policy, cores, *options):
+    return machine.start("--policy", policy, "--memory", "1GiB", "--cores", cores, "--",
+                         *machine.load(*options))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_alone_under_a_cap(machine, policy):
+    """30 %, within 10 points over 6 s; a token's first second counts in full."""
+    tenant = start_capped(machine, policy, 30, "--seconds", 6)
+    machine.wait_for_tenant(f"p{tenant.pid}")
+    (device,) = machine.ps()["devices"]
+    assert device["policy"] == policy
+    assert 20 < share(tenant) < 40
+
+
+@pytest.mark.parametrize("policy", ["feedback", "token"])
+def test_three(machine, policy):
+    """45, 30 and 15 %: each within 15 points, and in this order. (Under feedback all three run at the
+    same time, and the card's own slicing costs about a tenth.)"""
+    begin = int(time.time()) + 4
+    tenants = [start_capped(machine, policy, cores, "--seconds", 10, "--start-at", begin)
+               for cores in (45, 30, 15)]
+    got = [share(tenant) for tenant in tenants]
+    assert got == sorted(got, reverse=True), got
+    for asked, part in zip((45, 30, 15), got):
+        assert abs(part - asked) < 15, got
+
+
+def test_a_daemon_has_one_policy(machine):
+    first = machine.start("--policy", "token", "--", "sleep", "60")
+    machine.wait_for_tenant(f"p{first.pid}")
+    refused = machine.run("--policy", "feedback", "--", "true")
+    assert refused.returncode == 125
+    assert "'feedback'" in refused.stderr and "'token'" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    # The same one, or none asked for: that of the daemon.
+    assert machine.run("--policy", "token", "--", "true").returncode == 0
+    assert machine.run("--", "true").returncode == 0
+    first.terminate()
+    first.wait(timeout=10)
+    # A private daemon without tenants is about to end: the next may have another policy.
+    assert machine.run("--policy", "feedback", "--", "true").returncode == 0
+    (device,) = machine.ps()["devices"]
+    assert device["policy"] == "feedback"
