@@ -14,6 +14,7 @@ struct set_options {
 	struct option_size memory;
 	struct option_percent cores;
 	struct option_percent cores_limit;
+	struct option_int priority;
 	struct daemon_target target;
 };
 
@@ -26,13 +27,20 @@ static const struct option_row rows[] = {
 	       cores, .help = "share of GPU time that is guaranteed, such as 30"),
 	OPTION("--cores-limit", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct set_options,
 	       cores_limit, .help = "share it may reach when others leave time unused"),
+	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct set_options, priority,
+	       .min = -100, .max = 100, .help = "-100 to 100; higher may interrupt lower"),
 	TARGET_ROWS(struct set_options),
 	OPTION_END,
 };
 
+static bool changes_devices(const struct set_options *options)
+{
+	return options->memory.is_set || options->cores.is_set || options->cores_limit.is_set;
+}
+
 static int check_options(const struct set_options *options, struct error *err)
 {
-	if (!options->memory.is_set && !options->cores.is_set && !options->cores_limit.is_set)
+	if (!changes_devices(options) && !options->priority.is_set)
 		return error_set(err, EINVAL,
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
 	if (options->cores.is_set && options->cores_limit.is_set &&
@@ -116,18 +124,28 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 {
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	json_t *devices = NULL;
+	json_t *body = json_pack("{s:s}", "name", name), *devices;
 	int r = daemon_find(&options->target, &client, err);
 
 	if (r < 0)
-		return error_add(err, r, "'%s'", name);
-	r = make_devices(client, options, &devices, err);
+		r = error_add(err, r, "'%s'", name);
+	if (r >= 0 && changes_devices(options)) {
+		r = make_devices(client, options, &devices, err);
+		if (r >= 0)
+			json_object_set_new(body, "devices", devices);
+	}
+	if (r < 0) {
+		json_decref(body);
+		return r;
+	}
+	if (options->priority.is_set)
+		json_object_set_new(body, "priority", json_integer(options->priority.value));
+	r = client_request(client, "set", body, &reply, err);
 	if (r < 0)
 		return r;
-	r = client_request(client, "set", json_pack("{s:s,s:o}", "name", name, "devices", devices),
-			   &reply, err);
-	if (r < 0)
-		return r;
+	client_print_warnings("set", reply);
+	if (options->priority.is_set)
+		printf("%s: priority %lld\n", name, (long long)options->priority.value);
 	print_devices(name, json_object_get(reply, "devices"));
 	return 0;
 }
@@ -151,7 +169,7 @@ static int set_run(const struct command *self, int argc, char **argv)
 const struct command command_set = {
 	.name = "set",
 	.usage = "NAME [OPTION...]",
-	.summary = "change a running tenant's memory quota or share",
+	.summary = "change a running tenant's memory quota, share or priority",
 	.rows = rows,
 	.run = set_run,
 };

@@ -44,6 +44,9 @@ static void test_values(void **state)
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(c.context_bytes, 300 << 20);
 	assert_string_equal(c.nvml, "/x/y.so");
+	assert_false(c.refuse_overcommit);
+	assert_int_equal(parse(&c, "overcommit_cores = refuse"), 0);
+	assert_true(c.refuse_overcommit);
 }
 
 static void test_bad_lines(void **state)
@@ -62,6 +65,8 @@ static void test_bad_lines(void **state)
 		{ "context_bytes = 1TiB",
 		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
 		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
+		{ "overcommit_cores = yes",
+		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
