@@ -27,6 +27,11 @@ struct arbiter_config arbiter_default_config(void)
 		.switch_ns = 100 * US,
 		.report_lag_ns = 100 * US,
 		.need_ns = 100 * MS,
+		.urgent_window_ns = 200 * MS,
+		.urgent_slice_ns = 5 * MS,
+		.urgent_idle_ns = 300 * US,
+		.urgent_margin = 1.25,
+		.urgent_default_pct = 20,
 		.debt_max_ns = 10000 * MS,
 		.max_step_ns = 200 * MS,
 		.poll_drain_ns = 50 * US,
@@ -47,7 +52,7 @@ struct arbiter *arbiter_new(const struct arbiter_config *config)
 		return NULL;
 	a->config = *config;
 	a->mode = ARBITER_IDLE;
-	a->holder = a->last_holder = NONE;
+	a->holder = a->last_holder = a->interrupted = NONE;
 	return a;
 }
 
@@ -73,8 +78,22 @@ static bool share_is_valid(struct arbiter_share share)
 	       share.cores_pct <= share.limit_pct;
 }
 
-static void count_promises(struct arbiter *a)
+/* What a tenant is ahead or behind is time: keep that where its weight changes by a factor. */
+static void rescale(struct arbiter *a, double factor)
 {
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		struct tenant *t = &a->tenant[i];
+
+		if (t->used && t->share.cores_pct > 0)
+			t->vtime = a->vclock + (t->vtime - a->vclock) / factor;
+	}
+}
+
+/* To be called when a tenant came, went, or changed its share. */
+static void count_shares(struct arbiter *a)
+{
+	double scale = order_scale(a);
+
 	a->promised_pct = 0;
 	a->active_unpromised = 0;
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -85,12 +104,16 @@ static void count_promises(struct arbiter *a)
 		a->promised_pct += t->share.cores_pct;
 		a->active_unpromised += t->active && t->share.cores_pct <= 0;
 	}
+	if (order_scale(a) < scale || order_scale(a) > scale)
+		rescale(a, order_scale(a) / scale);
+	priority_count(a);
 	a->shares_changed = true;
 }
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
 	charge_fill_tokens(a, t); /* the time up to now was an idle one's */
+	priority_fill(a, t);
 	t->active = true;
 	t->active_index = a->active_count;
 	t->present_at = t->active_since = a->clock;
@@ -107,7 +130,7 @@ static void deactivate(struct arbiter *a, struct tenant *t)
 	a->active[t->active_index] = last;
 	a->tenant[last].active_index = t->active_index;
 	a->active_unpromised -= t->share.cores_pct <= 0;
-	t->active = t->candidate = t->demand = t->running = false;
+	t->active = t->candidate = t->demand = t->running = t->urgent = false;
 	t->reported_ns = 0;
 }
 
@@ -148,7 +171,8 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 	limit_tokens(a, t);
 	paced_add(a, t);
 	token_add(a, t);
-	count_promises(a);
+	count_shares(a);
+	priority_begin(a, t);
 	return index;
 }
 
@@ -162,30 +186,33 @@ void arbiter_remove(struct arbiter *a, int tenant)
 		a->holder = NONE;
 	if (a->last_holder == tenant)
 		a->last_holder = NONE;
+	if (a->interrupted == tenant)
+		a->interrupted = NONE;
 	if (t->active)
 		deactivate(a, t);
 	*t = (struct tenant){ .used = false };
-	count_promises(a);
+	count_shares(a);
 }
 
 int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
 {
 	struct tenant *t = find(a, tenant);
-	double weight;
+	double ahead_ns;
 	bool was_capped;
 
 	if (!t || !share_is_valid(share))
 		return -EINVAL;
 	charge_fill_tokens(a, t);
-	weight = order_weight(a, t);
+	priority_fill(a, t);
+	ahead_ns = (t->vtime - a->vclock) * order_weight(a, t);
 	was_capped = is_capped(t);
 	t->share = share;
-	count_promises(a);
-	/* What it is ahead or behind is time; keep that, in units of the new weight. */
-	t->vtime = a->vclock + (t->vtime - a->vclock) * weight / order_weight(a, t);
+	count_shares(a);
+	t->vtime = a->vclock + ahead_ns / order_weight(a, t);
 	if (!was_capped)
 		limit_tokens(a, t);
 	charge_fill_tokens(a, t);
+	priority_fill(a, t);
 	return 0;
 }
 
@@ -279,9 +306,10 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	if (a->active_count == 0)
 		return ARBITER_IDLE;
 	only = &a->tenant[a->active[0]];
-	if (a->active_count == 1 && (!is_capped(only) || only->paused))
-		return ARBITER_FREE;
-	return ARBITER_LEASES;
+	if (a->active_count > 1 || (is_capped(only) && !only->paused))
+		return ARBITER_LEASES;
+	/* Free run has more in flight than someone in a hurry should find. */
+	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
 /* Outside of leases: who may go ahead unasked. */
@@ -312,7 +340,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 
 static void enter_free_run(struct arbiter *a)
 {
-	a->holder = NONE;
+	a->holder = a->interrupted = NONE;
 	a->shares_changed = false;
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		if (a->tenant[i].used)
@@ -385,6 +413,7 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 static uint64_t decide_by_lease(struct arbiter *a)
 {
 	set_mode(a, choose_mode(a));
+	priority_mark(a);
 	order_mark_candidates(a);
 	if (a->mode == ARBITER_LEASES)
 		lease_decide(a);
@@ -445,6 +474,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.expired = t->expired,
 		.tokens_ns = (int64_t)t->tokens_ns,
 		.weight = order_weight(a, t),
+		.budget_ns = (int64_t)t->budget_ns,
 		.state = t->state,
 		.active = t->active,
 		.draining = t->draining || t->overrunning,

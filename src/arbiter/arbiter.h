@@ -26,14 +26,14 @@
  *               it and goes to leases. For the same reason an idle capped tenant with tokens is GO
  *               while the mode is IDLE or FREE, and only then.)
  *   Leases      Several active, or the active one is capped: one tenant at a time has GO. Next comes
- *               the one with the least virtual time (charged time / weight) among those that have
- *               demand and tokens. A lease ends when the quantum is over and another would be chosen,
- *               when the tokens are used up, when the holder has been idle for idle_ns while another
- *               waits, or, after min_lease_ns, when one came back that would have been chosen
- *               instead (or, after an absence of free_after_ns, that would be now). It ends by
- *               CLOSING, ahead of its time by the predicted work in flight; the next GO comes when
- *               the holder's work is done, or at the drain deadline: then the overlap is charged to
- *               the overrunner as well.
+ *               the one whose quantum would end first in virtual time (charged time / weight) among
+ *               those that have demand and tokens. A lease ends when the quantum is over and another
+ *               would be chosen, when the tokens are used up, when the holder has been idle for
+ *               idle_ns while another waits, or, after min_lease_ns, when one came back that would
+ *               have been chosen instead (or, after an absence of free_after_ns, that would be now).
+ *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
+ *               comes when the holder's work is done, or at the drain deadline: then the overlap
+ *               is charged to the overrunner as well.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
@@ -47,7 +47,24 @@
  *               later time pays; holds at most limit x window for who waits, a lease's worth for who
  *               is idle.
  *   Weight      The guarantee; those without one share what the guarantees of all tenants leave of
- *               100, at least 1 each.
+ *               100, at least 1 each. Guarantees that sum over 100 are scaled down to that: each is
+ *               cores x 100 / sum for as long as that is so. Caps stay.
+ *   Priority    A tenant that has demand, outranks the holder and has budget takes the lease at once:
+ *               CLOSING goes out without regard to min_lease_ns, so that it runs after the kernels
+ *               in flight. The budget is a token bucket, filled at the guarantee x urgent_margin, or
+ *               as much less as all guarantees in sum need (without a guarantee: at an equal part of
+ *               the rest, 1 % at least and urgent_default_pct at most). It holds urgent_window_ns of
+ *               that and is emptied by every charge while others want the GPU; so nobody's guarantee
+ *               is touched for longer than a window. A lease pushed for ends for a higher priority
+ *               (or an equal one whose turn it is), by idleness, and when the budget is overdrawn by
+ *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. It
+ *               counts as idle after urgent_idle_ns; that is doubled (up to idle_ns) whenever the
+ *               tenant came back within idle_ns of losing the lease so, and lowered step by step when
+ *               not. Whoever was interrupted comes next, for the rest of its turn, and is charged what
+ *               it ran. Tokens of a cap count as elsewhere, but for the same overdraft. Priority gives
+ *               no share: beyond this it decides ties only. A tenant that is outranked by one that
+ *               has worked already does not run free: free run has more in flight than someone in a
+ *               hurry should find.
  *   Return      A tenant that comes back (from idleness, or to having tokens) starts at the least
  *               virtual time of those that compete, less one quantum of its own at most: not with
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
@@ -98,9 +115,14 @@ struct arbiter_config {
 	uint64_t drain_max_ns;  /* ... at most this; between: 4 x predicted work in flight */
 	uint64_t switch_ns;     /* the GPU's part of a hand-over: not charged to who gets it */
 	uint64_t report_lag_ns; /* how late a tenant's busy flag may fall: bound of the correction */
-	uint64_t need_ns;     /* a stuck tenant that waits gets min_lease_ns at least this often */
-	uint64_t debt_max_ns; /* charge beyond this much debt is forgiven */
-	uint64_t max_step_ns; /* the most time that one step counts */
+	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
+	uint64_t urgent_window_ns; /* over which a budget may be saved up: bucket size / rate */
+	uint64_t urgent_slice_ns; /* overdraft of budget and tokens, and what must be there after one */
+	uint64_t urgent_idle_ns; /* a holder that pushed ahead gives way when this long idle */
+	double urgent_margin; /* a budget's rate by the guarantee, where others leave that much */
+	double urgent_default_pct; /* a budget's rate without a guarantee, at most */
+	uint64_t debt_max_ns;      /* charge beyond this much debt is forgiven */
+	uint64_t max_step_ns;      /* the most time that one step counts */
 	/*
 	 * How soon the caller should step again: while draining, under leases, in free run, all idle. With
 	 * much work in flight it is later: draining up to poll_lease_ns, under leases up to poll_free_ns.
@@ -120,6 +142,7 @@ struct arbiter_config arbiter_default_config(void);
 struct arbiter_share {
 	double cores_pct; /* guaranteed share, 0 < .. <= 100; 0: none promised, takes what is left */
 	double limit_pct; /* cap, cores_pct <= .. <= 100; 100: none */
+	int priority;     /* higher pushes ahead of lower, within its budget; 0 is the usual */
 };
 
 /*
@@ -150,7 +173,8 @@ struct arbiter_account {
 	uint64_t leases;     /* leases given */
 	uint64_t expired;    /* drains that passed their deadline */
 	int64_t tokens_ns;   /* of the cap; negative: debt */
-	double weight;       /* in force now */
+	double weight;       /* in force now: the guarantee, scaled while too much is promised */
+	int64_t budget_ns;   /* for pushing ahead of lower priorities; negative: overdrawn */
 	enum lease_state state;
 	bool active;
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */

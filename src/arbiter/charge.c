@@ -56,6 +56,7 @@ static void book(struct arbiter *a, struct tenant *t, double amount_ns)
 		t->tokens_ns = -debt_max;
 	else if (t->tokens_ns > bucket_ns(a, t))
 		t->tokens_ns = bucket_ns(a, t);
+	priority_charge(a, t, amount_ns);
 	t->vtime += amount_ns / weight;
 	if (t->overrunning && t->vtime > a->vclock + debt_max / weight)
 		t->vtime = a->vclock + debt_max / weight;
@@ -134,6 +135,7 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 		running += t->running || (a->active[i] == a->holder && a->started);
 		wanting += t->demand || t->running;
 	}
+	a->wanting = wanting;
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 
@@ -159,6 +161,7 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 {
 	int running = 0;
 
+	a->wanting = 0;
 	for (int i = 0; i < a->active_count; i++)
 		running += a->tenant[a->active[i]].seen.busy;
 	for (int i = 0; i < a->active_count; i++) {
@@ -183,6 +186,7 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		charge_fill_tokens(a, t);
+		priority_fill(a, t);
 		t->wall_ns += (double)dt_ns;
 		t->claimed_ns += t->reported_ns;
 		t->reported_ns = 0;

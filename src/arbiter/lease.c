@@ -12,6 +12,13 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->granted_at = a->clock;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
+	a->urgent_lease = t->urgent && !a->out_of_turn;
+	if (tenant == a->interrupted) {
+		a->ran_ns = a->interrupted_ran_ns;
+		a->vtime_at_start = a->interrupted_vtime_at_start;
+	}
+	if (tenant == a->interrupted || !a->urgent_lease)
+		a->interrupted = NONE;
 	/* Work of before (an overrunner's, free run's) goes on: charged from the start. */
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
@@ -109,6 +116,9 @@ static bool tokens_used_up(const struct arbiter *a, const struct tenant *t, bool
 {
 	double drained = predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
+	/* As with its budget: the burst that it pushed for may end; what it overdrew it waits for. */
+	if (a->urgent_lease)
+		drained -= (double)a->config.urgent_slice_ns;
 	return is_capped(t) && t->tokens_ns <= drained;
 }
 
@@ -116,7 +126,9 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t still_ns = a->clock - t->worked_at;
 
-	return still_ns >= (t->seen.waiting ? a->config.start_limit_ns : a->config.idle_ns);
+	if (t->seen.waiting)
+		return still_ns >= a->config.start_limit_ns;
+	return still_ns >= (a->urgent_lease ? t->patience_ns : a->config.idle_ns);
 }
 
 /*
@@ -127,44 +139,95 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
 {
-	return other->active_since > a->granted_at && other->vtime < holder->vtime;
+	return other->active_since > a->granted_at &&
+	       order_turn_end(a, other, other->vtime) < order_turn_end(a, holder, holder->vtime);
 }
 
 /* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
-static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
+static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = predicted_ns(a, t, true);
-	double other_vtime = a->tenant[other].vtime;
+	double other_end = order_turn_end(a, &a->tenant[other], a->tenant[other].vtime);
 
-	if (is_idle(a, t)) {
-		charge_unused_lease(a, t);
-		return true;
-	}
 	if (a->ran_ns >= a->config.min_lease_ns &&
-	    (other_vtime < a->vtime_at_start || has_returned(a, t, &a->tenant[other]) ||
-	     order_in_need(a, &a->tenant[other])))
+	    (other_end < order_turn_end(a, t, a->vtime_at_start) ||
+	     has_returned(a, t, &a->tenant[other]) || order_in_need(a, &a->tenant[other])))
 		return true;
 	if ((double)a->ran_ns + ahead_ns < (double)a->config.quantum_ns)
 		return false;
-	if (t->vtime + ahead_ns / order_weight(a, t) >= other_vtime)
+	if (order_turn_end(a, t, t->vtime + ahead_ns / order_weight(a, t)) >= other_end)
 		return true;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	return false;
 }
 
+/* A lease that was pushed for: taken from a lower priority, which does not end it. */
+static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
+{
+	int like;
+
+	if (t->budget_spent) {
+		a->urgent_lease = false;
+		return a->interrupted != NONE || turn_is_over(a, t, other);
+	}
+	if (order_in_need(a, &a->tenant[other]) && a->ran_ns >= a->config.min_lease_ns)
+		return true;
+	like = priority_best(a, a->holder, t->share.priority);
+	return like != NONE && turn_is_over(a, t, like);
+}
+
+static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
+{
+	if (is_idle(a, t)) {
+		charge_unused_lease(a, t);
+		t->gave_up = a->urgent_lease;
+		t->gave_up_at = a->clock;
+		return true;
+	}
+	return a->urgent_lease ? urgent_turn_is_over(a, t, other) : turn_is_over(a, t, other);
+}
+
+/* Someone of a higher priority takes the lease, and gives it back afterwards. */
+static void interrupt_holder(struct arbiter *a, struct tenant *t)
+{
+	uint64_t most_ran_ns = a->config.quantum_ns -
+			       min_u64(a->config.min_lease_ns, a->config.quantum_ns);
+
+	a->close_reason = CLOSE_FOR_URGENT;
+	lease_close(a, t);
+	/* Of a chain of interruptions, the one at its beginning. */
+	if (a->urgent_lease && a->interrupted != NONE)
+		return;
+	a->interrupted = a->holder;
+	/* What is left of its turn, but no less than pays for the switch. */
+	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
+	a->interrupted_vtime_at_start = a->vtime_at_start;
+}
+
+/* Closed for someone who wants it no longer: no need to run dry. */
+static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
+{
+	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
+				   ? urgent == NONE
+				   : a->close_reason == CLOSE_FOR_OTHERS && other == NONE;
+
+	if (!for_nothing || !t->demand || tokens_used_up(a, t, other != NONE))
+		return;
+	t->state = LEASE_GO;
+	t->draining = false;
+	if (a->interrupted == a->holder)
+		a->interrupted = NONE;
+}
+
 static void decide_on_holder(struct arbiter *a)
 {
 	struct tenant *t = &a->tenant[a->holder];
 	int other = order_best(a, a->holder);
+	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
 
 	if (t->state == LEASE_CLOSING) {
-		/* The one it was closed for has gone: no need to run dry. */
-		if (other == NONE && a->close_reason == CLOSE_FOR_OTHERS && t->demand &&
-		    !tokens_used_up(a, t, false)) {
-			t->state = LEASE_GO;
-			t->draining = false;
-		}
+		reopen_if_for_nothing(a, t, other, urgent);
 		return;
 	}
 	if (t->seen.stopped && !t->running) {
@@ -175,10 +238,30 @@ static void decide_on_holder(struct arbiter *a)
 	} else if (t->paused || t->seen.stopped || tokens_used_up(a, t, other != NONE)) {
 		a->close_reason = CLOSE_FOR_GOOD;
 		lease_close(a, t);
+	} else if (urgent != NONE) {
+		interrupt_holder(a, t);
 	} else if (other != NONE && should_give_way(a, t, other)) {
 		a->close_reason = CLOSE_FOR_OTHERS;
 		lease_close(a, t);
 	}
+}
+
+static int choose_next(const struct arbiter *a)
+{
+	int next = order_best(a, NONE), urgent;
+
+	if (next == NONE || order_in_need(a, &a->tenant[next]))
+		return next;
+	/*
+	 * Whom it was closed for comes first, even if the charge, once settled, left the last holder
+	 * a hair ahead: the drain is paid for.
+	 */
+	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
+		next = order_best(a, a->last_holder);
+	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate)
+		next = a->interrupted;
+	urgent = priority_best(a, NONE, (int64_t)a->tenant[next].share.priority + 1);
+	return urgent != NONE ? urgent : next;
 }
 
 void lease_decide(struct arbiter *a)
@@ -189,13 +272,7 @@ void lease_decide(struct arbiter *a)
 		decide_on_holder(a);
 	if (a->holder != NONE || lease_any_drain(a))
 		return;
-	/*
-	 * Whom it was closed for comes first, even if the charge, once settled, left the last holder
-	 * a hair ahead: the drain is paid for.
-	 */
-	next = a->close_reason == CLOSE_FOR_OTHERS ? order_best(a, a->last_holder) : NONE;
-	if (next == NONE)
-		next = order_best(a, NONE);
+	next = choose_next(a);
 	if (next != NONE)
 		lease_grant(a, next);
 }

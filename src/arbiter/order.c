@@ -1,4 +1,11 @@
+#include <math.h>
+
 #include "arbiter/tenant.h"
+
+double order_scale(const struct arbiter *a)
+{
+	return a->promised_pct > 100.0 ? 100.0 / a->promised_pct : 1.0;
+}
 
 double order_weight(const struct arbiter *a, const struct tenant *t)
 {
@@ -6,7 +13,7 @@ double order_weight(const struct arbiter *a, const struct tenant *t)
 	int sharers;
 
 	if (t->share.cores_pct > 0)
-		return t->share.cores_pct;
+		return t->share.cores_pct * order_scale(a);
 	left = 100.0 - a->promised_pct;
 	sharers = a->active_unpromised + !t->active;
 	if (sharers > 0)
@@ -39,11 +46,21 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t)
 	       a->clock - t->held_at >= a->config.need_ns;
 }
 
-static bool may_compete(struct arbiter *a, struct tenant *t)
+/* Tokens at which a capped tenant may get a lease. */
+static double tokens_needed(const struct arbiter *a, const struct tenant *t)
+{
+	/* What a higher priority cut short goes on: it need not gather tokens for a whole lease again. */
+	if (a->interrupted == t - a->tenant)
+		return fmin((double)a->config.depth_ns, charge_tokens_needed(a, t));
+	return charge_tokens_needed(a, t);
+}
+
+static bool may_compete(const struct arbiter *a, const struct tenant *t)
 {
 	if (!t->demand)
 		return false;
-	return !is_capped(t) || t->tokens_ns >= charge_tokens_needed(a, t) || order_in_need(a, t);
+	return !is_capped(t) || t->urgent || t->tokens_ns >= tokens_needed(a, t) ||
+	       order_in_need(a, t);
 }
 
 void order_mark_candidates(struct arbiter *a)
@@ -88,6 +105,24 @@ static int find_in_need(const struct arbiter *a, int except)
 	return best;
 }
 
+double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime)
+{
+	return vtime + (double)a->config.quantum_ns / order_weight(a, t);
+}
+
+/* Ties go to the higher priority, then to the one that has waited longest since it was held. */
+static bool comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
+{
+	double end = order_turn_end(a, t, t->vtime);
+	double other_end = order_turn_end(a, other, other->vtime);
+
+	if (end < other_end || end > other_end)
+		return end < other_end;
+	if (t->share.priority != other->share.priority)
+		return t->share.priority > other->share.priority;
+	return t->held_at < other->held_at;
+}
+
 int order_best(const struct arbiter *a, int except)
 {
 	int best = find_in_need(a, except);
@@ -100,10 +135,7 @@ int order_best(const struct arbiter *a, int except)
 
 		if (index == except || !a->tenant[index].candidate)
 			continue;
-		/* Ties go to the one that has waited longest since it was held. */
-		if (best == NONE || a->tenant[index].vtime < a->tenant[best].vtime ||
-		    (a->tenant[index].vtime == a->tenant[best].vtime &&
-		     a->tenant[index].held_at < a->tenant[best].held_at))
+		if (best == NONE || comes_before(a, &a->tenant[index], &a->tenant[best]))
 			best = index;
 	}
 	return best;

@@ -3,6 +3,7 @@
  *
  *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
  *   order.c    who comes next: weights, candidates, virtual time on return
+ *   priority.c who may push ahead of whom, and for how long: budgets
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
@@ -78,6 +79,15 @@ struct tenant {
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
+	/* Pushing ahead of lower priorities; see priority.c. */
+	double budget_ns;     /* negative: overdrawn */
+	uint64_t budget_at;   /* when the budget was last filled */
+	bool budget_spent;    /* it or the tokens overdrawn: no more until a slice is there again */
+	bool urgent;          /* outranks one that wants the GPU, and has budget and tokens */
+	uint64_t patience_ns; /* idle this long ends a lease that it pushed for */
+	bool gave_up;         /* lost one for that, at gave_up_at, and has not been seen since */
+	uint64_t gave_up_at;
+
 	/* Not yet settled: see charge_settle(). */
 	double sampled_ns; /* charged on the strength of samples */
 	double wall_ns;    /* the most it can have been */
@@ -90,15 +100,17 @@ struct tenant {
 	struct paced_account paced;
 };
 
-enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS };
+enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS, CLOSE_FOR_URGENT };
 
 struct arbiter {
 	struct arbiter_config config;
 	struct tenant tenant[ARBITER_MAX_TENANTS];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised; /* active tenants without a guarantee */
-	double promised_pct;   /* sum of all guarantees */
+	int active_unpromised;  /* active tenants without a guarantee */
+	double promised_pct;    /* sum of all guarantees */
+	bool priorities_differ; /* no tenant outranks another otherwise */
+	int wanting;            /* how many wanted the time that is charged for */
 
 	bool stepped;
 	uint64_t last_now_ns;
@@ -117,6 +129,12 @@ struct arbiter {
 	uint64_t granted_at;
 	uint64_t ran_ns; /* since started, or since it was renewed */
 	double vtime_at_start;
+	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
+
+	/* Who lost the lease to a higher priority and gets it back, for the rest of its turn; or NONE. */
+	int interrupted;
+	uint64_t interrupted_ran_ns;
+	double interrupted_vtime_at_start;
 };
 
 static inline bool is_capped(const struct tenant *t)
@@ -152,6 +170,8 @@ void charge_begin(struct tenant *t);
 /* order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
+/* What becomes of each percent promised: less than 1 while more than 100 are. */
+double order_scale(const struct arbiter *a);
 /* Works out demand and running of all active tenants from what was seen. */
 void order_read_demand(struct arbiter *a);
 /* Works out who competes; moves virtual times of those who come back, and the virtual clock. */
@@ -159,10 +179,32 @@ void order_mark_candidates(struct arbiter *a);
 /* Whether it may be stuck for want of a lease, and has been without one for need_ns; see Need. */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * The candidate that comes next, other than `except`: one in need, else the one with the least virtual
- * time. NONE when there is none.
+ * The virtual time at which a quantum from `vtime` on will end: what decides who comes next. By where
+ * turns begin, one with a large share that came back would wait for the turn of each small one that is
+ * but a moment behind it.
+ */
+double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
+/*
+ * The candidate that comes next, other than `except`: one in need, else the one whose turn would end
+ * first in virtual time. NONE when there is none.
  */
 int order_best(const struct arbiter *a, int except);
+
+/* priority.c */
+
+/* A tenant's first budget. */
+void priority_begin(struct arbiter *a, struct tenant *t);
+/* Fills the budget up to the present. */
+void priority_fill(struct arbiter *a, struct tenant *t);
+void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
+/* To be called when a tenant came, went or changed its priority. */
+void priority_count(struct arbiter *a);
+/* Whether someone who has worked already, and may come back any moment, outranks it. */
+bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
+/* Works out who of the active tenants may push ahead; needs demand. */
+void priority_mark(struct arbiter *a);
+/* The urgent tenant of the highest priority, `least` or above, other than `except`; or NONE. */
+int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* lease.c */
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -251,4 +252,17 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 	if (ret_reply)
 		*ret_reply = steal_pointer(&reply);
 	return 0;
+}
+
+void client_print_warnings(const char *command, const json_t *reply)
+{
+	const json_t *warnings = json_object_get(reply, "warnings");
+	size_t count = json_array_size(warnings);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *text = json_string_value(json_array_get(warnings, i));
+
+		if (text)
+			fprintf(stderr, "allot: %s: warning: %s\n", command, text);
+	}
 }

@@ -38,6 +38,9 @@ const char *client_run_dir(const struct client *client);
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);
 
+/* What a reply warns of, to stderr: "allot: COMMAND: warning: TEXT". */
+void client_print_warnings(const char *command, const json_t *reply);
+
 static inline void cleanup_client_pointer(struct client **client)
 {
 	client_free(*client);

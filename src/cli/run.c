@@ -69,7 +69,8 @@ static const struct option_row rows[] = {
 		       "over seconds (default: the\ndaemon's setting, off unless changed)"),
 	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct run_options, priority,
 	       .min = -100, .max = 100,
-	       .help = "-100 to 100; higher goes first where there is a\nchoice (default: 0)"),
+	       .help = "-100 to 100; higher may interrupt lower, within its\n"
+		       "--cores (without: 20 % of what is left) (default: 0)"),
 	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail", option_choice, struct run_options,
 	       on_full, .offered = "fail", .of_later = "wait swap",
 	       .help = "when the card is full: allocations fail"),
@@ -244,6 +245,7 @@ static int try_create(struct run *run, struct error *err)
 			   &run->tenant, err);
 	if (r < 0)
 		return r;
+	client_print_warnings("run", run->tenant);
 	run->client = steal_pointer(&client);
 	return 0;
 }

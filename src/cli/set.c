@@ -15,6 +15,7 @@ struct set_options {
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	const char *elastic;
+	struct option_int priority;
 	struct daemon_target target;
 };
 
@@ -30,6 +31,8 @@ static const struct option_row rows[] = {
 	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct set_options,
 	       elastic, .offered = "on off",
 	       .help = "whether it may use what others leave unused, on all of\nits GPUs"),
+	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct set_options, priority,
+	       .min = -100, .max = 100, .help = "-100 to 100; higher may interrupt lower"),
 	TARGET_ROWS(struct set_options),
 	OPTION_END,
 };
@@ -41,7 +44,7 @@ static bool changes_devices(const struct set_options *options)
 
 static int check_options(const struct set_options *options, struct error *err)
 {
-	if (!changes_devices(options) && !options->elastic)
+	if (!changes_devices(options) && !options->elastic && !options->priority.is_set)
 		return error_set(err, EINVAL,
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
 	if (options->cores.is_set && options->cores_limit.is_set &&
@@ -139,9 +142,14 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 	if (options->elastic)
 		json_object_set_new(body, "elastic",
 				    json_boolean(strcmp(options->elastic, "on") == 0));
+	if (options->priority.is_set)
+		json_object_set_new(body, "priority", json_integer(options->priority.value));
 	r = client_request(client, "set", body, &reply, err);
 	if (r < 0)
 		return r;
+	client_print_warnings("set", reply);
+	if (options->priority.is_set)
+		printf("%s: priority %lld\n", name, (long long)options->priority.value);
 	print_devices(name, json_object_get(reply, "devices"));
 	return 0;
 }
@@ -165,7 +173,7 @@ static int set_run(const struct command *self, int argc, char **argv)
 const struct command command_set = {
 	.name = "set",
 	.usage = "NAME [OPTION...]",
-	.summary = "change a running tenant's memory quota or share",
+	.summary = "change a running tenant's memory quota, share or priority",
 	.rows = rows,
 	.run = set_run,
 };

@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,17 @@ static void put_text(const json_t *object, const char *key, char *cell)
 	snprintf(cell, sizeof(((struct row *)NULL)->cell[0]), "%s", text ? text : "-");
 }
 
+/* "60 (50)": what was asked, and what it is worth while guarantees sum over 100 %. */
+static void put_effective(const json_t *device, char cell[64])
+{
+	double asked = json_number_value(json_object_get(device, "cores_pct"));
+	const json_t *effective = json_object_get(device, "cores_effective_pct");
+	size_t used = strlen(cell);
+
+	if (json_is_number(effective) && json_number_value(effective) < asked)
+		snprintf(cell + used, 64 - used, " (%.4g)", json_number_value(effective));
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -110,6 +122,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
 	put_bytes(device, "memory_used_bytes", row->cell[COLUMN_MEMORY_GOT]);
 	put_number(device, "cores_pct", format_asked_pct, row->cell[COLUMN_CORES_ASKED]);
+	put_effective(device, row->cell[COLUMN_CORES_ASKED]);
 	put_limit(device, row->cell[COLUMN_CORES_LIMIT]);
 	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
 	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);

@@ -22,6 +22,7 @@ enum kind {
 	KIND_SWITCH,
 	KIND_LEVEL,
 	KIND_TEXT,
+	KIND_OVERCOMMIT,
 	/* One of some names, whose place is the value: see choices. */
 	KIND_POLICY,
 	KIND_CONTROL,
@@ -61,6 +62,14 @@ static const struct setting settings[] = {
 	  "after a restart, how long a held tenant may have neither holder nor process" },
 	{ "context_bytes", KIND_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
 	  "memory charged for a CUDA context, until it has been measured" },
+	{ "overcommit_cores", KIND_OVERCOMMIT, AT(refuse_overcommit), "warn", 0, 0,
+	  "guarantees over 100 % in sum: warn (and scale them), or refuse" },
+	{ "urgent_window", KIND_DURATION, AT(arbiter.urgent_window_ns), NULL, MS(1), S(60),
+	  "over which a budget for priority may be saved up" },
+	{ "urgent_slice", KIND_DURATION, AT(arbiter.urgent_slice_ns), NULL, US(100), S(1),
+	  "what a budget for priority may be overdrawn by" },
+	{ "urgent_idle", KIND_DURATION, AT(arbiter.urgent_idle_ns), NULL, US(10), S(1),
+	  "a lease holder with priority this long idle gives way" },
 	{ "depth", KIND_DURATION, AT(arbiter.depth_ns), NULL, US(10), S(1),
 	  "work that a lease holder may have in flight" },
 	{ "free_depth", KIND_DURATION, AT(free_depth_ns), "10ms", US(10), S(10),
@@ -229,6 +238,11 @@ static int set_value(struct config *config, const struct setting *s, const char 
 {
 	char *field = (char *)config + s->offset;
 	switch (s->kind) {
+	case KIND_OVERCOMMIT:
+		if (strcmp(value, "warn") && strcmp(value, "refuse"))
+			return error_set(err, EINVAL, "'%.40s': must be warn or refuse", value);
+		*(bool *)(void *)field = !strcmp(value, "refuse");
+		return 0;
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_POLICY:
 	case KIND_CONTROL:

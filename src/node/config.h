@@ -25,6 +25,7 @@ struct config {
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
 	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
+	bool refuse_overcommit; /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */

@@ -61,6 +61,8 @@ static const char *state_name(const struct tenant *t, const struct lessee_figure
 
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
 {
+	double promised_pct =
+		node_promised(t->node, t->terms.device[i].card, NULL).promised_cores_pct;
 	const struct tenant_device_terms *d = &t->terms.device[i];
 	struct tenant_usage usage = tenant_usage(t, i);
 	json_t *json = json_pack(
@@ -74,11 +76,13 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
 		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
 	/* Beyond the stable fields. */
-	json_t *more = json_pack("{s:s, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I}", "uuid",
-				 d->card->info.uuid_text, "memory_unnamed_bytes",
-				 (json_int_t)usage.unnamed_bytes, "memory_given",
-				 d->promise.memory_given, "lease", lease_names[f->account.state],
-				 "mode", mode_names[f->mode], "stopped", f->stopped, "used_s",
+	json_t *more = json_pack("{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I}", "uuid",
+				 d->card->info.uuid_text, "cores_effective_pct",
+				 rounded(promise_effective_pct(promised_pct, d->promise.cores_pct)),
+				 "memory_unnamed_bytes", (json_int_t)usage.unnamed_bytes,
+				 "memory_given", d->promise.memory_given, "lease",
+				 lease_names[f->account.state], "mode", mode_names[f->mode],
+				 "stopped", f->stopped, "used_s",
 				 (double)f->account.charged_ns / (double)NSEC_PER_SEC, "overrun_s",
 				 (double)f->account.overrun_ns / (double)NSEC_PER_SEC, "leases",
 				 (json_int_t)f->account.leases, "expired",

@@ -44,7 +44,9 @@ struct card *node_find_card(struct node *node, const uint8_t uuid[16])
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except)
 {
-	struct promise_card p = { .index = card->index, .memory_bytes = card->info.memory_bytes };
+	struct promise_card p = { .index = card->index,
+				  .memory_bytes = card->info.memory_bytes,
+				  .may_overcommit = !node->config.refuse_overcommit };
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	{

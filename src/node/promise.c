@@ -32,6 +32,12 @@ uint64_t promise_rest_bytes(const struct promise_card *card)
 							 : 0;
 }
 
+double promise_effective_pct(double promised_cores_pct, double cores_pct)
+{
+	return promised_cores_pct > 100 + PCT_SLACK ? cores_pct * 100 / promised_cores_pct
+						    : cores_pct;
+}
+
 static int check_share(const struct promise_card *card, const struct promise *p, struct error *err)
 {
 	unsigned i = card->index;
@@ -48,7 +54,7 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 			"GPU %u: cores_limit_pct %g is under cores_pct %g: must be at least that",
 			i, p->limit_pct, p->cores_pct);
 	double left = 100 - card->promised_cores_pct;
-	if (p->cores_pct > left + PCT_SLACK)
+	if (p->cores_pct > left + PCT_SLACK && !card->may_overcommit)
 		return error_set(
 			err, ENOSPC,
 			"GPU %u: cores_pct %g can't be guaranteed: %g are promised to others, "

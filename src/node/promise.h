@@ -5,6 +5,9 @@
  * Memory: quotas that were asked for are promised, and never exceed the card. A tenant that asked for
  * none has "the rest": what the card has less what is promised, now and as that changes. It is
  * promised nothing, but what it holds can't be promised to others.
+ *
+ * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
+ * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
  */
 #ifndef ALLOT_NODE_PROMISE_H
 #define ALLOT_NODE_PROMISE_H
@@ -30,6 +33,7 @@ struct promise_card {
 	uint64_t promised_bytes;  /* sum of the quotas asked for */
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
 	double promised_cores_pct;
+	bool may_overcommit; /* guarantees may sum over 100 % */
 	unsigned tenant_count;
 };
 
@@ -51,6 +55,9 @@ struct promise_request {
  */
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err);
+
+/* What a guarantee is worth while so much is promised in sum, itself included. */
+double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
 /* The quota of a tenant that has the rest. */
 uint64_t promise_rest_bytes(const struct promise_card *card);

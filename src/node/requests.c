@@ -37,6 +37,28 @@ static void describe(const struct tenant *tenant, json_t *reply)
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 }
 
+/* What a caller should know of terms that were accepted: in the reply and in the log. */
+static void warn_of_overcommit(const struct tenant *tenant, json_t *reply)
+{
+	json_t *warnings = json_array();
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct tenant_device_terms *d = &tenant->terms.device[i];
+		double sum = node_promised(tenant->node, d->card, NULL).promised_cores_pct;
+		double effective = promise_effective_pct(sum, d->promise.cores_pct);
+		char text[160];
+		if (!(effective < d->promise.cores_pct))
+			continue;
+		snprintf(text,
+			 sizeof(text), "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
+			 d->card->index, sum, d->promise.cores_pct, effective);
+		log_warning("tenant '%s': %s", tenant->terms.name, text);
+		json_array_append_new(warnings, json_string(text));
+	}
+	if (json_array_size(warnings) > 0)
+		json_object_set(reply, "warnings", warnings);
+	json_decref(warnings);
+}
+
 /* ---- create ---- */
 
 static int make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
@@ -158,6 +180,7 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 		return r;
 	}
 	describe(tenant, reply);
+	warn_of_overcommit(tenant, reply);
 	log_info("tenant '%s' (%s): made by uid %u", terms.name, terms.id, (unsigned)terms.uid);
 	return 0;
 }
@@ -203,11 +226,12 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 
 /* All devices were decided on before any changes; what can't be written down is taken back. */
 static int apply(struct tenant *tenant, const struct promise *fresh, const bool *changes,
-		 enum elastic_choice elastic, struct error *err)
+		 enum elastic_choice elastic, int priority, struct error *err)
 {
 	struct promise before[REGION_MAX_DEVICES];
 	enum elastic_choice elastic_before = tenant->terms.elastic;
-	int r = 0;
+	int r = 0, priority_before = tenant->terms.priority;
+	tenant_set_priority(tenant, priority);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		before[i] = tenant->terms.device[i].promise;
 		if (!changes[i])
@@ -228,6 +252,8 @@ static int apply(struct tenant *tenant, const struct promise *fresh, const bool 
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (r < 0 && changes[i])
 			tenant_set_promise(tenant, i, &before[i]);
+	if (r < 0)
+		tenant_set_priority(tenant, priority_before);
 	node_tenants_changed(tenant->node);
 	return r;
 }
@@ -245,10 +271,14 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int has_elastic = elastic_choice_from_json(request, &elastic, err);
 	if (has_elastic < 0)
 		return has_elastic;
+	int64_t priority = tenant->terms.priority;
+	int has_priority = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	if (has_priority < 0)
+		return has_priority;
 	int count = request_read_devices(session->node, request, list, err);
 	if (count < 0)
 		return count;
-	if (count == 0 && !has_elastic)
+	if (count == 0 && !has_elastic && !has_priority)
 		return error_set(err, EINVAL, "devices: missing");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
@@ -261,10 +291,12 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 			return r;
 		changes[d] = true;
 	}
-	r = apply(tenant, fresh, changes, elastic, err);
+	r = apply(tenant, fresh, changes, elastic, (int)priority, err);
 	if (r < 0)
 		return r;
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
+	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
+	warn_of_overcommit(tenant, reply);
 	return 0;
 }
 

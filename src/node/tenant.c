@@ -56,10 +56,12 @@ static int make_directory(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
-static struct arbiter_share share_of(const struct promise *promise)
+static struct arbiter_share share_of(const struct tenant *tenant, unsigned device)
 {
+	const struct promise *promise = &tenant->terms.device[device].promise;
 	return (struct arbiter_share){ .cores_pct = promise->cores_pct,
-				       .limit_pct = promise->limit_pct };
+				       .limit_pct = promise->limit_pct,
+				       .priority = tenant->terms.priority };
 }
 
 static void publish_promise(struct tenant *tenant, unsigned device)
@@ -99,8 +101,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		struct card *card = tenant->terms.device[i].card;
 		int r = lessee_add(card->arbitration, tenant->region.control, tenant->region.report,
-				   i, share_of(&tenant->terms.device[i].promise),
-				   &tenant->device[i].lessee, err);
+				   i, share_of(tenant, i), &tenant->device[i].lessee, err);
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
@@ -199,7 +200,7 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 {
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
-	lessee_set_share(tenant->device[device].lessee, share_of(promise));
+	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
 	elastic_apply(tenant, device);
 }
 
@@ -208,6 +209,15 @@ void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 	tenant->terms.elastic = choice;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		elastic_apply(tenant, i);
+}
+
+void tenant_set_priority(struct tenant *tenant, int priority)
+{
+	tenant->terms.priority = priority;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
+		elastic_apply(tenant, i);
+	}
 }
 
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes)

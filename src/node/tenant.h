@@ -129,6 +129,7 @@ void tenant_end_if_unused(struct tenant *tenant);
 
 /* Puts new terms of a device into force. The tenant holds no more than the quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
+void tenant_set_priority(struct tenant *tenant, int priority);
 void tenant_set_paused(struct tenant *tenant, bool paused);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);

@@ -5,6 +5,7 @@
 
 #define QUEUE 4096 /* kernels in flight, a power of two */
 #define NEVER UINT64_MAX
+#define LATENCIES 4096
 
 #define DEPTH_NS (2 * MS)
 #define FREE_DEPTH_NS (20 * MS)
@@ -46,6 +47,9 @@ struct model_tenant {
 
 	uint64_t spent; /* tokens, under LEASE_PACED */
 	uint64_t launches, kernels, bursts, work_ns, closings;
+	uint64_t arrival_ns; /* of the present burst */
+	uint64_t latency_ns[LATENCIES];
+	unsigned latency_count;
 };
 
 struct gpu_model {
@@ -148,6 +152,7 @@ static void begin_load(struct gpu_model *m, struct model_tenant *t)
 	t->thread_at = m->now > t->load.start_ns + 1000 * SECOND ? m->now
 								 : t->load.start_ns + 1000 * SECOND;
 	t->burst_left_ns = t->load.burst_ns;
+	t->arrival_ns = t->thread_at;
 	draw_kernel(m, t);
 }
 
@@ -291,6 +296,18 @@ static void run_thread(struct gpu_model *m, struct model_tenant *t)
 	}
 }
 
+static void end_burst(struct gpu_model *m, struct model_tenant *t)
+{
+	uint64_t think = random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
+
+	t->bursts++;
+	if (t->latency_count < LATENCIES)
+		t->latency_ns[t->latency_count++] = m->now - t->arrival_ns;
+	t->thread = THREAD_THINKS;
+	t->arrival_ns = t->load.on_schedule ? t->arrival_ns + think : m->now + 10 * US + think;
+	t->thread_at = t->arrival_ns > m->now ? t->arrival_ns : m->now;
+}
+
 static void end_kernel(struct gpu_model *m, struct model_tenant *t)
 {
 	uint64_t was = (uint64_t)predicted(t, t->head_full_ns);
@@ -309,10 +326,7 @@ static void end_kernel(struct gpu_model *m, struct model_tenant *t)
 		t->thread = THREAD_AT_GATE;
 		t->thread_at = m->now + random_between(&m->random, 3 * US, 15 * US);
 	} else if (t->thread == THREAD_JOINS && !queued(t)) {
-		t->bursts++;
-		t->thread = THREAD_THINKS;
-		t->thread_at = m->now + 10 * US +
-			       random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
+		end_burst(m, t);
 	}
 }
 
@@ -586,6 +600,25 @@ uint64_t gpu_model_kernels(const struct gpu_model *m, int tenant)
 uint64_t gpu_model_bursts(const struct gpu_model *m, int tenant)
 {
 	return m->tenant[tenant]->bursts;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+uint64_t gpu_model_take_latency_ns(struct gpu_model *m, int tenant, double part)
+{
+	struct model_tenant *t = m->tenant[tenant];
+	unsigned count = t->latency_count, rank = (unsigned)(part * count);
+
+	t->latency_count = 0;
+	if (!count)
+		return 0;
+	qsort(t->latency_ns, count, sizeof(t->latency_ns[0]), compare_u64);
+	return t->latency_ns[rank < count ? rank : count - 1];
 }
 
 uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *m, int tenant)

@@ -34,6 +34,7 @@ struct gpu_model_load {
 	uint64_t burst_ns;      /* when set: this much work, wait for its end, then think */
 	uint64_t think_ns;
 	uint64_t think_max_ns;
+	bool on_schedule; /* think_ns is from one burst's arrival to the next's; a late one follows at once */
 	uint64_t start_ns; /* begins then */
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
@@ -74,6 +75,11 @@ struct arbiter *gpu_model_arbiter(struct gpu_model *model);
 uint64_t gpu_model_work_ns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_kernels(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_bursts(const struct gpu_model *model, int tenant);
+/*
+ * How long the bursts took that ended since the last call, from their arrival: this part of them took no
+ * longer (0.5: the median).
+ */
+uint64_t gpu_model_take_latency_ns(struct gpu_model *model, int tenant, double part);
 /* The longest time spent held at the gate since the last call. */
 uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *model, int tenant);
 /* Times that the tenant's word became CLOSING. */

@@ -37,6 +37,8 @@ static struct arbiter_share random_share(uint64_t *random)
 	if (random_next(random) % 2)
 		share.limit_pct = fmax(share.cores_pct,
 				       (double)random_between(random, 1, 1000) / 10);
+	if (random_next(random) % 2)
+		share.priority = (int)random_between(random, 0, 4) - 2;
 	return share;
 }
 
@@ -125,6 +127,8 @@ static int check_states(const struct arbiter *arbiter, const struct arbiter_conf
 		assert_true(isfinite(account.weight) && account.weight > 0);
 		assert_true((double)account.tokens_ns <= bucket);
 		assert_true(account.tokens_ns >= -(int64_t)config->debt_max_ns);
+		assert_true(account.budget_ns >= -(int64_t)(2 * config->urgent_window_ns));
+		assert_true(account.budget_ns <= (int64_t)config->urgent_window_ns);
 		assert_true(account.charged_ns >= p->charged_ns);
 		/* Never charged for more time than there was, but for leases it left unused. */
 		assert_true(account.charged_ns <=

@@ -62,6 +62,9 @@ static void test_values(void **state)
 	assert_int_equal(c.elastic.fade_ns, 3000000000);
 	assert_int_equal(parse(&c, "elastic = off"), 0);
 	assert_false(c.is_elastic);
+	assert_false(c.refuse_overcommit);
+	assert_int_equal(parse(&c, "overcommit_cores = refuse"), 0);
+	assert_true(c.refuse_overcommit);
 }
 
 static void test_bad_lines(void **state)
@@ -92,6 +95,8 @@ static void test_bad_lines(void **state)
 		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
 		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
 		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
+		{ "overcommit_cores = yes",
+		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

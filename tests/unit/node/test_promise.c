@@ -65,6 +65,10 @@ static void test_shares(void **state)
 	decided(&card, NULL, 0, r);
 	r.cores_pct = 30.5;
 	refused(&card, NULL, 0, r, ENOSPC, "at most 30 is right");
+	/* Unless the card may be promised too often: scaled, caps as asked. */
+	card.may_overcommit = true;
+	struct promise p = decided(&card, NULL, 0, r);
+	assert_true(p.cores_pct == 30.5 && p.limit_pct == 30.5);
 	r.cores_pct = -1;
 	refused(&card, NULL, 0, r, EINVAL, "from 0 to 100");
 	r.cores_pct = 101;
@@ -75,6 +79,14 @@ static void test_shares(void **state)
 	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 0");
 	r.limit_pct = 100.1;
 	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 100.1");
+}
+
+static void test_effective(void **state)
+{
+	assert_true(promise_effective_pct(100, 60) == 60);
+	assert_true(promise_effective_pct(20, 20) == 20);
+	assert_true(fabs(promise_effective_pct(120, 60) - 50) < 1e-9);
+	assert_true(promise_effective_pct(150, 0) == 0);
 }
 
 static void test_memory(void **state)
@@ -119,9 +131,10 @@ static void test_back_to_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_asked), cmocka_unit_test(test_limit_follows_cores),
-		cmocka_unit_test(test_shares),        cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_memory_held),   cmocka_unit_test(test_back_to_the_rest),
+		cmocka_unit_test(test_nothing_asked),    cmocka_unit_test(test_limit_follows_cores),
+		cmocka_unit_test(test_shares),           cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_effective),        cmocka_unit_test(test_memory_held),
+		cmocka_unit_test(test_back_to_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

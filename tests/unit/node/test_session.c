@@ -147,8 +147,23 @@ static void test_promises(void **state)
 	assert_int_equal(rest->region.control->device[0].quota_bytes, 3 * GIB);
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"memory_bytes\":4294967296}]"),
 			ENOSPC, "at most 3221225472");
+	f->node->config.refuse_overcommit = true;
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"cores_pct\":50}]"), ENOSPC,
 			"at most 40 is right");
+	f->node->config.refuse_overcommit = false;
+	json_t *reply = fixture_ok(f, CREATE("\"name\":\"b\",\"devices\":[{\"index\":0,"
+					     "\"cores_pct\":60}]"));
+	const char *warning = json_string_value(
+		json_array_get(json_object_get(reply, "warnings"), 0));
+	assert_non_null(warning);
+	assert_non_null(strstr(warning, "sum to 120 %: of 60 %, 50 are guaranteed"));
+	json_decref(reply);
+	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"b\",\"priority\":7}");
+	assert_int_equal(node_find_tenant(f->node, "b")->terms.priority, 7);
+	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"b\",\"priority\":5000}",
+			EINVAL, "5000");
+	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"b\"}", EINVAL, "devices");
+	ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}");
 	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"memory_bytes\":"
 	      "1073741824}]}");
 	assert_int_equal(rest->region.control->device[0].quota_bytes, 7 * GIB);
