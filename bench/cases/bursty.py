@@ -5,7 +5,6 @@ import os
 
 from harness import plot, stats
 from harness.build import REPOSITORY
-from harness.job import Failed
 from harness.load import Kernel, Load
 from harness.result import Row, at_least, at_most
 
@@ -15,12 +14,11 @@ TRACE = os.path.join(REPOSITORY, "bench", "traces", "bursty.trace")
 KERNELS = (Kernel(200, 8192), Kernel(1000, 8192), Kernel(5000, 8192))
 GUARANTEE = 33
 
-# How a third is given: as a hard cap; lent by the arbiter from turn to turn; quota moved by the daemon.
+# How a third is given: as a hard cap; lent by the arbiter from turn to turn; a cap that the daemon moves.
 STATIC, LENT, ELASTIC = "static", "lent", "elastic"
 WAYS = {STATIC: ["--cores", str(GUARANTEE)],
         LENT: ["--cores", str(GUARANTEE), "--cores-limit", "100"],
-        ELASTIC: ["--cores", str(GUARANTEE)]}
-DAEMON = {ELASTIC: ["--elastic"]}       # options that a daemon is started with
+        ELASTIC: ["--cores", str(GUARANTEE), "--elastic", "on"]}
 
 
 def length_s(settings):
@@ -69,13 +67,11 @@ def bursty(bench):
     static = measure(bench, STATIC)
     add_way(bench, STATIC, static, None)
     add_way(bench, LENT, measure(bench, LENT), static)
-    try:
-        bench.machine.restart(DAEMON[ELASTIC])
-    except Failed as error:
-        bench.result.skip("bursty, elastic", f"not offered by this build: {error}")
+    refused = bench.machine.refuses(*WAYS[ELASTIC])
+    if refused:
+        bench.result.skip("bursty, elastic", refused)
     else:
         add_way(bench, ELASTIC, measure(bench, ELASTIC), static)
-        bench.machine.restart([])
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "Bursty mix of three: static against lent and elastic", bench.result.rows,
         "%"))

@@ -102,7 +102,7 @@ def priority(bench):
 
     def request(own):
         return Load("inference", REQUEST, own, more)
-    refused = offers(bench, "--priority", "50")
+    refused = bench.machine.refuses("--priority", "50")
     alone, = bench.loads.run([request(options)], seconds)
     bench.result.add(Row("inference alone: 99th percentile", "ms", latency(alone)))
     native = bench.loads.run([request(None), Load("trainer", trainer)],
@@ -125,9 +125,3 @@ def priority(bench):
                                   native[1].share_pct), bench.bar(85, 70)))
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "5 ms of inference each 50 ms beside a trainer", bench.result.rows, "ms"))
-
-
-def offers(bench, *options):
-    """None when allot run takes these options here, else what it says against them."""
-    job = bench.machine.tenant("offered", ["/bin/true"], ["--memory", "64MiB", *options])
-    return None if job.wait(30) == 0 else f"not offered by this build{job.tail()}"

@@ -123,6 +123,11 @@ class Machine:
             return self.native(name, command, stdin)
         return self.tenant(name, command, options, stdin)
 
+    def refuses(self, *options):
+        """None when allot run takes these options here, else what it says against them."""
+        job = self.tenant("offered", ["/bin/true"], ["--memory", "64MiB", *options])
+        return None if job.wait(30) == 0 else f"not offered by this build{job.tail()}"
+
     def stop_all(self):
         """Ends what a case has left running, and returns when what it was promised is free again."""
         for job in self.jobs:
