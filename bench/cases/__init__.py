@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import calls, launch, shares, training
+from . import (bursty, calls, launch, matrix, policies, response, scale, sensors, shares, together,
+               training)
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Case:
     seconds: Callable       # of (Bench settings): about how long it takes
     is_long: bool = False   # left out of --quick
     trains: bool = False    # needs PyTorch and a GPU that computes
+    cuts: bool = False      # has cells that --part and --within choose from
 
 
 CASES = [
@@ -21,10 +23,32 @@ CASES = [
          lambda s: 10 + (2 if s.quick else 6) * (s.seconds + 3.5)),
     Case("three", shares.three, "45 / 30 / 15 % together, hard caps",
          lambda s: 2 * (s.seconds + 3.8)),
+    Case("matrix", matrix.matrix, "one tenant alone, from 1 to 95 %, kernels of 20 us to 5 ms",
+         matrix.seconds_of, cuts=True),
     Case("fifty_beside_four", shares.fifty_beside_four, "50 % beside four at 10 %",
          lambda s: s.seconds + s.native_seconds + 8),
     Case("five_equal", shares.five_equal, "five equal tenants: sum of work against one alone",
-         lambda s: s.seconds + s.native_seconds + 8),
+         lambda s: 2 * (s.seconds + s.native_seconds + 14)),
+    Case("target", together.target, "a target of 50 % beside 1, 2, 3, 4 others: what it loses",
+         lambda s: 5 + s.cell_seconds + (1 if s.quick else 4) *
+         (s.cell_seconds + s.native_seconds + 8)),
+    Case("pair", together.pair, "5 ms kernels beside 50 us ones, equal cores",
+         lambda s: 2 * (s.native_seconds + 4.5) + s.seconds + s.native_seconds + 9),
+    Case("odd_work", together.odd_work, "graphs, cooperative kernels, 20 ms kernels at 30 %",
+         lambda s: 3 * (s.cell_seconds + s.native_seconds + 8.5)),
+    Case("many_streams", together.many_streams, "4 processes x 4 streams beside one",
+         lambda s: s.native_seconds + 4.5 + s.cell_seconds + s.native_seconds + 9),
+    Case("priority", response.priority, "5 ms of inference each 50 ms beside a trainer",
+         lambda s: 2 * (s.native_seconds + 4.5) + 3 * (s.cell_seconds + 4) + s.native_seconds + 8),
+    Case("step", response.step, "step responses: allot set, and a tenant that comes",
+         lambda s: s.native_seconds + 4.5 + 2 * (response.step_seconds(s) + 4)),
+    Case("bursty", bursty.bursty, "busy and idle phases: static against lent and elastic",
+         bursty.seconds_of, is_long=True),
+    Case("policies", policies.policies, "the same cases under each policy", policies.seconds_of, is_long=True),
+    Case("scale", scale.scale, "1 to 64 tenants: sum, fairness, the daemon's CPU",
+         scale.seconds_of, is_long=True, cuts=True),
+    Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
+         lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",

@@ -1,5 +1,7 @@
-"""The programs of a build, whether scripts/build, meson alone or tests/gpu/pack laid it out."""
+"""The programs of a build, whether scripts/build, meson alone, its install or tests/gpu/pack laid it
+out. The root may also be the folder of `allot` itself."""
 
+import glob
 import os
 
 # Where meson leaves each of them in its own tree.
@@ -30,7 +32,8 @@ class Build:
 
     def program(self, name):
         place = PLACES[name]
-        for folder in ("", place, os.path.join("meson", place)):
+        for folder in ("", place, os.path.join("meson", place), os.path.join("../..", place),
+                       "../libexec/allot"):
             path = os.path.join(self.root, folder, name)
             if os.access(path, os.X_OK) and os.path.isfile(path):
                 return path
@@ -39,7 +42,8 @@ class Build:
 
     def sim_dir(self):
         """The folder of the simulated libcuda.so.1 and libnvidia-ml.so.1."""
-        for folder in ("sim", "src/sim", "meson/src/sim"):
+        installed = glob.glob(os.path.join(self.root, "../lib*/**/allot/sim"), recursive=True)
+        for folder in ("sim", "src/sim", "meson/src/sim", "../sim", *installed):
             path = os.path.join(self.root, folder)
             if os.path.exists(os.path.join(path, "libcuda.so.1")):
                 return path

@@ -15,6 +15,7 @@ SETTLE_S = 1.0      # estimates and credits settle before the window begins
 TAIL_S = 0.3        # everyone still runs when the window ends
 LATE_S = 0.25
 REPORT_S = 0.1
+EXACT_US = 500      # from there on a simulated kernel takes what its name says, launch and all
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Load:
     kernel: Kernel
     options: list = None
     more: tuple = ()        # further options of allot-load
+    mode: tuple = ()        # those of them that change what a kernel costs, so native has them too
 
 
 class Series:
@@ -60,12 +62,37 @@ class Series:
         return (self.done_at(end) - self.done_at(begin)) / (end - begin)
 
 
+class Together:
+    """Several processes of one tenant, as one series."""
+
+    def __init__(self, series):
+        self.series = series
+
+    def done_at(self, t):
+        return sum(one.done_at(t) for one in self.series)
+
+    def rate(self, begin, end):
+        return sum(one.rate(begin, end) for one in self.series)
+
+
 @dataclass
 class Outcome:
     """What one tenant did. Shares are in percent of native alone."""
     share_pct: float
     windows_pct: list       # share of each whole second of the window
-    last: dict              # allot-load's last line
+    last: dict              # allot-load's last line; of several processes, that of the first
+    series: Series = None
+    rate: float = None      # native, alone
+    settle_s: float = 0.0   # the window's begin and length, from the common start
+    seconds: float = 0.0
+
+    def windows(self, width_s, begin=None, end=None):
+        """Shares of windows so wide, of the common window or another part of the run."""
+        begin = self.settle_s if begin is None else begin
+        end = self.settle_s + self.seconds if end is None else end
+        count = int((end - begin) / width_s + 1e-6)
+        return [100 * self.series.rate(begin + i * width_s, begin + (i + 1) * width_s) / self.rate
+                for i in range(count)]
 
     def deviation_pct(self):
         return statistics.pstdev(self.windows_pct) if len(self.windows_pct) > 1 else None
@@ -98,23 +125,28 @@ class Loads:
         iters = self.calibrate(kernel)["iters"]
         return self._command(kernel) + (["--iters", str(iters)] if iters else []) + list(more)
 
-    def native_rate(self, kernel):
+    def native_rate(self, kernel, mode=()):
         """Kernels a second that one process does alone, without allot."""
-        if kernel not in self.alone:
-            load = Load("native", kernel)
+        if self.machine.sim and kernel.cost_us >= EXACT_US:
+            return 1e6 / kernel.cost_us
+        key = (kernel, mode)
+        if key not in self.alone:
+            load = Load("native", kernel, mode=mode)
             series, _ = self._run_once([load], 0.5 + self.native_seconds + TAIL_S, SETUP_S)[0]
-            self.alone[kernel] = series.rate(0.5, 0.5 + self.native_seconds)
-        return self.alone[kernel]
+            self.alone[key] = series.rate(0.5, 0.5 + self.native_seconds)
+        return self.alone[key]
 
-    def run(self, loads, seconds):
-        """Runs them at the same time; an Outcome each, in their order."""
+    def run(self, loads, seconds, *, report_s=REPORT_S, events=(), setup_s=None):
+        """Runs them at the same time; an Outcome each, in their order. events: (seconds from the
+        common start, function), called in that order while they run. setup_s: what the slowest
+        takes to be ready; a run in which that was too short is thrown away."""
         settle_s = self.settle_s
-        rates = [self.native_rate(load.kernel) for load in loads]
+        rates = [self.native_rate(load.kernel, load.mode) for load in loads]
         length = settle_s + seconds + TAIL_S
-        setup_s = SETUP_S + 0.2 * max(0, len(loads) - 3)
+        setup_s = setup_s or SETUP_S + 0.2 * max(0, len(loads) - 3)
         for attempt in range(3):
             try:
-                runs = self._run_once(loads, length, setup_s * 2 ** attempt)
+                runs = self._run_once(loads, length, setup_s * 2 ** attempt, report_s, events)
                 break
             except Late:
                 if attempt == 2:
@@ -124,10 +156,10 @@ class Loads:
             windows = [100 * series.rate(settle_s + i, settle_s + i + 1) / rate
                        for i in range(int(seconds))]
             share = 100 * series.rate(settle_s, settle_s + seconds) / rate
-            outcomes.append(Outcome(share, windows, last))
+            outcomes.append(Outcome(share, windows, last, series, rate, settle_s, seconds))
         return outcomes
 
-    def _run_once(self, loads, length, setup_s):
+    def _run_once(self, loads, length, setup_s, report_s=REPORT_S, events=()):
         for load in loads:
             self.calibrate(load.kernel)
         start_at = time.time() + setup_s
@@ -135,9 +167,12 @@ class Loads:
         try:
             for load in loads:
                 command = self.command(load.kernel, "--seconds", f"{length:.3f}", "--start-at",
-                                       f"{start_at:.3f}", "--report-every", str(REPORT_S),
-                                       *load.more)
+                                       f"{start_at:.3f}", "--report-every", str(report_s),
+                                       *load.more, *load.mode)
                 jobs.append(self.machine.start(load.name, command, load.options))
+            for t, function in events:
+                time.sleep(max(0.0, start_at + t - time.time()))
+                function()
             for job in jobs:
                 job.check(setup_s + length + 30)
             return [self._read(job, start_at) for job in jobs]
@@ -150,10 +185,16 @@ class Loads:
         reports = [(at, line) for at, line in job.json() if "t_s" in line]
         if not reports:
             raise Failed(f"{job.name}: no reports{job.tail()}")
-        began = min(at - line["t_s"] for at, line in reports)
+        processes = {}
+        for at, line in reports:
+            processes.setdefault(line.get("id"), []).append((at, line))
+        # The slowest of its processes counts.
+        began = max(min(at - line["t_s"] for at, line in lines) for lines in processes.values())
         if began > start_at + LATE_S:
             raise Late(f"{job.name}: began {began - start_at:.2f} s late")
-        return Series(line for _, line in reports), job.json()[-1][1]
+        ends = [line for _, line in job.json() if "t_s" not in line]
+        series = [Series(line for _, line in lines) for lines in processes.values()]
+        return series[0] if len(series) == 1 else Together(series), ends[0]
 
 
 class Late(Failed):

@@ -32,6 +32,7 @@ class Machine:
     def __init__(self, build, sim=None):
         self.build = build
         self.sim = sim
+        self.options = []       # of allot run, for every tenant of the daemon
         self.allot = build.program("allot")
         self.jobs = []
         self.keeper = None
@@ -52,6 +53,16 @@ class Machine:
         self.close()
 
     def _open(self):
+        socket = self._open_keeper()
+        library = "libnvidia-ml.so.1"
+        if self.sim:
+            library = os.path.join(self.build.sim_dir(), library)
+            os.environ["ALLOT_SIM_SOCKET"] = socket     # for NVML in this process
+        self.nvml = nvml.Nvml(library=library)
+        self.gpu = self.nvml.name()
+        self.driver = self.nvml.driver()
+
+    def _open_keeper(self):
         self.keeper = self.tenant(
             "keeper", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
             ["--memory", "64MiB"])
@@ -59,17 +70,27 @@ class Machine:
         if socket is None:
             self.keeper.wait(10)    # its errors are all read then
             raise Failed(f"allot run does not work here{self.keeper.tail()}")
-        library = "libnvidia-ml.so.1"
         if self.sim:
             sim_dir = self.build.sim_dir()
-            library = os.path.join(sim_dir, library)
-            os.environ["ALLOT_SIM_SOCKET"] = socket     # for NVML in this process
-            old = self.native_environment.get("LD_LIBRARY_PATH")
+            old = os.environ.get("LD_LIBRARY_PATH")
             self.native_environment["ALLOT_SIM_SOCKET"] = socket
             self.native_environment["LD_LIBRARY_PATH"] = sim_dir + (":" + old if old else "")
-        self.nvml = nvml.Nvml(library=library)
-        self.gpu = self.nvml.name()
-        self.driver = self.nvml.driver()
+        return socket
+
+    def restart(self, options):
+        """Ends every tenant and the daemon, and begins anew with tenants that have these options of
+        allot run: for what belongs to a daemon, like its policy. Failed says why it could not be
+        had; then there is a daemon as before all this."""
+        for job in self.jobs:
+            job.kill()
+        self._wait_for_daemon_to_end()
+        self.options = list(options)
+        try:
+            self._open_keeper()
+        except Failed:
+            self.options = []
+            self._open_keeper()
+            raise
 
     def close(self):
         for job in self.jobs:
@@ -93,14 +114,19 @@ class Machine:
     def tenant(self, name, command, options=(), stdin=False):
         """`options` are those of allot run."""
         sim = ["--sim", self.sim] if self.sim else []
-        return self._start(name, [self.allot, "run", "--name", name, *sim, *options, "--",
-                                  *command], self.tenant_environment, stdin)
+        return self._start(name, [self.allot, "run", "--name", name, *sim, *self.options,
+                                  *options, "--", *command], self.tenant_environment, stdin)
 
     def start(self, name, command, options=None, stdin=False):
         """A tenant with these options, or native when they are None."""
         if options is None:
             return self.native(name, command, stdin)
         return self.tenant(name, command, options, stdin)
+
+    def refuses(self, *options):
+        """None when allot run takes these options here, else what it says against them."""
+        job = self.tenant("offered", ["/bin/true"], ["--memory", "64MiB", *options])
+        return None if job.wait(30) == 0 else f"not offered by this build{job.tail()}"
 
     def stop_all(self):
         """Ends what a case has left running, and returns when what it was promised is free again."""
@@ -119,14 +145,31 @@ class Machine:
         self.jobs.append(job)
         return job
 
-    def ps(self):
-        """What `allot ps --json` says."""
+    def tell(self, *words):
+        """Runs `allot WORDS...` of the command line and returns what it prints."""
         sim = ["--sim", self.sim] if self.sim else []
-        out = subprocess.run([self.allot, "ps", "--json", *sim], env=self.tenant_environment,
+        out = subprocess.run([self.allot, *words, *sim], env=self.tenant_environment,
                              capture_output=True, text=True, timeout=20, check=False)
         if out.returncode != 0:
-            raise Failed(f"allot ps: status {out.returncode}: {out.stderr.strip()}")
-        return json.loads(out.stdout)
+            raise Failed(f"allot {words[0]}: status {out.returncode}: {out.stderr.strip()}")
+        return out.stdout
+
+    def ps(self):
+        """What `allot ps --json` says."""
+        return json.loads(self.tell("ps", "--json"))
+
+    def daemon_pid(self):
+        """The pid of this machine's allotd, told by the run directory in its command line."""
+        for entry in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if os.path.basename(words[0]) == b"allotd" and any(
+                    word.startswith(self.run_dir.encode()) for word in words):
+                return int(entry)
+        raise Failed("the daemon's process is not to be seen in /proc")
 
     def tenant_device(self, name):
         """The first device of a tenant in `allot ps`, or None when there is no such tenant."""

@@ -4,7 +4,9 @@ import ctypes
 
 
 class Unavailable(Exception):
-    pass
+    def __init__(self, text, result=None):
+        super().__init__(text)
+        self.result = result    # NVML's own, where it was one
 
 
 class Process(ctypes.Structure):
@@ -25,19 +27,19 @@ class Nvml:
             self.lib = ctypes.CDLL(library)
         except OSError as error:
             raise Unavailable(str(error)) from error
-        self._call("nvmlInit_v2")
+        self.call("nvmlInit_v2")
         self.device = ctypes.c_void_p()
-        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index),
+        self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index),
                    ctypes.byref(self.device))
 
-    def _call(self, name, *arguments):
+    def call(self, name, *arguments):
         result = getattr(self.lib, name)(*arguments)
         if result != 0:
-            raise Unavailable(f"{name}: NVML error {result}")
+            raise Unavailable(f"{name}: NVML error {result}", result)
 
     def _text(self, name, *before):
         text = ctypes.create_string_buffer(96)
-        self._call(name, *before, text, ctypes.c_uint(len(text)))
+        self.call(name, *before, text, ctypes.c_uint(len(text)))
         return text.value.decode()
 
     def name(self):
@@ -48,18 +50,18 @@ class Nvml:
 
     def count(self):
         count = ctypes.c_uint()
-        self._call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
         return count.value
 
     def memory(self):
         memory = Memory()
-        self._call("nvmlDeviceGetMemoryInfo", self.device, ctypes.byref(memory))
+        self.call("nvmlDeviceGetMemoryInfo", self.device, ctypes.byref(memory))
         return memory
 
     def processes(self):
         """{pid: bytes}"""
         count = ctypes.c_uint(64)
         rows = (Process * count.value)()
-        self._call("nvmlDeviceGetComputeRunningProcesses_v3", self.device, ctypes.byref(count),
+        self.call("nvmlDeviceGetComputeRunningProcesses_v3", self.device, ctypes.byref(count),
                    rows)
         return {row.pid: row.used_bytes for row in rows[:count.value]}

@@ -66,6 +66,8 @@ class Result:
         self.date = datetime.date.today().isoformat()
         self.rows = []
         self.charts = []        # functions of a path's stem, see plot.py
+        self.skipped = []       # {"name", "reason"}
+        self.part = None        # (number, of so many), when only some cells were to be measured
 
     def add(self, row):
         if self.machine.sim:
@@ -73,22 +75,40 @@ class Result:
         self.rows.append(row)
         print(row.line(), flush=True)
 
+    def skip(self, name, reason):
+        """Notes what could not be measured here, and why."""
+        self.skipped.append({"name": name, "reason": reason})
+        print(f"{name:46} skipped: {reason}", flush=True)
+
+    def row(self, name):
+        return next(row for row in self.rows if row.name == name)
+
     def stem(self, folder):
         gpu = re.sub(r"[^a-z0-9]+", "-", self.machine.gpu.lower()).strip("-")
         if self.machine.sim and "sim" not in gpu:
             gpu = "sim-" + gpu
-        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}")
+        part = f"-part-{self.part[0]}-of-{self.part[1]}" if self.part else ""
+        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{part}")
 
-    def write(self, folder):
-        os.makedirs(folder, exist_ok=True)
-        text = {"version": 1, "bench": self.bench, "gpu": self.machine.gpu,
+    def json(self):
+        """The documented form: bench/README.md."""
+        values = {"version": 1, "bench": self.bench, "gpu": self.machine.gpu,
                 "driver": self.machine.driver, "simulated": bool(self.machine.sim),
                 "date": self.date, "commit": self.commit,
                 "rival_source": None if self.machine.sim else self.rival_source,
-                "cases": [row.json() for row in self.rows]}
-        stem = self.stem(folder)
-        with open(stem + ".json", "w", encoding="utf-8") as file:
-            json.dump({k: v for k, v in text.items() if v is not None}, file, indent=1)
+                "part": f"{self.part[0]}/{self.part[1]}" if self.part else None,
+                "cases": [row.json() for row in self.rows],
+                "skipped": self.skipped or None}
+        return {key: value for key, value in values.items() if value is not None}
+
+    def write_json(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.json(), file, indent=1)
             file.write("\n")
+
+    def write(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        stem = self.stem(folder)
+        self.write_json(stem + ".json")
         for chart in self.charts:
             chart(stem)

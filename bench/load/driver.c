@@ -31,11 +31,10 @@ void driver_open(struct driver *d)
 		memcpy((char *)d + rows[i].offset, &address, sizeof address);
 	}
 
-	CUcontext ctx;
 	DRIVER_DO(d, init, 0);
 	DRIVER_DO(d, device_get, &d->dev, 0);
-	DRIVER_DO(d, primary_retain, &ctx, d->dev);
-	DRIVER_DO(d, ctx_set, ctx);
+	DRIVER_DO(d, primary_retain, &d->ctx, d->dev);
+	DRIVER_DO(d, ctx_set, d->ctx);
 }
 
 void driver_close(struct driver *d)

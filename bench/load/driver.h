@@ -33,6 +33,9 @@
 	X(launch, "cuLaunchKernel", \
 	  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
 	   unsigned bz, unsigned shared_bytes, CUstream s, void **params, void **extra)) \
+	X(launch_cooperative, "cuLaunchCooperativeKernel", \
+	  (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
+	   unsigned bz, unsigned shared_bytes, CUstream s, void **params)) \
 	X(stream_create, "cuStreamCreate", (CUstream * ret_s, unsigned flags)) \
 	X(stream_destroy, "cuStreamDestroy_v2", (CUstream s)) \
 	X(stream_sync, "cuStreamSynchronize", (CUstream s)) \
@@ -57,6 +60,7 @@ struct driver {
 	DRIVER_ROWS(X)
 #undef X
 	CUdevice dev;
+	CUcontext ctx; /* primary; current in the thread that opened it */
 };
 
 /* Opens the library and makes the primary context of device 0 current in the

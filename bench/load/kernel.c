@@ -163,6 +163,10 @@ void kernel_launch(const struct kernel *k, const struct driver *d, CUstream stre
 {
 	uint32_t iters = k->iters;
 	void *params[] = { &iters };
-	DRIVER_DO(d, launch, k->function, k->blocks, 1, 1, THREADS_PER_BLOCK, 1, 1, 0, stream,
-		  k->simulated ? NULL : params, NULL);
+	if (k->cooperative)
+		DRIVER_DO(d, launch_cooperative, k->function, k->blocks, 1, 1, THREADS_PER_BLOCK, 1,
+			  1, 0, stream, k->simulated ? NULL : params);
+	else
+		DRIVER_DO(d, launch, k->function, k->blocks, 1, 1, THREADS_PER_BLOCK, 1, 1, 0,
+			  stream, k->simulated ? NULL : params, NULL);
 }

@@ -19,6 +19,7 @@ struct kernel {
 	uint32_t iters; /* turns of the loop; unused on the simulated GPU */
 	double cost_s;  /* alone on the GPU, back to back with its like */
 	bool simulated;
+	bool cooperative; /* launched as such: all its blocks must fit the card at once */
 };
 
 /* Loads the kernel for `blocks` blocks and a cost of cost_us. With iters zero

@@ -29,6 +29,7 @@ void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k,
 		bool use_graph)
 {
 	*l = (struct lanes){ .driver = d, .kernel = k, .count = count, .kernels_per_launch = 1 };
+	pthread_mutex_init(&l->lock, NULL);
 	for (unsigned i = 0; i < count; i++) {
 		DRIVER_DO(d, stream_create, &l->lane[i].stream, DRIVER_STREAM_NON_BLOCKING);
 		for (unsigned m = 0; m < LANE_MARKS; m++)
@@ -69,7 +70,9 @@ static struct lane *find_room(struct lanes *l)
 
 uint64_t lanes_launch(struct lanes *l)
 {
+	pthread_mutex_lock(&l->lock);
 	struct lane *lane = find_room(l);
+	pthread_mutex_unlock(&l->lock);
 	if (lane == NULL)
 		return 0;
 
@@ -80,13 +83,22 @@ uint64_t lanes_launch(struct lanes *l)
 		kernel_launch(l->kernel, l->driver, lane->stream);
 	uint64_t took_ns = clock_now_ns() - begin_ns;
 
+	pthread_mutex_lock(&l->lock);
 	lane->queued++;
 	lane->unmarked++;
 	/* The last launch of a full lane is always marked, else the end of the
 	 * lane would never be seen. */
 	if (lane->unmarked >= l->mark_every || lane->queued >= l->depth)
 		mark(l, lane);
+	pthread_mutex_unlock(&l->lock);
 	return took_ns > 0 ? took_ns : 1;
+}
+
+static void count_done(struct lanes *l, uint64_t kernels)
+{
+	l->done_kernels += kernels;
+	if (l->first_done_ns == 0 && kernels > 0)
+		l->first_done_ns = clock_now_ns();
 }
 
 static void retire_oldest(struct lanes *l, struct lane *lane)
@@ -95,12 +107,13 @@ static void retire_oldest(struct lanes *l, struct lane *lane)
 	lane->head = (lane->head + 1) % LANE_MARKS;
 	lane->pending--;
 	lane->queued -= launches;
-	l->done_kernels += (uint64_t)launches * l->kernels_per_launch;
+	count_done(l, (uint64_t)launches * l->kernels_per_launch);
 }
 
-void lanes_collect(struct lanes *l)
+uint64_t lanes_collect(struct lanes *l)
 {
 	const struct driver *d = l->driver;
+	pthread_mutex_lock(&l->lock);
 	for (unsigned i = 0; i < l->count; i++) {
 		struct lane *lane = &l->lane[i];
 		while (lane->pending > 0) {
@@ -111,6 +124,34 @@ void lanes_collect(struct lanes *l)
 			retire_oldest(l, lane);
 		}
 	}
+	uint64_t done = l->done_kernels;
+	pthread_mutex_unlock(&l->lock);
+	return done;
+}
+
+void lanes_await_first(struct lanes *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->first_done_ns = 0;
+	pthread_mutex_unlock(&l->lock);
+}
+
+uint64_t lanes_first_done_ns(struct lanes *l)
+{
+	pthread_mutex_lock(&l->lock);
+	uint64_t at_ns = l->first_done_ns;
+	pthread_mutex_unlock(&l->lock);
+	return at_ns;
+}
+
+void lanes_burst(struct lanes *l, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		kernel_launch(l->kernel, l->driver, l->lane[0].stream);
+	DRIVER_DO(l->driver, stream_sync, l->lane[0].stream);
+	pthread_mutex_lock(&l->lock);
+	count_done(l, count);
+	pthread_mutex_unlock(&l->lock);
 }
 
 void lanes_sync(struct lanes *l)
@@ -118,10 +159,12 @@ void lanes_sync(struct lanes *l)
 	for (unsigned i = 0; i < l->count; i++) {
 		struct lane *lane = &l->lane[i];
 		DRIVER_DO(l->driver, stream_sync, lane->stream);
+		pthread_mutex_lock(&l->lock);
 		while (lane->pending > 0)
 			retire_oldest(l, lane);
-		l->done_kernels += (uint64_t)lane->unmarked * l->kernels_per_launch;
+		count_done(l, (uint64_t)lane->unmarked * l->kernels_per_launch);
 		lane->queued = lane->unmarked = 0;
+		pthread_mutex_unlock(&l->lock);
 	}
 }
 
@@ -146,5 +189,6 @@ void lanes_close(struct lanes *l)
 			DRIVER_DO(d, event_destroy, l->lane[i].marks[m]);
 		DRIVER_DO(d, stream_destroy, l->lane[i].stream);
 	}
+	pthread_mutex_destroy(&l->lock);
 	*l = (struct lanes){ 0 };
 }

@@ -5,11 +5,16 @@
  * be credited with everything it had queued before. Short ones let the GPU run
  * dry between two looks of this program. Completion is seen through untimed
  * events, each standing for several launches.
+ *
+ * One thread launches; another may collect meanwhile, also while a launch is
+ * held back: what finishes in that time must not be counted only afterwards.
  */
 #ifndef ALLOT_LOAD_LANES_H
 #define ALLOT_LOAD_LANES_H
 
 #include "kernel.h"
+
+#include <pthread.h>
 
 #define LANES_MAX 64
 #define LANE_MARKS 8
@@ -32,9 +37,11 @@ struct lanes {
 	CUgraph graph; /* NULL: plain launches */
 	CUgraphExec exec;
 	unsigned kernels_per_launch;
-	unsigned depth;      /* launches ahead in each lane */
-	unsigned mark_every; /* launches */
+	unsigned depth;       /* launches ahead in each lane */
+	unsigned mark_every;  /* launches */
+	pthread_mutex_t lock; /* held for everything below a launch itself, never during one */
 	uint64_t done_kernels;
+	uint64_t first_done_ns; /* when the first was seen done since lanes_await_first, or 0 */
 };
 
 /* Makes `count` (at most LANES_MAX) streams. With use_graph a launch is that of
@@ -47,8 +54,18 @@ void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k,
  * room; call lanes_collect and try again. */
 uint64_t lanes_launch(struct lanes *l);
 
-/* Counts what has finished since the last call; does not wait. */
-void lanes_collect(struct lanes *l);
+/* Counts what has finished since the last call, and returns the kernels done so
+ * far; does not wait. Any thread. */
+uint64_t lanes_collect(struct lanes *l);
+
+/* Forgets first_done_ns: the next kernel that is seen done sets it anew. */
+void lanes_await_first(struct lanes *l);
+
+/* first_done_ns, for any thread. */
+uint64_t lanes_first_done_ns(struct lanes *l);
+
+/* Launches `count` kernels on the first lane, waits for them and counts them. */
+void lanes_burst(struct lanes *l, unsigned count);
 
 /* Waits for everything launched, and counts it. */
 void lanes_sync(struct lanes *l);

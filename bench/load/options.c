@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WHOLE, REAL, FLAG };
+enum kind { WHOLE, REAL, FLAG, TEXT };
 
 static const struct row {
 	const char *name;
@@ -25,6 +25,16 @@ static const struct row {
 	{ "--streams", WHOLE, AT(streams), 1, LANES_MAX, 1,
 	  "streams, used in turn; small kernels of several run at the same time" },
 	{ "--graph", FLAG, AT(graph), 0, 0, 0, "launch graphs of about 2 ms instead of kernels" },
+	{ "--cooperative", FLAG, AT(cooperative), 0, 0, 0,
+	  "launch kernels as cooperative ones; not with --graph" },
+	{ "--processes", WHOLE, AT(processes), 1, 64, 1,
+	  "so many processes, each with its streams; their lines have an \"id\"" },
+	{ "--burst", WHOLE, AT(burst), 0, 1e5, 0,
+	  "launch so many kernels each --period-ms and wait for them; latencies on the last line" },
+	{ "--period-ms", REAL, AT(period_ms), 0.1, 1e6, 50, "from one burst's due time to the next" },
+	{ "--trace", TEXT, AT(trace), 0, 0, 0,
+	  "file of phases in which to be busy: lines of ROW BEGIN_S END_S" },
+	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "whose phases of --trace" },
 	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0, "synchronize after so many launches" },
 	{ "--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold so much device memory" },
 	{ "--alloc-over", FLAG, AT(alloc_over), 0, 0, 0,
@@ -46,6 +56,11 @@ static void *field(struct options *o, const struct row *row)
 	return (char *)o + row->offset;
 }
 
+static bool is_number(const struct row *r)
+{
+	return r->kind == WHOLE || r->kind == REAL;
+}
+
 static void print_help(void)
 {
 	puts("usage: allot-load [OPTION]...\n"
@@ -53,10 +68,26 @@ static void print_help(void)
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct row *r = &rows[i];
 		char left[40], preset[32] = "";
-		snprintf(left, sizeof left, "%s%s", r->name, r->kind == FLAG ? "" : " N");
-		if (r->kind != FLAG && r->preset > 0)
+		snprintf(left, sizeof left, "%s%s", r->name,
+			 r->kind == FLAG   ? ""
+			 : r->kind == TEXT ? " FILE"
+					   : " N");
+		if (is_number(r) && r->preset > 0)
 			snprintf(preset, sizeof preset, " (%g)", r->preset);
 		printf("  %-18s %s%s\n", left, r->help, preset);
+	}
+}
+
+static void check_together(const struct options *o)
+{
+	const char *wrong = NULL;
+	if (o->graph && o->cooperative)
+		wrong = "--graph and --cooperative: only one of them";
+	else if (o->burst > 0 && (o->graph || o->trace != NULL))
+		wrong = "--burst: not with --graph or --trace";
+	if (wrong != NULL) {
+		fprintf(stderr, "allot-load: %s\n", wrong);
+		exit(2);
 	}
 }
 
@@ -86,7 +117,7 @@ void options_parse(struct options *o, int argc, char **argv)
 {
 	*o = (struct options){ 0 };
 	for (size_t i = 0; i < ROW_COUNT; i++)
-		if (rows[i].kind != FLAG)
+		if (is_number(&rows[i]))
 			memcpy(field(o, &rows[i]), &rows[i].preset, sizeof rows[i].preset);
 
 	for (int i = 1; i < argc; i++) {
@@ -103,13 +134,18 @@ void options_parse(struct options *o, int argc, char **argv)
 		}
 		if (r->kind == FLAG) {
 			*(bool *)field(o, r) = true;
-		} else if (equals != NULL) {
-			parse_number(o, r, equals + 1);
-		} else if (++i < argc) {
-			parse_number(o, r, argv[i]);
-		} else {
-			fprintf(stderr, "allot-load: %s needs a number\n", r->name);
+			continue;
+		}
+		const char *value = equals != NULL ? equals + 1 : ++i < argc ? argv[i] : NULL;
+		if (value == NULL) {
+			fprintf(stderr, "allot-load: %s needs a %s\n", r->name,
+				r->kind == TEXT ? "file" : "number");
 			exit(2);
 		}
+		if (r->kind == TEXT)
+			*(const char **)field(o, r) = value;
+		else
+			parse_number(o, r, value);
 	}
+	check_together(o);
 }

@@ -15,7 +15,13 @@ struct options {
 	double iters;          /* 0: calibrate */
 	double report_every_s; /* 0: the last line only */
 	double start_at_s;     /* Unix time; 0: at once */
+	double processes;      /* each with streams of its own */
+	double burst;          /* kernels at a time, every period_ms; 0: as many as are taken */
+	double period_ms;
+	double trace_row;  /* whose phases of the trace */
+	const char *trace; /* file of phases, trace.h; NULL: busy all the time */
 	bool graph;
+	bool cooperative;
 	bool alloc_over;
 	bool calibrate_only;
 	bool json;

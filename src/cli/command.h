@@ -29,6 +29,7 @@ extern const struct command command_set;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_mirror;
+extern const struct command command_bench;
 
 /* Prints "allot: NAME: text" to stderr and returns status. */
 int command_fail(const struct command *self, const struct error *err, int status);

@@ -14,7 +14,7 @@ struct part {
 
 /*
  * In each row: scripts/build, meson's own tree, installed (this program in <prefix>/bin).
- * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu").
+ * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu"); ALLOT_DATADIR: data.
  */
 static const struct part parts[] = {
 	[INSTALL_DAEMON] = { "allotd", { "allotd", "../node/allotd", "../libexec/allot/allotd" } },
@@ -30,9 +30,11 @@ static const struct part parts[] = {
 	[INSTALL_SIM_NVML] = { "the simulated libnvidia-ml.so.1",
 			       { "sim/libnvidia-ml.so.1", "../sim/libnvidia-ml.so.1",
 				 "../" ALLOT_LIBDIR "/allot/sim/libnvidia-ml.so.1" } },
+	[INSTALL_BENCH] = { "the benches' program, bench/run,",
+			    { "../bench/run", "bench/run", "../" ALLOT_DATADIR "/allot/bench/run" } },
 };
 
-static int own_directory(char ret_dir[PATHS_MAX], struct error *err)
+int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 {
 	ssize_t n = readlink("/proc/self/exe", ret_dir, PATHS_MAX - 1);
 	char *slash;
@@ -51,7 +53,7 @@ int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error 
 {
 	const struct part *wanted = &parts[part];
 	char dir[PATHS_MAX], path[PATHS_MAX];
-	int r = own_directory(dir, err);
+	int r = install_own_directory(dir, err);
 
 	if (r < 0)
 		return r;

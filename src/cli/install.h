@@ -14,9 +14,13 @@ enum install_part {
 	INSTALL_SIM_SERVER, /* allot-sim */
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
 	INSTALL_SIM_NVML,   /* the simulated libnvidia-ml.so.1, in the same directory */
+	INSTALL_BENCH,      /* bench/run, with what it imports beside it */
 };
 
 /* The absolute path of a part; -ENOENT when this installation lacks it. */
 int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err);
+
+/* The absolute path of the directory that this program is in. */
+int install_own_directory(char ret_dir[PATHS_MAX], struct error *err);
 
 #endif

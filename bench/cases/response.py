@@ -1,0 +1,127 @@
+"""How fast shares follow: a share that is changed, a tenant that comes, requests with priority."""
+
+import tempfile
+import time
+
+from harness import plot, stats
+from harness.load import Kernel, Load
+from harness.result import Row, at_least, at_most
+
+from .shares import MEMORY, capped, fair
+
+FINE = Kernel(200, 8192)        # 10 ms windows hold 50 of them
+WINDOW_S = 0.01
+SLIDING = 20                    # windows: what is judged are means of 200 ms, a few turns
+POINTS = 6
+STAYS_S = 0.5
+REQUEST = Kernel(500, 8192)
+BURST = 10                      # a request is 5 ms of work, each 50 ms
+PERIOD_MS = 50
+
+
+def judge_step(bench, name, outcome, step_s, before, target):
+    """Rows on one response; its sliding means, for a chart."""
+    end = outcome.settle_s + outcome.seconds
+    windows = outcome.windows(WINDOW_S, step_s - WINDOW_S * SLIDING, end)
+    means = stats.sliding(windows, SLIDING)
+    times = [i * WINDOW_S for i in range(len(means))]
+    settled = stats.settling(times, means, target, POINTS, STAYS_S)
+    if settled is None:
+        bench.result.skip(f"{name}: settling",
+                          f"did not stay within {POINTS} of {target} % for {STAYS_S} s")
+    else:
+        bench.result.add(Row(f"{name}: settled within {POINTS}, 200 ms means", "ms",
+                             1e3 * settled))
+    after = [i for i, value in enumerate(means)
+             if (value >= target) == (target > before)] or [len(means) - 1]
+    bench.result.add(Row(f"{name}: overshoot, 200 ms means", "points",
+                         stats.overshoot(means[after[0]:], before, target)))
+    rest = [value for t, value in zip(times, means) if settled is not None and t >= settled]
+    if rest:
+        bench.result.add(Row(f"{name}: after that, mean", "%", stats.mean(rest), target))
+    return means
+
+
+def set_step(bench, label=""):
+    """20 % become 60 % by `allot set`."""
+    steps = []
+    at = bench.settings.settle_s + 1
+
+    def change():
+        begin = time.time()
+        bench.machine.tell("set", "stepped", "--cores", "60", "--cores-limit", "60")
+        steps.append((begin, time.time()))
+    outcome, = bench.loads.run([capped("stepped", FINE, 20)], step_seconds(bench.settings),
+                               report_s=WINDOW_S, events=[(at, change)])
+    took_ms = 1e3 * (steps[-1][1] - steps[-1][0])
+    bench.result.add(Row(f"{label}allot set 20 to 60 %: the command itself", "ms", took_ms))
+    # From the moment that the command was started: what somebody waits who asks for more.
+    return judge_step(bench, f"{label}allot set 20 to 60 %", outcome, at, 20, 60)
+
+
+def arrival(bench, label=""):
+    """Alone it has all; a second tenant with the same guarantee begins to work."""
+    at = bench.settings.settle_s + 1
+    with tempfile.NamedTemporaryFile("w", suffix=".trace", encoding="utf-8") as trace:
+        trace.write(f"0 {at:.3f} 10000\n")
+        trace.flush()
+        loads = [fair("first", FINE, 50), fair("second", FINE, 50)]
+        loads[1].more = ("--trace", trace.name)
+        first, second = bench.loads.run(loads, step_seconds(bench.settings), report_s=WINDOW_S)
+    first_ms = second.last["phases"][0].get("first_ms")
+    if first_ms is not None:
+        bench.result.add(Row(f"{label}a second tenant comes: its first kernel done after", "ms",
+                             first_ms))
+    judge_step(bench, f"{label}a second tenant comes, the first", first, at, 100, 50)
+    return judge_step(bench, f"{label}a second tenant comes, the second", second, at, 0, 50)
+
+
+def step_seconds(settings):
+    return 2.5 if settings.quick else 5.0
+
+
+def step(bench):
+    changed = set_step(bench)
+    came = arrival(bench)
+    bench.result.charts.append(lambda stem: plot.lines(
+        stem + ".svg", "Step responses: means of 200 ms, each 10 ms",
+        {"allot set 20 to 60 %": changed, "a second tenant comes, its share": came},
+        {"allot set 20 to 60 %": 60, "a second tenant comes, its share": 50},
+        "% of the GPU", "10 ms steps"))
+
+
+def latency(outcome, key="p99"):
+    return outcome.last["latency_ms"][key]
+
+
+def priority(bench):
+    more = ("--burst", str(BURST), "--period-ms", str(PERIOD_MS))
+    options = [*MEMORY, "--cores", "20", "--cores-limit", "100"]
+    seconds = bench.settings.cell_seconds
+    trainer = Kernel(1000, 8192)
+
+    def request(own):
+        return Load("inference", REQUEST, own, more)
+    refused = bench.machine.refuses("--priority", "50")
+    alone, = bench.loads.run([request(options)], seconds)
+    bench.result.add(Row("inference alone: 99th percentile", "ms", latency(alone)))
+    native = bench.loads.run([request(None), Load("trainer", trainer)],
+                             bench.settings.native_seconds)
+    equal = bench.loads.run([request(options), fair("trainer", trainer, 80)], seconds)
+    bench.result.add(Row("inference beside a trainer, same priority: p99", "ms",
+                         latency(equal[0]), latency(alone), latency(native[0])))
+    if refused:
+        bench.result.skip("inference with priority", refused)
+        return
+    both = bench.loads.run([request([*options, "--priority", "50"]), fair("trainer", trainer, 80)],
+                           seconds)
+    row = Row("inference with priority beside a trainer: p99", "ms", latency(both[0]),
+              latency(alone), latency(native[0]))
+    bench.result.add(at_most(row, round(bench.bar(2, 6) * latency(alone), 2)))
+    bench.result.add(Row("inference with priority beside a trainer: median", "ms",
+                         latency(both[0], "p50"), latency(alone, "p50"),
+                         latency(native[0], "p50")))
+    bench.result.add(at_least(Row("trainer beside it", "%", both[1].share_pct, 90,
+                                  native[1].share_pct), bench.bar(85, 70)))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "5 ms of inference each 50 ms beside a trainer", bench.result.rows, "ms"))

@@ -1,0 +1,73 @@
+"""Several tenants at the same time, of unequal kinds: who gets what, and what is lost."""
+
+from harness import plot
+from harness.load import Kernel, Load
+from harness.result import Row, at_least, at_most, within
+
+from .shares import LARGE, MEMORY, SMALL, add_bars, capped, fair
+
+FIVE_MS = Kernel(5000, 132)
+FIFTY_US = Kernel(50, 132)
+TWENTY_MS = Kernel(20000, 8192)
+
+
+def target(bench):
+    """The seed's Table 9: a target's loss as others come, who are promised all the rest."""
+    seconds = bench.settings.cell_seconds
+    alone, = bench.loads.run([capped("target", LARGE, 50)], seconds)
+    bench.result.add(Row("50 % target alone", "%", alone.share_pct, 50, native=100.0))
+    for others in (2,) if bench.settings.quick else (1, 2, 3, 4):
+        native = bench.loads.run([Load(f"n{i}", LARGE) for i in range(others + 1)],
+                                 bench.settings.native_seconds)
+        outcomes = bench.loads.run([capped("target", LARGE, 50)] + [
+            capped(f"other{i}", LARGE, 50 / others) for i in range(others)], seconds)
+        loss = 100 * (1 - outcomes[0].share_pct / alone.share_pct)
+        native_loss = 100 * (1 - native[0].share_pct / 50)
+        bench.result.add(at_most(Row(f"50 % target beside {others}: work lost", "%", loss,
+                                     native=native_loss), bench.bar(3, 10)))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "A target of 50 %: work lost as others come", bench.result.rows, "%"))
+
+
+def pair(bench):
+    kernels = (FIVE_MS, FIFTY_US)
+    native = bench.loads.run([Load(f"n{k.cost_us}us", k) for k in kernels],
+                             bench.settings.native_seconds)
+    outcomes = bench.loads.run([fair(f"k{k.cost_us}us", k, 50) for k in kernels],
+                               bench.settings.seconds)
+    for kernel, outcome, unmanaged in zip(kernels, outcomes, native):
+        bench.result.add(Row(f"pair, {kernel}", "%", outcome.share_pct, 50, unmanaged.share_pct))
+    shares, unmanaged = [o.share_pct for o in outcomes], [o.share_pct for o in native]
+    bench.result.add(within(Row("pair, difference", "points", abs(shares[0] - shares[1]), 0,
+                                abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
+    bench.result.add(at_least(Row("pair, sum", "%", sum(shares), 100, sum(unmanaged)),
+                              bench.bar(97, 85)))
+    add_bars(bench, "5 ms kernels beside 50 us ones, equal cores: work done")
+
+
+def odd_work(bench):
+    for label, kernel, mode in (("CUDA graphs", LARGE, ("--graph",)),
+                                ("cooperative", SMALL, ("--cooperative",)),
+                                ("plain", TWENTY_MS, ())):
+        load = Load("odd", kernel, [*MEMORY, "--cores", "30"], mode=mode)
+        outcome, = bench.loads.run([load], bench.settings.cell_seconds)
+        bench.result.add(within(Row(f"30 %, {label}, {kernel}", "%", outcome.share_pct, 30,
+                                    native=100.0), bench.bar(1.5, 5)))
+    add_bars(bench, "Graphs, cooperative and long kernels, capped at 30 %: work done")
+
+
+def many_streams(bench):
+    many = ("--processes", "4", "--streams", "4")
+    native = bench.loads.run([Load("many", LARGE, more=many), Load("one", LARGE)],
+                             bench.settings.native_seconds)
+    loads = [fair("many", LARGE, 50), fair("one", LARGE, 50)]
+    loads[0].more = many
+    outcomes = bench.loads.run(loads, bench.settings.cell_seconds)
+    for label, outcome, unmanaged in zip(("4 processes x 4 streams", "1 process, 1 stream"),
+                                         outcomes, native):
+        bench.result.add(Row(f"many streams, {label}", "%", outcome.share_pct, 50,
+                             unmanaged.share_pct))
+    shares, unmanaged = [o.share_pct for o in outcomes], [o.share_pct for o in native]
+    bench.result.add(within(Row("many streams, difference", "points", abs(shares[0] - shares[1]),
+                                0, abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
+    add_bars(bench, "16 streams of 4 processes beside one, equal cores: work done")

@@ -1,0 +1,29 @@
+"""The results that lie in bench/results, for the pages that are made from them."""
+
+import glob
+import json
+import os
+
+from .build import REPOSITORY
+
+FOLDER = os.path.join(REPOSITORY, "bench", "results")
+
+
+def load():
+    """{bench: [results]} of real GPUs: the newest, or the newest of each of its parts. A result has
+    its file as "path"."""
+    found = {}
+    # By date, since that is how names begin; of one day, parts before the whole.
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        if result["simulated"]:
+            continue
+        result["path"] = path
+        parts = found.setdefault(result["bench"], {})
+        if "part" not in result:
+            parts.clear()
+        else:
+            parts.pop(None, None)
+        parts[result.get("part")] = result
+    return {bench: list(parts.values()) for bench, parts in found.items()}

@@ -1,0 +1,85 @@
+"""Two results of one bench compared: what is worse than before, by more than the tolerance. Pure."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from .job import Failed
+
+
+@dataclass
+class Change:
+    name: str
+    unit: str
+    before: float
+    now: float
+    worse_by: float     # in the row's unit; negative: better
+    allowed: float
+
+    @property
+    def is_worse(self):
+        return self.worse_by > self.allowed
+
+
+def badness(row, got):
+    """The larger, the worse: which way that is, the bar says. None where a row has none."""
+    bar = row.get("bar", "")
+    if re.match(r"at least\b", bar):
+        return -got
+    if re.match(r"at most\b", bar):
+        return got
+    if re.match(r"within\b", bar) and "asked" in row:
+        return abs(got - row["asked"])
+    return None
+
+
+def compare(baseline, now, tolerance_pct):
+    """Both as read from JSON. (changes, names of judged rows that the new run lacks). A row may be
+    worse by the tolerance, in percent of what it was before or of what was asked for."""
+    found = {row["name"]: row for row in now["cases"]}
+    changes, missing = [], []
+    for row in baseline["cases"]:
+        before = badness(row, row["got"])
+        if before is None:
+            continue
+        new = found.get(row["name"])
+        if new is None:
+            missing.append(row["name"])
+            continue
+        scale = max(abs(row["got"]), abs(row.get("asked", 0)))
+        changes.append(Change(row["name"], row["unit"], row["got"], new["got"],
+                              badness(row, new["got"]) - before, scale * tolerance_pct / 100))
+    return changes, missing
+
+
+def read(path):
+    """A result file; Failed says what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+    except (OSError, ValueError) as error:
+        raise Failed(f"--baseline: {path}: {error}") from error
+    if not isinstance(result, dict) or result.get("version") != 1 or \
+            not isinstance(result.get("bench"), str) or not isinstance(result.get("cases"), list):
+        raise Failed(f"--baseline: {path}: not a result of allot bench (version 1)")
+    for row in result["cases"]:
+        if not isinstance(row, dict) or not isinstance(row.get("got"), (int, float)) or \
+                not {"name", "unit"} <= row.keys():
+            raise Failed(f"--baseline: {path}: a case without name, unit and got")
+    return result
+
+
+def judge(baseline, now, tolerance_pct, say=print):
+    """Prints the comparison; whether nothing is worse and nothing missing."""
+    if baseline.get("gpu") != now.get("gpu") or baseline.get("simulated") != now.get("simulated"):
+        say(f"note: the baseline is of {baseline.get('gpu')}, this is {now.get('gpu')}")
+    changes, missing = compare(baseline, now, tolerance_pct)
+    for change in changes:
+        verdict = "WORSE" if change.is_worse else "ok"
+        say(f"{change.name:46} {change.unit:7} before {change.before:9.4g}  now {change.now:9.4g}  "
+            f"may be worse by {change.allowed:.3g}  {verdict}")
+    for name in missing:
+        say(f"{name}: in the baseline, not measured now  MISSING")
+    worse = sum(change.is_worse for change in changes)
+    say(f"{len(changes)} compared, {worse} worse, {len(missing)} missing")
+    return bool(changes) and worse == 0 and not missing

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Reads the card's own sensors by NVML at even intervals, in a process of its own, and prints each
+reading as a line of JSON; the last line has the cost of a call and what is missing, with the error.
+
+    sense.py LIBRARY SECONDS INTERVAL_S
+"""
+
+import ctypes
+import json
+import os
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from harness.nvml import Nvml, Unavailable      # noqa: E402
+
+COST_CALLS = 200
+NOT_FOUND = 6               # NVML_ERROR_NOT_FOUND: nothing newer than what was asked for
+SAMPLES_GPU = 1             # NVML_GPU_UTILIZATION_SAMPLES
+GPM_METRICS = {1: "GPM graphics", 2: "GPM SM", 3: "GPM SM occupancy"}
+GPM_VERSION = 1
+
+
+class Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class ProcessSample(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("at_us", ctypes.c_ulonglong), ("sm", ctypes.c_uint),
+                ("memory", ctypes.c_uint), ("encoder", ctypes.c_uint), ("decoder", ctypes.c_uint)]
+
+
+class Sample(ctypes.Structure):
+    _fields_ = [("at_us", ctypes.c_ulonglong), ("value", ctypes.c_ulonglong)]
+
+
+class GpmSupport(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint), ("supported", ctypes.c_uint)]
+
+
+class GpmMetric(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint), ("result", ctypes.c_uint), ("value", ctypes.c_double),
+                ("names", ctypes.c_char_p * 3)]
+
+
+class GpmMetrics(ctypes.Structure):
+    # Longer than any version's table: the library looks at `count` of them.
+    _fields_ = [("version", ctypes.c_uint), ("count", ctypes.c_uint), ("first", ctypes.c_void_p),
+                ("second", ctypes.c_void_p), ("metrics", GpmMetric * 512)]
+
+
+class Sensors:
+    def __init__(self, nvml):
+        self.nvml = nvml
+        self.last_us = 0
+        self.gpm_before = None
+
+    def device(self):
+        """{"NVML device": percent}"""
+        value = Utilization()
+        self.nvml.call("nvmlDeviceGetUtilizationRates", self.nvml.device, ctypes.byref(value))
+        return {"NVML device": value.gpu}
+
+    def samples(self):
+        """The mean of the card's newest samples; nothing where none came since the last look."""
+        kind, count, rows = ctypes.c_uint(), ctypes.c_uint(120), (Sample * 120)()
+        self.nvml.call("nvmlDeviceGetSamples", self.nvml.device, ctypes.c_uint(SAMPLES_GPU),
+                        ctypes.c_ulonglong(self.last_us), ctypes.byref(kind), ctypes.byref(count),
+                        rows)
+        fresh = [row for row in rows[:count.value] if row.at_us > self.last_us]
+        if not fresh:
+            return {}
+        self.last_us = max(row.at_us for row in fresh)
+        return {"NVML samples": statistics.fmean(row.value & 0xffffffff for row in fresh)}
+
+    def processes(self):
+        """The sum over the processes that are named."""
+        count, rows = ctypes.c_uint(64), (ProcessSample * 64)()
+        since_us = int((time.time() - 1) * 1e6)
+        self.nvml.call("nvmlDeviceGetProcessUtilization", self.nvml.device, rows,
+                        ctypes.byref(count), ctypes.c_ulonglong(since_us))
+        newest = {}
+        for row in rows[:count.value]:
+            newest[row.pid] = row.sm
+        return {"NVML processes": sum(newest.values())}
+
+    def gpm(self):
+        """Between this look and the last one; nothing at the first."""
+        support = GpmSupport(GPM_VERSION, 0)
+        self.nvml.call("nvmlGpmQueryDeviceSupport", self.nvml.device, ctypes.byref(support))
+        if not support.supported:
+            raise Unavailable("nvmlGpmQueryDeviceSupport: not supported by this card")
+        sample = ctypes.c_void_p()
+        self.nvml.call("nvmlGpmSampleAlloc", ctypes.byref(sample))
+        self.nvml.call("nvmlGpmSampleGet", self.nvml.device, sample)
+        before, self.gpm_before = self.gpm_before, sample
+        if before is None:
+            return {}
+        query = GpmMetrics(GPM_VERSION, len(GPM_METRICS), before, sample)
+        for i, number in enumerate(GPM_METRICS):
+            query.metrics[i].id = number
+        self.nvml.call("nvmlGpmMetricsGet", ctypes.byref(query))
+        self.nvml.call("nvmlGpmSampleFree", before)
+        return {GPM_METRICS[metric.id]: metric.value for metric in query.metrics[:len(GPM_METRICS)]
+                if metric.result == 0}
+
+
+def cost_us(sensor):
+    times = []
+    for _ in range(COST_CALLS):
+        begin = time.perf_counter()
+        try:
+            sensor()
+        except Unavailable:
+            pass    # an answer too, and as dear
+        times.append((time.perf_counter() - begin) * 1e6)
+    return statistics.median(times)
+
+
+def main():
+    library, seconds, interval_s = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+    sensors = Sensors(Nvml(library=library))
+    all_sensors = {"NVML device": sensors.device, "NVML samples": sensors.samples,
+                   "NVML processes": sensors.processes, "NVML GPM": sensors.gpm}
+    missing, working = {}, {}
+    for name, read in all_sensors.items():
+        try:
+            read()
+            working[name] = read
+        except (Unavailable, AttributeError) as error:
+            if getattr(error, "result", None) == NOT_FOUND:
+                working[name] = read
+            else:
+                missing[name] = str(error)
+    print(json.dumps({"ready": sorted(working)}), flush=True)
+    next_at = time.monotonic()
+    end = next_at + seconds
+    while next_at < end:
+        values = {}
+        for name, read in working.items():
+            try:
+                values.update(read())
+            except Unavailable as error:
+                if error.result != NOT_FOUND:
+                    missing.setdefault(f"{name}, at times", str(error))
+        print(json.dumps({"at": time.time(), "values": values}), flush=True)
+        next_at += interval_s
+        time.sleep(max(0.0, next_at - time.monotonic()))
+    print(json.dumps({"cost_us": {name: cost_us(read) for name, read in working.items()},
+                      "missing": missing}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+/*
+ * allot bench: measures shares against their bars. The benches themselves are a Python program that
+ * is installed beside this one; here its options are checked, and it is found and run.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/install.h"
+
+#define INTERPRETER "python3"
+
+struct bench_options {
+	bool list;
+	bool quick;
+	const char *json;
+	const char *out;
+	const char *baseline;
+	const char *tolerance;
+	const char *part;
+	const char *within;
+	const char *seconds;
+	const char *policies;
+	const char *sim;
+};
+
+#define FLAG(name_, field, help_) \
+	OPTION(name_, OPTION_VALUE_NONE, NULL, option_flag, struct bench_options, field, \
+	       .help = (help_))
+#define TEXT(name_, argument_, field, help_) \
+	OPTION(name_, OPTION_VALUE_REQUIRED, argument_, option_text, struct bench_options, field, \
+	       .help = (help_))
+
+static const struct option_row rows[] = {
+	FLAG("--list", list, "print the benches, how long each takes, and end"),
+	FLAG("--quick", quick, "much shorter; less exact"),
+	TEXT("--json", "FILE", json, "write the result of one bench there"),
+	TEXT("--out", "DIR", out, "write a JSON file and plots of each bench there"),
+	TEXT("--baseline", "FILE", baseline,
+	     "regress: an earlier --json of one bench, which is\n"
+	     "measured again; status 1 when it is worse"),
+	TEXT("--tolerance", "PCT", tolerance, "regress: how much worse a row may be (default: 2)"),
+	TEXT("--part", "N/M", part,
+	     "of matrix and scale, only the N-th of M parts of\n"
+	     "the cells"),
+	TEXT("--within", "S", within,
+	     "begin nothing that would end later than S seconds\n"
+	     "from the start, and say what was measured last"),
+	TEXT("--seconds", "S", seconds, "length of a window (default: 20; quick: 5)"),
+	TEXT("--policies", "LIST", policies,
+	     "what the bench policies compares (default:\n"
+	     "lease,feedback,token)"),
+	TEXT("--sim", "SPEC", sim, "measure a simulated GPU: h200, or a description file"),
+	OPTION_END,
+};
+
+/* A program's arguments as they grow: static strings, argv's own, or what the caller keeps. */
+struct arguments {
+	char **words;
+	size_t count;
+};
+
+static void add(struct arguments *a, const char *word)
+{
+	a->words[a->count++] = (char *)word;
+}
+
+static void add_option(struct arguments *a, const struct option_row *row, const void *field)
+{
+	if (row->parse == option_flag) {
+		if (*(const bool *)field)
+			add(a, row->name);
+	} else if (*(const char *const *)field) {
+		add(a, row->name);
+		add(a, *(const char *const *)field);
+	}
+}
+
+static int check(const struct bench_options *options, int names, char **name, struct error *err)
+{
+	if (options->json && names != 1)
+		return error_set(err, EINVAL,
+				 "--json: name one bench; allot bench --list lists them");
+	if (names == 0 && !options->list)
+		return error_set(err, EINVAL, "name a bench, or all; allot bench --list lists them");
+	for (int i = 0; i < names; i++)
+		if (*name[i] == '-' || *name[i] == '\0')
+			return error_set(err, EINVAL, "'%s': not the name of a bench", name[i]);
+	return 0;
+}
+
+static bool is_all(int names, char **name)
+{
+	return names == 1 && strcmp(name[0], "all") == 0;
+}
+
+/* Replaces this program; returns only when that fails. */
+static int run_benches(const struct bench_options *options, int names, char **name,
+		       struct error *err)
+{
+	char program[PATHS_MAX], folder[PATHS_MAX];
+	struct arguments a = { 0 };
+	size_t room = 8 + (size_t)names + 2 * (sizeof(rows) / sizeof(rows[0]));
+	int r = install_find(INSTALL_BENCH, program, err);
+
+	if (r == 0)
+		r = install_own_directory(folder, err);
+	if (r < 0)
+		return r;
+	cleanup_free char **words = calloc(room, sizeof(*words));
+	if (!words)
+		return error_set(err, ENOMEM, "out of memory");
+	a.words = words;
+	add(&a, INTERPRETER);
+	add(&a, program);
+	add(&a, "--build");
+	add(&a, folder);
+	for (const struct option_row *row = rows; row->name; row++)
+		add_option(&a, row, (const char *)options + row->offset);
+	if (!options->out) {
+		add(&a, "--out");
+		add(&a, "");
+	}
+	for (int i = 0; i < names && !is_all(names, name); i++)
+		add(&a, name[i]);
+	execvp(INTERPRETER, a.words);
+	if (errno == ENOENT)
+		return error_set(err, ENOENT,
+				 "the benches need " INTERPRETER ", which is not in PATH");
+	return error_set_errno(err, errno, "%s", INTERPRETER);
+}
+
+static int bench_run(const struct command *self, int argc, char **argv)
+{
+	struct bench_options options = { 0 };
+	struct error err = { 0 };
+	bool help = false;
+	int names = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (names < 0 || check(&options, names, argv, &err) < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	run_benches(&options, names, argv, &err);
+	return command_fail(self, &err, EXIT_REFUSED);
+}
+
+const struct command command_bench = {
+	.name = "bench",
+	.usage = "NAME... [OPTION...]",
+	.summary = "measure shares against their bars, on this GPU or a simulated one",
+	.about = "Runs benches (all: all of them) on a GPU that has nothing else to do, with "
+		 "tenants "
+		 "of their own,\n"
+		 "and prints asked, got and native side by side. Status 0: every bar was met; 1: "
+		 "one was missed.\n"
+		 "`allot bench regress --baseline FILE` measures again what FILE is of, and fails "
+		 "when it got worse.",
+	.rows = rows,
+	.run = bench_run,
+};

@@ -1,0 +1,245 @@
+"""`allot bench` on the simulated GPU: how it is found and refused, the form of its results, regress both
+ways; and the ways in which allot-load works. How near shares come is measured, not tested, here."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+
+import pytest
+from conftest import BUILD, ROOT
+
+sys.path.append(str(ROOT / "bench"))
+from harness import regress, stats      # noqa: E402
+from harness.job import Failed          # noqa: E402
+
+# One cell: a tenant alone at 50 %.
+CELL = ("matrix", "--quick", "--part", "1/4")
+PROGRAMS = ("allot", "allotd", "allot-sim", "allot-load", "liballot.so", "sim")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """The layout of scripts/build: a folder of programs, bench/ beside it."""
+    base = tmp_path_factory.mktemp("b")
+    (base / "build").mkdir()
+    for name in PROGRAMS:
+        if (BUILD / name).is_dir():
+            shutil.copytree(BUILD / name, base / "build" / name)
+        else:
+            shutil.copy(BUILD / name, base / "build" / name)
+    (base / "bench").symlink_to(ROOT / "bench")
+    return base
+
+
+def bench(home, *arguments, timeout=100, **environment):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ALLOT_")}
+    return subprocess.run([home / "build" / "allot", "bench", *map(str, arguments)], text=True,
+                          capture_output=True, timeout=timeout, check=False,
+                          env={**clean, **environment})
+
+
+@pytest.fixture(scope="module")
+def cell(home):
+    """(the run, its JSON) of one cell."""
+    path = home / "cell.json"
+    result = bench(home, *CELL, "--sim", "h200", "--json", path)
+    return result, json.loads(path.read_text())
+
+
+def test_it_lists_the_benches_and_their_time(home):
+    result = bench(home, "--list")
+    assert result.returncode == 0, result.stderr
+    names = [line.split()[0] for line in result.stdout.splitlines()]
+    assert {"matrix", "three", "target", "five_equal", "pair", "odd_work", "many_streams", "step",
+            "priority", "bursty", "scale", "sensors", "policies", "regress"} <= set(names)
+    assert "about" in result.stdout
+
+
+def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
+    shutil.copy(BUILD / "allot", tmp_path / "allot")
+    alone = subprocess.run([tmp_path / "allot", "bench", "--list"], capture_output=True, text=True,
+                           check=False, timeout=10)
+    assert alone.returncode == 1 and not alone.stdout
+    assert "bench/run, is not installed beside this program" in alone.stderr
+    bare = bench(home, "--list", PATH="/nonexistent")
+    assert bare.returncode == 1 and "python3, which is not in PATH" in bare.stderr
+
+
+@pytest.mark.parametrize("arguments, wrong", [
+    ((), "name a bench"),
+    (("nope",), "'nope'"),
+    (("--nope",), "--nope"),
+    (("three", "pair", "--json", "x"), "--json"),
+    (("regress",), "--baseline"),
+    (("three", "--baseline", "x"), "--baseline"),
+    (("regress", "--baseline", "/nonexistent"), "/nonexistent"),
+    (("matrix", "--part", "3/2"), "3/2"),
+])
+def test_bad_input_is_refused_and_named(home, arguments, wrong):
+    result = bench(home, *arguments)
+    assert result.returncode == 2 and wrong in result.stderr, result.stderr
+
+
+def test_a_result_has_the_documented_form(cell):
+    run, result = cell
+    assert run.returncode in (0, 1), run.stderr     # a bar may be missed on a busy machine
+    assert result["version"] == 1 and result["bench"] == "matrix" and result["part"] == "1/4"
+    assert result["simulated"] is True and result["gpu"] and result["driver"] and result["date"]
+    row = next(row for row in result["cases"] if row["name"] == "alone, 50 %, 8192 blocks, 1 ms")
+    assert row["unit"] == "%" and row["asked"] == 50 and row["native"] == 100
+    assert abs(row["got"] - 50) < 20
+    judged = [row for row in result["cases"] if "bar" in row]
+    assert len(judged) == 3 and all(isinstance(row["pass"], bool) for row in judged)
+    assert run.returncode == (0 if all(row["pass"] for row in judged) else 1)
+
+
+def with_got(result, got):
+    """The same result, its judged rows changed."""
+    rows = [dict(row, got=got(row)) for row in result["cases"] if "bar" in row]
+    return dict(result, cases=rows)
+
+
+def test_regress_tells_worse_from_as_good(home, cell, tmp_path):
+    def again(got):
+        baseline = tmp_path / "baseline.json"
+        baseline.write_text(json.dumps(with_got(cell[1], got)))
+        return bench(home, "regress", "--baseline", baseline, *CELL[1:], "--sim", "h200")
+
+    # What no machine is worse than, and what none can be as good as.
+    good = again(lambda row: 0 if row["bar"].startswith("at least") else 100)
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "3 compared, 0 worse, 0 missing" in good.stdout
+    bad = again(lambda row: 200 if row["bar"].startswith("at least") else -100)
+    assert bad.returncode == 1, bad.stdout + bad.stderr
+    assert "3 compared, 3 worse, 0 missing" in bad.stdout
+
+
+def test_regress_judges_by_the_bar():
+    def result(*rows):
+        return {"cases": [dict(zip(("name", "unit", "got", "asked", "bar"), row)) for row in rows]}
+    before = result(("near", "%", 50.5, 50, "within 1 of asked"), ("sum", "%", 98, 100, "at least 97"),
+                    ("cost", "ns", 40, 0, "at most 50"), ("told", "%", 5, 5, ""))
+    now = result(("near", "%", 48, 50, ""), ("sum", "%", 97.5, 100, ""), ("cost", "ns", 50, 0, ""))
+    changes, missing = regress.compare(before, now, 2)
+    assert [(change.name, change.is_worse) for change in changes] == \
+        [("near", True), ("sum", False), ("cost", True)]
+    assert not missing     # 'told' has no bar, so nothing is asked of it
+    assert regress.compare(before, result(), 2)[1] == ["near", "sum", "cost"]
+
+
+def test_a_file_that_is_no_result_is_no_baseline(tmp_path):
+    for text in ("{}", "[]", "no", '{"version":1,"bench":"x","cases":[{"name":"a"}]}'):
+        path = tmp_path / "f"
+        path.write_text(text)
+        with pytest.raises(Failed, match="--baseline"):
+            regress.read(path)
+
+
+def test_policies_that_a_build_lacks_are_skipped_with_the_reason(home, tmp_path):
+    path = tmp_path / "policies.json"
+    result = bench(home, "policies", "--quick", "--policies", "nope", "--sim", "h200", "--json", path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    skip, = json.loads(path.read_text())["skipped"]
+    assert skip["name"] == "nope" and "not offered by this build" in skip["reason"]
+
+
+def test_several_processes_are_one_tenant(home, tmp_path):
+    path = tmp_path / "streams.json"
+    result = bench(home, "many_streams", "--quick", "--sim", "h200", "--json", path)
+    assert result.returncode in (0, 1), result.stdout + result.stderr
+    rows = {row["name"]: row for row in json.loads(path.read_text())["cases"]}
+    # Natively five processes share evenly; as two tenants, two do.
+    many, one = rows["many streams, 4 processes x 4 streams"], rows["many streams, 1 process, 1 stream"]
+    assert many["native"] > 2 * one["native"]
+    assert many["got"] < 1.5 * one["got"]
+
+
+def test_what_settles_and_what_does_not():
+    times = [i * 0.1 for i in range(11)]
+    rising = [20, 30, 58, 70, 63, 61, 59, 60, 60, 60, 60]
+    assert stats.settling(times, rising, 60, 6, 0.5) == pytest.approx(0.4)
+    assert stats.settling(times, rising, 60, 6, 0.9) is None
+    assert stats.overshoot(rising, 20, 60) == 10 and stats.overshoot([70, 45], 100, 50) == 5
+    assert stats.overshoot([20, 50], 20, 60) == 0
+    assert stats.jain([20] * 5) == pytest.approx(1) and stats.jain([100, 0, 0, 0]) == 0.25
+    assert stats.percentile(range(1, 101), 99) == 99 and stats.percentile([7], 99) == 7
+    assert stats.within_pct([44, 45, 52], 45, 6) == pytest.approx(200 / 3)
+    assert stats.sliding([1, 2, 3, 4], 2) == [1.5, 2.5, 3.5]
+    assert stats.recommended([(1, 100, 1), (2, 96, 1), (4, 90, 1), (8, 99, 1)], 95, 0.99) == 2
+
+
+def test_a_run_ends_in_time_and_says_where():
+    path = str(ROOT / "bench" / "run")
+    loader = importlib.machinery.SourceFileLoader("bench_run", path)
+    spec = importlib.util.spec_from_loader("bench_run", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    settings = module.Settings(1, 1, True, "", part=(1, 2), end=module.time.monotonic() + 50)
+    skipped = []
+    fake = types.SimpleNamespace(settings=settings, result=types.SimpleNamespace(
+        rows=[types.SimpleNamespace(name="the first cell")], skip=lambda *words: skipped.append(words)))
+    costs = {"a": 10, "b": 10, "c": 1000, "d": 10, "e": 10}
+    assert list(module.Bench.cells(fake, costs, costs.get)) == ["a"]
+    (what, why), = skipped
+    assert what == "2 of 3 cells" and "the first cell" in why
+
+
+# ---- allot-load
+
+def load_lines(machine, *options):
+    result = machine.run("--memory", "4GiB", "--cores", "50", "--", *machine.load(*options))
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_bursts_tell_their_latencies(machine):
+    *_, last = load_lines(machine, "--burst", 10, "--kernel-us", 500, "--period-ms", 50, "--seconds", 1)
+    latency = last["latency_ms"]
+    assert 15 <= latency["count"] <= 20 and last["kernels"] == 10 * latency["count"]
+    assert 5 <= latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
+
+
+def test_a_trace_is_followed(machine, tmp_path):
+    trace = tmp_path / "t"
+    trace.write_text("# of two\n0 0.3 0.6\n1 0 1\n0 0.9 1.0\n")
+    *reports, last = load_lines(machine, "--trace", trace, "--seconds", 1.2, "--report-every", 0.1)
+    assert [(phase["begin_s"], phase["end_s"]) for phase in last["phases"]] == [(0.3, 0.6), (0.9, 1.0)]
+    assert all(phase["first_ms"] >= 1 for phase in last["phases"])
+    # What is queued when a phase ends is a few milliseconds; idle is idle.
+    assert sum(report["kernels"] for report in reports if report["t_s"] <= 0.29) == 0
+    assert sum(report["kernels"] for report in reports) == last["kernels"] > 50
+
+
+def test_reports_come_while_a_launch_is_held_back(machine):
+    """At 5 % a launch waits for longer than a report's interval."""
+    result = machine.run("--memory", "1GiB", "--cores", "5", "--",
+                         *machine.load("--seconds", 1.5, "--report-every", 0.02))
+    assert result.returncode == 0, result.stderr
+    at = [line["t_s"] for line in map(json.loads, result.stdout.splitlines()) if "t_s" in line]
+    assert len(at) >= 60, at
+
+
+def test_cooperative_kernels_are_work_too(machine):
+    *_, last = load_lines(machine, "--cooperative", "--seconds", 1)
+    assert 30 < last["share_pct"] < 60
+
+
+def test_processes_have_lines_of_their_own(machine):
+    lines = load_lines(machine, "--processes", 3, "--streams", 2, "--seconds", 0.5)
+    assert {line["id"] for line in lines if "elapsed_s" in line} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("text, wrong", [("0 1\n", "not ROW"), ("0 2 1\n", "begins"), ("1 0 1\n", "row 0"),
+                                         ("0 0 2\n0 1 3\n", "before"), (None, "No such file")])
+def test_a_bad_trace_is_refused_before_the_driver(tmp_path, text, wrong):
+    trace = tmp_path / "t"
+    if text is not None:
+        trace.write_text(text)
+    result = subprocess.run([BUILD / "allot-load", "--trace", trace], capture_output=True, text=True,
+                            timeout=10, check=False)
+    assert result.returncode == 2 and wrong in result.stderr, result.stderr
