@@ -37,6 +37,12 @@ struct gpu_process {
 	uint64_t used_bytes; /* contexts and all; only when used_known */
 };
 
+/* A process's use of the card in one of the driver's own periods of sampling. */
+struct gpu_use {
+	int pid;      /* as in struct gpu_process */
+	double share; /* of the card's time, 0 to 1 */
+};
+
 struct gpu; /* one opened backend: all its cards */
 
 struct gpu_backend {
@@ -57,6 +63,13 @@ struct gpu_backend {
 	 */
 	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
 			 size_t *ret_count, struct error *err);
+	/*
+	 * The last sample of each process that has one later than since_us (microseconds since 1970), each
+	 * process once, at most `max`; one that did nothing may not be listed. -EOPNOTSUPP where the
+	 * driver tells no process's use.
+	 */
+	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
+		   size_t max, size_t *ret_count, struct error *err);
 };
 
 extern const struct gpu_backend gpu_nvml;

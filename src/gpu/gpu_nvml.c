@@ -28,6 +28,8 @@
 	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
 	X(graphics, "nvmlDeviceGetGraphicsRunningProcesses_v3", false, \
 	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
+	X(process_use, "nvmlDeviceGetProcessUtilization", false, \
+	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
 	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned))
 
 struct gpu {
@@ -251,6 +253,48 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
+/* Samples of one process may be several: the latest counts. */
+static size_t add_use(struct gpu_use *list, unsigned long long *stamps, size_t max, size_t count,
+		      const nvmlProcessUtilizationSample_t *s)
+{
+	size_t i = 0;
+	while (i < count && list[i].pid != (int)s->pid)
+		i++;
+	if (i == max || (i < count && stamps[i] >= s->timeStamp))
+		return count;
+	list[i] = (struct gpu_use){ .pid = (int)s->pid,
+				    .share = s->smUtil < 100 ? s->smUtil / 100.0 : 1 };
+	stamps[i] = s->timeStamp;
+	return i == count ? count + 1 : count;
+}
+
+static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
+		    size_t max, size_t *ret_count, struct error *err)
+{
+	if (!gpu->process_use)
+		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no process's use",
+				 index);
+	cleanup_free nvmlProcessUtilizationSample_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
+	cleanup_free unsigned long long *stamps = calloc(max ? max : 1, sizeof(*stamps));
+	if (!raw || !stamps)
+		return error_set_errno(err, ENOMEM, "samples of GPU use");
+	unsigned n = NVML_PROCESSES_MAX;
+	nvmlReturn_t r = gpu->process_use(gpu->device[index], raw, &n, since_us);
+	/* No process did anything since. */
+	if (r == NVML_ERROR_NOT_FOUND)
+		n = 0;
+	else if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetProcessUtilization", r),
+				 "GPU %u", index);
+	size_t count = 0;
+	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
+		/* Entries that were never written have no time. */
+		if (raw[i].timeStamp > since_us)
+			count = add_use(list, stamps, max, count, &raw[i]);
+	*ret_count = count;
+	return 0;
+}
+
 const struct gpu_backend gpu_nvml = {
 	.name = "nvml",
 	.open = nvml_open,
@@ -260,4 +304,5 @@ const struct gpu_backend gpu_nvml = {
 	.info = nvml_info,
 	.memory = nvml_memory,
 	.processes = nvml_processes,
+	.use = nvml_use,
 };

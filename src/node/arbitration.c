@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "node/observe.h"
 #include "node/region_host.h"
 #include "node/window.h"
@@ -32,6 +33,8 @@ struct lessee {
 	bool paused;
 	struct elastic_tenant elastic;
 	struct window window_1s, window_60s;
+	bool has_use; /* another sensor's word of the card's use: */
+	double use;
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
 };
 
@@ -44,6 +47,8 @@ struct arbitration {
 	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
 	unsigned process_count;
+	unsigned unnamed;    /* calls in a row in which the other sensor missed one at work */
+	bool has_told;       /* and it was said */
 	uint64_t pulse_ns;   /* when the next is due */
 	uint64_t charged_ns; /* of all lessees that there ever were */
 	struct elastic_config elastic;
@@ -76,6 +81,8 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 		l->seen_ns = now_ns;
 		if (a->is_paced)
 			l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
+		l->seen.has_utilization = l->has_use;
+		l->seen.utilization = l->use;
 		arbiter_observe(a->arbiter, l->index, &l->seen);
 	}
 }
@@ -242,6 +249,40 @@ void arbitration_set_elastic(struct arbitration *a, const struct elastic_config 
 	pthread_mutex_lock(&a->lock);
 	a->elastic = *config;
 	pthread_mutex_unlock(&a->lock);
+}
+
+/* Sums up the lessee's processes; false: none of them is named. */
+static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
+{
+	bool is_named = false;
+	double sum = 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t p = 0; p < l->observer.count; p++)
+			if (l->observer.process[p].pid == list[i].pid) {
+				is_named = true;
+				sum += list[i].share;
+			}
+	*ret = sum < 1 ? sum : 1;
+	return is_named;
+}
+
+void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
+{
+	bool is_missing = false;
+	pthread_mutex_lock(&a->lock);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		l->has_use = find_use(l, list, count, &l->use);
+		is_missing |= !l->has_use && l->seen.busy;
+	}
+	/* It is late with who just began. */
+	a->unnamed = is_missing ? a->unnamed + 1 : 0;
+	bool tells = a->unnamed >= ARBITRATION_UNNAMED && !a->has_told;
+	a->has_told |= tells;
+	pthread_mutex_unlock(&a->lock);
+	if (tells)
+		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
+			    "measured "
+			    "by allot's busy time instead");
 }
 
 double arbitration_busy_pct(struct arbitration *a)

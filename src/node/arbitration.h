@@ -17,6 +17,7 @@
 #include "arbiter/arbiter.h"
 #include "arbiter/elastic.h"
 #include "base/error.h"
+#include "gpu/gpu.h"
 #include "region/region.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000) /* heartbeat and window samples */
@@ -45,6 +46,13 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
+/*
+ * What another sensor says of the processes' use of the card (sensor.h): holds until the next call. A
+ * lessee none of whose processes is in the list is measured by its charge again; when that is so for
+ * one at work, so many calls in a row, it is logged once a card.
+ */
+#define ARBITRATION_UNNAMED 30
+void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 /* Charged time of all lessees, also of those removed, in the last second; at most 100. */
 double arbitration_busy_pct(struct arbitration *a);
 

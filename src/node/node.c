@@ -14,6 +14,7 @@
 #include "node/drain.h"
 #include "node/elastic.h"
 #include "node/lock.h"
+#include "node/sensor.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 
@@ -210,6 +211,11 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 	r = lock_card(key, node->run_dir, card->lock_fd, err);
 	if (r >= 0)
 		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
+	const struct arbiter_config *policy = &node->config.arbiter;
+	if (r >= 0 && policy->policy == ARBITER_POLICY_FEEDBACK &&
+	    policy->feedback_sensor == ARBITER_SENSOR_NVML)
+		r = sensor_start(node->backend, node->gpu, index, card->arbitration, &card->sensor,
+				 err);
 	if (r < 0)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
 	arbitration_set_elastic(card->arbitration, &node->config.elastic);
@@ -279,6 +285,7 @@ static void close_cards(struct node *node)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct card *card = &node->card[i];
+		card->sensor = sensor_stop(card->sensor);
 		arbitration_stop(card->arbitration);
 		drain_free_all(card);
 		lock_release(card->lock_fd);

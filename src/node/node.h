@@ -27,12 +27,14 @@ struct tenant;
 struct census;
 struct control;
 struct drain;
+struct sensor;
 
 struct card {
 	unsigned index;
 	struct gpu_info info;
 	struct arbitration *arbitration;
-	int lock_fd[2]; /* one arbiter per card: see lock.h; -1: none */
+	struct sensor *sensor; /* NULL unless the policy measures by NVML */
+	int lock_fd[2];        /* one arbiter per card: see lock.h; -1: none */
 	uint64_t context_bytes;
 	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;

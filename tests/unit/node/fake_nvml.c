@@ -25,6 +25,10 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
 						      nvmlProcessInfo_t *list);
 
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+					     nvmlProcessUtilizationSample_t *samples,
+					     unsigned int *count, unsigned long long since_us);
+
 static bool is_wrong(const char *what)
 {
 	const char *value = getenv("FAKE_NVML");
@@ -96,5 +100,27 @@ API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, u
 	list[0] = (nvmlProcessInfo_t){ .pid = 10, .usedGpuMemory = 30 * MIB };
 	list[1] = (nvmlProcessInfo_t){ .pid = 12, .usedGpuMemory = 5 * MIB };
 	*count = 2;
+	return NVML_SUCCESS;
+}
+
+/* Two samples of one process, the later first; one that was never written. */
+API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+						 nvmlProcessUtilizationSample_t *samples,
+						 unsigned int *count, unsigned long long since_us)
+{
+	static const nvmlProcessUtilizationSample_t known[] = {
+		{ .pid = 10, .timeStamp = 3000, .smUtil = 40 },
+		{ .pid = 10, .timeStamp = 2000, .smUtil = 90 },
+		{ .pid = 11, .timeStamp = 3000, .smUtil = 250 },
+		{ .pid = 12 },
+	};
+	if (is_wrong("use"))
+		return NVML_ERROR_NOT_SUPPORTED;
+	if (since_us >= 3000)
+		return NVML_ERROR_NOT_FOUND;
+	if (*count < 4)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	memcpy(samples, known, sizeof(known));
+	*count = 4;
 	return NVML_SUCCESS;
 }

@@ -77,6 +77,29 @@ static void test_processes(void **state)
 	gpu_nvml.close(gpu);
 }
 
+static void test_use(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	struct gpu_use list[3];
+	size_t count = 7;
+	unsetenv("FAKE_NVML");
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.use(gpu, 0, 1000, list, 3, &count, &err), 0);
+	assert_int_equal(count, 2);
+	assert_true(list[0].pid == 10 && list[0].share == 0.4);
+	assert_true(list[1].pid == 11 && list[1].share == 1);
+	assert_int_equal(gpu_nvml.use(gpu, 0, 1000, list, 1, &count, &err), 0);
+	assert_int_equal(count, 1);
+	/* Nobody did anything: not an error. */
+	assert_int_equal(gpu_nvml.use(gpu, 0, 3000, list, 3, &count, &err), 0);
+	assert_int_equal(count, 0);
+	setenv("FAKE_NVML", "use", 1);
+	assert_int_equal(gpu_nvml.use(gpu, 0, 0, list, 3, &count, &err), -EOPNOTSUPP);
+	unsetenv("FAKE_NVML");
+	gpu_nvml.close(gpu);
+}
+
 static void refused(const char *wrong, const char *path, const char *word)
 {
 	struct gpu *gpu = NULL;
@@ -107,8 +130,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_uuid),      cmocka_unit_test(test_cards),
-		cmocka_unit_test(test_processes), cmocka_unit_test(test_no_gpu),
-		cmocka_unit_test(test_backends),
+		cmocka_unit_test(test_processes), cmocka_unit_test(test_use),
+		cmocka_unit_test(test_no_gpu),    cmocka_unit_test(test_backends),
 	};
 	library = argc > 1 ? argv[1] : "";
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,115 @@
+#include "node/sensor.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SENSOR_EVERY_NS (100 * NSEC_PER_MSEC)
+#define SENSOR_OLD_US UINT64_C(1000000) /* samples older than this say nothing of now */
+#define SENSOR_MAX_PROCESSES 1024
+
+struct sensor {
+	const struct gpu_backend *backend;
+	struct gpu *gpu;
+	unsigned index;
+	struct arbitration *arbitration;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop;
+	bool has_failed; /* and said so */
+	struct gpu_use use[SENSOR_MAX_PROCESSES];
+};
+
+/* NVML's samples have the time of day. */
+static uint64_t now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void look(struct sensor *s)
+{
+	struct error err = { 0 };
+	size_t count = 0;
+	int r = -EOPNOTSUPP;
+	if (s->backend->use)
+		r = s->backend->use(s->gpu, s->index, now_us() - SENSOR_OLD_US, s->use,
+				    SENSOR_MAX_PROCESSES, &count, &err);
+	if (r < 0)
+		count = 0;
+	if (r < 0 && !s->has_failed) {
+		s->has_failed = true;
+		log_warning("feedback_sensor nvml: %s: measured by allot's busy time instead",
+			    err.text[0] ? err.text : "not offered here");
+	}
+	arbitration_set_use(s->arbitration, s->use, count);
+}
+
+static void *run(void *data)
+{
+	struct sensor *s = data;
+	prctl(PR_SET_NAME, "allot-sensor");
+	pthread_mutex_lock(&s->lock);
+	while (!s->stop) {
+		pthread_mutex_unlock(&s->lock);
+		look(s);
+		struct timespec until = clock_to_timespec(clock_now_ns() + SENSOR_EVERY_NS);
+		pthread_mutex_lock(&s->lock);
+		if (!s->stop)
+			pthread_cond_timedwait(&s->wake, &s->lock, &until);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void free_parts(struct sensor *s)
+{
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
+		 struct arbitration *arbitration, struct sensor **ret, struct error *err)
+{
+	struct sensor *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+	if (!s)
+		return error_set_errno(err, ENOMEM, "sensor");
+	s->backend = backend;
+	s->gpu = gpu;
+	s->index = index;
+	s->arbitration = arbitration;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&s->lock, NULL);
+	int e = pthread_create(&s->thread, NULL, run, s);
+	if (e) {
+		free_parts(s);
+		return error_set_errno(err, e, "sensor thread");
+	}
+	*ret = s;
+	return 0;
+}
+
+struct sensor *sensor_stop(struct sensor *s)
+{
+	if (!s)
+		return NULL;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	free_parts(s);
+	return NULL;
+}
