@@ -39,8 +39,9 @@ struct gpu_process {
 
 /* A process's use of the card in one of the driver's own periods of sampling. */
 struct gpu_use {
-	int pid;      /* as in struct gpu_process */
-	double share; /* of the card's time, 0 to 1 */
+	int pid;           /* as in struct gpu_process */
+	double share;      /* of the card's time, 0 to 1 */
+	uint64_t stamp_us; /* end of the period, by the driver's clock */
 };
 
 struct gpu; /* one opened backend: all its cards */
@@ -64,8 +65,8 @@ struct gpu_backend {
 	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
 			 size_t *ret_count, struct error *err);
 	/*
-	 * The last sample of each process that has one later than since_us (microseconds since 1970), each
-	 * process once, at most `max`; one that did nothing may not be listed. -EOPNOTSUPP where the
+	 * The last sample of each process that has one later than since_us (by the driver's clock: an
+	 * earlier stamp_us, or 0), each process once, at most `max`; one that did nothing may not be listed. -EOPNOTSUPP where the
 	 * driver tells no process's use.
 	 */
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,

@@ -254,17 +254,17 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 }
 
 /* Samples of one process may be several: the latest counts. */
-static size_t add_use(struct gpu_use *list, unsigned long long *stamps, size_t max, size_t count,
+static size_t add_use(struct gpu_use *list, size_t max, size_t count,
 		      const nvmlProcessUtilizationSample_t *s)
 {
 	size_t i = 0;
 	while (i < count && list[i].pid != (int)s->pid)
 		i++;
-	if (i == max || (i < count && stamps[i] >= s->timeStamp))
+	if (i == max || (i < count && list[i].stamp_us >= s->timeStamp))
 		return count;
 	list[i] = (struct gpu_use){ .pid = (int)s->pid,
-				    .share = s->smUtil < 100 ? s->smUtil / 100.0 : 1 };
-	stamps[i] = s->timeStamp;
+				    .share = s->smUtil < 100 ? s->smUtil / 100.0 : 1,
+				    .stamp_us = s->timeStamp };
 	return i == count ? count + 1 : count;
 }
 
@@ -275,8 +275,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no process's use",
 				 index);
 	cleanup_free nvmlProcessUtilizationSample_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
-	cleanup_free unsigned long long *stamps = calloc(max ? max : 1, sizeof(*stamps));
-	if (!raw || !stamps)
+	if (!raw)
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
 	unsigned n = NVML_PROCESSES_MAX;
 	nvmlReturn_t r = gpu->process_use(gpu->device[index], raw, &n, since_us);
@@ -290,7 +289,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
 		/* Entries that were never written have no time. */
 		if (raw[i].timeStamp > since_us)
-			count = add_use(list, stamps, max, count, &raw[i]);
+			count = add_use(list, max, count, &raw[i]);
 	*ret_count = count;
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,26 +21,37 @@ struct sensor {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	bool has_failed; /* and said so */
+	bool has_failed;      /* and said so */
+	uint64_t newest_us;   /* of all samples, by the driver's clock ... */
+	uint64_t advanced_ns; /* ... and when it last was another, by ours */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
-/* NVML's samples have the time of day. */
-static uint64_t now_us(void)
+/*
+ * No sample of a second is about now: a figure that stays while its process rests would hold it back
+ * for good. Returns how many count.
+ */
+static size_t drop_old(struct sensor *s, size_t count)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	uint64_t newest_us = s->newest_us;
+	for (size_t i = 0; i < count; i++)
+		if (s->use[i].stamp_us > newest_us)
+			newest_us = s->use[i].stamp_us;
+	if (newest_us != s->newest_us)
+		s->advanced_ns = clock_now_ns();
+	s->newest_us = newest_us;
+	return clock_now_ns() - s->advanced_ns < SENSOR_OLD_US * 1000 ? count : 0;
 }
 
 static void look(struct sensor *s)
 {
 	struct error err = { 0 };
 	size_t count = 0;
+	uint64_t since_us = s->newest_us > SENSOR_OLD_US ? s->newest_us - SENSOR_OLD_US : 0;
 	int r = -EOPNOTSUPP;
 	if (s->backend->use)
-		r = s->backend->use(s->gpu, s->index, now_us() - SENSOR_OLD_US, s->use,
-				    SENSOR_MAX_PROCESSES, &count, &err);
+		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
+				    &count, &err);
 	if (r < 0)
 		count = 0;
 	if (r < 0 && !s->has_failed) {
@@ -49,7 +59,7 @@ static void look(struct sensor *s)
 		log_warning("feedback_sensor nvml: %s: measured by allot's busy time instead",
 			    err.text[0] ? err.text : "not offered here");
 	}
-	arbitration_set_use(s->arbitration, s->use, count);
+	arbitration_set_use(s->arbitration, s->use, drop_old(s, count));
 }
 
 static void *run(void *data)
