@@ -209,7 +209,8 @@ static void answer_requests(struct run *r)
 		if (is_over(r))
 			return;
 		lanes_burst(&r->lanes, (unsigned)r->options->burst);
-		latency_add(&r->latency, clock_now_ns() - due_ns);
+		if (due_ns - r->begin_ns >= (uint64_t)(r->options->warmup_s * 1e9))
+			latency_add(&r->latency, clock_now_ns() - due_ns);
 	}
 }
 

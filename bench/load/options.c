@@ -32,6 +32,8 @@ static const struct row {
 	{ "--burst", WHOLE, AT(burst), 0, 1e5, 0,
 	  "launch so many kernels each --period-ms and wait for them; latencies on the last line" },
 	{ "--period-ms", REAL, AT(period_ms), 0.1, 1e6, 50, "from one burst's due time to the next" },
+	{ "--warmup", REAL, AT(warmup_s), 0, 1e6, 0,
+	  "seconds from the beginning whose bursts don't count in the latencies" },
 	{ "--trace", TEXT, AT(trace), 0, 0, 0,
 	  "file of phases in which to be busy: lines of ROW BEGIN_S END_S" },
 	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "whose phases of --trace" },

@@ -18,6 +18,7 @@ struct options {
 	double processes;      /* each with streams of its own */
 	double burst;          /* kernels at a time, every period_ms; 0: as many as are taken */
 	double period_ms;
+	double warmup_s;
 	double trace_row;  /* whose phases of the trace */
 	const char *trace; /* file of phases, trace.h; NULL: busy all the time */
 	bool graph;
