@@ -36,16 +36,18 @@ static const struct part parts[] = {
 
 int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 {
-	ssize_t n = readlink("/proc/self/exe", ret_dir, PATHS_MAX - 1);
+	char path[PATHS_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	char *slash;
 
 	if (n < 0)
 		return error_set_errno(err, errno, "/proc/self/exe");
-	ret_dir[n] = '\0';
-	slash = strrchr(ret_dir, '/');
+	path[n] = '\0';
+	slash = strrchr(path, '/');
 	if (!slash)
-		return error_set(err, ENOENT, "'%s': no directory of this program", ret_dir);
+		return error_set(err, ENOENT, "'%s': no directory of this program", path);
 	*slash = '\0';
+	strcpy(ret_dir, path);
 	return 0;
 }
 
