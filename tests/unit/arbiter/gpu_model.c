@@ -1,5 +1,6 @@
 #include "gpu_model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -88,7 +89,7 @@ struct gpu_model_config gpu_model_default_config(void)
 	return (struct gpu_model_config){
 		.arbiter = arbiter_default_config(),
 		.seed = 1,
-		.switch_ns = 200 * US,
+		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
 	};
 }
@@ -452,7 +453,8 @@ static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
 	double window = (double)m->config.arbiter.window_ns;
-	double slice = (double)m->config.arbiter.cap_slice_ns;
+	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
+			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
 	if (arbiter_mode(m->arbiter) != ARBITER_LEASES) {
 		m->lost_since = 0;
