@@ -20,6 +20,7 @@ struct arbiter_config arbiter_default_config(void)
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
 		.window_ns = 500 * MS,
+		.idle_window_ns = 100 * MS,
 		.idle_ns = 1 * MS,
 		.free_after_ns = 100 * MS,
 		.start_grace_ns = 300 * US,

@@ -49,8 +49,8 @@
  *               charge stays between the wall time and the own samples less one poll and
  *               report_lag_ns. What the GPU itself needs to change tenants (switch_ns) is nobody's.
  *   Cap         A token bucket: filled at limit x time, emptied by the charge; may go into debt, which
- *               later time pays; holds at most limit x window for who waits, a lease's worth for who
- *               is idle.
+ *               later time pays; holds at most limit x window for who waits, for who is idle
+ *               limit x idle_window, or a lease's worth where that is more.
  *   Weight      The guarantee; those without one share what the guarantees of all tenants leave of
  *               100, at least 1 each. Guarantees that sum over 100 are scaled down to that: each is
  *               cores x 100 / sum for as long as that is so. Caps stay.
@@ -114,6 +114,7 @@ struct arbiter_config {
 	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
+	uint64_t idle_window_ns; /* the same by who does not ask for the device */
 	uint64_t idle_ns;        /* a holder this long idle gives way */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
 	uint64_t start_grace_ns; /* GO to first work that is not charged, at most */

@@ -163,7 +163,7 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
-/* Tokens that one who is idle, or new, has at most: enough for a lease, whoever else is there then. */
+/* Tokens that one who is new has at most: enough for a lease, whoever else is there then. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for the dt_ns that end now, by the mode in force during them. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);

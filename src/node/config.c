@@ -88,6 +88,8 @@ static const struct setting settings[] = {
 	  "GPU time that a capped tenant, alone, gathers before it runs again" },
 	{ "cap_window", KIND_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),
 	  "over which a cap may be filled up" },
+	{ "cap_idle_window", KIND_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),
+	  "over which a cap may be filled up by a tenant that is idle" },
 	{ "idle", KIND_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
 	  "a lease holder this long idle gives way" },
 	{ "free_after", KIND_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),

@@ -240,8 +240,8 @@ static void test_45_30_15_other_switch_cost(void **state)
 		for (int i = 0; i < 3; i++)
 			rows[i] = (struct row){ .share = { shares[i], shares[i] },
 						.load = { .kernel_ns = 1 * MS } };
-		measure(k ? "45 / 30 / 15, switch 0.22 ms" : "45 / 30 / 15, switch 0.08 ms", rows, 3,
-			20 * SECOND, &config);
+		measure(k ? "45 / 30 / 15, switch 0.22 ms" : "45 / 30 / 15, switch 0.08 ms", rows,
+			3, 20 * SECOND, &config);
 		for (int i = 0; i < 3; i++)
 			assert_true(fabs(rows[i].got_pct - shares[i]) < 0.5);
 	}

@@ -132,7 +132,8 @@ static int check_states(const struct arbiter *arbiter, const struct arbiter_conf
 		assert_true(account.charged_ns >= p->charged_ns);
 		/* Never charged for more time than there was, but for leases it left unused. */
 		assert_true(account.charged_ns <=
-			    p->counted_ns + (account.leases + 1) * (2 * config->depth_ns + config->start_limit_ns));
+			    p->counted_ns + (account.leases + 1) * (2 * config->depth_ns +
+								    config->start_limit_ns));
 		p->charged_ns = account.charged_ns;
 		if (mode == ARBITER_LEASES) {
 			assert_true(account.state != LEASE_FREE);

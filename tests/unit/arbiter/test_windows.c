@@ -75,6 +75,33 @@ static void test_three_caps(void **state)
 		check(caps, 3, lengths[k], 6);
 }
 
+/*
+ * A training that works for 25 ms and rests for 16.7: 60 % of a GPU. With a cap below that a step takes as
+ * much longer as the cap says, above it not at all.
+ */
+static void test_pauses_between_steps(void **state)
+{
+	static const double caps[] = { 20, 30, 40, 50, 55, 62, 70, 80, 90 };
+	struct gpu_model_load training = { .kernel_ns = 200 * US,
+					   .burst_ns = 25 * MS,
+					   .think_ns = 16700 * US };
+
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		struct gpu_model *m = model_new(i + 1);
+		int a = gpu_model_add(m, (struct arbiter_share){ caps[i], caps[i] }, &training);
+		double step_ms, wanted_ms = fmax(25 + 16.7, 25 * 100 / caps[i]);
+		uint64_t before;
+
+		gpu_model_run(m, 2 * SECOND);
+		before = gpu_model_bursts(m, a);
+		gpu_model_run(m, 40 * SECOND);
+		step_ms = 40e3 / (double)(gpu_model_bursts(m, a) - before);
+		printf("cap %.0f %%: a step takes %.2f ms, %.2f wanted\n", caps[i], step_ms, wanted_ms);
+		assert_true(fabs(step_ms / wanted_ms - 1) < 0.01);
+		gpu_model_free(m);
+	}
+}
+
 /* The quantum after a second of these tenants, all hungry. */
 static double quantum_ms(const double *caps, int count, uint64_t switch_ns)
 {
@@ -134,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_cap_alone),
 		cmocka_unit_test(test_three_caps),
+		cmocka_unit_test(test_pauses_between_steps),
 		cmocka_unit_test(test_quantum),
 		cmocka_unit_test(test_quantum_of_liars),
 	};
