@@ -86,8 +86,8 @@ def parse_arguments():
                         help="do what each line of the input says (trainings/serve.py)")
     parser.add_argument("--ranks", type=int, default=1, metavar="N",
                         help="with --serve: train over N GPUs, a process each (%(default)s)")
-    parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the program "
-                        "out, with a tiny batch (%(default)s)")
+    parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the "
+                        "program out, with a tiny batch (%(default)s)")
     options = parser.parse_args()
     if options.batch is None:
         options.batch = [OOM_BATCH if options.oom_retry else MODELS[options.model].default_batch]
@@ -102,7 +102,8 @@ def find_device(options):
     if device.type == "cuda":
         if torch.cuda.device_count() < max(options.ranks, (device.index or 0) + 1):
             sys.exit(f"torch_load: PyTorch sees {torch.cuda.device_count()} CUDA devices, too few")
-        torch.cuda.set_device(device)
+        if device.index is not None:
+            torch.cuda.set_device(device)
         # fp32 as PyTorch ships it; autotuning would make warm-up, and memory,
         # depend on what the neighbours do meanwhile.
         torch.backends.cudnn.benchmark = False

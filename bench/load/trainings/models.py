@@ -1,4 +1,4 @@
-"""The models, with random weights, and one batch of synthetic input for each: nothing is fetched."""
+"""The models, with random weights, and a batch of synthetic input for each: nothing is fetched."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -65,13 +65,13 @@ class Model:
     make: Callable          # the module, on the CPU
     make_input: Callable    # of (batch, device)
     default_batch: int      # where none is asked for
-    unit: str               # of what the input's sizes count
+    unit: str = ""          # of what the input's sizes count, where it needs saying
 
 
 MODELS = {
-    "resnet18": Model(of_torchvision("resnet18"), make_images, 128, "pixels"),
+    "resnet18": Model(of_torchvision("resnet18"), make_images, 128),
     "transformer": Model(lambda: Transformer(VOCABULARY, WIDTH), make_tokens, 64, "tokens"),
     "gru": Model(lambda: Gru(VOCABULARY, WIDTH), make_tokens, 64, "tokens"),
-    "shufflenet_v2": Model(of_torchvision("shufflenet_v2_x1_0"), make_images, 128, "pixels"),
-    "mobilenet_v3": Model(of_torchvision("mobilenet_v3_large"), make_images, 64, "pixels"),
+    "shufflenet_v2": Model(of_torchvision("shufflenet_v2_x1_0"), make_images, 128),
+    "mobilenet_v3": Model(of_torchvision("mobilenet_v3_large"), make_images, 64),
 }

@@ -10,6 +10,7 @@ import torch.distributed as distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from .serve import Server, merge
+from .steps import end_of_ranks
 from .training import free_memory, try_training
 
 ANSWER_S = 1200         # longer than any window
@@ -17,19 +18,6 @@ ANSWER_S = 1200         # longer than any window
 # NVLink multicast stays off: on some hosts a program that uses it puts the GPUs out of service.
 QUIET = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
          "NVSHMEM_DISABLE_NVLS": "1"}
-
-
-def until(rank, stop):
-    """When a timed run ends is for rank 0 to say, or ranks would differ in their number of steps and
-    wait for each other for ever. No rank ends a step that another has not begun, so none can be past
-    the one that rank 0 is about to take."""
-    def of(seconds):
-        def goes_on(done, elapsed_s):
-            if rank == 0 and stop.value == 0 and elapsed_s >= seconds:
-                stop.value = done + 1
-            return stop.value == 0 or done < stop.value
-        return goes_on
-    return of
 
 
 def join(rank, ranks, port, device_type, warmup, stop):
@@ -50,7 +38,7 @@ def join(rank, ranks, port, device_type, warmup, stop):
     def make(name, batch):
         torch.manual_seed(1)
         return try_training(name, batch, device, warmup, wrap)
-    return Server(make, lambda: free_memory(device), until(rank, stop))
+    return Server(make, lambda: free_memory(device), end_of_ranks(rank, stop))
 
 
 def follow(pipe, stop, rank, *about):

@@ -14,7 +14,7 @@ line with one of JSON. Import and start of PyTorch are then paid once for many m
 import json
 import time
 
-from .steps import take_steps
+from .steps import end_of, take_steps
 from .table import BATCHES
 
 LEAST_S = 0.001
@@ -39,10 +39,10 @@ class Server:
     suffice). free(): after the training before was dropped. until(seconds): the test that ends a
     timed run, see take_steps()."""
 
-    def __init__(self, make, free=lambda: None, until=None):
+    def __init__(self, make, free=lambda: None, until=end_of):
         self.make = make
         self.free = free
-        self.until = until or (lambda seconds: lambda _, elapsed_s: elapsed_s < seconds)
+        self.until = until
         self.training = None
         self.pause_s = 0.0
         self.commands = {"model": (self._model, 2), "free": (self._free, 0),
@@ -113,8 +113,8 @@ class Server:
 
 
 def merge(answers):
-    """Of the ranks of one training: that of the first which failed, else rank 0's with the slowest's
-    times."""
+    """Of the ranks of one training: that of the first which failed, else rank 0's with the
+    slowest's times."""
     for answer in answers:
         if "refused" in answer or "error" in answer:
             return answer

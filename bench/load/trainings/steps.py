@@ -1,5 +1,5 @@
-"""Steps of a training, timed. Nothing here needs PyTorch: a training is what has launch(), wait() and
-timer(), see training.py."""
+"""Steps of a training, timed. Nothing here needs PyTorch: a training is what has launch(), wait()
+and timer(), see training.py."""
 
 import statistics
 import time
@@ -55,3 +55,22 @@ def take_steps(training, goes_on, pause_s=0.0, with_timer=False):
             time.sleep(pause_s)
         taken.ends_s.append(time.perf_counter() - taken.begin)
     return taken
+
+
+def end_of(seconds):
+    """A goes_on for so long a time."""
+    return lambda _, elapsed_s: elapsed_s < seconds
+
+
+def end_of_ranks(rank, stop):
+    """The same for a rank of a training on several GPUs; stop: a shared .value, 0 at the start.
+    When a timed run ends is for rank 0 to say, or ranks would differ in their number of steps and
+    wait for each other for ever. No rank ends a step that another has not begun, so none can be
+    past the one that rank 0 is about to take."""
+    def of(seconds):
+        def goes_on(done, elapsed_s):
+            if rank == 0 and stop.value == 0 and elapsed_s >= seconds:
+                stop.value = done + 1
+            return stop.value == 0 or done < stop.value
+        return goes_on
+    return of

@@ -1,8 +1,8 @@
 """The models that are trained and the batches that benches use, the larger one first. No PyTorch is
 needed to read it."""
 
-# With the larger batch the GPU sets the pace on an H200; with the smaller one, for all but ResNet18,
-# the thread that launches the kernels is close to doing so.
+# The larger one is meant to keep an H200 busy; with the smaller one the thread that launches the
+# kernels may set the pace.
 BATCHES = {
     "resnet18": (128, 32),
     "transformer": (256, 64),

@@ -62,7 +62,7 @@ class Training:
         held = batch if device.type == "cuda" else min(batch, CPU_BATCH)
         self.input = model.make_input(held, device)
         self.target = torch.randint(VOCABULARY, (held,), device=device)
-        self.size = "x".join(map(str, self.input.shape[1:])) + " " + model.unit
+        self.size = f"{'x'.join(map(str, self.input.shape[1:]))} {model.unit}".strip()
 
     def launch(self):
         """Queues a step."""
