@@ -177,7 +177,7 @@ def test_epochs_follow_the_quota(tmp_path):
     _, rows, said = bench(tmp_path, "epoch_quota")
     demand = rows["native: GPU busy, by events"]["got"]
     assert 40 < demand < 80, said
-    epochs = {pct: next(row for name, row in rows.items() if f"wants 60 %, quota {pct} %" in name)
+    epochs = {pct: next(row for name, row in rows.items() if name == f"wants 60 %, quota {pct} %: epoch")
               for pct in (30, 60, 100)}
     assert epochs[30]["got"] > 1.4 * epochs[100]["got"], said
     assert epochs[30]["asked"] == pytest.approx(epochs[30]["native"] * demand / 30, rel=0.01)
