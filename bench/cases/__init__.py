@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, launch, matrix, policies, response, scale, sensors, shares, together,
-               training)
+from . import (bursty, calls, ddp, epochs, launch, matrix, overhead, policies, response, scale,
+               sensors, shares, together, training)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,14 @@ CASES = [
     Case("mixed", shares.mixed, "kernels of 20 us to 50 ms, equal shares",
          lambda s: 5 * 6 + s.seconds + 5, is_long=True),
     Case("seed_models", training.seed_models, "ResNet18, a transformer and a GRU at 45 / 30 / 15 %",
-         lambda s: 3 * (s.training_seconds + 8) + s.seconds + 30, is_long=True,
-         trains=True),
+         training.seed_models_seconds, is_long=True, trains=True),
+    Case("models_overhead", overhead.models_overhead,
+         "five models, two batches each, with a quota that does not bind", overhead.seconds_of,
+         is_long=True, trains=True, cuts=True),
+    Case("epoch_quota", epochs.epoch_quota, "epoch time against a quota of 10 to 100 %",
+         epochs.quota_seconds, is_long=True, trains=True),
+    Case("epoch_memory", epochs.epoch_memory, "epoch time against a memory quota",
+         epochs.memory_seconds, is_long=True, trains=True),
+    Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
+         ddp.seconds_of, is_long=True, trains=True),
 ]

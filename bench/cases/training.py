@@ -8,22 +8,23 @@ import time
 from harness import plot
 from harness.job import Failed
 from harness.result import Row, at_most, within
+from harness.trainer import READY_S, Trainer, ready, record_together, take_models
 
 from . import rivals
 
-READY_S = 240       # import of torch, the first steps: a slow disk, a cold cache
 MIB = 1 << 20
 
 
-def start(bench, name, options, model="resnet18", more=(), stdin=False):
-    command = [sys.executable, bench.settings.torch_load, "--json", "--model", model, *more]
-    return bench.machine.start(name, command, options, stdin)
+def start(bench, name, options, more=()):
+    """Of ResNet18."""
+    command = [sys.executable, bench.settings.torch_load, "--json", *bench.settings.torch_options,
+               *more]
+    return bench.machine.start(name, command, options)
 
 
-def train(bench, name, options, seconds, model="resnet18", batch=None):
+def train(bench, name, options, seconds):
     """One training alone; its last line."""
-    more = ["--batch", str(batch)] if batch else []
-    job = start(bench, name, options, model, ["--seconds", str(seconds), *more])
+    job = start(bench, name, options, ["--seconds", str(seconds)])
     job.check(READY_S + seconds)
     return job.json()[-1][1]
 
@@ -100,8 +101,7 @@ class MemoryWatch:
 
 def oom(bench):
     quota = 8 << 30
-    job = start(bench, "oom", ["--memory", "8GiB"], more=[
-        "--oom-retry", "--seconds", "5"])
+    job = start(bench, "oom", ["--memory", "8GiB"], ["--oom-retry", "--seconds", "5"])
     watch = MemoryWatch(bench.machine, job)
     try:
         job.check(READY_S)
@@ -130,36 +130,41 @@ def oom(bench):
         stem + ".svg", "PyTorch over its memory quota of 8 GiB", bench.result.rows, "MiB"))
 
 
-# Share asked for and batch. The batch is large enough that the GPU sets the pace: a GRU of batch 64 is
-# paced by the thread that launches its small kernels, and does 72 to 99 steps a second alone (H200), by
-# how fast a CPU that thread happens to have.
+# Share asked for and batch. The batch is large enough that the GPU sets the pace: a GRU of batch 64
+# is paced by the thread that launches its small kernels, and does 72 to 99 steps a second alone
+# (H200), by how fast a CPU that thread happens to have.
 SEED_MODELS = {"resnet18": (45, 128), "transformer": (30, 64), "gru": (15, 1024)}
 
 
-def seed_models(bench):
-    seconds = bench.settings.training_seconds
-    native = {}
-    for model, (_, batch) in SEED_MODELS.items():
-        last = train(bench, "native", None, seconds, model, batch)
-        native[model] = last["steps"] / last["elapsed_s"]
+def seed_models_seconds(settings):
+    return 45 + 3 * (settings.native_seconds + 1) + settings.seconds + settings.settle_s + 3
 
-    # All begin together once each has said that it is ready.
-    jobs = {model: start(bench, model, ["--memory", "24GiB", "--cores", str(pct)], model,
-                         ["--seconds", str(bench.settings.seconds), "--start-on-input",
-                          "--batch", str(batch)], stdin=True)
-            for model, (pct, batch) in SEED_MODELS.items()}
-    for job in jobs.values():
-        if job.wait_line(0, READY_S) is None:
-            raise Failed(f"{job.name}: ended before it was ready{job.tail()}")
-    for job in jobs.values():
-        job.say("go")
-    for model, job in jobs.items():
-        job.check(bench.settings.seconds + 60)
-        last = job.json()[-1][1]
-        share = 100 * last["steps"] / last["elapsed_s"] / native[model]
-        pct, batch = SEED_MODELS[model]
+
+def seed_models(bench):
+    """Native and tenants start together, which saves time; the native ones are measured one after
+    the other, while nothing else runs, and have gone before the tenants begin."""
+    native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
+    tenants = [Trainer(bench, model, ["--memory", "24GiB", "--cores", str(pct)])
+               for model, (pct, _) in SEED_MODELS.items()]
+    ready(native + tenants)
+    models = [(model, batch) for model, (_, batch) in SEED_MODELS.items()]
+    take_models(native + tenants, 2 * models)
+    alone = [trainer.ask("busy", bench.settings.native_seconds) for trainer in native]
+    for trainer in native:
+        trainer.end()
+
+    settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
+    answers = record_together(tenants, settle_s + seconds)
+    for (model, (pct, batch)), before, answer in zip(SEED_MODELS.items(), alone, answers):
+        rate = answer["series"].rate(settle_s, settle_s + seconds)
+        share = 100 * rate * before["step_ms_mean"] / 1e3
         bench.result.add(within(Row(f"{model}, batch {batch}, {pct} %: steps a second", "%", share,
-                                    pct, native=100.0), 1.5))
+                                    pct, native=100.0), bench.bar(0.5, 5)))
+    for (model, _), before, answer in zip(SEED_MODELS.items(), alone, answers):
+        bench.result.add(Row(f"{model}: mean step", "ms", answer["step_ms_mean"],
+                             native=before["step_ms_mean"]))
+        bench.result.add(Row(f"{model}: of a native step, GPU idle for the host", "% of it",
+                             100 * (1 - before["gpu_ms_mean"] / before["step_ms_mean"])))
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "Three trainings at 45 / 30 / 15 %: step rate against native alone",
         bench.result.rows, "%"))

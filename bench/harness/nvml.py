@@ -19,6 +19,10 @@ class Memory(ctypes.Structure):
                 ("used", ctypes.c_ulonglong)]
 
 
+class Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
 class Nvml:
     """One device. The library stays loaded, and initialized, until the program ends."""
 
@@ -57,6 +61,12 @@ class Nvml:
         memory = Memory()
         self.call("nvmlDeviceGetMemoryInfo", self.device, ctypes.byref(memory))
         return memory
+
+    def utilization_pct(self):
+        """Of the device, over the last period that the driver samples."""
+        value = Utilization()
+        self.call("nvmlDeviceGetUtilizationRates", self.device, ctypes.byref(value))
+        return value.gpu
 
     def processes(self):
         """{pid: bytes}"""

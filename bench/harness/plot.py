@@ -90,8 +90,9 @@ def bars(path, title, rows, unit):
     canvas.save(path)
 
 
-def lines(path, title, series, asked, y_label, x_label="seconds"):
-    """series: {label: values, one a second}; asked: {label: the value that was asked for}."""
+def lines(path, title, series, asked, y_label, x_label="seconds", ticks=()):
+    """series: {label: values, one a second}; asked: {label: the value that was asked for}; ticks:
+    what to write below each value."""
     width, height, left, right, top, bottom = 860, 340, 60, 24, 62, 40
     canvas = Canvas(width, height, title)
     longest = max(len(values) for values in series.values())
@@ -106,6 +107,8 @@ def lines(path, title, series, asked, y_label, x_label="seconds"):
         canvas.text(x - 8, y + 4, f"{most * i / 5:g}", "end", color="#666")
     canvas.text(16, 46, y_label, color="#666")
     canvas.text(width - right, height - 10, x_label, "end", color="#666")
+    for i, tick in enumerate(ticks):
+        canvas.text(place(i, 0)[0], height - bottom + 14, tick, "middle", size=10, color="#666")
     canvas.legend(240, 46, [(label, LINES[n % len(LINES)]) for n, label in enumerate(series)])
     for n, (label, values) in enumerate(series.items()):
         color = LINES[n % len(LINES)]

@@ -43,6 +43,13 @@ def within(row, points):
     return row
 
 
+def within_pct(row, pct):
+    """The same, in percent of what was asked."""
+    row.bar = f"within {pct:g} % of asked"
+    row.passed = abs(row.got / row.asked - 1) <= pct / 100
+    return row
+
+
 def at_least(row, least):
     row.bar = f"at least {least:g}"
     row.passed = row.got >= least

@@ -23,10 +23,6 @@ GPM_METRICS = {1: "GPM graphics", 2: "GPM SM", 3: "GPM SM occupancy"}
 GPM_VERSION = 1
 
 
-class Utilization(ctypes.Structure):
-    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
-
-
 class ProcessSample(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("at_us", ctypes.c_ulonglong), ("sm", ctypes.c_uint),
                 ("memory", ctypes.c_uint), ("encoder", ctypes.c_uint), ("decoder", ctypes.c_uint)]
@@ -59,9 +55,7 @@ class Sensors:
 
     def device(self):
         """{"NVML device": percent}"""
-        value = Utilization()
-        self.nvml.call("nvmlDeviceGetUtilizationRates", self.nvml.device, ctypes.byref(value))
-        return {"NVML device": value.gpu}
+        return {"NVML device": self.nvml.utilization_pct()}
 
     def samples(self):
         """The mean of the card's newest samples; nothing where none came since the last look."""

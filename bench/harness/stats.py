@@ -1,6 +1,10 @@
 """What a series of shares is judged by. Pure: lists of numbers in, numbers out."""
 
 
+import math
+import statistics
+
+
 def mean(values):
     return sum(values) / len(values)
 
@@ -46,6 +50,15 @@ def overshoot(values, before, target):
     """How far the response went past its target, in the direction of the step; 0 when it did not."""
     past = [value - target if target > before else target - value for value in values]
     return max(0.0, *past)
+
+
+def error_of_median(values):
+    """The median's standard error, from the quartiles' distance: 1.2533 sigma / sqrt(n), with
+    sigma = distance / 1.349, as of a normal distribution. Of a single value it is not known."""
+    if len(values) < 2:
+        return math.inf
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return 0.929 * (high - low) / math.sqrt(len(values))
 
 
 def recommended(curve, least_sum_pct, least_jain):

@@ -1,0 +1,1 @@
+"""The parts of torch_load.py. Only models.py and training.py need PyTorch."""

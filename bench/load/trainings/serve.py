@@ -1,0 +1,133 @@
+"""A training process that stays: it is told on its input, a line each, what to do, and answers each
+line with one of JSON. Import and start of PyTorch are then paid once for many measurements.
+
+    model NAME BATCH    makes it, in place of the one before, and warms it up; {"fits": false,
+                        "error"} when the memory does not suffice, and the process goes on
+    free                gives its memory back
+    pause MS            of the host after each step, from now on
+    steps N             takes one step that does not count, then N that do
+    measure SECONDS     takes steps for that long
+    busy SECONDS        the same, with the GPU's time of a step
+    record SECONDS AT   the same from the Unix time AT on, with each step's end
+"""
+
+import json
+import time
+
+from .steps import end_of, take_steps
+from .table import BATCHES
+
+LEAST_S = 0.001
+
+
+class Refused(Exception):
+    """A line that can't be obeyed; the text names what is wrong with it."""
+
+
+def number(text, least):
+    try:
+        value = float(text)
+    except ValueError:
+        value = None
+    if value is None or not value >= least:
+        raise Refused(f"'{text}': not a number of at least {least}")
+    return value
+
+
+class Server:
+    """make(name, batch): (a training that is warm, None), or (None, why its memory did not
+    suffice). free(): after the training before was dropped. until(seconds): the test that ends a
+    timed run, see take_steps()."""
+
+    def __init__(self, make, free=lambda: None, until=end_of):
+        self.make = make
+        self.free = free
+        self.until = until
+        self.training = None
+        self.pause_s = 0.0
+        self.commands = {"model": (self._model, 2), "free": (self._free, 0),
+                         "pause": (self._pause, 1), "steps": (self._steps, 1),
+                         "measure": (self._measure, 1), "busy": (self._busy, 1),
+                         "record": (self._record, 2)}
+
+    def obey(self, line):
+        """The answer, as a dict."""
+        name, *words = line.split() or [""]
+        function, count = self.commands.get(name, (None, 0))
+        try:
+            if function is None:
+                raise Refused(f"'{name}': none of " + ", ".join(self.commands))
+            if len(words) != count:
+                raise Refused(f"'{line.strip()}': {name} takes {count} words")
+            return function(*words)
+        except Refused as error:
+            return {"refused": str(error)}
+
+    def _free(self):
+        self.training = None
+        self.free()
+        return {"free": True}
+
+    def _model(self, name, batch):
+        if name not in BATCHES:
+            raise Refused(f"'{name}': none of " + ", ".join(BATCHES))
+        self._free()
+        self.pause_s = 0.0
+        batch = int(number(batch, 1))
+        begin = time.monotonic()
+        self.training, error = self.make(name, batch)
+        answer = {"model": name, "batch": batch, "fits": error is None,
+                  "took_s": round(time.monotonic() - begin, 3)}
+        if error is not None:
+            self.free()
+            return {**answer, "error": error}
+        return {**answer, "input": self.training.size, **self.training.memory()}
+
+    def _pause(self, ms):
+        self.pause_s = number(ms, 0) / 1e3
+        return {"pause_ms": self.pause_s * 1e3}
+
+    def _take(self, goes_on, with_timer=False):
+        if self.training is None:
+            raise Refused("no model yet")
+        return take_steps(self.training, goes_on, self.pause_s, with_timer)
+
+    def _steps(self, count):
+        count = int(number(count, 1))
+        self._take(lambda done, _: done < 1)
+        return self._take(lambda done, _: done < count).summary()
+
+    def _measure(self, seconds):
+        return self._take(self.until(number(seconds, LEAST_S))).summary()
+
+    def _busy(self, seconds):
+        return self._take(self.until(number(seconds, LEAST_S)), with_timer=True).summary()
+
+    def _record(self, seconds, at):
+        seconds, at = number(seconds, LEAST_S), number(at, 0)
+        late_s = max(0.0, time.time() - at)
+        time.sleep(max(0.0, at - time.time()))
+        taken = self._take(self.until(seconds))
+        return {**taken.summary(), "late_s": round(late_s, 4), "began_at": taken.began_at,
+                "ends_s": [round(end, 6) for end in taken.ends_s]}
+
+
+def merge(answers):
+    """Of the ranks of one training: that of the first which failed, else rank 0's with the
+    slowest's times."""
+    for answer in answers:
+        if "refused" in answer or "error" in answer:
+            return answer
+    merged = dict(answers[0])
+    for key in ("elapsed_s", "step_ms_max", "took_s", "late_s"):
+        if key in merged:
+            merged[key] = max(answer[key] for answer in answers)
+    return merged
+
+
+def serve(obey, lines, out):
+    """Answers each line until the input ends."""
+    print(json.dumps({"ready": True}), file=out, flush=True)
+    for line in lines:
+        if line.strip():
+            print(json.dumps(obey(line)), file=out, flush=True)

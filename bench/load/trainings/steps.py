@@ -1,0 +1,76 @@
+"""Steps of a training, timed. Nothing here needs PyTorch: a training is what has launch(), wait()
+and timer(), see training.py."""
+
+import statistics
+import time
+
+
+class Taken:
+    """What steps took. Times of the host; a step's end is that of its work and of its pause."""
+
+    def __init__(self):
+        self.began_at = time.time()
+        self.begin = time.perf_counter()
+        self.ends_s = []        # of each step, from the beginning
+        self.launch_ms = []     # until all of the step was queued
+        self.gpu_ms = []        # by the training's timer, where asked for
+
+    @property
+    def elapsed_s(self):
+        return self.ends_s[-1] if self.ends_s else 0.0
+
+    def step_ms(self):
+        return [(end - begin) * 1e3 for begin, end in zip([0.0, *self.ends_s], self.ends_s)]
+
+    def summary(self):
+        """For a report."""
+        times_ms = self.step_ms()
+        values = {"steps": len(times_ms), "elapsed_s": round(self.elapsed_s, 6),
+                  "step_ms_median": round(statistics.median(times_ms), 4),
+                  "step_ms_mean": round(statistics.fmean(times_ms), 4),
+                  "step_ms_max": round(max(times_ms), 4),
+                  "launch_ms_median": round(statistics.median(self.launch_ms), 4)}
+        if self.gpu_ms:
+            values["gpu_ms_mean"] = round(statistics.fmean(self.gpu_ms), 4)
+        return values
+
+
+def take_steps(training, goes_on, pause_s=0.0, with_timer=False):
+    """Steps for as long as goes_on(steps done, seconds since the beginning) holds. A pause is the
+    host's work after a step, while the GPU has none."""
+    timer = training.timer() if with_timer else None
+    taken = Taken()
+    while goes_on(len(taken.ends_s), taken.elapsed_s):
+        begin = time.perf_counter()
+        if timer:
+            timer.begin()
+        training.launch()
+        if timer:
+            timer.end()
+        taken.launch_ms.append((time.perf_counter() - begin) * 1e3)
+        training.wait()
+        if timer:
+            taken.gpu_ms.append(timer.ms())
+        if pause_s:
+            time.sleep(pause_s)
+        taken.ends_s.append(time.perf_counter() - taken.begin)
+    return taken
+
+
+def end_of(seconds):
+    """A goes_on for so long a time."""
+    return lambda _, elapsed_s: elapsed_s < seconds
+
+
+def end_of_ranks(rank, stop):
+    """The same for a rank of a training on several GPUs; stop: a shared .value, 0 at the start.
+    When a timed run ends is for rank 0 to say, or ranks would differ in their number of steps and
+    wait for each other for ever. No rank ends a step that another has not begun, so none can be
+    past the one that rank 0 is about to take."""
+    def of(seconds):
+        def goes_on(done, elapsed_s):
+            if rank == 0 and stop.value == 0 and elapsed_s >= seconds:
+                stop.value = done + 1
+            return stop.value == 0 or done < stop.value
+        return goes_on
+    return of

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What `bench/load/torch_load.py --serve` is, on the simulated GPU: the same answers to the same
+lines, with kernels and memory of known size in place of PyTorch's."""
+
+import argparse
+import ctypes
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "bench" / "load"))
+from trainings.serve import Server, serve       # noqa: E402
+
+KERNELS = 10            # in a step
+KERNEL_US = 1000
+SAMPLE_MIB = 16         # that each sample of a batch holds
+
+cuda = ctypes.CDLL("libcuda.so.1")
+Pointer = ctypes.c_void_p
+
+
+def do(name, *arguments):
+    result = getattr(cuda, name)(*arguments)
+    if result != 0:
+        sys.exit(f"{name}: {result}")
+
+
+class Card:
+    """One device: its context is current from here on, until another's is used."""
+
+    def __init__(self, index):
+        self.context, module, self.kernel = Pointer(), Pointer(), Pointer()
+        do("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), index)
+        self.use()
+        do("cuModuleLoadData", ctypes.byref(module), b"x")
+        do("cuModuleGetFunction", ctypes.byref(self.kernel), module, f"allot_sim_{KERNEL_US}us_132b".encode())
+        self.held = None
+
+    def use(self):
+        do("cuCtxSetCurrent", self.context)
+
+    def hold(self, mib):
+        """Whether it could be had."""
+        self.use()
+        held = ctypes.c_ulonglong()
+        if cuda.cuMemAlloc_v2(ctypes.byref(held), ctypes.c_size_t(mib << 20)) != 0:
+            return False
+        self.held = held
+        return True
+
+    def give_back(self):
+        if self.held is not None:
+            self.use()
+            do("cuMemFree_v2", self.held)
+            self.held = None
+
+
+class Timer:
+    """Of the card's time, which is known."""
+
+    def begin(self):
+        pass
+
+    end = begin
+
+    def ms(self):
+        return KERNEL_US * KERNELS / 1e3
+
+
+class Training:
+    """On several cards a step is that of each at the same time, and ends with the last."""
+
+    size = "samples"
+    timer = Timer
+
+    def __init__(self, cards):
+        self.cards = cards
+
+    def launch(self):
+        for _ in range(KERNELS):
+            for card in self.cards:
+                card.use()
+                do("cuLaunchKernel", card.kernel, 132, 1, 1, 256, 1, 1, 0, None, None, None)
+
+    def wait(self):
+        for card in self.cards:
+            card.use()
+            do("cuCtxSynchronize")
+
+    def memory(self):
+        return {}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--serve", action="store_true", required=True)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--device", default="cuda:0")
+    options = parser.parse_args()
+    do("cuInit", 0)
+    first = int(options.device.rpartition(":")[2])
+    cards = [Card(first + i) for i in range(options.ranks)]
+
+    def make(_, batch):
+        if not all(card.hold(batch * SAMPLE_MIB) for card in cards):
+            return None, "out of memory"
+        training = Training(cards)
+        training.launch()
+        training.wait()
+        return training, None
+
+    def free():
+        for card in cards:
+            card.give_back()
+    serve(Server(make, free).obey, sys.stdin, sys.stdout)
+
+
+main()

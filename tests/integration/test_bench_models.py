@@ -1,0 +1,211 @@
+"""The benches of trainings: their arithmetic, what a training process answers, and each bench from
+end to end on the simulated GPU, with sim_training.py in place of PyTorch. How near they come to their
+bars is measured, not tested, here."""
+
+import io
+import json
+import math
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, ROOT
+
+sys.path.append(str(ROOT / "bench"))
+from cases.epochs import expected_s                 # noqa: E402
+from harness import stats                           # noqa: E402
+from harness.job import Failed                      # noqa: E402
+from harness.pairs import Pairs, by_turns           # noqa: E402
+from harness.result import Row, within_pct          # noqa: E402
+from harness.trainer import series_of               # noqa: E402
+from load.trainings.serve import Server, merge, serve   # noqa: E402
+from load.trainings.steps import end_of_ranks       # noqa: E402
+
+SIM_TRAINING = Path(__file__).parent / "sim_training.py"
+
+
+# ---- arithmetic
+
+def test_pairs_tell_what_was_added_though_all_drifts():
+    pairs = Pairs()
+    for i in range(9):
+        slow = 1 + i / 10       # the clock falls, by far more than what was added
+        pairs.add(100 * slow, 100.5 * slow)
+    assert pairs.median_pct() == pytest.approx(0.5, abs=0.01)
+    assert pairs.error_pct() < 0.1
+    pairs.add(140, 400)         # one that was disturbed changes little
+    assert pairs.median_pct() == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_error_of_a_median_falls_with_the_root_of_their_number():
+    values = [1, 2, 3, 4, 5]
+    assert stats.error_of_median(values) == pytest.approx(0.929 * 2 / math.sqrt(5))
+    assert stats.error_of_median(values * 16) == pytest.approx(stats.error_of_median(values) / 4,
+                                                               rel=0.1)
+    assert stats.error_of_median([7] * 3) == 0 and stats.error_of_median([7]) == math.inf
+
+
+def test_turns_alternate_and_end_when_enough_is_known():
+    order = []
+
+    def side(name, *times):
+        left = list(times)
+
+        def measure():
+            order.append(name)
+            return left.pop(0) if left else times[-1]
+        return measure
+    # The first pair is thrown away, whatever it was.
+    pairs = by_turns(side("n", 900, 100), side("t", 9, 101), 2, 10, 0.5)
+    assert pairs.native == [100, 100] and pairs.median_pct() == pytest.approx(1)
+    assert "".join(order) == "tnnttn"
+
+    noisy = by_turns(side("n", 100), side("t", *range(100, 140, 3)), 2, 7, 0.5)
+    assert len(noisy.native) == 7 and noisy.error_pct() > 0.5
+
+
+def test_an_epoch_is_inverse_to_its_quota_below_the_demand():
+    assert expected_s(10, 60, 30) == 20 and expected_s(10, 60, 10) == 60
+    assert expected_s(10, 60, 60) == 10 and expected_s(10, 60, 61) == 10
+
+
+def test_a_bar_in_percent_of_what_was_asked():
+    assert within_pct(Row("r", "s", 20.5, 20), 3).passed
+    assert not within_pct(Row("r", "s", 19.3, 20), 3).passed
+
+
+def test_steps_are_counted_in_the_common_window():
+    answer = {"began_at": 100.1, "ends_s": [0.4, 0.9, 1.4, 1.9, 2.4]}
+    series = series_of(answer, 100)
+    # 0.5 s a step: two from 1 to 2 s, though none of them ends there.
+    assert series.rate(1, 2) == pytest.approx(2)
+    with pytest.raises(Failed, match="late"):
+        series_of(answer, 90)
+
+
+def test_ranks_answer_as_one():
+    ranks = [{"steps": 5, "step_ms_max": 9.0, "elapsed_s": 1.0},
+             {"steps": 5, "step_ms_max": 12.0, "elapsed_s": 0.9}]
+    assert merge(ranks) == {"steps": 5, "step_ms_max": 12.0, "elapsed_s": 1.0}
+    assert merge([*ranks, {"error": "a"}]) == {"error": "a"}
+
+
+# ---- a training process
+
+class Fake:
+    size = "3 pixels"
+
+    def launch(self):
+        pass
+
+    def wait(self):
+        pass
+
+    def memory(self):
+        return {"total_bytes": 7}
+
+
+def told(*lines):
+    """The answers to these lines, of a process in which a batch of 99 does not fit."""
+    out = io.StringIO()
+    server = Server(lambda _, batch: (None, "out of memory") if batch == 99 else (Fake(), None))
+    serve(server.obey, [line + "\n" for line in lines], out)
+    ready, *answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert ready == {"ready": True}
+    return answers
+
+
+def test_a_training_does_what_it_is_told():
+    model, steps, pause, slow, record = told("model gru 4", "steps 3", "pause 5", "measure 0.02",
+                                             "record 0.05 1")
+    assert model["fits"] and model["input"] == "3 pixels" and model["total_bytes"] == 7
+    assert steps["steps"] == 3 and pause["pause_ms"] == 5
+    assert slow["step_ms_mean"] >= 5 and slow["elapsed_s"] >= 0.02
+    assert len(record["ends_s"]) == record["steps"] and record["ends_s"][-1] >= 0.05
+    assert record["late_s"] > 1e6       # it was told of a time long ago
+
+
+def test_memory_that_does_not_suffice_ends_no_process():
+    refused, none, fits, steps = told("model gru 99", "steps 1", "model gru 1", "steps 1")
+    assert refused["fits"] is False and refused["error"] == "out of memory"
+    assert "no model" in none["refused"] and fits["fits"] and steps["steps"] == 1
+
+
+@pytest.mark.parametrize("line, wrong", [
+    ("dance", "'dance'"), ("steps", "steps takes 1"), ("steps many", "'many'"), ("steps 0", "'0'"),
+    ("model none 4", "'none'"), ("model gru 0", "'0'"), ("measure nan", "'nan'"),
+    ("pause -1", "'-1'")])
+def test_bad_lines_are_refused_and_named(line, wrong):
+    *_, answer = told("model gru 4", line)
+    assert wrong in answer["refused"]
+
+
+def test_ranks_stop_at_the_same_step():
+    stop = types.SimpleNamespace(value=0)
+    first, second = (end_of_ranks(rank, stop)(1.0) for rank in (0, 1))
+    assert second(5, 1.2) and first(4, 0.9)     # only rank 0's clock counts
+    assert first(5, 1.1) and stop.value == 6
+    assert second(5, 1.2) and not second(6, 1.3) and not first(6, 1.3)
+
+
+# ---- end to end
+
+def bench(tmp_path, name, *options, sim="h200"):
+    """(status, {name: row}, what it printed)"""
+    path = tmp_path / "result.json"
+    result = subprocess.run(
+        [sys.executable, ROOT / "bench" / "run", name, "--quick", "--build", BUILD, "--sim", sim,
+         "--torch-load", SIM_TRAINING, "--json", path, *options],
+        capture_output=True, text=True, timeout=150, check=False)
+    said = result.stdout + result.stderr
+    assert result.returncode in (0, 1) and "not measured" not in said, said
+    found = json.loads(path.read_text())
+    return result.returncode, {row["name"]: row for row in found["cases"]}, said
+
+
+def test_overhead_of_a_quota_that_does_not_bind(tmp_path):
+    _, rows, said = bench(tmp_path, "models_overhead")
+    added = rows["resnet18, 128 x samples: added"]
+    assert added["unit"] == "%" and -50 < added["got"] < 50, said
+    assert rows["resnet18, 128 x samples: its standard error, 3 pairs"]["got"] >= 0
+    assert rows["mean of 1: added"]["got"] == added["got"]
+
+
+def test_epochs_follow_the_quota(tmp_path):
+    _, rows, said = bench(tmp_path, "epoch_quota")
+    demand = rows["native: GPU busy, by events"]["got"]
+    assert 40 < demand < 80, said
+    epochs = {pct: next(row for name, row in rows.items() if name == f"wants 60 %, quota {pct} %: epoch")
+              for pct in (30, 60, 100)}
+    assert epochs[30]["got"] > 1.4 * epochs[100]["got"], said
+    assert epochs[30]["asked"] == pytest.approx(epochs[30]["native"] * demand / 30, rel=0.01)
+    assert epochs[100]["asked"] == epochs[100]["native"]
+
+
+def test_epochs_under_memory_quotas_and_an_error_under_too_small_a_one(tmp_path):
+    _, rows, said = bench(tmp_path, "epoch_memory")
+    error = next(row for name, row in rows.items() if name.endswith("an error after"))
+    assert error["pass"], said
+    assert sum("epoch" in name and "bar" in row for name, row in rows.items()) == 4, said
+
+
+def test_three_trainings_at_once(tmp_path):
+    _, rows, said = bench(tmp_path, "seed_models", "--seconds", "2")
+    got = [next(row["got"] for name, row in rows.items()
+                if name.startswith(model) and "steps a" in name)
+           for model in ("resnet18", "transformer", "gru")]
+    assert got[0] > got[1] > got[2] > 5, said
+
+
+def test_a_job_over_two_gpus_beside_one_on_each(tmp_path):
+    _, rows, said = bench(tmp_path, "ddp_half", "--seconds", "2", sim="h200x2")
+    shares = [row["got"] for name, row in rows.items() if name.endswith("steps a second")]
+    assert len(shares) == 3 and all(20 < share < 80 for share in shares), said
+    assert sum("longest step" in name for name in rows) == 3
+
+
+def test_one_gpu_is_too_few_for_a_job_over_two(tmp_path):
+    status, rows, said = bench(tmp_path, "ddp_half")
+    assert status == 0 and not rows and "skipped: one GPU" in said
