@@ -123,6 +123,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 	double amount = 0;
 
 	a->worked = a->worked || worked;
+	quantum_watch(a, t, dt_ns);
 	if (!a->started) {
 		/* Began at some moment of this step: half of it, until it is settled. */
 		if (worked)

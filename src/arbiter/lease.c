@@ -12,6 +12,8 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->close_reason = CLOSE_FOR_GOOD;
 	a->granted_at = a->clock;
 	a->charged_before = t->charged_ns;
+	a->has_lead = false;
+	a->ramp_ns = 0;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;

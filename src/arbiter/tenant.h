@@ -132,6 +132,8 @@ struct arbiter {
 	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder, at granted_at */
+	bool has_lead;         /* the holder was seen with half of its depth in flight */
+	uint64_t ramp_ns;      /* it worked so long before */
 	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
 	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
@@ -220,6 +222,8 @@ void quantum_init(struct arbiter *a);
 void quantum_set(struct arbiter *a);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
+/* To be called at each step with its length: watches how long the holder takes to get up to speed. */
+void quantum_watch(struct arbiter *a, const struct tenant *holder, uint64_t dt_ns);
 
 /* lease.c */
 

@@ -102,9 +102,10 @@ static void test_pauses_between_steps(void **state)
 	}
 }
 
-/* The quantum after a second of these tenants, all hungry. */
-static double quantum_ms(const double *caps, int count, uint64_t switch_ns)
+/* The quantum after five seconds of these tenants, all hungry. `prediction`: of their work in flight. */
+static double quantum_predicted_ms(const double *caps, int count, uint64_t switch_ns, double prediction)
 {
+	struct gpu_model_load load = { .kernel_ns = 200 * US, .prediction = prediction };
 	struct gpu_model_config config = gpu_model_default_config();
 	struct gpu_model *m;
 	double ms;
@@ -112,11 +113,16 @@ static double quantum_ms(const double *caps, int count, uint64_t switch_ns)
 	config.switch_ns = switch_ns;
 	m = gpu_model_new(&config);
 	for (int i = 0; i < count; i++)
-		gpu_model_add(m, (struct arbiter_share){ 0, caps[i] }, &hungry);
+		gpu_model_add(m, (struct arbiter_share){ 0, caps[i] }, &load);
 	gpu_model_run(m, 5 * SECOND);
 	ms = (double)arbiter_quantum_ns(gpu_model_arbiter(m)) / 1e6;
 	gpu_model_free(m);
 	return ms;
+}
+
+static double quantum_ms(const double *caps, int count, uint64_t switch_ns)
+{
+	return quantum_predicted_ms(caps, count, switch_ns, 1);
 }
 
 static void test_quantum(void **state)
@@ -134,6 +140,8 @@ static void test_quantum(void **state)
 	assert_true(quantum_ms(roomy, 2, 150 * US) < quantum_ms(roomy, 2, 600 * US));
 	assert_true(quantum_ms(roomy, 2, 600 * US) <= most);
 	assert_true(quantum_ms(roomy, 2, 0) >= least);
+	/* Who never has much in flight runs behind its launches: longer turns. */
+	assert_true(quantum_predicted_ms(roomy, 2, 150 * US, 0.05) > 1.5 * quantum_ms(roomy, 2, 150 * US));
 }
 
 /* Who says to have been idle can't make it shorter than it is with honest ones, nor longer than the most. */
