@@ -21,6 +21,7 @@ struct arbiter_config arbiter_default_config(void)
 		.cap_slice_ns = 4 * MS,
 		.window_ns = 500 * MS,
 		.idle_window_ns = 100 * MS,
+		.idle_min_ns = 200 * US,
 		.idle_ns = 1 * MS,
 		.free_after_ns = 100 * MS,
 		.start_grace_ns = 300 * US,
@@ -32,7 +33,6 @@ struct arbiter_config arbiter_default_config(void)
 		.need_ns = 100 * MS,
 		.urgent_window_ns = 200 * MS,
 		.urgent_slice_ns = 5 * MS,
-		.urgent_idle_ns = 300 * US,
 		.urgent_margin = 1.25,
 		.urgent_default_pct = 20,
 		.debt_max_ns = 10000 * MS,
@@ -177,6 +177,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 	token_add(a, t);
 	count_shares(a);
 	priority_begin(a, t);
+	patience_begin(a, t);
 	return index;
 }
 

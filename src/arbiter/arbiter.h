@@ -28,8 +28,8 @@
  *   Leases      Several active, or the active one is capped: one tenant at a time has GO. Next comes
  *               the one whose quantum would end first in virtual time (charged time / weight) among
  *               those that have demand and tokens. A lease ends when the quantum is over and another
- *               would be chosen, when the tokens are used up, when the holder has been idle for
- *               idle_ns while another waits, or, after min_lease_ns, when one came back that would
+ *               would be chosen, when the tokens are used up, when the holder has rested for too
+ *               long while another waits, or, after min_lease_ns, when one came back that would
  *               have been chosen instead (or, after an absence of free_after_ns, that would be now).
  *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
  *               comes when the holder's work is done, or at the drain deadline: then the overlap
@@ -39,6 +39,9 @@
  *               This is switch_loss, and a third of what the caps of the active tenants leave
  *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
  *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum.
+ *   Idleness    A holder gives way when it has rested for as long as its pauses so far make it worth to
+ *               wait: idle_min_ns at first, twice as much (up to idle_ns) each time that it came
+ *               back sooner than a hand-over and one back take, less again each time that it did not.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
@@ -62,10 +65,7 @@
  *               that and is emptied by every charge while others want the GPU; so nobody's guarantee
  *               is touched for longer than a window. A lease pushed for ends for a higher priority
  *               (or an equal one whose turn it is), by idleness, and when the budget is overdrawn by
- *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. It
- *               counts as idle after urgent_idle_ns; that is doubled (up to idle_ns) whenever the
- *               tenant came back within idle_ns of losing the lease so, and lowered step by step when
- *               not. Whoever was interrupted comes next, for the rest of its turn, and is charged what
+ *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. Whoever was interrupted comes next, for the rest of its turn, and is charged what
  *               it ran. Tokens of a cap count as elsewhere, but for the same overdraft. Priority gives
  *               no share: beyond this it decides ties only. A tenant that is outranked by one that
  *               has worked already does not run free: free run has more in flight than someone in a
@@ -115,7 +115,8 @@ struct arbiter_config {
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_window_ns; /* the same by who does not ask for the device */
-	uint64_t idle_ns;        /* a holder this long idle gives way */
+	uint64_t idle_min_ns;    /* a holder gives way when idle for so long at the earliest ... */
+	uint64_t idle_ns;        /* ... and at the latest; see Idleness */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
 	uint64_t start_grace_ns; /* GO to first work that is not charged, at most */
 	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
@@ -126,7 +127,6 @@ struct arbiter_config {
 	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
 	uint64_t urgent_window_ns; /* over which a budget may be saved up: bucket size / rate */
 	uint64_t urgent_slice_ns; /* overdraft of budget and tokens, and what must be there after one */
-	uint64_t urgent_idle_ns; /* a holder that pushed ahead gives way when this long idle */
 	double urgent_margin; /* a budget's rate by the guarantee, where others leave that much */
 	double urgent_default_pct; /* a budget's rate without a guarantee, at most */
 	uint64_t debt_max_ns;      /* charge beyond this much debt is forgiven */

@@ -132,7 +132,8 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 
 	if (t->seen.waiting)
 		return still_ns >= a->config.start_limit_ns;
-	return still_ns >= (a->urgent_lease ? t->patience_ns : a->config.idle_ns);
+	/* On its way from the gate to the driver a thread may lose its CPU. */
+	return still_ns >= (a->worked ? t->patience_ns : a->config.idle_ns);
 }
 
 /*
@@ -185,8 +186,7 @@ static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 {
 	if (is_idle(a, t)) {
 		charge_unused_lease(a, t);
-		t->gave_up = a->urgent_lease;
-		t->gave_up_at = a->clock;
+		patience_lost(t);
 		return true;
 	}
 	return a->urgent_lease ? urgent_turn_is_over(a, t, other) : turn_is_over(a, t, other);

@@ -37,6 +37,7 @@ void order_read_demand(struct arbiter *a)
 			t->present_at = a->clock;
 		if (t->running || t->launched)
 			t->worked_at = a->clock;
+		patience_learn(a, t);
 	}
 }
 

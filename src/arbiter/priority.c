@@ -31,7 +31,6 @@ void priority_begin(struct arbiter *a, struct tenant *t)
 {
 	t->budget_ns = bucket_ns(a, t);
 	t->budget_at = a->clock;
-	t->patience_ns = a->config.urgent_idle_ns;
 }
 
 void priority_fill(struct arbiter *a, struct tenant *t)
@@ -95,20 +94,6 @@ bool priority_is_outranked(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* It lost the lease for being idle: was that too soon? */
-static void learn_patience(const struct arbiter *a, struct tenant *t)
-{
-	uint64_t least = a->config.urgent_idle_ns, most = a->config.idle_ns;
-
-	if (!t->gave_up || !t->demand)
-		return;
-	t->gave_up = false;
-	if (a->clock - t->gave_up_at < most)
-		t->patience_ns = min_u64(2 * t->patience_ns, most > least ? most : least);
-	else
-		t->patience_ns -= (t->patience_ns - least) / 8;
-}
-
 static bool may_push(const struct tenant *t)
 {
 	return t->demand && !t->draining && !t->budget_spent && t->budget_ns > 0 &&
@@ -133,7 +118,6 @@ void priority_mark(struct arbiter *a)
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 
-		learn_patience(a, t);
 		t->urgent = any && t->share.priority > least && may_push(t);
 	}
 }

@@ -10,7 +10,7 @@
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART (1.0 / 3)    /* of what caps leave unused, for hand-overs */
+#define SLACK_PART (1.0 / 3) /* of what caps leave unused, for hand-overs */
 
 void quantum_init(struct arbiter *a)
 {

@@ -5,6 +5,7 @@
  *   order.c    who comes next: weights, candidates, virtual time on return
  *   priority.c who may push ahead of whom, and for how long: budgets
  *   quantum.c  how long a turn is: the cost of a hand-over, measured
+ *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
@@ -81,13 +82,15 @@ struct tenant {
 	uint64_t waited_ns, leases, expired;
 
 	/* Pushing ahead of lower priorities; see priority.c. */
-	double budget_ns;     /* negative: overdrawn */
-	uint64_t budget_at;   /* when the budget was last filled */
-	bool budget_spent;    /* it or the tokens overdrawn: no more until a slice is there again */
-	bool urgent;          /* outranks one that wants the GPU, and has budget and tokens */
-	uint64_t patience_ns; /* idle this long ends a lease that it pushed for */
-	bool gave_up;         /* lost one for that, at gave_up_at, and has not been seen since */
-	uint64_t gave_up_at;
+	double budget_ns;   /* negative: overdrawn */
+	uint64_t budget_at; /* when the budget was last filled */
+	bool budget_spent;  /* it or the tokens overdrawn: no more until a slice is there again */
+	bool urgent;        /* outranks one that wants the GPU, and has budget and tokens */
+
+	/* Pauses; see patience.c. */
+	uint64_t patience_ns; /* idle this long ends its lease */
+	bool gave_up;         /* lost one for that, idle since rests_since, and not back yet */
+	uint64_t rests_since;
 
 	/* Not yet settled: see charge_settle(). */
 	double sampled_ns; /* charged on the strength of samples */
@@ -224,6 +227,14 @@ void quantum_set(struct arbiter *a);
 void quantum_learn(struct arbiter *a);
 /* To be called at each step with its length: watches how long the holder takes to get up to speed. */
 void quantum_watch(struct arbiter *a, const struct tenant *holder, uint64_t dt_ns);
+
+/* patience.c */
+
+void patience_begin(const struct arbiter *a, struct tenant *t);
+/* It loses the lease for being idle. */
+void patience_lost(struct tenant *t);
+/* To be called for each active tenant; needs demand. */
+void patience_learn(const struct arbiter *a, struct tenant *t);
 
 /* lease.c */
 

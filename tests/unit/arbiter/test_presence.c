@@ -25,9 +25,9 @@ static void test_idle_holder(void **state)
 	assert_int_equal(arbiter_holder(b.arbiter), a);
 	bench_rest(&b, a);
 	b.seen[c].waiting = true;
-	bench_run_for(&b, 900 * US);
+	bench_run_for(&b, 100 * US);
 	assert_int_equal(arbiter_holder(b.arbiter), a);
-	bench_run_for(&b, 400 * US);
+	bench_run_for(&b, 300 * US);
 	assert_int_equal(arbiter_holder(b.arbiter), c);
 	assert_int_equal(bench_state(&b, a), LEASE_STOP);
 

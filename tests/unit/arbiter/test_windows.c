@@ -96,16 +96,17 @@ static void test_pauses_between_steps(void **state)
 		before = gpu_model_bursts(m, a);
 		gpu_model_run(m, 40 * SECOND);
 		step_ms = 40e3 / (double)(gpu_model_bursts(m, a) - before);
-		printf("cap %.0f %%: a step takes %.2f ms, %.2f wanted\n", caps[i], step_ms, wanted_ms);
+		printf("cap %.0f %%: a step takes %.2f ms, %.2f wanted\n", caps[i], step_ms,
+		       wanted_ms);
 		assert_true(fabs(step_ms / wanted_ms - 1) < 0.01);
 		gpu_model_free(m);
 	}
 }
 
-/* The quantum after five seconds of these tenants, all hungry. `prediction`: of their work in flight. */
-static double quantum_predicted_ms(const double *caps, int count, uint64_t switch_ns, double prediction)
+/* The quantum after five seconds of these tenants, all with the same load. */
+static double quantum_of_ms(const double *caps, int count, uint64_t switch_ns,
+			    const struct gpu_model_load *load)
 {
-	struct gpu_model_load load = { .kernel_ns = 200 * US, .prediction = prediction };
 	struct gpu_model_config config = gpu_model_default_config();
 	struct gpu_model *m;
 	double ms;
@@ -113,7 +114,7 @@ static double quantum_predicted_ms(const double *caps, int count, uint64_t switc
 	config.switch_ns = switch_ns;
 	m = gpu_model_new(&config);
 	for (int i = 0; i < count; i++)
-		gpu_model_add(m, (struct arbiter_share){ 0, caps[i] }, &load);
+		gpu_model_add(m, (struct arbiter_share){ 0, caps[i] }, load);
 	gpu_model_run(m, 5 * SECOND);
 	ms = (double)arbiter_quantum_ns(gpu_model_arbiter(m)) / 1e6;
 	gpu_model_free(m);
@@ -122,12 +123,15 @@ static double quantum_predicted_ms(const double *caps, int count, uint64_t switc
 
 static double quantum_ms(const double *caps, int count, uint64_t switch_ns)
 {
-	return quantum_predicted_ms(caps, count, switch_ns, 1);
+	return quantum_of_ms(caps, count, switch_ns, &hungry);
 }
 
 static void test_quantum(void **state)
 {
 	static const double full[] = { 100, 100 }, roomy[] = { 45, 45 }, tight[] = { 50, 48 };
+	struct gpu_model_load behind = { .kernel_ns = 200 * US,
+					 .burst_ns = 200 * US,
+					 .think_ns = 20 * US };
 	struct arbiter_config config = arbiter_default_config();
 	double most = (double)config.quantum_ns / 1e6, least = (double)config.quantum_min_ns / 1e6;
 
@@ -141,7 +145,8 @@ static void test_quantum(void **state)
 	assert_true(quantum_ms(roomy, 2, 600 * US) <= most);
 	assert_true(quantum_ms(roomy, 2, 0) >= least);
 	/* Who never has much in flight runs behind its launches: longer turns. */
-	assert_true(quantum_predicted_ms(roomy, 2, 150 * US, 0.05) > 1.5 * quantum_ms(roomy, 2, 150 * US));
+	assert_true(quantum_of_ms(roomy, 2, 150 * US, &behind) >
+		    1.5 * quantum_ms(roomy, 2, 150 * US));
 }
 
 /* Who says to have been idle can't make it shorter than it is with honest ones, nor longer than the most. */
@@ -167,10 +172,8 @@ static void test_quantum_of_liars(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_cap_alone),
-		cmocka_unit_test(test_three_caps),
-		cmocka_unit_test(test_pauses_between_steps),
-		cmocka_unit_test(test_quantum),
+		cmocka_unit_test(test_a_cap_alone),          cmocka_unit_test(test_three_caps),
+		cmocka_unit_test(test_pauses_between_steps), cmocka_unit_test(test_quantum),
 		cmocka_unit_test(test_quantum_of_liars),
 	};
 
