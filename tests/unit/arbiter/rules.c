@@ -78,7 +78,7 @@ double share_over(struct gpu_model *m, int tenant, uint64_t duration_ns)
 	return 100.0 * (double)(gpu_model_work_ns(m, tenant) - before) / (double)duration_ns;
 }
 
-static char table[32768];
+static char table[65536];
 static size_t table_used;
 
 void say(const char *format, ...)
