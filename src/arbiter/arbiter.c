@@ -14,9 +14,11 @@ struct arbiter_config arbiter_default_config(void)
 {
 	return (struct arbiter_config){
 		.quantum_ns = 20 * MS,
+		.quantum_min_ns = 5 * MS,
+		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
 		.depth_ns = 2 * MS,
-		.cap_slice_ns = 10 * MS,
+		.cap_slice_ns = 4 * MS,
 		.window_ns = 500 * MS,
 		.idle_ns = 1 * MS,
 		.free_after_ns = 100 * MS,
@@ -24,7 +26,7 @@ struct arbiter_config arbiter_default_config(void)
 		.start_limit_ns = 5 * MS,
 		.drain_min_ns = 10 * MS,
 		.drain_max_ns = 100 * MS,
-		.switch_ns = 100 * US,
+		.switch_ns = 150 * US,
 		.report_lag_ns = 100 * US,
 		.need_ns = 100 * MS,
 		.urgent_window_ns = 200 * MS,
@@ -53,6 +55,7 @@ struct arbiter *arbiter_new(const struct arbiter_config *config)
 	a->config = *config;
 	a->mode = ARBITER_IDLE;
 	a->holder = a->last_holder = a->interrupted = NONE;
+	quantum_init(a);
 	return a;
 }
 
@@ -137,7 +140,7 @@ static void deactivate(struct arbiter *a, struct tenant *t)
 /* A newcomer's first tokens: enough for a lease, not a bucket full at each registration. */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
-	double most = charge_tokens_needed(a, t);
+	double most = charge_tokens_kept(a, t);
 
 	if (t->tokens_ns > most)
 		t->tokens_ns = most;
@@ -164,7 +167,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		.share = share,
 		.state = LEASE_STOP,
 		.vtime = a->vclock,
-		.tokens_ns = (double)a->config.cap_slice_ns,
+		.tokens_ns = (double)a->config.quantum_ns,
 		.filled_at = a->clock,
 		.held_at = a->clock,
 	};
@@ -413,6 +416,7 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 static uint64_t decide_by_lease(struct arbiter *a)
 {
 	set_mode(a, choose_mode(a));
+	quantum_set(a);
 	priority_mark(a);
 	order_mark_candidates(a);
 	if (a->mode == ARBITER_LEASES)
@@ -491,6 +495,16 @@ uint64_t arbiter_granted(const struct arbiter *a, int tenant)
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return 0;
 	return a->tenant[tenant].paced.granted;
+}
+
+uint64_t arbiter_quantum_ns(const struct arbiter *a)
+{
+	return a->quantum_ns;
+}
+
+uint64_t arbiter_handover_ns(const struct arbiter *a)
+{
+	return (uint64_t)a->handover_ns;
 }
 
 int arbiter_holder(const struct arbiter *a)

@@ -34,10 +34,15 @@
  *               It ends by CLOSING, ahead of its time by the predicted work in flight; the next GO
  *               comes when the holder's work is done, or at the drain deadline: then the overlap
  *               is charged to the overrunner as well.
+ *   Quantum     As short as the cost of a hand-over allows: that cost, measured (the time from grant to
+ *               grant that nobody is charged), over the part of the device's time that may go into it.
+ *               This is switch_loss, and a third of what the caps of the active tenants leave
+ *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
+ *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
- *               reports to be busy, and depth_ns at least when it shows no use of the lease at all:
+ *               reports to be busy; and 2 x depth_ns more when it shows no use of the lease at all:
  *               saying "idle" gains next to nothing. While several run at once each is
  *               charged its part of the time. The tenant's own busy_ns settles what sampling can't
  *               see (the start between two polls, the delay of its busy flag), and no more: the
@@ -102,10 +107,12 @@ enum arbiter_sensor {
 
 struct arbiter_config {
 	enum arbiter_policy policy;
-	uint64_t quantum_ns;     /* length of a lease under contention */
+	uint64_t quantum_ns;     /* length of a lease under contention, at most ... */
+	uint64_t quantum_min_ns; /* ... and at least; see Quantum */
+	double switch_loss;      /* the part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
 	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
-	uint64_t cap_slice_ns;   /* tokens a capped tenant gathers before it gets a lease again */
+	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_ns;        /* a holder this long idle gives way */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
@@ -136,7 +143,7 @@ struct arbiter_config {
 	enum arbiter_sensor feedback_sensor;
 };
 
-/* 20 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
+/* 5 to 20 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
 struct arbiter_config arbiter_default_config(void);
 
 struct arbiter_share {
@@ -217,6 +224,9 @@ struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
 /* Tokens granted under LEASE_PACED so far; never goes down while the tenant is there. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
+/* The quantum in force, and what a hand-over costs by what was measured: both in nanoseconds. */
+uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
+uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
 

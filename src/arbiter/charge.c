@@ -18,7 +18,14 @@ static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	return min_double((double)a->config.cap_slice_ns, bucket_ns(a, t));
+	uint64_t slice_ns = a->active_count > 1 ? a->quantum_ns / 2 : a->config.cap_slice_ns;
+
+	return min_double((double)slice_ns, bucket_ns(a, t));
+}
+
+double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
+{
+	return min_double((double)a->config.quantum_ns / 2, bucket_ns(a, t));
 }
 
 void charge_fill_tokens(struct arbiter *a, struct tenant *t)
@@ -28,7 +35,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * Time is saved up by who is kept waiting. By who is idle, no more than a lease needs: a
+	 * Time is saved up by who is kept waiting. By who is idle, no more than any lease needs: a
 	 * bucketful after each pause would show as work above the cap (measured: 52 % of 5 s at 50).
 	 * But the moment between two steps of a training takes away nothing of what was saved up
 	 * waiting (measured: three trainings had 3 % of their caps cut off by it).
@@ -36,7 +43,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	if (!t->demand && !t->running) {
 		double keeps = t->active ? t->tokens_ns : 0;
 
-		most = min_double(most, max_double(charge_tokens_needed(a, t), keeps));
+		most = min_double(most, max_double(charge_tokens_kept(a, t), keeps));
 	}
 	t->tokens_ns = min_double(filled, most);
 	t->filled_at = a->clock;
@@ -90,7 +97,8 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	double least = (double)a->config.depth_ns;
+	/* Its time, what runs on after it, and whom that is in the way of. */
+	double least = (double)(a->clock - a->granted_at + 2 * a->config.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
 		book(a, t, least - t->sampled_ns);

@@ -4,12 +4,14 @@ void lease_grant(struct arbiter *a, int tenant)
 {
 	struct tenant *t = &a->tenant[tenant];
 
+	quantum_learn(a);
 	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
 	t->switched = a->last_holder != NONE && a->last_holder != tenant;
 	a->last_holder = a->holder = tenant;
 	a->close_reason = CLOSE_FOR_GOOD;
 	a->granted_at = a->clock;
+	a->charged_before = t->charged_ns;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;
@@ -153,7 +155,7 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	    (other_end < order_turn_end(a, t, a->vtime_at_start) ||
 	     has_returned(a, t, &a->tenant[other]) || order_in_need(a, &a->tenant[other])))
 		return true;
-	if ((double)a->ran_ns + ahead_ns < (double)a->config.quantum_ns)
+	if ((double)a->ran_ns + ahead_ns < (double)a->quantum_ns)
 		return false;
 	if (order_turn_end(a, t, t->vtime + ahead_ns / order_weight(a, t)) >= other_end)
 		return true;
@@ -191,8 +193,7 @@ static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 /* Someone of a higher priority takes the lease, and gives it back afterwards. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
-	uint64_t most_ran_ns = a->config.quantum_ns -
-			       min_u64(a->config.min_lease_ns, a->config.quantum_ns);
+	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close(a, t);
@@ -226,6 +227,7 @@ static void decide_on_holder(struct arbiter *a)
 	int other = order_best(a, a->holder);
 	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
 
+	a->was_wanted = other != NONE;
 	if (t->state == LEASE_CLOSING) {
 		reopen_if_for_nothing(a, t, other, urgent);
 		return;
@@ -323,7 +325,7 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 			left = until;
 	}
 	if (contended) {
-		until = (double)a->config.quantum_ns - (double)a->ran_ns - predicted_ns(a, t, true);
+		until = (double)a->quantum_ns - (double)a->ran_ns - predicted_ns(a, t, true);
 		if (until < left)
 			left = until;
 	}

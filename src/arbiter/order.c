@@ -74,7 +74,7 @@ void order_mark_candidates(struct arbiter *a)
 		bool competes = holds || (may_compete(a, t) && !t->draining);
 
 		if (competes && !t->candidate) {
-			double back = a->vclock - (double)a->config.quantum_ns / order_weight(a, t);
+			double back = a->vclock - (double)a->quantum_ns / order_weight(a, t);
 
 			if (t->vtime < back)
 				t->vtime = back;
@@ -107,7 +107,7 @@ static int find_in_need(const struct arbiter *a, int except)
 
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime)
 {
-	return vtime + (double)a->config.quantum_ns / order_weight(a, t);
+	return vtime + (double)a->quantum_ns / order_weight(a, t);
 }
 
 /* Ties go to the higher priority, then to the one that has waited longest since it was held. */

@@ -4,6 +4,7 @@
  *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
  *   order.c    who comes next: weights, candidates, virtual time on return
  *   priority.c who may push ahead of whom, and for how long: budgets
+ *   quantum.c  how long a turn is: the cost of a hand-over, measured
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
@@ -111,6 +112,8 @@ struct arbiter {
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* no tenant outranks another otherwise */
 	int wanting;            /* how many wanted the time that is charged for */
+	uint64_t quantum_ns;    /* in force */
+	double handover_ns;     /* what one costs, by those seen so far */
 
 	bool stepped;
 	uint64_t last_now_ns;
@@ -123,11 +126,13 @@ struct arbiter {
 	int holder;
 	int last_holder; /* who had the one before; NONE when that is unknown */
 	enum close_reason close_reason;
+	bool was_wanted;  /* at the last look another could have had it */
 	bool started;     /* first work under it seen, or its grace over */
 	bool worked;      /* work under it seen */
 	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
-	uint64_t ran_ns; /* since started, or since it was renewed */
+	double charged_before; /* the holder, at granted_at */
+	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
 	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
 
@@ -158,6 +163,8 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Tokens at which a capped tenant may get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
+/* Tokens that one who is idle, or new, has at most: enough for a lease, whoever else is there then. */
+double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for the dt_ns that end now, by the mode in force during them. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
 /* Corrects the unsettled charge by the tenant's own report; last_dt_ns: the last step's length. */
@@ -205,6 +212,14 @@ bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
 void priority_mark(struct arbiter *a);
 /* The urgent tenant of the highest priority, `least` or above, other than `except`; or NONE. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
+
+/* quantum.c */
+
+void quantum_init(struct arbiter *a);
+/* Works out the quantum for the tenants that are active. */
+void quantum_set(struct arbiter *a);
+/* To be called at each grant, before it: learns from the lease that ended. */
+void quantum_learn(struct arbiter *a);
 
 /* lease.c */
 

@@ -88,7 +88,7 @@ struct flight_cache {
 	struct flight_stream *stream;
 	uint32_t streams_gone; /* as guest has it while this holds */
 };
-extern __attribute__((visibility("hidden"))) __thread struct flight_cache flight_cache;
+SYS_DATA __thread struct flight_cache flight_cache;
 
 /* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
 struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);

@@ -44,17 +44,14 @@ static bool is_stalled(const struct flight_device *f)
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
 		     const struct flight_device *f)
 {
-	if (likely(state == LEASE_FREE))
+	/* Paced, tokens bound it. */
+	if (likely(state == LEASE_FREE || state == LEASE_PACED))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
 				INT64_MAX) ||
 		       is_stalled(f);
 	if (state == LEASE_GO)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
 				LONG_WORK_NS) ||
-		       is_stalled(f);
-	if (state == LEASE_PACED)
-		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
-				2) ||
 		       is_stalled(f);
 	return false;
 }

@@ -21,7 +21,7 @@ struct gpu_model_config gpu_model_default_config(void)
 	return (struct gpu_model_config){
 		.arbiter = arbiter_default_config(),
 		.seed = 1,
-		.switch_ns = 200 * US,
+		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
 	};
 }

@@ -1,5 +1,6 @@
 #include "gpu_model_inside.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* As the daemon adds a tenant's processes up (src/node/observe.c). */
@@ -74,7 +75,8 @@ static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
 	double window = (double)m->config.arbiter.window_ns;
-	double slice = (double)m->config.arbiter.cap_slice_ns;
+	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
+			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
 	if (arbiter_mode(m->arbiter) != ARBITER_LEASES) {
 		m->lost_since = 0;

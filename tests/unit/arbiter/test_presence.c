@@ -205,7 +205,7 @@ static void test_limit_changes(void **state)
 	assert_int_equal(arbiter_set_limit(b.arbiter, c, 60), 0);
 	bench_run_for(&b, 10 * MS);
 	assert_int_equal(bench_state(&b, c), LEASE_GO);
-	assert_true(arbiter_account(b.arbiter, c).tokens_ns <= (int64_t)b.config.cap_slice_ns);
+	assert_true(arbiter_account(b.arbiter, c).tokens_ns <= (int64_t)b.config.quantum_ns / 2);
 	arbiter_free(b.arbiter);
 }
 

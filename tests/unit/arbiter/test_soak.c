@@ -132,7 +132,8 @@ static int check_states(const struct arbiter *arbiter, const struct arbiter_conf
 		assert_true(account.charged_ns >= p->charged_ns);
 		/* Never charged for more time than there was, but for leases it left unused. */
 		assert_true(account.charged_ns <=
-			    p->counted_ns + (account.leases + 1) * config->depth_ns);
+			    p->counted_ns + (account.leases + 1) * (2 * config->depth_ns +
+								    config->start_limit_ns));
 		p->charged_ns = account.charged_ns;
 		if (mode == ARBITER_LEASES) {
 			assert_true(account.state != LEASE_FREE);
@@ -145,7 +146,9 @@ static int check_states(const struct arbiter *arbiter, const struct arbiter_conf
 		draining += account.draining || account.state == LEASE_CLOSING;
 		could += p->seen.waiting && !p->paused && !p->seen.stopped &&
 			 (p->share.limit_pct >= 100 ||
-			  (double)account.tokens_ns >= fmin(bucket, (double)config->cap_slice_ns));
+			  (double)account.tokens_ns >=
+				  fmin(bucket, fmax((double)config->cap_slice_ns,
+						    (double)arbiter_quantum_ns(arbiter) / 2)));
 	}
 	if (mode != ARBITER_LEASES) {
 		assert_int_equal(holder, -1);

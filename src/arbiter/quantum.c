@@ -1,0 +1,62 @@
+#include "arbiter/tenant.h"
+
+#define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
+#define HANDOVER_MAX_NS 2e6     /* more is not a hand-over, but a holder that was late to begin */
+#define HANDOVER_FADE 16        /* leases */
+#define SLACK_PART (1.0 / 3)    /* of what caps leave unused, for hand-overs */
+
+void quantum_init(struct arbiter *a)
+{
+	a->quantum_ns = a->config.quantum_ns;
+	a->handover_ns = HANDOVER_START_NS;
+}
+
+/*
+ * From grant to grant, what nobody is charged for. Only of leases that another would have had
+ * next: otherwise the device may have been idle for want of work. A holder that understates makes it look
+ * dearer than it is, and so gets what everyone had without this: the longest quantum.
+ */
+void quantum_learn(struct arbiter *a)
+{
+	const struct tenant *t;
+	double lost;
+
+	if (a->last_holder == NONE || !a->was_wanted || !a->worked)
+		return;
+	t = &a->tenant[a->last_holder];
+	if (t->overrunning)
+		return;
+	lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
+	if (lost < 0)
+		lost = 0;
+	if (lost > HANDOVER_MAX_NS)
+		lost = HANDOVER_MAX_NS;
+	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
+}
+
+/* The part of the device that the active tenants may not use, by their caps. */
+static double slack(const struct arbiter *a)
+{
+	double left = 1;
+
+	for (int i = 0; i < a->active_count && left > 0; i++)
+		left -= a->tenant[a->active[i]].share.limit_pct / 100.0;
+	return left > 0 ? left : 0;
+}
+
+void quantum_set(struct arbiter *a)
+{
+	double part = a->config.switch_loss + SLACK_PART * slack(a);
+	double most = (double)a->config.quantum_ns;
+	double least = (double)min_u64(a->config.quantum_min_ns, a->config.quantum_ns);
+	double quantum = a->handover_ns;
+
+	/* Compared before the division: a loss of nothing means the longest. */
+	if (quantum >= most * part)
+		quantum = most;
+	else if (quantum <= least * part)
+		quantum = least;
+	else
+		quantum /= part;
+	a->quantum_ns = (uint64_t)quantum;
+}
