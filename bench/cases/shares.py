@@ -93,16 +93,22 @@ def five_equal(bench):
     add_bars(bench, "Five equal tenants: work done, one alone is 100 %")
 
 
-def mixed(bench):
-    kernels = [Kernel(us, 132) for us in (20, 200, 1000, 5000, 50000)]
+def side_by_side(bench, label, kernels):
+    """Tenants of equal guarantees and unequal kernels, a row each; their shares, and the native ones."""
     native = bench.loads.run([Load(f"n{k.cost_us}us", k) for k in kernels],
                              bench.settings.native_seconds)
-    outcomes = bench.loads.run([fair(f"k{k.cost_us}us", k, 20) for k in kernels],
+    equal = 100 / len(kernels)
+    outcomes = bench.loads.run([fair(f"k{k.cost_us}us", k, f"{equal:g}") for k in kernels],
                                bench.settings.seconds)
     for kernel, outcome, unmanaged in zip(kernels, outcomes, native):
-        bench.result.add(Row(f"mixed, {kernel}", "%", outcome.share_pct, 20, unmanaged.share_pct))
-    shares = [outcome.share_pct for outcome in outcomes]
-    unmanaged = [outcome.share_pct for outcome in native]
+        bench.result.add(Row(f"{label}, {kernel}", "%", outcome.share_pct, equal,
+                             unmanaged.share_pct))
+    return [o.share_pct for o in outcomes], [o.share_pct for o in native]
+
+
+def mixed(bench):
+    shares, unmanaged = side_by_side(bench, "mixed", [
+        Kernel(us, 132) for us in (20, 200, 1000, 5000, 50000)])
     bench.result.add(Row("mixed, sum", "%", sum(shares), 100, sum(unmanaged)))
     spread = Row("mixed, most less least", "points", max(shares) - min(shares), 0,
                  max(unmanaged) - min(unmanaged))

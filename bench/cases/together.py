@@ -4,7 +4,7 @@ from harness import plot
 from harness.load import Kernel, Load
 from harness.result import Row, at_least, at_most, within
 
-from .shares import LARGE, MEMORY, SMALL, add_bars, capped, fair
+from .shares import LARGE, MEMORY, SMALL, add_bars, capped, fair, side_by_side
 
 FIVE_MS = Kernel(5000, 132)
 FIFTY_US = Kernel(50, 132)
@@ -30,19 +30,17 @@ def target(bench):
 
 
 def pair(bench):
-    kernels = (FIVE_MS, FIFTY_US)
-    native = bench.loads.run([Load(f"n{k.cost_us}us", k) for k in kernels],
-                             bench.settings.native_seconds)
-    outcomes = bench.loads.run([fair(f"k{k.cost_us}us", k, 50) for k in kernels],
-                               bench.settings.seconds)
-    for kernel, outcome, unmanaged in zip(kernels, outcomes, native):
-        bench.result.add(Row(f"pair, {kernel}", "%", outcome.share_pct, 50, unmanaged.share_pct))
-    shares, unmanaged = [o.share_pct for o in outcomes], [o.share_pct for o in native]
-    bench.result.add(within(Row("pair, difference", "points", abs(shares[0] - shares[1]), 0,
-                                abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
+    shares, unmanaged = side_by_side(bench, "pair", (FIVE_MS, FIFTY_US))
+    add_difference(bench, "pair", shares, unmanaged)
     bench.result.add(at_least(Row("pair, sum", "%", sum(shares), 100, sum(unmanaged)),
                               bench.bar(97, 85)))
     add_bars(bench, "5 ms kernels beside 50 us ones, equal cores: work done")
+
+
+def add_difference(bench, label, shares, unmanaged):
+    """Of two tenants that should get the same."""
+    bench.result.add(within(Row(f"{label}, difference", "points", abs(shares[0] - shares[1]), 0,
+                                abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
 
 
 def odd_work(bench):
@@ -67,7 +65,6 @@ def many_streams(bench):
                                          outcomes, native):
         bench.result.add(Row(f"many streams, {label}", "%", outcome.share_pct, 50,
                              unmanaged.share_pct))
-    shares, unmanaged = [o.share_pct for o in outcomes], [o.share_pct for o in native]
-    bench.result.add(within(Row("many streams, difference", "points", abs(shares[0] - shares[1]),
-                                0, abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
+    add_difference(bench, "many streams", [o.share_pct for o in outcomes],
+                   [o.share_pct for o in native])
     add_bars(bench, "16 streams of 4 processes beside one, equal cores: work done")

@@ -3,10 +3,10 @@
  * and the one that it was measured to have (seed 000, Algorithm 2 and section 5.5). Pure; no state but
  * the caller's; nothing here knows tokens, devices or tenants.
  *
- *     rate = kp x error + ki x (integral of error over time) - kd x (slope of the measured share)
+ *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
  * The rate is a share as well: work for so much of the device's time may be begun. Measured shares pass
- * a filter of time constant `smooth` first; with kp = 1 and ki = 1 / smooth a device that does as it is
+ * a filter of time constant `smooth` first; with p = 1 and i = 1 / smooth a device that does as it is
  * told is at its target at once, and one that does twice or half as much still gets there.
  *
  *   P     what the seed's algorithm does: the rate is nothing but the error, so a share below the
@@ -26,8 +26,18 @@
 
 enum feedback_control { FEEDBACK_P, FEEDBACK_PI, FEEDBACK_PID };
 
+/* In place of a gain: the control's own. */
+#define FEEDBACK_OWN_GAIN (-1.0)
+
+struct feedback_gains {
+	double p;
+	double i_per_s;
+	double d_s;
+};
+
 struct feedback_config {
 	enum feedback_control control;
+	struct feedback_gains gains; /* each FEEDBACK_OWN_GAIN, or whatever the control, this one */
 	uint64_t period_min_ns,
 		period_max_ns;           /* bounds of the adaptive period; min is where it starts */
 	uint64_t smooth_ns;              /* time constant of the filter of the measured share */
@@ -36,6 +46,8 @@ struct feedback_config {
 };
 
 struct feedback_config feedback_default_config(void);
+/* The gains that are in force: the config's, or the control's own. */
+struct feedback_gains feedback_gains(const struct feedback_config *config);
 
 /* All zero is how it begins. */
 struct feedback_loop {

@@ -218,6 +218,26 @@ int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, st
 	return 0;
 }
 
+int parse_number(const char *text, double min, double max, double *ret_value, struct error *err)
+{
+	struct decimal number;
+	const char *rest = read_decimal(text, &number);
+	char hint[80];
+	double fraction, value;
+
+	snprintf(hint, sizeof(hint), "write a number from %g to %g", min, max);
+	if (!rest || *rest)
+		return refuse(err, EINVAL, text, "not a number", hint);
+	fraction = (double)number.fraction;
+	for (unsigned int i = 0; i < number.digits; i++)
+		fraction /= 10;
+	value = (double)number.whole + fraction;
+	if (value < min || value > max)
+		return refuse(err, ERANGE, text, "out of range", hint);
+	*ret_value = value;
+	return 0;
+}
+
 int parse_name(const char *text, struct error *err)
 {
 	const char *hint =

@@ -35,6 +35,9 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct error *err);
 /* A whole number from min to max. */
 int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, struct error *err);
 
+/* A decimal number from min to max (0 <= min), nine decimals at most. */
+int parse_number(const char *text, double min, double max, double *ret_value, struct error *err);
+
 /*
  * A tenant's name: a letter or digit, then letters, digits, '.', '_' and '-'; at most 63 bytes. On
  * success the text itself is the name.

@@ -22,6 +22,7 @@ enum kind {
 	KIND_SWITCH,
 	KIND_LEVEL,
 	KIND_TEXT,
+	KIND_GAIN,
 	KIND_OVERCOMMIT,
 	/* One of some names, whose place is the value: see choices. */
 	KIND_POLICY,
@@ -35,7 +36,7 @@ struct setting {
 	enum kind kind;
 	size_t offset;
 	const char *default_text;
-	uint64_t min, max; /* nanoseconds, bytes or hundredths of a percent */
+	uint64_t min, max; /* nanoseconds, bytes, hundredths of a percent, or whole numbers */
 	const char *help;
 };
 
@@ -128,6 +129,14 @@ static const struct setting settings[] = {
 	  "policy feedback: the control law, p, pi or pid" },
 	{ "feedback_sensor", KIND_SENSOR, AT(arbiter.feedback_sensor), "busy", 0, 0,
 	  "policy feedback: what it measures, busy (time) or nvml" },
+	{ "feedback_p", KIND_GAIN, AT(arbiter.feedback.gains.p), "auto", 0, 100,
+	  "policy feedback: gain of the error; auto: by feedback_control" },
+	{ "feedback_i", KIND_GAIN, AT(arbiter.feedback.gains.i_per_s), "auto", 0, 1000,
+	  "policy feedback: gain of its sum over time, a second; or auto" },
+	{ "feedback_d", KIND_GAIN, AT(arbiter.feedback.gains.d_s), "auto", 0, 10,
+	  "policy feedback: gain of the share's slope, in seconds; or auto" },
+	{ "feedback_smooth", KIND_DURATION, AT(arbiter.feedback.smooth_ns), NULL, MS(1), S(10),
+	  "policy feedback: time constant of the measured share" },
 	{ "feedback_period_min", KIND_DURATION, AT(arbiter.feedback.period_min_ns), NULL, MS(1),
 	  S(10), "policy feedback: shortest time between two measurements" },
 	{ "feedback_period_max", KIND_DURATION, AT(arbiter.feedback.period_max_ns), NULL, MS(1),
@@ -231,6 +240,14 @@ static int set_percent(const struct setting *s, double *field, const char *value
 	return 0;
 }
 
+static int set_gain(const struct setting *s, double *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "auto") != 0)
+		return parse_number(value, (double)s->min, (double)s->max, field, err);
+	*field = FEEDBACK_OWN_GAIN;
+	return 0;
+}
+
 static int set_switch(bool *field, const char *value, struct error *err)
 {
 	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
@@ -256,6 +273,7 @@ static int set_value(struct config *config, const struct setting *s, const char 
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
+	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
 	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
@@ -267,14 +285,22 @@ static int set_value(struct config *config, const struct setting *s, const char 
 	return error_set(err, EINVAL, "setting of unknown kind");
 }
 
-int config_set(struct config *config, const char *key, const char *value, struct error *err)
+static const struct setting *find_setting(const char *key)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (!strcmp(settings[i].name, key)) {
-			int r = set_value(config, &settings[i], value, err);
-			return r < 0 ? error_add(err, r, "%s", key) : 0;
-		}
-	return error_set(err, EINVAL, "%.60s: no such setting (allotd --help lists them)", key);
+		if (!strcmp(settings[i].name, key))
+			return &settings[i];
+	return NULL;
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct error *err)
+{
+	const struct setting *s = find_setting(key);
+	if (!s)
+		return error_set(err, EINVAL, "%.60s: no such setting (allotd --help lists them)",
+				 key);
+	int r = set_value(config, s, value, err);
+	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
 void config_default(struct config *config)
@@ -295,6 +321,36 @@ static char *trim(char *text)
 	while (n > 0 && isspace((unsigned char)text[n - 1]))
 		text[--n] = '\0';
 	return text;
+}
+
+/* Settings of which the first may not be above the second. */
+static const char *const ordered[][2] = {
+	{ "drain_min", "drain_max" },
+	{ "feedback_period_min", "feedback_period_max" },
+};
+
+/* What no line by itself shows. Returns how many pairs are the wrong way round. */
+static unsigned check_order(const struct config *config, const char *file, config_complain complain,
+			    void *data)
+{
+	unsigned bad = 0;
+	for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
+		const struct setting *less = find_setting(ordered[i][0]);
+		const struct setting *more = find_setting(ordered[i][1]);
+		const void *low = (const char *)config + less->offset;
+		const void *high = (const char *)config + more->offset;
+		char low_text[32], high_text[32];
+		struct error err = { 0 };
+		if (*(const uint64_t *)low <= *(const uint64_t *)high)
+			continue;
+		format_number(less, *(const uint64_t *)low, low_text, sizeof(low_text));
+		format_number(more, *(const uint64_t *)high, high_text, sizeof(high_text));
+		error_set(&err, EINVAL, "%s: %s: '%s' is above %s, '%s'", file, less->name,
+			  low_text, more->name, high_text);
+		complain(data, err.text);
+		bad++;
+	}
+	return bad;
 }
 
 static int parse_line(struct config *config, char *line, struct error *err)
@@ -336,7 +392,7 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		}
 		text += length + (text[length] == '\n');
 	}
-	return bad;
+	return bad + check_order(config, file, complain, data);
 }
 
 int config_load(struct config *config, const char *file, config_complain complain, void *data,

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
+#include "node/listen.h"
 #include "node/peer.h"
 #include "node/session.h"
 
@@ -237,19 +237,11 @@ static void timer_due(void *data, uint32_t events)
 
 static int listen_at(const struct node *node, struct error *err)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	char *path = address.sun_path;
-	if (snprintf(path, sizeof(address.sun_path), "%s/allotd.sock", node->run_dir) >=
-	    (int)sizeof(address.sun_path))
-		return error_set(err, ENAMETOOLONG, "%s: too long for a socket's path",
-				 node->run_dir);
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char path[NODE_PATH_MAX];
+	snprintf(path, sizeof(path), "%s/allotd.sock", node->run_dir);
+	cleanup_fd int fd = listen_bind(path, SOCK_STREAM, err);
 	if (fd < 0)
-		return error_set_errno(err, errno, "socket");
-	if (unlink(path) < 0 && errno != ENOENT)
-		return error_set_errno(err, errno, "remove old %s", path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return error_set_errno(err, errno, "bind %s", path);
+		return fd;
 	if (chmod(path, node->is_private ? 0600 : 0666) < 0)
 		return error_set_errno(err, errno, "chmod %s", path);
 	if (listen(fd, BACKLOG) < 0)

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/join.h"
+#include "node/listen.h"
 #include "node/tenant.h"
 #include "region/registration.h"
 
@@ -249,22 +249,13 @@ static void timer_due(void *data, uint32_t events)
 
 static int listen_at(struct tenant *tenant, struct error *err)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char path[NODE_PATH_MAX];
 	int on = 1;
 
 	tenant_path(tenant, "allot.sock", path);
-	if (strlen(path) >= sizeof(address.sun_path))
-		return error_set(err, ENAMETOOLONG, "%s: too long for a socket's path", path);
-	strcpy(address.sun_path, path);
-
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
 	if (fd < 0)
-		return error_set_errno(err, errno, "socket");
-	if (unlink(path) < 0 && errno != ENOENT)
-		return error_set_errno(err, errno, "remove old %s", path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return error_set_errno(err, errno, "bind %s", path);
+		return fd;
 	if (chmod(path, 0600) < 0 ||
 	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
 		return error_set_errno(err, errno, "give %s to uid %u", path,

@@ -21,7 +21,8 @@ struct sensor {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	bool has_failed;      /* and said so */
+	bool is_failing;      /* at the last look */
+	bool has_failed;      /* once, and said so */
 	uint64_t newest_us;   /* of all samples, by the driver's clock ... */
 	uint64_t advanced_ns; /* ... and when it last was another, by ours */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
@@ -52,6 +53,10 @@ static void look(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
+	/* Nothing is known, and arbitration was told: that no process is named would not be news. */
+	if (r < 0 && s->is_failing)
+		return;
+	s->is_failing = r < 0;
 	if (r < 0)
 		count = 0;
 	if (r < 0 && !s->has_failed) {

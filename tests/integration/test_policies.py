@@ -32,15 +32,15 @@ def test_alone_under_a_cap(machine, policy):
 
 @pytest.mark.parametrize("policy", ["feedback", "token"])
 def test_three(machine, policy):
-    """45, 30 and 15 %: each within 15 points, and in this order. (Under feedback all three run at the
-    same time, and the card's own slicing costs about a tenth.)"""
+    """45, 30 and 15 %: each within 20 points, and in this order. (Under feedback all three run at the
+    same time, and the card's own slicing costs about a tenth, on a busy machine a third.)"""
     begin = int(time.time()) + 4
     tenants = [start_capped(machine, policy, cores, "--seconds", 10, "--start-at", begin)
                for cores in (45, 30, 15)]
     got = [share(tenant) for tenant in tenants]
     assert got == sorted(got, reverse=True), got
     for asked, part in zip((45, 30, 15), got):
-        assert abs(part - asked) < 15, got
+        assert abs(part - asked) < 20, got
 
 
 def test_a_daemon_has_one_policy(machine):

@@ -5,8 +5,9 @@
  *   GPU      runs one context at a time; contexts with work at the same moment take turns as the
  *            hardware does it (2.09 ms, then a gap of 0.31 ms: facts/gpu.md); changing to another
  *            context costs switch_ns
- *   tenant   one thread that launches kernels through a gate: bounded work in flight, waits in
- *            CLOSING and STOP, and while PACED and out of tokens; wakes some time after; its busy flag falls 25 to 75 us late
+ *   tenant   processes, one at first, each a context and a thread that launches kernels through a gate:
+ *            bounded work in flight, waits in CLOSING and STOP, and while PACED and out of tokens; wakes
+ *            some time after; its busy flag falls 25 to 75 us late
  *   daemon   observes all, steps, writes the words; wakes up a little later than it asked for
  *
  * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels.
@@ -60,7 +61,10 @@ struct gpu_model *gpu_model_free(struct gpu_model *model);
 /* Returns the arbiter's index. */
 int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
 		  const struct gpu_model_load *load);
+/* One more process of the tenant's, with a context and a thread of its own. */
+void gpu_model_add_process(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
 void gpu_model_remove(struct gpu_model *model, int tenant);
+/* Of all its processes. */
 void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
 void gpu_model_set_share(struct gpu_model *model, int tenant, struct arbiter_share share);
 /* The cap alone; see arbiter_set_limit(). */

@@ -1,5 +1,7 @@
 #include "rules.h"
 
+#include <stdio.h>
+
 const struct gpu_model_load hungry = { .kernel_ns = 1 * MS };
 const struct gpu_model_load resting = { .kernel_ns = 0 };
 
@@ -74,4 +76,24 @@ double share_over(struct gpu_model *m, int tenant, uint64_t duration_ns)
 
 	gpu_model_run(m, duration_ns);
 	return 100.0 * (double)(gpu_model_work_ns(m, tenant) - before) / (double)duration_ns;
+}
+
+static char table[65536];
+static size_t table_used;
+
+void say(const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(table + table_used, sizeof(table) - table_used, format, args);
+	va_end(args);
+	assert_in_range(length, 0, sizeof(table) - table_used - 1);
+	table_used += (size_t)length;
+}
+
+const char *said(void)
+{
+	return table;
 }

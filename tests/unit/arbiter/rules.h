@@ -40,6 +40,10 @@ struct gpu_model *model_new(uint64_t seed);
 /* Runs for so long; the part of that time, in percent, in which the tenant's kernels ran. */
 double share_over(struct gpu_model *m, int tenant, uint64_t duration_ns);
 
+/* Adds to a table that is printed when all tests have run, away from their own lines; said() is all of it. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *said(void);
+
 /* As much as it can get; nothing. */
 extern const struct gpu_model_load hungry, resting;
 

@@ -118,6 +118,26 @@ static void test_p_keeps_an_error(void **state)
 	}
 }
 
+/* A gain that is set counts in place of the control's own; the others stay. */
+static void test_gains(void **state)
+{
+	struct feedback_config c = config_of(FEEDBACK_P);
+	struct plant plant = { 1, 1, 0 };
+	struct response r;
+
+	/* With P alone a part of 1 / (1 + p) is missing. */
+	c.gains.p = 1;
+	r = step_to(&c, &plant, 0.4, 10);
+	assert_true(fabs(r.last - 0.2) < 0.01);
+	c.gains.i_per_s = 3;
+	r = step_to(&c, &plant, 0.4, 10);
+	assert_true(fabs(r.last - 0.4) < 0.002);
+	c = config_of(FEEDBACK_PID);
+	c.gains.p = 0;
+	assert_true(feedback_gains(&c).p == 0 && feedback_gains(&c).d_s == 0.02);
+	assert_true(fabs(feedback_gains(&c).i_per_s - 1 / 0.3) < 1e-9);
+}
+
 /* A tenant that wants 10 % of its 50 saves nothing up: what comes after is no more than the target. */
 static void test_does_not_wind_up(void **state)
 {
@@ -201,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_pi_has_no_steady_error),
 		cmocka_unit_test(test_pid_has_no_steady_error),
 		cmocka_unit_test(test_p_keeps_an_error),
+		cmocka_unit_test(test_gains),
 		cmocka_unit_test(test_does_not_wind_up),
 		cmocka_unit_test(test_integral_is_bounded),
 		cmocka_unit_test(test_sampling_adapts),

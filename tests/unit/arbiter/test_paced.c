@@ -6,14 +6,21 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "rules.h"
+#include "together.h"
 
-static struct gpu_model *paced_model(enum feedback_control control)
+static struct gpu_model_config paced_config(enum feedback_control control)
 {
 	struct gpu_model_config config = gpu_model_default_config();
 
 	config.arbiter.policy = ARBITER_POLICY_FEEDBACK;
 	config.arbiter.feedback.control = control;
+	return config;
+}
+
+static struct gpu_model *paced_model(enum feedback_control control)
+{
+	struct gpu_model_config config = paced_config(control);
+
 	return gpu_model_new(&config);
 }
 
@@ -60,35 +67,11 @@ static void test_p_keeps_an_error(void **state)
 	gpu_model_free(m);
 }
 
-struct row {
-	struct arbiter_share share;
-	const struct gpu_model_load *load;
-	double least, most; /* got, percent */
-};
-
-static void together(const char *name, const struct row *rows, int count)
+static void paced(const char *name, struct row *rows, int count)
 {
-	struct gpu_model *m = paced_model(FEEDBACK_PI);
-	uint64_t before[8];
-	int t[8];
+	struct gpu_model_config config = paced_config(FEEDBACK_PI);
 
-	for (int i = 0; i < count; i++)
-		t[i] = gpu_model_add(m, rows[i].share, rows[i].load);
-	gpu_model_run(m, 5 * SECOND);
-	for (int i = 0; i < count; i++)
-		before[i] = gpu_model_work_ns(m, t[i]);
-	gpu_model_run(m, 20 * SECOND);
-	for (int i = 0; i < count; i++) {
-		double got = 100.0 * (double)(gpu_model_work_ns(m, t[i]) - before[i]) /
-			     (double)(20 * SECOND);
-
-		printf("%-24s %5llu us %3.0f / %3.0f: %6.2f %%\n", i ? "" : name,
-		       (unsigned long long)rows[i].load->kernel_ns / US, rows[i].share.cores_pct,
-		       rows[i].share.limit_pct, got);
-		assert_true(got >= rows[i].least && got <= rows[i].most);
-	}
-	assert_int_equal(gpu_model_violations(m), 0);
-	gpu_model_free(m);
+	together_after(name, rows, count, 5 * SECOND, 20 * SECOND, &config);
 }
 
 /*
@@ -97,20 +80,19 @@ static void together(const char *name, const struct row *rows, int count)
  */
 static void test_together(void **state)
 {
-	const struct row three[] = { { { 45, 45 }, &loads[1], 35, 50 },
-				     { { 30, 30 }, &loads[1], 23, 35 },
-				     { { 15, 15 }, &loads[1], 10, 20 } };
-	const struct row two[] = { { { 50, 100 }, &loads[1], 35, 60 },
-				   { { 50, 100 }, &loads[1], 35, 60 } };
-	const struct row grain[] = { { { 50, 100 }, &loads[0], 35, 60 },
-				     { { 50, 100 }, &loads[4], 35, 60 } };
-	const struct row weights[] = { { { 60, 100 }, &loads[1], 62, 78 },
-				       { { 20, 30 }, &loads[1], 17, 28 } };
+	struct row three[] = { { { 45, 45 }, loads[1], 35, 50 },
+			       { { 30, 30 }, loads[1], 23, 35 },
+			       { { 15, 15 }, loads[1], 10, 20 } };
+	struct row two[] = { { { 50, 100 }, loads[1], 35, 60 }, { { 50, 100 }, loads[1], 35, 60 } };
+	struct row grain[] = { { { 50, 100 }, loads[0], 35, 60 },
+			       { { 50, 100 }, loads[4], 35, 60 } };
+	struct row weights[] = { { { 60, 100 }, loads[1], 62, 78 },
+				 { { 20, 30 }, loads[1], 17, 28 } };
 
-	together("45, 30, 15", three, 3);
-	together("two", two, 2);
-	together("of different grain", grain, 2);
-	together("three to one", weights, 2);
+	paced("45, 30, 15", three, 3);
+	paced("two", two, 2);
+	paced("of different grain", grain, 2);
+	paced("three to one", weights, 2);
 }
 
 /* Alone and without a cap it is FREE; with another it is PACED, and FREE again when that has gone. */
@@ -276,5 +258,5 @@ int main(void)
 		cmocka_unit_test(test_sensor),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, together_print);
 }

@@ -16,19 +16,6 @@ static const struct gpu_model_load inference = { .kernel_ns = 1 * MS,
 						 .think_max_ns = 55 * MS,
 						 .on_schedule = true };
 
-static char table[8192];
-static size_t table_used;
-
-static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	table_used += (size_t)vsnprintf(table + table_used, sizeof(table) - table_used, format,
-					args);
-	va_end(args);
-}
-
 struct outcome {
 	double p99_ms;
 	double trainer_pct; /* of the GPU's time */
@@ -473,6 +460,6 @@ int main(void)
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	printf("\n%-44s %9s  %4s  %7s  %7s\n%s", "case", "cores/lim", "prio", "p99 ms", "trainer",
-	       table);
+	       said());
 	return failed;
 }

@@ -3,96 +3,8 @@
  * what was asked. Prints the table that docs/architecture.md quotes.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
-
-#include "gpu_model.h"
-
-#define MOST 8
-
-struct row {
-	struct arbiter_share share;
-	struct gpu_model_load load;
-	double got_pct;
-	double charged_pct;
-	double deviation; /* of the share in windows of one second */
-	int index;
-};
-
-static char table[16384];
-static size_t table_used;
-
-static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	table_used += (size_t)vsnprintf(table + table_used, sizeof(table) - table_used, format,
-					args);
-	va_end(args);
-}
-
-static const char *length_text(uint64_t ns, char *text, size_t size)
-{
-	if (ns < MS)
-		snprintf(text, size, "%g us", (double)ns / 1e3);
-	else
-		snprintf(text, size, "%g ms", (double)ns / 1e6);
-	return text;
-}
-
-/* Runs rows together; returns the sum of the shares got. */
-static double measure(const char *name, struct row *rows, int count, uint64_t run_ns,
-		      const struct gpu_model_config *config)
-{
-	struct gpu_model *m = gpu_model_new(config);
-	double sum = 0;
-	uint64_t before[MOST], charged[MOST], last[MOST];
-	double squares[MOST] = { 0 };
-	int windows = (int)(run_ns / SECOND);
-
-	for (int i = 0; i < count; i++)
-		rows[i].index = gpu_model_add(m, rows[i].share, &rows[i].load);
-	gpu_model_run(m, 2 * SECOND);
-	for (int i = 0; i < count; i++) {
-		last[i] = before[i] = gpu_model_work_ns(m, rows[i].index);
-		charged[i] = arbiter_account(gpu_model_arbiter(m), rows[i].index).charged_ns;
-	}
-	for (int window = 0; window < windows; window++) {
-		gpu_model_run(m, SECOND);
-		for (int i = 0; i < count; i++) {
-			uint64_t work = gpu_model_work_ns(m, rows[i].index);
-			double pct = 100.0 * (double)(work - last[i]) / (double)SECOND;
-
-			squares[i] += pct * pct;
-			last[i] = work;
-		}
-	}
-	for (int i = 0; i < count; i++) {
-		struct row *r = &rows[i];
-		struct arbiter_account account = arbiter_account(gpu_model_arbiter(m), r->index);
-		char text[32];
-
-		r->got_pct = 100.0 * (double)(gpu_model_work_ns(m, r->index) - before[i]) /
-			     (double)run_ns;
-		r->charged_pct = 100.0 * (double)(account.charged_ns - charged[i]) / (double)run_ns;
-		sum += r->got_pct;
-		r->deviation = sqrt(fmax(0, squares[i] / windows - r->got_pct * r->got_pct));
-		say("%-34s %8s  %3.0f / %3.0f  %6.2f  %6.2f  %6.2f\n", i ? "" : name,
-		    length_text(r->load.kernel_ns, text, sizeof(text)), r->share.cores_pct,
-		    r->share.limit_pct, r->got_pct, r->charged_pct, r->deviation);
-	}
-	if (count > 1)
-		say("%-34s %8s  %9s  %6.2f\n", "", "", "sum", sum);
-	assert_int_equal(gpu_model_violations(m), 0);
-	gpu_model_free(m);
-	return sum;
-}
+#include "together.h"
 
 static const uint64_t lengths[] = { 20 * US, 200 * US, 1 * MS, 5 * MS, 50 * MS };
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
@@ -107,8 +19,8 @@ static void alone(double limit, bool late)
 		/* A whole turn of 50 ms kernels at 20 % takes half a second: run longer. */
 		uint64_t run = lengths[k] < 50 * MS ? 10 * SECOND : 100 * SECOND;
 
-		measure(late ? "alone, counts its own delay" : "alone, capped", &row, 1, run,
-			&config);
+		together(late ? "alone, counts its own delay" : "alone, capped", &row, 1, run,
+			 &config);
 		assert_true(fabs(row.got_pct - limit) < 0.5);
 	}
 }
@@ -147,8 +59,8 @@ static void test_alone_badly_predicted(void **state)
 					     .kernel_max_ns = 4 * MS,
 					     .prediction = factors[k] } };
 
-		measure(k ? "alone, predicted 5 x too long" : "alone, predicted 5 x too short",
-			&row, 1, 20 * SECOND, &config);
+		together(k ? "alone, predicted 5 x too long" : "alone, predicted 5 x too short",
+			 &row, 1, 20 * SECOND, &config);
 		assert_true(fabs(row.got_pct - 50) < 0.5);
 	}
 }
@@ -168,7 +80,7 @@ static void test_alone_with_pauses(void **state)
 	double demand[] = { 30, 30, 19.9 };
 
 	for (int k = 0; k < 3; k++) {
-		measure("alone, with pauses", &rows[k], 1, 20 * SECOND, &config);
+		together("alone, with pauses", &rows[k], 1, 20 * SECOND, &config);
 		assert_true(fabs(rows[k].got_pct - demand[k]) < 0.5);
 	}
 }
@@ -185,7 +97,7 @@ static void test_45_30_15(void **state)
 		for (int i = 0; i < 3; i++)
 			rows[i] = (struct row){ .share = { shares[i], shares[i] },
 						.load = { .kernel_ns = lengths[k] } };
-		measure("45 / 30 / 15, hard caps", rows, 3, run, &config);
+		together("45 / 30 / 15, hard caps", rows, 3, run, &config);
 		for (int i = 0; i < 3; i++)
 			assert_true(fabs(rows[i].got_pct - shares[i]) < 0.5);
 	}
@@ -200,7 +112,7 @@ static void test_45_30_15_mixed(void **state)
 		{ .share = { 15, 15 }, .load = { .kernel_ns = 1 * MS } },
 	};
 
-	measure("45 / 30 / 15, mixed kernels", rows, 3, 20 * SECOND, &config);
+	together("45 / 30 / 15, mixed kernels", rows, 3, 20 * SECOND, &config);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(rows[i].got_pct - rows[i].share.cores_pct) < 0.5);
 }
@@ -221,7 +133,7 @@ static void test_45_30_15_in_steps(void **state)
 		{ .share = { 15, 15 }, .load = step },
 	};
 
-	measure("45 / 30 / 15, steps of 25 ms", rows, 3, 20 * SECOND, &config);
+	together("45 / 30 / 15, steps of 25 ms", rows, 3, 20 * SECOND, &config);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(rows[i].got_pct - rows[i].share.cores_pct) < 0.5);
 }
@@ -240,8 +152,8 @@ static void test_45_30_15_other_switch_cost(void **state)
 		for (int i = 0; i < 3; i++)
 			rows[i] = (struct row){ .share = { shares[i], shares[i] },
 						.load = { .kernel_ns = 1 * MS } };
-		measure(k ? "45 / 30 / 15, switch 0.22 ms" : "45 / 30 / 15, switch 0.08 ms", rows,
-			3, 20 * SECOND, &config);
+		together(k ? "45 / 30 / 15, switch 0.22 ms" : "45 / 30 / 15, switch 0.08 ms", rows,
+			 3, 20 * SECOND, &config);
 		for (int i = 0; i < 3; i++)
 			assert_true(fabs(rows[i].got_pct - shares[i]) < 0.5);
 	}
@@ -261,8 +173,8 @@ static void fifty_beside_four(bool lend)
 			rows[i] = (struct row){ .share = { cores, lend ? 100 : cores },
 						.load = { .kernel_ns = lengths[k] } };
 		}
-		measure(lend ? "50 beside 4 x 10, lending" : "50 beside 4 x 10, hard caps", rows, 5,
-			run, &config);
+		together(lend ? "50 beside 4 x 10, lending" : "50 beside 4 x 10, hard caps", rows,
+			 5, run, &config);
 		assert_true(rows[0].got_pct >= 49);
 		for (int i = 1; i < 5; i++)
 			assert_true(rows[i].got_pct >= 9.5);
@@ -288,7 +200,7 @@ static void test_50_capped_beside_lent(void **state)
 	for (int i = 0; i < 5; i++)
 		rows[i] = (struct row){ .share = { i ? 10 : 50, i ? 100 : 50 },
 					.load = { .kernel_ns = 1 * MS } };
-	measure("50 capped beside 4 x 10 lent to", rows, 5, 20 * SECOND, &config);
+	together("50 capped beside 4 x 10 lent to", rows, 5, 20 * SECOND, &config);
 	assert_true(rows[0].got_pct >= 49 && rows[0].got_pct < 50.5);
 }
 
@@ -300,11 +212,11 @@ static void test_five_equal(void **state)
 		struct row one = { .share = { 20, 100 }, .load = { .kernel_ns = lengths[k] } };
 		struct row rows[5];
 		uint64_t run = lengths[k] < 50 * MS ? 10 * SECOND : 60 * SECOND;
-		double single = measure("one alone, no cap", &one, 1, 2 * SECOND, &config);
+		double single = together("one alone, no cap", &one, 1, 2 * SECOND, &config);
 
 		for (int i = 0; i < 5; i++)
 			rows[i] = one;
-		assert_true(measure("five equal", rows, 5, run, &config) >= 0.97 * single);
+		assert_true(together("five equal", rows, 5, run, &config) >= 0.97 * single);
 		for (int i = 0; i < 5; i++)
 			assert_true(fabs(rows[i].got_pct - rows[0].got_pct) < 1.0);
 	}
@@ -318,7 +230,7 @@ static void test_mixed_equal(void **state)
 
 	for (size_t k = 0; k < LENGTHS; k++)
 		rows[k] = (struct row){ .share = { 20, 100 }, .load = { .kernel_ns = lengths[k] } };
-	measure("five equal, mixed kernels", rows, LENGTHS, 60 * SECOND, &config);
+	together("five equal, mixed kernels", rows, LENGTHS, 60 * SECOND, &config);
 	for (size_t k = 0; k < LENGTHS; k++) {
 		least = fmin(least, rows[k].got_pct);
 		most = fmax(most, rows[k].got_pct);
@@ -335,7 +247,7 @@ static void test_pauses_beside_hungry(void **state)
 		  .load = { .kernel_ns = 1 * MS, .burst_ns = 10 * MS, .think_ns = 20 * MS } },
 		{ .share = { 50, 100 }, .load = { .kernel_ns = 1 * MS } },
 	};
-	double sum = measure("10 ms of each 30 beside hungry", rows, 2, 20 * SECOND, &config);
+	double sum = together("10 ms of each 30 beside hungry", rows, 2, 20 * SECOND, &config);
 
 	assert_true(rows[0].got_pct > 25);
 	assert_true(sum > 93);
@@ -354,7 +266,7 @@ static void test_late_polls(void **state)
 	for (int i = 0; i < 3; i++)
 		rows[i] = (struct row){ .share = { shares[i], shares[i] },
 					.load = { .kernel_ns = 500 * US } };
-	measure("45 / 30 / 15, late polls", rows, 3, 30 * SECOND, &config);
+	together("45 / 30 / 15, late polls", rows, 3, 30 * SECOND, &config);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(rows[i].got_pct - shares[i]) < 1.0);
 }
@@ -369,18 +281,9 @@ static void test_unpromised(void **state)
 		{ .share = { 0, 100 }, .load = { .kernel_ns = 200 * US } },
 	};
 
-	measure("60 beside two without guarantee", rows, 3, 20 * SECOND, &config);
+	together("60 beside two without guarantee", rows, 3, 20 * SECOND, &config);
 	assert_true(fabs(rows[0].got_pct - 59.2) < 1);
 	assert_true(fabs(rows[1].got_pct - rows[2].got_pct) < 1);
-}
-
-static int print_table(void **state)
-{
-	printf("\nPercent of the GPU's time: work done, charged, standard deviation of work in 1 s "
-	       "windows.\n"
-	       "%-34s %8s  %9s  %6s  %6s  %6s\n%s",
-	       "case", "kernels", "cores/lim", "work", "charge", "sd 1 s", table);
-	return 0;
 }
 
 int main(void)
@@ -406,5 +309,5 @@ int main(void)
 		cmocka_unit_test(test_unpromised),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, print_table);
+	return cmocka_run_group_tests(tests, NULL, together_print);
 }

@@ -2,10 +2,7 @@
  * The token in KubeShare's manner (ARBITER_POLICY_TOKEN) on the simulated GPU: shares, and the rules by
  * which the token moves on.
  */
-#include <math.h>
-#include <stdio.h>
-
-#include "rules.h"
+#include "together.h"
 
 static struct gpu_model_config token_config(void)
 {
@@ -15,65 +12,39 @@ static struct gpu_model_config token_config(void)
 	return config;
 }
 
-struct row {
-	struct arbiter_share share;
-	struct gpu_model_load load;
-	double least, most; /* got, percent */
-};
-
 /* After two windows, over three. */
-static void together(const char *name, const struct row *rows, int count)
+static void with_token(const char *name, struct row *rows, int count)
 {
 	struct gpu_model_config config = token_config();
-	struct gpu_model *m = gpu_model_new(&config);
-	uint64_t before[8];
-	int t[8];
 
-	for (int i = 0; i < count; i++)
-		t[i] = gpu_model_add(m, rows[i].share, &rows[i].load);
-	gpu_model_run(m, 20 * SECOND);
-	for (int i = 0; i < count; i++)
-		before[i] = gpu_model_work_ns(m, t[i]);
-	gpu_model_run(m, 30 * SECOND);
-	for (int i = 0; i < count; i++) {
-		double got = 100.0 * (double)(gpu_model_work_ns(m, t[i]) - before[i]) /
-			     (double)(30 * SECOND);
-
-		printf("%-24s %6llu us %3.0f / %3.0f: %6.2f %%\n", i ? "" : name,
-		       (unsigned long long)rows[i].load.kernel_ns / US, rows[i].share.cores_pct,
-		       rows[i].share.limit_pct, got);
-		assert_true(got >= rows[i].least && got <= rows[i].most);
-	}
-	assert_int_equal(gpu_model_violations(m), 0);
-	gpu_model_free(m);
+	together_after(name, rows, count, 20 * SECOND, 30 * SECOND, &config);
 }
 
 /* A token is not cut where a limit is reached: up to one of 300 ms in the 10 s too much. */
 static void test_shares(void **state)
 {
 	const struct gpu_model_load one_ms = { .kernel_ns = 1 * MS };
-	const struct row alone[] = { { { 30, 30 }, one_ms, 29, 33.5 } };
-	const struct row three[] = { { { 45, 45 }, one_ms, 42, 48.5 },
-				     { { 30, 30 }, one_ms, 28, 33.5 },
-				     { { 15, 15 }, one_ms, 13, 18.5 } };
-	const struct row two[] = { { { 50, 100 }, one_ms, 47, 53 },
-				   { { 50, 100 }, { .kernel_ns = 20 * US }, 47, 53 } };
-	const struct row guarantee[] = { { { 70, 100 }, one_ms, 66, 74 },
-					 { { 0, 100 }, one_ms, 26, 34 } };
+	struct row alone[] = { { { 30, 30 }, one_ms, 29, 33.5 } };
+	struct row three[] = { { { 45, 45 }, one_ms, 42, 48.5 },
+			       { { 30, 30 }, one_ms, 28, 33.5 },
+			       { { 15, 15 }, one_ms, 13, 18.5 } };
+	struct row two[] = { { { 50, 100 }, one_ms, 47, 53 },
+			     { { 50, 100 }, { .kernel_ns = 20 * US }, 47, 53 } };
+	struct row guarantee[] = { { { 70, 100 }, one_ms, 66, 74 }, { { 0, 100 }, one_ms, 26, 34 } };
 
-	together("alone", alone, 1);
-	together("45, 30, 15", three, 3);
-	together("two", two, 2);
-	together("one has a guarantee", guarantee, 2);
+	with_token("alone", alone, 1);
+	with_token("45, 30, 15", three, 3);
+	with_token("two", two, 2);
+	with_token("one has a guarantee", guarantee, 2);
 }
 
 /* Two kernels of 45 ms may run past each token of 300 ms: they count, and both get the same. */
 static void test_overuse_is_charged_back(void **state)
 {
-	const struct row rows[] = { { { 50, 100 }, { .kernel_ns = 45 * MS }, 47, 52 },
-				    { { 50, 100 }, { .kernel_ns = 1 * MS }, 47, 52 } };
+	struct row rows[] = { { { 50, 100 }, { .kernel_ns = 45 * MS }, 47, 52 },
+			      { { 50, 100 }, { .kernel_ns = 1 * MS }, 47, 52 } };
 
-	together("long beside short", rows, 2);
+	with_token("long beside short", rows, 2);
 }
 
 static struct bench token_bench(void)
@@ -184,5 +155,5 @@ int main(void)
 		cmocka_unit_test(test_pause),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, together_print);
 }

@@ -93,6 +93,27 @@ static void test_error_names_value(void **state)
 	assert_non_null(strstr(err.text, "...'"));
 }
 
+static void test_numbers(void **state)
+{
+	static const char *const bad[] = { "",   "x",     "-1",  "1.",  ".5",  "1e3", "+1",
+					   "1 ", "100.1", "0.4", "nan", "inf", "0x1", "1.0000000001" };
+	struct error err;
+	double value = -1;
+
+	assert_int_equal(parse_number("0.5", 0.5, 100, &value, NULL), 0);
+	assert_true(value == 0.5);
+	assert_int_equal(parse_number("100", 0.5, 100, &value, NULL), 0);
+	assert_true(value == 100);
+	assert_int_equal(parse_number("12.125", 0.5, 100, &value, NULL), 0);
+	assert_true(value == 12.125);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		value = 7;
+		assert_true(parse_number(bad[i], 0.5, 100, &value, &err) < 0);
+		assert_true(value == 7);
+		assert_non_null(strstr(err.text, "write a number from 0.5 to 100"));
+	}
+}
+
 static void test_percents(void **state)
 {
 	static const char *const bad[] = { "0",   "-1",  "101",   "100.01", "abc", "",     "30%%",
@@ -208,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_bad_sizes),
 		cmocka_unit_test(test_error_names_value),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_percents),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_ints),

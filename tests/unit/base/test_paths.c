@@ -12,22 +12,7 @@
 #include <unistd.h>
 
 #include "base/paths.h"
-
-static char scratch[64];
-
-static int make_scratch(void **state)
-{
-	strcpy(scratch, "/tmp/allot-test-XXXXXX");
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", scratch);
-	return system(command);
-}
+#include "../scratch.h"
 
 static void test_hardware(void **state)
 {

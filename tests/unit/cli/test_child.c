@@ -7,22 +7,7 @@
 #include <sys/wait.h>
 
 #include "cli/child.h"
-
-static char scratch[64];
-
-static int make_scratch(void **state)
-{
-	strcpy(scratch, "/tmp/allot-test-XXXXXX");
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", scratch);
-	return system(command);
-}
+#include "../scratch.h"
 
 static void write_file(const char *name, const char *text, mode_t mode)
 {

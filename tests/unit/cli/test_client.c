@@ -7,8 +7,8 @@
 #include <sys/un.h>
 
 #include "cli/client.h"
+#include "../scratch.h"
 
-static char scratch[64];
 static char requests[4096];
 
 /* Replies, one for each request; the daemon hangs up after the last. */
@@ -41,20 +41,6 @@ static void *serve(void *data)
 	}
 	close(fd);
 	return NULL;
-}
-
-static int make_scratch(void **state)
-{
-	strcpy(scratch, "/tmp/allot-test-XXXXXX");
-	return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", scratch);
-	return system(command);
 }
 
 static int listen_there(void)

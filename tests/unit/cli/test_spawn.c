@@ -4,25 +4,17 @@
 #include <sys/stat.h>
 
 #include "cli/spawn.h"
+#include "../scratch.h"
 
-static char scratch[64], log_path[96], server[96];
+static char log_path[96], server[96];
 
-static int make_scratch(void **state)
+static int make_paths(void **state)
 {
-	strcpy(scratch, "/tmp/allot-test-XXXXXX");
-	if (!mkdtemp(scratch))
+	if (make_scratch(state) < 0)
 		return -1;
 	snprintf(log_path, sizeof(log_path), "%s/log", scratch);
 	snprintf(server, sizeof(server), "%s/server", scratch);
 	return 0;
-}
-
-static int remove_scratch(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", scratch);
-	return system(command);
 }
 
 static int spawn(const char *script, int timeout_ms, pid_t *ret_pid, struct error *err)
@@ -84,10 +76,10 @@ static void test_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_ready, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_failure_says_why, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_slow_is_killed, make_scratch, remove_scratch),
-		cmocka_unit_test_setup_teardown(test_not_there, make_scratch, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_ready, make_paths, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_failure_says_why, make_paths, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_slow_is_killed, make_paths, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_not_there, make_paths, remove_scratch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,15 @@ static void test_bad_lines(void **state)
 		{ "policy = fair", "f:1: policy: 'fair': must be lease, feedback or token" },
 		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
 		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
+		{ "feedback_p = x",
+		  "f:1: feedback_p: 'x': not a number; write a number from 0 to 100" },
+		{ "feedback_p = -1", "f:1: feedback_p: '-1': not a number" },
+		{ "feedback_i = 1001",
+		  "f:1: feedback_i: '1001': out of range; write a number from 0 to 1000" },
+		{ "feedback_d = nan", "f:1: feedback_d: 'nan': not a number" },
+		{ "feedback_smooth = 0", "f:1: feedback_smooth: '0': must be more than 0" },
+		{ "feedback_period_min = 11s",
+		  "f:1: feedback_period_min: '11s': must be from 1ms" },
 		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
 		{ "overcommit_cores = yes",
 		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
@@ -110,6 +119,34 @@ static void test_bad_lines(void **state)
 			fail_msg("'%s' says '%s'", rows[i].line, said);
 		assert_memory_equal(&c, &untouched, sizeof(c));
 	}
+}
+
+/* Gains are the control's own until they are set, each by itself. */
+static void test_gains(void **state)
+{
+	struct config c;
+	struct feedback_gains g;
+	assert_int_equal(parse(&c, "feedback_control = pid\nfeedback_smooth = 200ms"), 0);
+	g = feedback_gains(&c.arbiter.feedback);
+	assert_true(g.p == 1 && g.i_per_s == 5 && g.d_s == 0.02);
+	assert_int_equal(parse(&c, "feedback_p = 2.5\nfeedback_i=0\nfeedback_d = 0.125"), 0);
+	g = feedback_gains(&c.arbiter.feedback);
+	assert_true(g.p == 2.5 && g.i_per_s == 0 && g.d_s == 0.125);
+	assert_int_equal(parse(&c, "feedback_p = 2.5\nfeedback_p = auto\nfeedback_control = p"), 0);
+	g = feedback_gains(&c.arbiter.feedback);
+	assert_true(g.p == 4 && g.i_per_s == 0 && g.d_s == 0);
+}
+
+/* Settings that contradict each other, in whatever order they stand, or one against a default. */
+static void test_order(void **state)
+{
+	struct config c;
+	assert_int_equal(parse(&c, "feedback_period_min = 200ms\nfeedback_period_max = 200ms\n"), 0);
+	assert_int_equal(parse(&c, "feedback_period_min = 200ms\nfeedback_period_max = 150ms\n"), 1);
+	assert_string_equal(said, "f: feedback_period_min: '200ms' is above feedback_period_max, "
+				  "'150ms'\n");
+	assert_int_equal(parse(&c, "drain_max = 5ms\n"), 1);
+	assert_non_null(strstr(said, "f: drain_min: '10ms' is above drain_max, '5ms'"));
 }
 
 static void test_all_bad_lines_are_told(void **state)
@@ -152,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_values),
 		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_all_bad_lines_are_told),
+		cmocka_unit_test(test_gains),     cmocka_unit_test(test_order),
 		cmocka_unit_test(test_long_line), cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,19 @@
+/* What a run prints when it is over: a line for people, or one of JSON. */
+#ifndef ALLOT_LOAD_REPORT_H
+#define ALLOT_LOAD_REPORT_H
+
+#include "run.h"
+
+/* Of an allocation that should not be granted. */
+struct refusal {
+	bool tried;
+	size_t asked_bytes;
+	CUresult result;
+};
+
+/* Sorts the run's samples. */
+void report_end(struct run *r, uint64_t end_ns, const struct refusal *refusal,
+		const struct driver *d);
+void report_calibration(const struct kernel *k, const struct options *o);
+
+#endif

@@ -1,0 +1,56 @@
+"""Policy feedback with `feedback_sensor = nvml` on cards whose NVML fails it: the tenant is measured by
+allot's own busy time, held to its cap all the same, and the log says so once."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+SETTINGS = "policy = feedback\nfeedback_sensor = nvml\nlinger = 30s\n"
+
+
+def start(program, *arguments):
+    """A server goes to the background when it is ready. Returns what it said until then."""
+    done = subprocess.run([BUILD / program, *arguments], stdin=subprocess.DEVNULL, check=False,
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def start_servers(machine, directory, defects):
+    """A card with these defects, and a daemon with the sensor's settings; returns what it said."""
+    machine.run_dir.mkdir(parents=True, mode=0o700)
+    socket = machine.run_dir / "sim.sock"
+    (directory / "cards").write_text(f"[card]\n{defects}")
+    (directory / "settings").write_text(SETTINGS)
+    start("allot-sim", "--socket", socket, "--spec", directory / "cards")
+    return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
+                 "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
+
+
+def load(machine, seconds, *terms):
+    """The share that a tenant with a saturating load gets."""
+    result = machine.run("--memory", "1GiB", *terms, "--", *machine.load("--seconds", seconds))
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])["share_pct"]
+
+
+@pytest.mark.parametrize("defects, says", [
+    ("defects = loses-busy-process\n", "it does not name a process that is at work"),
+    ("defects = no-process-utilization\n", "nvmlDeviceGetProcessUtilization: not supported"),
+    ("", None),
+], ids=["names none", "tells nothing", "sound"])
+def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
+    """Without a cap for as long as it takes to tell, then 30 %: within 10 points over 6 s, as with the
+    sensor that a sound card has. Each missed process would be a warning ten times a second."""
+    text = start_servers(machine, tmp_path, defects)
+    load(machine, 5)
+    assert 20 < load(machine, 6, "--cores", 30) < 40
+    (device,) = machine.ps()["devices"]
+    assert device["policy"] == "feedback"
+    text += (machine.run_dir / "allotd.log").read_text()
+    assert text.count("feedback_sensor nvml:") == (1 if says else 0), text
+    if says:
+        assert says in text and text.count("measured by allot's busy time instead") == 1, text

@@ -1,0 +1,158 @@
+#include "gpu_model_inside.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* As the daemon adds a tenant's processes up (src/node/observe.c). */
+static void add_process(struct gpu_model *m, const struct model_process *p,
+			struct arbiter_observation *sum)
+{
+	struct arbiter_observation seen = {
+		.waiting = p->thread == THREAD_HELD || p->thread == THREAD_WAKES,
+		.launching = p->thread == THREAD_LAUNCHES,
+		.busy = p->busy,
+		.inflight_ns = p->inflight_ns,
+		.busy_ns = p->busy_shown_ns,
+		.launches = p->launches,
+	};
+
+	switch (p->load.lie) {
+	case LIE_IDLE:
+		seen.busy = seen.launching = false;
+		seen.busy_ns = seen.launches = seen.inflight_ns = 0;
+		break;
+	case LIE_BUSY: seen.busy = true; break;
+	case LIE_INFLIGHT: seen.inflight_ns = UINT64_MAX; break;
+	case LIE_GARBAGE:
+		seen.inflight_ns = random_next(&m->random);
+		seen.busy_ns = random_next(&m->random);
+		sum->spent = random_next(&m->random);
+		seen.launches = random_next(&m->random);
+		break;
+	case LIE_NONE: break;
+	}
+	sum->waiting |= seen.waiting;
+	sum->launching |= seen.launching;
+	sum->busy |= seen.busy;
+	sum->inflight_ns += seen.inflight_ns;
+	sum->busy_ns += seen.busy_ns;
+	sum->launches += seen.launches;
+}
+
+static void observe_all(struct gpu_model *m)
+{
+	struct arbiter_observation seen[ARBITER_MAX_TENANTS];
+
+	for (int i = 0; i < m->tenants; i++)
+		if (m->tenant[i] && m->tenant[i]->used)
+			seen[i] = (struct arbiter_observation){ .stopped = m->tenant[i]->stopped,
+								.spent = m->tenant[i]->spent };
+	for (int k = 0; k < m->processes; k++)
+		if (m->process[k]->used)
+			add_process(m, m->process[k], &seen[m->process[k]->tenant->index]);
+	for (int i = 0; i < m->tenants; i++)
+		if (m->tenant[i] && m->tenant[i]->used)
+			arbiter_observe(m->arbiter, i, &seen[i]);
+}
+
+static void violation(struct gpu_model *m, const char *what)
+{
+	if (m->violations++ < 5)
+		fprintf(stderr, "violation at %.6f s: %s\n",
+			(double)(m->now - BEGIN_NS) / (double)SECOND, what);
+}
+
+static bool is_held(const struct gpu_model *m, const struct model_tenant *t)
+{
+	for (int k = 0; k < m->processes; k++)
+		if (m->process[k]->used && m->process[k]->tenant == t &&
+		    m->process[k]->thread == THREAD_HELD)
+			return true;
+	return false;
+}
+
+static void check(struct gpu_model *m)
+{
+	int going = 0, closing = 0, starved = 0, draining = 0;
+	double window = (double)m->config.arbiter.window_ns;
+	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
+			    (double)arbiter_quantum_ns(m->arbiter) / 2);
+
+	if (arbiter_mode(m->arbiter) != ARBITER_LEASES) {
+		m->lost_since = 0;
+		return;
+	}
+	for (int i = 0; i < m->tenants; i++) {
+		const struct model_tenant *t = m->tenant[i];
+		struct arbiter_account account;
+		double needed;
+
+		if (!t || !t->used)
+			continue;
+		account = arbiter_account(m->arbiter, i);
+		needed = t->share.limit_pct / 100 * window < slice
+				 ? t->share.limit_pct / 100 * window
+				 : slice;
+		going += account.state == LEASE_GO || account.state == LEASE_FREE;
+		closing += account.state == LEASE_CLOSING;
+		draining += account.draining;
+		if (account.state == LEASE_GO && arbiter_holder(m->arbiter) != i)
+			violation(m, "GO without the lease");
+		if (account.state == LEASE_FREE)
+			violation(m, "FREE under leases");
+		starved += is_held(m, t) && !t->stopped && account.state == LEASE_STOP &&
+			   (t->share.limit_pct >= 100 || (double)account.tokens_ns >= needed);
+	}
+	if (going > 1)
+		violation(m, "two tenants in GO");
+	/* A token waits for its window, not for what the account of a cap says. */
+	if (m->config.arbiter.policy != ARBITER_POLICY_LEASE)
+		return;
+	if (!starved || going || closing || draining) {
+		m->lost_since = 0;
+	} else if (!m->lost_since) {
+		m->lost_since = m->steps;
+	} else if (m->steps > m->lost_since + 1) {
+		violation(m, "a lease was lost");
+	}
+}
+
+static void write_words(struct gpu_model *m)
+{
+	for (int i = 0; i < m->tenants; i++) {
+		struct model_tenant *t = m->tenant[i];
+		enum lease_state word;
+
+		if (!t || !t->used)
+			continue;
+		word = arbiter_state(m->arbiter, i);
+		t->closings += word == LEASE_CLOSING && t->word != LEASE_CLOSING;
+		t->word = word;
+	}
+	for (int k = 0; k < m->processes; k++) {
+		struct model_process *p = m->process[k];
+
+		if (p->used && p->thread == THREAD_HELD && !p->tenant->stopped &&
+		    process_is_let_through(m, p)) {
+			p->thread = THREAD_WAKES;
+			p->thread_at = m->now + random_between(&m->random, 20 * US, 80 * US);
+		}
+	}
+}
+
+void daemon_poll(struct gpu_model *m)
+{
+	uint64_t next;
+
+	observe_all(m);
+	next = arbiter_step(m->arbiter, m->now);
+	if (next <= m->now)
+		violation(m, "asked to be stepped in the past");
+	m->steps++;
+	write_words(m);
+	check(m);
+	m->poll_at = next + random_between(&m->random, 0, m->config.poll_jitter_ns);
+	if (m->config.stall_every_ns &&
+	    random_next(&m->random) % m->config.stall_every_ns < next - m->now)
+		m->poll_at += random_between(&m->random, 0, m->config.stall_ns);
+}

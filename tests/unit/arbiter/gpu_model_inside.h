@@ -1,0 +1,106 @@
+/*
+ * What the parts of the model (gpu_model.h) know of each other:
+ *
+ *   gpu_model.c           tenants and processes come and go; the run; answers
+ *   gpu_model_process.c   a process: its thread at the gate, its work in flight
+ *   gpu_model_card.c      the GPU: whose kernel runs
+ *   gpu_model_daemon.c    the daemon: observes, steps, writes the words, checks what always holds
+ */
+#ifndef TESTS_ARBITER_GPU_MODEL_INSIDE_H
+#define TESTS_ARBITER_GPU_MODEL_INSIDE_H
+
+#include "gpu_model.h"
+
+#define QUEUE 4096 /* kernels in flight, a power of two */
+#define NEVER UINT64_MAX
+#define BEGIN_NS (1000 * SECOND) /* the clock when the model is made */
+#define LATENCIES 4096
+#define PROCESSES_MAX (2 * ARBITER_MAX_TENANTS)
+
+enum thread_state {
+	THREAD_OFF,
+	THREAD_THINKS,
+	THREAD_AT_GATE,  /* looks at the word at thread_at */
+	THREAD_LAUNCHES, /* its launch returns at thread_at */
+	THREAD_HELD,     /* by the word */
+	THREAD_WAKES,    /* GO was seen, runs again at thread_at */
+	THREAD_FULL,     /* by its own work in flight */
+	THREAD_JOINS,    /* waits for the end of its burst */
+};
+
+struct model_tenant {
+	bool used, stopped;
+	int index; /* the arbiter's */
+	struct arbiter_share share;
+	enum lease_state word;
+	/* Of all its processes. */
+	uint64_t spent; /* tokens, under LEASE_PACED */
+	uint64_t kernels, bursts, work_ns, closings;
+	uint64_t longest_wait_ns;
+	uint64_t latency_ns[LATENCIES];
+	unsigned latency_count;
+};
+
+/* One thread and one context on the GPU. */
+struct model_process {
+	bool used;
+	struct model_tenant *tenant;
+	struct gpu_model_load load;
+	enum thread_state thread;
+	uint64_t thread_at;
+	uint64_t burst_left_ns;
+	uint64_t arrival_ns; /* of the present burst */
+	uint64_t held_since_ns;
+
+	uint64_t queue[QUEUE]; /* lengths; the head's is what is left of it */
+	uint64_t head_full_ns; /* the head's whole length */
+	unsigned head, tail;
+	uint64_t inflight_ns; /* predicted */
+	uint64_t next_kernel_ns;
+	uint64_t launches;
+
+	bool busy;
+	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
+	uint64_t flag_falls_at;
+};
+
+struct gpu_model {
+	struct gpu_model_config config;
+	struct arbiter *arbiter;
+	uint64_t random;
+	uint64_t now;
+	uint64_t poll_at;
+	struct model_tenant *tenant[ARBITER_MAX_TENANTS];
+	int tenants; /* highest index in use + 1 */
+	struct model_process *process[PROCESSES_MAX];
+	int processes; /* highest place in use + 1 */
+
+	int context;        /* on the GPU: the place of its process; -1 at first */
+	uint64_t gap_until; /* the GPU is switching */
+	uint64_t slice_ends;
+
+	uint64_t steps, violations;
+	uint64_t lost_since;
+};
+
+/* Processes. */
+void process_begin_load(struct gpu_model *m, struct model_process *p);
+bool process_is_let_through(const struct gpu_model *m, const struct model_process *p);
+unsigned process_queued(const struct model_process *p);
+/* When its thread does something by itself; NEVER: something else must happen first. */
+uint64_t process_thread_at(const struct model_process *p);
+void process_run_thread(struct gpu_model *m, struct model_process *p);
+/* The GPU has done the first kernel of its queue. */
+void process_end_kernel(struct gpu_model *m, struct model_process *p);
+void process_flag_falls(struct gpu_model *m, struct model_process *p);
+
+/* The GPU. */
+void card_schedule(struct gpu_model *m);
+uint64_t card_event_at(const struct gpu_model *m);
+/* Lets the time pass until `to`, which is no later than the next event. */
+void card_advance(struct gpu_model *m, uint64_t to);
+
+/* The daemon wakes up. */
+void daemon_poll(struct gpu_model *m);
+
+#endif

@@ -1,0 +1,161 @@
+#include "gpu_model_inside.h"
+
+#define DEPTH_NS (2 * MS)
+#define FREE_DEPTH_NS (20 * MS)
+#define LAUNCH_NS 2500
+#define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
+
+unsigned process_queued(const struct model_process *p)
+{
+	return p->tail - p->head;
+}
+
+static double predicted(const struct model_process *p, uint64_t kernel_ns)
+{
+	return (double)kernel_ns * (p->load.prediction > 0 ? p->load.prediction : 1.0);
+}
+
+static void draw_kernel(struct gpu_model *m, struct model_process *p)
+{
+	p->next_kernel_ns = p->load.kernel_ns;
+	if (p->load.kernel_max_ns)
+		p->next_kernel_ns = random_between(&m->random, p->load.kernel_ns,
+						   p->load.kernel_max_ns);
+}
+
+void process_begin_load(struct gpu_model *m, struct model_process *p)
+{
+	if (p->thread == THREAD_HELD && p->load.kernel_ns)
+		return;
+	p->thread = p->load.kernel_ns ? THREAD_AT_GATE : THREAD_OFF;
+	p->thread_at = m->now > p->load.start_ns + BEGIN_NS ? m->now : p->load.start_ns + BEGIN_NS;
+	p->burst_left_ns = p->load.burst_ns;
+	p->arrival_ns = p->thread_at;
+	draw_kernel(m, p);
+}
+
+static bool has_room(const struct model_process *p)
+{
+	uint64_t depth = p->tenant->word == LEASE_GO ? DEPTH_NS : FREE_DEPTH_NS;
+
+	if (process_queued(p) >= QUEUE)
+		return false;
+	return process_queued(p) < 2 || p->inflight_ns < depth;
+}
+
+bool process_is_let_through(const struct gpu_model *m, const struct model_process *p)
+{
+	if (p->tenant->word == LEASE_PACED)
+		return (int64_t)(arbiter_granted(m->arbiter, p->tenant->index) - p->tenant->spent) >
+		       0;
+	return p->tenant->word == LEASE_GO || p->tenant->word == LEASE_FREE;
+}
+
+static void look_at_word(struct gpu_model *m, struct model_process *p)
+{
+	if (!process_is_let_through(m, p)) {
+		p->thread = THREAD_HELD;
+		p->held_since_ns = m->now;
+	} else if (!has_room(p)) {
+		p->thread = THREAD_FULL;
+	} else {
+		if (p->tenant->word == LEASE_PACED)
+			p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
+		p->thread = THREAD_LAUNCHES;
+		p->thread_at = m->now + LAUNCH_NS;
+	}
+}
+
+static void launch(struct gpu_model *m, struct model_process *p)
+{
+	if (!process_queued(p)) {
+		p->head_full_ns = p->next_kernel_ns;
+		if (!p->busy || !p->load.late_report)
+			p->busy_since_ns = m->now;
+	}
+	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
+	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
+	p->busy = true;
+	p->flag_falls_at = NEVER;
+	p->launches++;
+	p->thread = THREAD_AT_GATE;
+	p->thread_at = m->now;
+	if (p->load.burst_ns) {
+		p->burst_left_ns -= p->next_kernel_ns < p->burst_left_ns ? p->next_kernel_ns
+									 : p->burst_left_ns;
+		if (!p->burst_left_ns)
+			p->thread = THREAD_JOINS;
+	}
+	draw_kernel(m, p);
+}
+
+void process_run_thread(struct gpu_model *m, struct model_process *p)
+{
+	uint64_t waited;
+
+	switch (p->thread) {
+	case THREAD_THINKS:
+		p->burst_left_ns = p->load.burst_ns;
+		look_at_word(m, p);
+		break;
+	case THREAD_AT_GATE: look_at_word(m, p); break;
+	case THREAD_LAUNCHES: launch(m, p); break;
+	case THREAD_WAKES:
+		waited = m->now - p->held_since_ns;
+		if (waited > p->tenant->longest_wait_ns)
+			p->tenant->longest_wait_ns = waited;
+		look_at_word(m, p);
+		break;
+	default: break;
+	}
+}
+
+static void end_burst(struct gpu_model *m, struct model_process *p)
+{
+	uint64_t think = random_between(&m->random, p->load.think_ns, p->load.think_max_ns);
+
+	p->tenant->bursts++;
+	if (p->tenant->latency_count < LATENCIES)
+		p->tenant->latency_ns[p->tenant->latency_count++] = m->now - p->arrival_ns;
+	p->thread = THREAD_THINKS;
+	p->arrival_ns = p->load.on_schedule ? p->arrival_ns + think : m->now + 10 * US + think;
+	p->thread_at = p->arrival_ns > m->now ? p->arrival_ns : m->now;
+}
+
+void process_end_kernel(struct gpu_model *m, struct model_process *p)
+{
+	uint64_t was = (uint64_t)predicted(p, p->head_full_ns);
+
+	p->head++;
+	p->tenant->kernels++;
+	p->inflight_ns = process_queued(p) && p->inflight_ns > was ? p->inflight_ns - was : 0;
+	p->head_full_ns = p->queue[p->head % QUEUE];
+	p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
+	if (!process_queued(p)) {
+		p->flag_falls_at = m->now + random_between(&m->random, 25 * US, 75 * US);
+		if (!p->load.late_report)
+			p->busy_done_ns = p->busy_shown_ns;
+	}
+	if (p->thread == THREAD_FULL && (process_queued(p) < 2 || p->inflight_ns <= DEPTH_NS / 2)) {
+		p->thread = THREAD_AT_GATE;
+		p->thread_at = m->now + random_between(&m->random, 3 * US, 15 * US);
+	} else if (p->thread == THREAD_JOINS && !process_queued(p)) {
+		end_burst(m, p);
+	}
+}
+
+void process_flag_falls(struct gpu_model *m, struct model_process *p)
+{
+	p->busy = false;
+	p->flag_falls_at = NEVER;
+	if (p->load.late_report)
+		p->busy_done_ns = p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
+}
+
+uint64_t process_thread_at(const struct model_process *p)
+{
+	bool runs = p->thread == THREAD_THINKS || p->thread == THREAD_AT_GATE ||
+		    p->thread == THREAD_LAUNCHES || p->thread == THREAD_WAKES;
+
+	return runs && !p->tenant->stopped ? p->thread_at : NEVER;
+}

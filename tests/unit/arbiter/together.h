@@ -1,0 +1,38 @@
+/*
+ * Tenants together on the simulated GPU: what each got of it, beside what was asked. Each outcome is a
+ * line of the table that together_print() prints.
+ */
+#ifndef TESTS_ARBITER_TOGETHER_H
+#define TESTS_ARBITER_TOGETHER_H
+
+#include "rules.h"
+
+#define TOGETHER_MOST 8
+
+struct row {
+	struct arbiter_share share;
+	struct gpu_model_load load;
+	double least, most; /* bounds on got_pct; both 0: none */
+	int processes;      /* 0: one */
+	/* What comes out; percent of the GPU's time. */
+	double got_pct;
+	double charged_pct;
+	double deviation; /* of the share in windows of one second */
+	int index;        /* the arbiter's */
+};
+
+/*
+ * Runs rows (TOGETHER_MOST at most) together for warm_ns, and then for run_ns, in which they are measured.
+ * Fails the test when a row is out of its bounds, or the model saw a rule broken. Returns the sum of the
+ * shares got.
+ */
+double together_after(const char *name, struct row *rows, int count, uint64_t warm_ns,
+		      uint64_t run_ns, const struct gpu_model_config *config);
+/* The same, after two seconds. */
+double together(const char *name, struct row *rows, int count, uint64_t run_ns,
+		const struct gpu_model_config *config);
+
+/* For the end of a group of tests. */
+int together_print(void **state);
+
+#endif
