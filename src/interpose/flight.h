@@ -20,6 +20,8 @@
 #include "interpose/work.h"
 
 #define FLIGHT_RING 32
+/* A power of two, so that a record is found in few bytes of code: door.h. */
+#define FLIGHT_STREAM_SIZE 1024
 
 struct flight_mark {
 	CUevent event;  /* this place's own, untimed, made on first use */
@@ -30,8 +32,9 @@ struct flight_mark {
 
 struct flight_stream {
 	/* What a launch looks at, in one line of the cache; see door.h. */
-	_Alignas(64) _Atomic uintptr_t door_key; /* the handle; 0: a default stream, or not in use */
-	_Atomic uint32_t door_device;            /* its bit; 0 where door_key is 0 */
+	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
+		door_key;                  /* the handle; 0: a default stream, or not in use */
+	_Atomic uint32_t door_device;      /* its bit; 0 where door_key is 0 */
 	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
 	_Atomic uint32_t launched;         /* ever */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */
@@ -61,6 +64,10 @@ struct flight_stream {
 	} sample;
 };
 
+_Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
+_Static_assert(offsetof(struct flight_stream, in_use) < 64,
+	       "what a launch looks at is one line of the cache");
+
 /* One device's totals in this process. */
 struct flight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
@@ -82,11 +89,11 @@ void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, 
 #define FLIGHT_STREAMS 1024 /* a power of two */
 SYS_DATA struct flight_stream flight_streams[FLIGHT_STREAMS];
 
-/* Where a stream's record is, or one of the places behind. */
+/* Where a stream's record is, or one of the places behind: below FLIGHT_STREAMS. */
 static inline uint32_t flight_hash(CUstream handle, uint64_t owner)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;
-	return (uint32_t)(h >> 40);
+	return (uint32_t)(h >> 54);
 }
 
 static inline struct flight_stream *flight_place(uint32_t hash)
