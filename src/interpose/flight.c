@@ -8,7 +8,11 @@
 
 #define PLACES 16                      /* where a stream may stand, from its hash on */
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
-#define MARK_MAX_LAUNCHES 64
+/*
+ * A launch that marks costs the driver's 0.1 us and our cold code. Where the length of a launch is known,
+ * the target holds; this bounds what is in flight unknown where the GPU kept up until now.
+ */
+#define MARK_MAX_LAUNCHES 256
 /* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
  * function or a wait is in the average too. */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)

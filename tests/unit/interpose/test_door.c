@@ -34,6 +34,24 @@ static void test_opens_with_the_first_launch(void **state)
 	assert_int_equal(device()->inflight, 0);
 }
 
+static void test_marks_are_rare_where_the_gpu_keeps_up(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		launch(fake_stream(2));
+		fake_complete_all();
+		flight_poll(sys_now_ns(), 1);
+	}
+	uint64_t records = fake_counts().records;
+	for (int i = 0; i < 5120; i++) {
+		launch(fake_stream(2));
+		if (i % 64 == 0) {
+			fake_complete_all();
+			flight_poll(sys_now_ns(), 0);
+		}
+	}
+	assert_int_equal(fake_counts().records - records, 5120 / 256);
+}
+
 static void test_no_default_stream_passes(void **state)
 {
 	open_door(fake_stream(2));
@@ -190,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		launching_test(test_opens_with_the_first_launch),
+		launching_test(test_marks_are_rare_where_the_gpu_keeps_up),
 		launching_test(test_no_default_stream_passes),
 		launching_test(test_an_unknown_stream_takes_the_gate),
 		launching_test(test_only_free_run_passes),
