@@ -28,7 +28,9 @@ static struct {
 } keys[FLIGHT_STREAMS];
 static struct sys_lock table_lock;
 static struct sys_lock capture_lock;
-static _Atomic uint32_t streams_end; /* records [0, streams_end) were ever used: bound for polls */
+/* The records that were ever used, for those who look at all: the table itself is far longer. */
+static uint16_t used[FLIGHT_STREAMS];
+static _Atomic uint32_t used_count;
 
 __thread struct flight_cache flight_cache;
 
@@ -76,6 +78,18 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	sys_unlock(&s->lock);
 }
 
+/* Before it is used, so that a forked child forgets it too. Holds table_lock. */
+static void enlist(uint32_t at)
+{
+	uint32_t n = atomic_load(&used_count);
+
+	if (flight_streams[at].is_listed)
+		return;
+	used[n] = (uint16_t)at;
+	atomic_store(&used_count, n + 1);
+	flight_streams[at].is_listed = true;
+}
+
 static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
 	int device = guest_current_index();
@@ -91,11 +105,10 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 		uint32_t at = (start + i) % FLIGHT_STREAMS;
 		if (atomic_load(&keys[at].handle))
 			continue;
+		enlist(at);
 		init_stream(&flight_streams[at], handle, owner, context, device);
 		atomic_store(&keys[at].owner, owner);
 		atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
-		if (at >= atomic_load(&streams_end))
-			atomic_store(&streams_end, at + 1);
 		return &flight_streams[at];
 	}
 	return NULL;
@@ -373,10 +386,10 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)
 
 uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
 {
-	uint32_t end = atomic_load(&streams_end), busy = 0;
+	uint32_t end = atomic_load(&used_count), busy = 0;
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &flight_streams[i];
+		struct flight_stream *s = &flight_streams[used[i]];
 		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
 			continue;
 		uint32_t bit = 1U << s->device;
@@ -395,13 +408,14 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
 
 uint64_t flight_launches(int device)
 {
-	uint32_t end = atomic_load(&streams_end);
+	uint32_t end = atomic_load(&used_count);
 	uint64_t sum = atomic_load(&flight_devices[device].launched_before);
 
-	for (uint32_t i = 0; i < end; i++)
-		if (atomic_load(&flight_streams[i].in_use) && flight_streams[i].device == device)
-			sum += atomic_load_explicit(&flight_streams[i].launched,
-						    memory_order_relaxed);
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->device == device)
+			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
+	}
 	return sum;
 }
 
@@ -449,9 +463,11 @@ void flight_drop_stream(CUstream stream)
 void flight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
-	for (uint32_t i = 0; i < atomic_load(&streams_end); i++)
-		if (atomic_load(&flight_streams[i].in_use) && flight_streams[i].context == context)
-			drop(i, false);
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->context == context)
+			drop(used[i], false);
+	}
 }
 
 void flight_capture_begins(void)
@@ -471,11 +487,12 @@ void flight_capture_ended(void)
 
 void flight_reset(void)
 {
-	memset(flight_streams, 0, sizeof(flight_streams[0]) * atomic_load(&streams_end));
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++)
+		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
 	memset(&flight_cache, 0, sizeof(flight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));
-	atomic_store(&streams_end, 0);
+	atomic_store(&used_count, 0);
 }

@@ -45,6 +45,7 @@ struct flight_stream {
 	int device;
 	bool is_per_thread; /* only its own thread can record into it */
 	_Atomic bool in_use;
+	bool is_listed; /* was ever used */
 
 	/* identity: handle, and for the default streams the context or thread they belong to */
 	CUstream handle;
