@@ -2,13 +2,17 @@
 
 #include <string.h>
 
+#include "interpose/door.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
 
-#define STREAMS 1024                   /* a power of two */
 #define PLACES 16                      /* where a stream may stand, from its hash on */
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
-#define MARK_MAX_LAUNCHES 64
+/*
+ * A launch that marks costs the driver's 0.1 us and our cold code. Where the length of a launch is known,
+ * the target holds; this bounds what is in flight unknown where the GPU kept up until now.
+ */
+#define MARK_MAX_LAUNCHES 256
 /* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
  * function or a wait is in the average too. */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
@@ -17,35 +21,31 @@
 
 struct flight_device flight_devices[REGION_MAX_DEVICES];
 
-static struct flight_stream streams[STREAMS];
+struct flight_stream flight_streams[FLIGHT_STREAMS];
 static struct {
 	_Atomic uintptr_t handle; /* 0: free */
 	_Atomic uint64_t owner;
-} keys[STREAMS];
+} keys[FLIGHT_STREAMS];
 static struct sys_lock table_lock;
 static struct sys_lock capture_lock;
-static _Atomic uint32_t streams_end; /* records [0, streams_end) were ever used: bound for polls */
+/* The records that were ever used, for those who look at all: the table itself is far longer. */
+static uint16_t used[FLIGHT_STREAMS];
+static _Atomic uint32_t used_count;
 
 __thread struct flight_cache flight_cache;
 
 /* ---- which stream ---- */
 
-static uint32_t hash_of(CUstream handle, uint64_t owner)
-{
-	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;
-	return (uint32_t)(h >> 40);
-}
-
 static struct flight_stream *find(CUstream handle, uint64_t owner)
 {
-	uint32_t start = hash_of(handle, owner);
+	uint32_t start = flight_hash(handle, owner);
 
 	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t at = (start + i) % STREAMS;
+		uint32_t at = (start + i) % FLIGHT_STREAMS;
 		if (atomic_load_explicit(&keys[at].handle, memory_order_acquire) ==
 			    (uintptr_t)handle &&
 		    atomic_load_explicit(&keys[at].owner, memory_order_relaxed) == owner)
-			return &streams[at];
+			return &flight_streams[at];
 	}
 	return NULL;
 }
@@ -68,14 +68,32 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	atomic_store(&s->mark_every, 1);
 	atomic_store(&s->average_ns, 0);
 	atomic_store(&s->sample.in_use, false);
+	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
+				 (size_t)device * sizeof(struct region_control_device) +
+				 offsetof(struct region_control_device, lease));
+	/* A default stream's handle says nothing without its owner. */
+	atomic_store(&s->door_device, owner ? 0 : 1U << device);
+	atomic_store(&s->door_key, owner ? 0 : (uintptr_t)handle);
 	atomic_store(&s->in_use, true);
 	sys_unlock(&s->lock);
+}
+
+/* Before it is used, so that a forked child forgets it too. Holds table_lock. */
+static void enlist(uint32_t at)
+{
+	uint32_t n = atomic_load(&used_count);
+
+	if (flight_streams[at].is_listed)
+		return;
+	used[n] = (uint16_t)at;
+	atomic_store(&used_count, n + 1);
+	flight_streams[at].is_listed = true;
 }
 
 static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
 	int device = guest_current_index();
-	uint32_t start = hash_of(handle, owner);
+	uint32_t start = flight_hash(handle, owner);
 
 	if (device < 0)
 		return NULL;
@@ -84,15 +102,14 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 	if (s)
 		return s;
 	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t at = (start + i) % STREAMS;
+		uint32_t at = (start + i) % FLIGHT_STREAMS;
 		if (atomic_load(&keys[at].handle))
 			continue;
-		init_stream(&streams[at], handle, owner, context, device);
+		enlist(at);
+		init_stream(&flight_streams[at], handle, owner, context, device);
 		atomic_store(&keys[at].owner, owner);
 		atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
-		if (at >= atomic_load(&streams_end))
-			atomic_store(&streams_end, at + 1);
-		return &streams[at];
+		return &flight_streams[at];
 	}
 	return NULL;
 }
@@ -133,7 +150,24 @@ static void count_into_device(struct flight_stream *s, int32_t launches, int64_t
 	struct flight_device *d = &flight_devices[s->device];
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
-	atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
+	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
+	/* Where this is less than before it would be shut already. */
+	if (ns >= (int64_t)atomic_load_explicit(&guest_control_device(s->device)->free_depth_ns,
+						memory_order_relaxed))
+		door_shut(1U << s->device);
+}
+
+void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy)
+{
+	if (is_busy) {
+		atomic_store(&d->shows_busy, true);
+		atomic_store(&slot->busy, true);
+		return;
+	}
+	/* The other way round: who finds that it is not shown writes the slot after we did. */
+	atomic_store(&slot->busy, false);
+	atomic_store(&d->shows_busy, false);
+	door_shut(1U << (d - flight_devices));
 }
 
 /* Records the mark of all unmarked launches; `sampled`: the timed pair's end. Holds s->lock. */
@@ -352,10 +386,10 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)
 
 uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
 {
-	uint32_t end = atomic_load(&streams_end), busy = 0;
+	uint32_t end = atomic_load(&used_count), busy = 0;
 
 	for (uint32_t i = 0; i < end; i++) {
-		struct flight_stream *s = &streams[i];
+		struct flight_stream *s = &flight_streams[used[i]];
 		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
 			continue;
 		uint32_t bit = 1U << s->device;
@@ -374,12 +408,14 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
 
 uint64_t flight_launches(int device)
 {
-	uint32_t end = atomic_load(&streams_end);
+	uint32_t end = atomic_load(&used_count);
 	uint64_t sum = atomic_load(&flight_devices[device].launched_before);
 
-	for (uint32_t i = 0; i < end; i++)
-		if (atomic_load(&streams[i].in_use) && streams[i].device == device)
-			sum += atomic_load_explicit(&streams[i].launched, memory_order_relaxed);
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->device == device)
+			sum += atomic_load_explicit(&s->launched, memory_order_relaxed);
+	}
 	return sum;
 }
 
@@ -388,9 +424,11 @@ uint64_t flight_launches(int device)
 /* Holds table_lock. */
 static void drop(uint32_t at, bool context_lives)
 {
-	struct flight_stream *s = &streams[at];
+	struct flight_stream *s = &flight_streams[at];
 
 	WITH_LOCK(&s->lock);
+	atomic_store(&s->door_key, 0);
+	atomic_store(&s->door_device, 0);
 	atomic_store(&keys[at].handle, 0);
 	atomic_store(&s->in_use, false);
 	for (; s->tail != s->head; s->tail++) {
@@ -419,21 +457,24 @@ void flight_drop_stream(CUstream stream)
 	WITH_LOCK(&table_lock);
 	struct flight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
-		drop((uint32_t)(s - streams), true);
+		drop((uint32_t)(s - flight_streams), true);
 }
 
 void flight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
-	for (uint32_t i = 0; i < atomic_load(&streams_end); i++)
-		if (atomic_load(&streams[i].in_use) && streams[i].context == context)
-			drop(i, false);
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		if (atomic_load(&s->in_use) && s->context == context)
+			drop(used[i], false);
+	}
 }
 
 void flight_capture_begins(void)
 {
 	WITH_LOCK(&capture_lock);
 	atomic_fetch_add(&guest.captures, 1);
+	door_shut(DOOR_ALL);
 }
 
 void flight_capture_ended(void)
@@ -446,11 +487,12 @@ void flight_capture_ended(void)
 
 void flight_reset(void)
 {
-	memset(streams, 0, sizeof(streams[0]) * atomic_load(&streams_end));
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++)
+		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
 	memset(&flight_cache, 0, sizeof(flight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));
-	atomic_store(&streams_end, 0);
+	atomic_store(&used_count, 0);
 }

@@ -20,6 +20,8 @@
 #include "interpose/work.h"
 
 #define FLIGHT_RING 32
+/* A power of two, so that a record is found in few bytes of code: door.h. */
+#define FLIGHT_STREAM_SIZE 1024
 
 struct flight_mark {
 	CUevent event;  /* this place's own, untimed, made on first use */
@@ -29,16 +31,21 @@ struct flight_mark {
 };
 
 struct flight_stream {
-	/* What a launch looks at, in one line of the cache. */
-	_Alignas(64) int device;
-	bool is_per_thread; /* only its own thread can record into it */
-	_Atomic bool in_use;
+	/* What a launch looks at, in one line of the cache; see door.h. */
+	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
+		door_key;                  /* the handle; 0: a default stream, or not in use */
+	_Atomic uint32_t door_device;      /* its bit; 0 where door_key is 0 */
+	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
 	_Atomic uint32_t launched;         /* ever */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */
 	_Atomic uint32_t unmarked_counted; /* of these, in the device's inflight already */
 	_Atomic uint64_t unmarked_ns;      /* of these, in the device's inflight_ns already */
 	_Atomic uint64_t average_ns;       /* a launch, by completions seen; 0: not known */
 	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
+	int device;
+	bool is_per_thread; /* only its own thread can record into it */
+	_Atomic bool in_use;
+	bool is_listed; /* was ever used */
 
 	/* identity: handle, and for the default streams the context or thread they belong to */
 	CUstream handle;
@@ -58,6 +65,10 @@ struct flight_stream {
 	} sample;
 };
 
+_Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
+_Static_assert(offsetof(struct flight_stream, in_use) < 64,
+	       "what a launch looks at is one line of the cache");
+
 /* One device's totals in this process. */
 struct flight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted */
@@ -71,15 +82,25 @@ struct flight_device {
 	_Atomic bool shows_busy; /* as the slot says it, which is further away */
 };
 
+SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
+
 /* In the slot, where the daemon sees it. */
-static inline void flight_show_busy(struct region_slot_device *slot, struct flight_device *d,
-				    bool is_busy)
+void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy);
+
+#define FLIGHT_STREAMS 1024 /* a power of two */
+SYS_DATA struct flight_stream flight_streams[FLIGHT_STREAMS];
+
+/* Where a stream's record is, or one of the places behind: below FLIGHT_STREAMS. */
+static inline uint32_t flight_hash(CUstream handle, uint64_t owner)
 {
-	atomic_store_explicit(&d->shows_busy, is_busy, memory_order_relaxed);
-	atomic_store(&slot->busy, is_busy);
+	uint64_t h = ((uint64_t)(uintptr_t)handle ^ owner * 31) * 0x9e3779b97f4a7c15ULL;
+	return (uint32_t)(h >> 54);
 }
 
-SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
+static inline struct flight_stream *flight_place(uint32_t hash)
+{
+	return &flight_streams[hash % FLIGHT_STREAMS];
+}
 
 /* The stream that this thread used last. */
 struct flight_cache {
@@ -119,9 +140,11 @@ static inline struct flight_stream *flight_stream_of(const struct work *work)
 /* Is that stream being captured? Asks the driver; call when guest.captures is not zero. */
 bool flight_is_capturing(const struct work *work);
 
-/* Free run: one more launch on the stream. */
-void flight_mark_now(struct flight_stream *stream);
-static inline void flight_count(struct flight_stream *s)
+/*
+ * Free run: one more launch on the stream; true when it is time for a mark. Threads that launch into one
+ * stream at once may lose a count: the mark is behind all of them anyhow.
+ */
+static inline bool flight_count(struct flight_stream *s)
 {
 	uint32_t n = atomic_load_explicit(&s->unmarked, memory_order_relaxed) + 1;
 
@@ -129,9 +152,9 @@ static inline void flight_count(struct flight_stream *s)
 			      atomic_load_explicit(&s->launched, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
-	if (unlikely(n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed)))
-		flight_mark_now(s);
+	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
+void flight_mark_now(struct flight_stream *stream);
 
 /*
  * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;

@@ -1,5 +1,6 @@
 #include "interpose/gate.h"
 
+#include "interpose/door.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"
 
@@ -190,18 +191,37 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		flight_begin(pass->stream, work, &pass->flight);
 }
 
+static void show_busy(struct region_slot_device *slot, int index)
+{
+	struct flight_device *f = &flight_devices[index];
+
+	if (likely(atomic_load_explicit(&f->shows_busy, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
+	flight_show_busy(slot, f, true);
+	helper_wake();
+}
+
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
 {
 	if (pass->stream && unlikely(pass->is_leased))
 		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
-	else if (pass->stream && result == CUDA_SUCCESS)
-		flight_count(pass->stream);
-	struct flight_device *f = &flight_devices[pass->index];
-	if (unlikely(!atomic_load_explicit(&f->shows_busy, memory_order_relaxed)) && pass->stream) {
-		atomic_store_explicit(&f->busy_since_ns, sys_now_ns(), memory_order_relaxed);
-		flight_show_busy(pass->device, f, true);
-		helper_wake();
-	}
+	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
+		flight_mark_now(pass->stream);
+	if (pass->stream)
+		show_busy(pass->device, pass->index);
 	if (pass->is_raised)
 		atomic_fetch_sub(&pass->device->launching, 1);
+	else if (pass->stream)
+		door_offer(pass->index);
+}
+
+CUresult door_leave_slowly(struct flight_stream *s)
+{
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
+	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
+		flight_mark_now(s);
+	show_busy(guest_slot_device(s->device), s->device);
+	door_offer(s->device);
+	return CUDA_SUCCESS;
 }

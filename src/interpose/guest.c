@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "interpose/config.h"
+#include "interpose/door.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
 #include "interpose/helper.h"
@@ -107,6 +108,7 @@ static void publish(void *context)
 	atomic_store(&guest.control, r->control);
 	atomic_store(&guest.report, r->report);
 	atomic_store(&guest.slot, &r->report->slot[r->slot]);
+	door_shut(DOOR_ALL);
 }
 
 static void adopt(const struct registration *r)
@@ -200,6 +202,7 @@ enum guest_mode guest_join(void)
 		return mode;
 	if (mode == GUEST_ACTIVE)
 		forget_parent();
+	door_prepare();
 	mode = ask_until_answered(path);
 	atomic_store(&page->has_one_device,
 		     mode == GUEST_ACTIVE && atomic_load(&guest.control)->device_count == 1);

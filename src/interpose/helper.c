@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "interpose/door.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
@@ -215,6 +216,7 @@ static void leave(void)
 		return; /* a forked child inherits the handler, but not the thread */
 	atomic_store(&is_leaving, true);
 	atomic_store(&guest.mode, GUEST_LEAVING);
+	door_shut(DOOR_ALL);
 	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
 		sys_sleep_ns(100 * NS_PER_US);
 }

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "interpose/door.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/known.h"
 #include "interpose/name.h"
@@ -96,8 +97,10 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 		if (address && rows[i].hook)
 			enter(address, &rows[i]);
 	}
-	if (rows == driver_rows)
+	if (rows == driver_rows) {
 		known_fill(object);
+		door_shut(DOOR_ALL);
+	}
 }
 
 static bool fill(const char *soname, const struct symbol_row *rows, size_t count,
