@@ -35,8 +35,10 @@ void order_read_demand(struct arbiter *a)
 			    (seen->waiting || seen->busy || seen->launching);
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;
-		if (t->running || t->launched)
+		if (t->running)
 			t->worked_at = a->clock;
+		else if (t->launched)
+			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
 	}
 }
 

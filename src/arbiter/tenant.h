@@ -108,6 +108,7 @@ struct arbiter {
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised;  /* active tenants without a guarantee */
+	int silent;             /* tenants that don't ring: looks are needed for them */
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* no tenant outranks another otherwise */
 	int wanting;            /* how many wanted the time that is charged for */
@@ -217,9 +218,9 @@ void lease_hold(struct arbiter *a, struct tenant *t);
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease; grants one when no one has it. */
 void lease_decide(struct arbiter *a);
-/* Time until the holder's lease should be looked at again, at most poll_free_ns. */
+/* Time until the holder's lease should be looked at again, at most poll_free_ns, or poll_rung_ns. */
 uint64_t lease_next_look_ns(const struct arbiter *a);
-/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns. */
+/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 

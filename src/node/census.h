@@ -65,7 +65,6 @@ uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_
 
 /* True when a library has measured something that a census has not seen: one is due. Main thread only. */
 bool census_is_due(struct node *node);
-#define CENSUS_DUE_NS UINT64_C(50000000) /* how often to ask */
 /* True when NVML's figure is more than the ledger explains. Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes);
 

@@ -13,6 +13,7 @@
 #define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
 #define SLICE_NS (2090 * US)
 #define SLICE_GAP_NS (310 * US)
+#define REST_NS (20 * MS) /* work or demand after less than this is not rung for */
 
 enum thread_state {
 	THREAD_OFF,
@@ -44,6 +45,8 @@ struct model_tenant {
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
 	uint64_t flag_falls_at;
+	uint64_t worked_at; /* up to the last time that its flag fell */
+	uint64_t tell_idle_at, idle_told_ns;
 
 	uint64_t spent; /* tokens, under LEASE_PACED */
 	uint64_t launches, kernels, bursts, work_ns, closings;
@@ -90,6 +93,7 @@ struct gpu_model_config gpu_model_default_config(void)
 		.seed = 1,
 		.switch_ns = 200 * US,
 		.poll_jitter_ns = 60 * US,
+		.rings = true,
 	};
 }
 
@@ -167,7 +171,7 @@ int gpu_model_add(struct gpu_model *m, struct arbiter_share share, const struct 
 	if (!t)
 		t = m->tenant[index] = must(malloc(sizeof(*t)));
 	*t = (struct model_tenant){ .used = true, .share = share, .load = *load };
-	t->flag_falls_at = NEVER;
+	t->flag_falls_at = t->tell_idle_at = NEVER;
 	if (index >= m->count)
 		m->count = index + 1;
 	begin_load(m, t);
@@ -237,9 +241,19 @@ static bool is_let_through(const struct gpu_model *m, const struct model_tenant 
 	return t->word == LEASE_GO || t->word == LEASE_FREE;
 }
 
+static void ring(struct gpu_model *m, const struct model_tenant *t)
+{
+	uint64_t at = m->now + random_between(&m->random, 5 * US, 30 * US);
+
+	if (m->config.rings && !t->load.is_silent && at < m->poll_at)
+		m->poll_at = at;
+}
+
 static void look_at_word(struct gpu_model *m, struct model_tenant *t)
 {
 	if (!is_let_through(m, t)) {
+		if (t->thread != THREAD_HELD && t->word == LEASE_STOP)
+			ring(m, t);
 		t->thread = THREAD_HELD;
 		t->held_since_ns = m->now;
 	} else if (!has_room(t)) {
@@ -261,8 +275,11 @@ static void launch(struct gpu_model *m, struct model_tenant *t)
 	}
 	t->queue[t->tail++ % QUEUE] = t->next_kernel_ns;
 	t->inflight_ns += (uint64_t)predicted(t, t->next_kernel_ns);
+	if (!t->busy && m->now - t->worked_at >= REST_NS)
+		ring(m, t);
 	t->busy = true;
-	t->flag_falls_at = NEVER;
+	t->flag_falls_at = t->tell_idle_at = NEVER;
+	t->idle_told_ns = 0;
 	t->launches++;
 	t->thread = THREAD_AT_GATE;
 	t->thread_at = m->now;
@@ -334,8 +351,20 @@ static void flag_falls(struct gpu_model *m, struct model_tenant *t)
 {
 	t->busy = false;
 	t->flag_falls_at = NEVER;
+	t->worked_at = m->now;
+	t->tell_idle_at = m->now + m->config.arbiter.idle_ns;
+	if (t->word == LEASE_CLOSING || t->word == LEASE_STOP)
+		ring(m, t);
 	if (t->load.late_report)
 		t->busy_done_ns = t->busy_shown_ns = t->busy_done_ns + m->now - t->busy_since_ns;
+}
+
+static void tell_idle(struct gpu_model *m, struct model_tenant *t)
+{
+	t->tell_idle_at = NEVER;
+	t->idle_told_ns = m->now - t->worked_at;
+	if (t->word == LEASE_GO)
+		ring(m, t);
 }
 
 /* The GPU. */
@@ -421,6 +450,8 @@ static struct arbiter_observation look_at(struct gpu_model *m, const struct mode
 		.busy_ns = t->busy_shown_ns,
 		.launches = t->launches,
 		.spent = t->spent,
+		.rings = true,
+		.idle_ns = t->idle_told_ns,
 	};
 
 	switch (t->load.lie) {
@@ -558,6 +589,8 @@ void gpu_model_run(struct gpu_model *m, uint64_t duration_ns)
 				at = t->thread_at;
 			if (!t->stopped && t->flag_falls_at < at)
 				at = t->flag_falls_at;
+			if (!t->stopped && t->tell_idle_at < at)
+				at = t->tell_idle_at;
 		}
 		advance(m, at > m->now ? at : m->now);
 		for (int i = 0; i < m->count; i++) {
@@ -567,6 +600,8 @@ void gpu_model_run(struct gpu_model *m, uint64_t duration_ns)
 				continue;
 			if (t->flag_falls_at <= m->now)
 				flag_falls(m, t);
+			if (t->tell_idle_at <= m->now)
+				tell_idle(m, t);
 			if (has_thread_event(t) && t->thread_at <= m->now)
 				run_thread(m, t);
 		}
