@@ -450,7 +450,7 @@ static struct arbiter_observation look_at(struct gpu_model *m, const struct mode
 		.busy_ns = t->busy_shown_ns,
 		.launches = t->launches,
 		.spent = t->spent,
-		.rings = true,
+		.rings = m->config.rings,
 		.idle_ns = t->idle_told_ns,
 	};
 
