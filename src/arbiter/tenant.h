@@ -57,6 +57,7 @@ struct tenant {
 	/* Derived at each step; see order.c. */
 	bool demand;         /* would use a lease */
 	bool running;        /* has, or may have, work on the GPU */
+	bool began;          /* it runs, and did not at the last step */
 	bool candidate;      /* has demand and tokens: competes */
 	uint64_t present_at; /* last had demand or work */
 	uint64_t worked_at;  /* last busy or launching */

@@ -92,7 +92,8 @@ void node_tenants_changed(struct node *node)
 	node->populated = populated;
 	if (populated) {
 		loop_arm(node->tick, TICK_NS, TICK_NS);
-		loop_arm(node->census_timer, node->config.census_ns, node->config.census_ns);
+		node->census_every_ns = node->config.census_ns;
+		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
 		loop_disarm(node->linger_timer);
 		return;
 	}

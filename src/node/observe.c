@@ -135,6 +135,9 @@ bool observer_publish_recent(struct observer *o, struct region_report *report)
 		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
 		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
 		p->recent_seen_ns = p->busy_credited_ns;
+		/* A thousandth of what a busy one has: no share of anything. */
+		if (p->recent_ns < 1000000)
+			p->recent_ns = 0;
 		uint64_t recent_us = p->recent_ns / 1000;
 		atomic_store_explicit(&report->slot[p->slot].device[o->device].recent_us,
 				      recent_us < UINT32_MAX ? (uint32_t)recent_us : UINT32_MAX,
