@@ -8,8 +8,6 @@ import pytest
 from held import compile_c
 
 
-
-
 def last_report(process, seconds=40):
     out, err = process.communicate(timeout=seconds)
     assert process.returncode == 0, err
