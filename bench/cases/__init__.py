@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, ddp, epochs, launch, matrix, overhead, policies, response, scale,
-               sensors, shares, together, training)
+from . import (bursty, calls, daemon_cpu, ddp, epochs, launch, matrix, overhead, policies, response,
+               scale, sensors, shares, together, training)
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ CASES = [
     Case("policies", policies.policies, "the same cases under each policy", policies.seconds_of, is_long=True),
     Case("scale", scale.scale, "1 to 64 tenants: sum, fairness, the daemon's CPU",
          scale.seconds_of, is_long=True, cuts=True),
+    Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
+         daemon_cpu.seconds_of, is_long=True, cuts=True),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",

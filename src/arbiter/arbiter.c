@@ -41,6 +41,7 @@ struct arbiter_config arbiter_default_config(void)
 		.poll_lease_ns = 200 * US,
 		.poll_free_ns = 1 * MS,
 		.poll_idle_ns = 5 * MS,
+		.poll_rung_ns = 10 * MS,
 		.token_quota_ns = 300 * MS,
 		.token_window_ns = 10000 * MS,
 		.feedback = feedback_default_config(),
@@ -172,6 +173,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		.filled_at = a->clock,
 		.held_at = a->clock,
 	};
+	a->silent++;
 	limit_tokens(a, t);
 	paced_add(a, t);
 	token_add(a, t);
@@ -195,6 +197,7 @@ void arbiter_remove(struct arbiter *a, int tenant)
 		a->interrupted = NONE;
 	if (t->active)
 		deactivate(a, t);
+	a->silent -= !t->seen.rings;
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }
@@ -276,6 +279,7 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 			t->launched = true;
 	}
 	t->counters_known = true;
+	a->silent += t->seen.rings - seen->rings;
 	t->seen = *seen;
 	t->seen_since_close = true;
 	if (!t->active && shows_activity(t))
@@ -425,7 +429,9 @@ static uint64_t decide_by_lease(struct arbiter *a)
 		lease_decide(a);
 	if (a->mode == ARBITER_LEASES)
 		return lease_next_look_ns(a);
-	return a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns;
+	if (a->mode == ARBITER_FREE)
+		return a->silent ? a->config.poll_free_ns : a->config.poll_idle_ns;
+	return a->silent ? a->config.poll_idle_ns : a->config.max_step_ns;
 }
 
 static uint64_t decide(struct arbiter *a)
@@ -451,8 +457,13 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 	for (int i = 0; i < a->active_count; i++)
 		a->tenant[a->active[i]].launched = false;
 
-	if (lease_any_drain(a))
-		next_ns = lease_drain_look_ns(a);
+	if (lease_any_drain(a)) {
+		/* Beside a stray's drain, someone may hold the lease. */
+		bool is_held = a->holder != NONE && a->tenant[a->holder].state == LEASE_GO;
+		uint64_t drain_ns = lease_drain_look_ns(a);
+
+		next_ns = is_held ? min_u64(next_ns, drain_ns) : drain_ns;
+	}
 	return a->last_now_ns + next_ns;
 }
 
@@ -512,4 +523,33 @@ uint64_t arbiter_handover_ns(const struct arbiter *a)
 int arbiter_holder(const struct arbiter *a)
 {
 	return a->holder;
+}
+
+static const struct tenant *look_up(const struct arbiter *a, int tenant)
+{
+	static const struct tenant nobody;
+
+	return tenant < 0 || tenant >= ARBITER_MAX_TENANTS ? &nobody : &a->tenant[tenant];
+}
+
+uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
+{
+	return (uint64_t)look_up(a, tenant)->charged_peak_ns;
+}
+
+uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)
+{
+	return look_up(a, tenant)->patience_ns;
+}
+
+bool arbiter_is_active(const struct arbiter *a, int tenant)
+{
+	return look_up(a, tenant)->active;
+}
+
+bool arbiter_is_draining(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+
+	return t->draining || t->overrunning;
 }

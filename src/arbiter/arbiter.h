@@ -75,6 +75,9 @@
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
  *               up to debt_max_ns.
  *
+ *   Looks       How soon to step again is the arbiter's to say: few looks where tenants ring (see
+ *               arbiter_observation), many where they don't. Whom that makes late pays: the time is its own.
+ *
  *   Need        Work that has outlived its drain, of a tenant that waits at the gate, may be waiting for
  *               the very launch that is held there (a host function for a lock, a kernel for a kernel).
  *               It is charged as if it ran, and could so never again have the tokens or the turn for
@@ -136,6 +139,12 @@ struct arbiter_config {
 	 * much work in flight it is later: draining up to poll_lease_ns, under leases up to poll_free_ns.
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
+	/*
+	 * Where all that may happen is rung for (arbiter_observation.rings): draining and under leases so
+	 * often, in free run each poll_idle_ns, all idle each max_step_ns. Who rings for nothing of what it
+	 * does is found by that.
+	 */
+	uint64_t poll_rung_ns;
 	/* ARBITER_POLICY_TOKEN */
 	uint64_t token_quota_ns;  /* length of a token */
 	uint64_t token_window_ns; /* over which use is counted */
@@ -159,14 +168,22 @@ struct arbiter_share {
  * in here is trusted; counters that go backwards count as no progress.
  */
 struct arbiter_observation {
-	bool waiting;         /* a thread is held at the gate */
-	bool launching;       /* a thread is between the gate and the driver */
-	bool busy;            /* work is in flight */
-	bool stopped;         /* every process is stopped or frozen: can't make use of a lease */
+	bool waiting;   /* a thread is held at the gate */
+	bool launching; /* a thread is between the gate and the driver */
+	bool busy;      /* work is in flight */
+	bool stopped;   /* every process is stopped or frozen: can't make use of a lease */
+	/*
+	 * The caller steps at once when its work or demand begins, when its work ends after CLOSING, and when
+	 * a lease of it has been idle for arbiter_patience_ns(): there is no need to ask for looks on their account.
+	 */
+	bool rings;
+	uint64_t idle_ns; /* the tenant's word on how long it has been without work, where it rang for that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
 	uint64_t launches; /* work items so far (monotonic) */
-	uint64_t spent;    /* tokens paid so far under LEASE_PACED (monotonic) */
+	/* Of busy_ns, what it took after the start of each lease until half of the depth was in flight. */
+	uint64_t ramp_ns;
+	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic) */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
@@ -230,5 +247,11 @@ uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
+/* How long a lease of it may be idle at present, in nanoseconds. */
+uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
+/* Three of arbiter_account()'s fields, for who asks at each step. */
+uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
+bool arbiter_is_active(const struct arbiter *arbiter, int tenant);
+bool arbiter_is_draining(const struct arbiter *arbiter, int tenant);
 
 #endif

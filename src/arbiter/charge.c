@@ -115,6 +115,14 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 	}
 }
 
+/* Of a step of dt_ns at the end of which it runs: who rang when it began has not run for all of it. */
+static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
+{
+	if (t->began && t->seen.rings)
+		return (double)min_u64(dt_ns, a->config.poll_lease_ns);
+	return (double)dt_ns;
+}
+
 /* The holder's part of a step, of which `parts` ran. */
 static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, bool contended,
 			  int parts)
@@ -123,7 +131,6 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 	double amount = 0;
 
 	a->worked = a->worked || worked;
-	quantum_watch(a, t, dt_ns);
 	if (!a->started) {
 		/* Began at some moment of this step: half of it, until it is settled. */
 		if (worked)
@@ -131,7 +138,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 		a->started = worked ||
 			     (contended && a->clock - a->granted_at >= a->config.start_grace_ns);
 	} else if (contended || t->seen.busy) {
-		amount = (double)dt_ns;
+		amount = contended ? (double)dt_ns : ran_of(a, t, dt_ns);
 	}
 	if (a->started)
 		a->ran_ns += dt_ns;
@@ -150,7 +157,7 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
 
-		running += t->running || (a->active[i] == a->holder && a->started);
+		running += t->ran || (a->active[i] == a->holder && a->started);
 		wanting += t->demand || t->running;
 	}
 	a->wanting = wanting;
@@ -165,8 +172,8 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 		}
 		/* Without a lease: nothing is left to be settled later. */
 		charge_begin(t);
-		if (t->running) {
-			double amount = (double)dt_ns / running;
+		if (t->ran) {
+			double amount = ran_of(a, t, dt_ns) / running;
 
 			book(a, t, amount);
 			if (t->overrunning)
@@ -186,8 +193,8 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		if (t->seen.busy) {
-			t->sampled_ns += (double)dt_ns;
-			book(a, t, (double)dt_ns / running);
+			t->sampled_ns += ran_of(a, t, dt_ns);
+			book(a, t, ran_of(a, t, dt_ns) / running);
 		} else {
 			charge_settle(a, t, dt_ns);
 		}

@@ -12,8 +12,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->close_reason = CLOSE_FOR_GOOD;
 	a->granted_at = a->clock;
 	a->charged_before = t->charged_ns;
-	a->has_lead = false;
-	a->ramp_ns = 0;
+	a->ramp_before = t->seen.ramp_ns;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;
@@ -94,8 +93,11 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
+			/* Who rang for its end is not as uncertain as the last look is long ago. */
 			if (index == a->holder)
-				charge_settle(a, t, dt_ns);
+				charge_settle(a, t,
+					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
+							    : dt_ns);
 			lease_hold(a, t);
 		} else if (t->draining && a->clock >= t->drain_deadline) {
 			t->expired++;
@@ -126,14 +128,18 @@ static bool tokens_used_up(const struct arbiter *a, const struct tenant *t, bool
 	return is_capped(t) && t->tokens_ns <= drained;
 }
 
+/* A holder without work for so long counts as idle. */
+static uint64_t idle_limit_ns(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->seen.waiting)
+		return a->config.start_limit_ns;
+	/* On its way from the gate to the driver a thread may lose its CPU. */
+	return a->worked ? t->patience_ns : a->config.idle_ns;
+}
+
 static bool is_idle(const struct arbiter *a, const struct tenant *t)
 {
-	uint64_t still_ns = a->clock - t->worked_at;
-
-	if (t->seen.waiting)
-		return still_ns >= a->config.start_limit_ns;
-	/* On its way from the gate to the driver a thread may lose its CPU. */
-	return still_ns >= (a->worked ? t->patience_ns : a->config.idle_ns);
+	return a->clock - t->worked_at >= idle_limit_ns(a, t);
 }
 
 /*
@@ -148,15 +154,20 @@ static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 	       order_turn_end(a, other, other->vtime) < order_turn_end(a, holder, holder->vtime);
 }
 
+/* Whether `other` would have been chosen instead of the holder, and need not wait for its whole quantum. */
+static bool comes_first(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
+{
+	return order_turn_end(a, other, other->vtime) < order_turn_end(a, t, a->vtime_at_start) ||
+	       has_returned(a, t, other) || order_in_need(a, other);
+}
+
 /* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = predicted_ns(a, t, true);
 	double other_end = order_turn_end(a, &a->tenant[other], a->tenant[other].vtime);
 
-	if (a->ran_ns >= a->config.min_lease_ns &&
-	    (other_end < order_turn_end(a, t, a->vtime_at_start) ||
-	     has_returned(a, t, &a->tenant[other]) || order_in_need(a, &a->tenant[other])))
+	if (a->ran_ns >= a->config.min_lease_ns && comes_first(a, t, &a->tenant[other]))
 		return true;
 	if ((double)a->ran_ns + ahead_ns < (double)a->quantum_ns)
 		return false;
@@ -290,35 +301,110 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 
 /*
  * A drain's end is looked for the more often the nearer it is predicted: each time half of what is left.
- * (Looks 50 us apart from the beginning on were nine tenths of the daemon's work.)
+ * (Looks 50 us apart from the beginning on were nine tenths of the daemon's work.) Who rings for it does
+ * so if it was busy after it could read CLOSING: that is looked at once.
  */
+static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
+
+	if (t->seen_since_close && t->seen.rings && t->seen.busy)
+		return between(a->config.poll_drain_ns,
+			       t->drain_deadline - min_u64(a->clock, t->drain_deadline),
+			       a->config.poll_rung_ns);
+	return between(a->config.poll_drain_ns, left, a->config.poll_lease_ns);
+}
+
 uint64_t lease_drain_look_ns(const struct arbiter *a)
 {
-	uint64_t least = a->config.poll_lease_ns;
+	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
-		uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
 
 		if (t->draining)
-			least = min_u64(least, left);
+			least = min_u64(least, drain_look_ns(a, t));
 	}
-	return between(a->config.poll_drain_ns, least, a->config.poll_lease_ns);
+	return least;
+}
+
+/* No one holds the lease: time until the first of those that lack tokens alone has them. */
+static uint64_t tokens_look_ns(const struct arbiter *a)
+{
+	double least = (double)a->config.poll_rung_ns;
+
+	if (a->silent || a->interrupted != NONE)
+		return a->config.poll_lease_ns;
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+		double missing = charge_tokens_needed(a, t) - t->tokens_ns;
+
+		if (t->demand && missing * 100.0 < least * t->share.limit_pct)
+			least = missing * 100.0 / t->share.limit_pct;
+	}
+	if (least < (double)a->config.poll_drain_ns)
+		return a->config.poll_drain_ns;
+	return (uint64_t)least;
+}
+
+/* Time from `since` until so long after; 0 when that is past. */
+static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
+{
+	uint64_t passed = a->clock - since;
+
+	return passed < length_ns ? length_ns - passed : 0;
+}
+
+/* How long the holder may run until one that came back would be chosen instead; see has_returned(). */
+static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
+			 const struct tenant *other)
+{
+	double ahead = order_turn_end(a, other, other->vtime) -
+		       order_turn_end(a, holder, holder->vtime);
+
+	ahead *= order_weight(a, holder);
+	/* In bounds; beyond this it is not looked at anyway. */
+	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
+}
+
+/*
+ * How soon a holder's work should be looked at, whatever its time. It can't run dry before what is in
+ * flight has ended. Alone, that is what it is charged by. Among others, who all ring: for the start of its work, which is charged from there, at the
+ * end of the shortest lease if it is `other`'s turn, for the moment from which on it is, and for idleness.
+ */
+static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
+{
+	bool contended = other != NONE;
+	uint64_t look = a->config.poll_rung_ns;
+
+	if (!contended || a->silent || a->urgent_lease)
+		return between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
+			       a->config.poll_free_ns);
+	if (!a->started)
+		look = min_u64(look, left_of(a, a->granted_at, a->config.start_grace_ns));
+	if (comes_first(a, t, &a->tenant[other]))
+		look = min_u64(look,
+			       a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns));
+	else if (a->tenant[other].active_since > a->granted_at)
+		look = min_u64(look, ahead_ns(a, t, &a->tenant[other]));
+	if (!t->running)
+		look = min_u64(look, left_of(a, t->worked_at, idle_limit_ns(a, t)));
+	return look;
 }
 
 uint64_t lease_next_look_ns(const struct arbiter *a)
 {
 	const struct tenant *t;
 	bool contended;
+	int other;
 	double left, until;
 
 	if (a->holder == NONE)
-		return a->config.poll_lease_ns;
+		return tokens_look_ns(a);
 	t = &a->tenant[a->holder];
-	contended = order_best(a, a->holder) != NONE;
-	/* It can't run dry before what is in flight has ended. */
-	left = (double)between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
-			       a->config.poll_free_ns);
+	other = order_best(a, a->holder);
+	contended = other != NONE;
+	left = (double)work_look_ns(a, t, other);
 	if (is_capped(t)) {
 		double drain = 1.0 - t->share.limit_pct / 100.0;
 

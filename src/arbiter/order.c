@@ -26,17 +26,22 @@ void order_read_demand(struct arbiter *a)
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		const struct arbiter_observation *seen = &t->seen;
+		bool was_running = t->running;
 
 		t->running = seen->busy || seen->launching;
 		/* A stopped tenant can't lower its flags: past the deadline they say nothing. */
 		if (seen->stopped && t->overrunning)
 			t->running = false;
+		t->began = t->running && !was_running;
+		t->ran = t->running || (was_running && seen->rings && !seen->stopped);
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;
-		if (t->running || t->launched)
+		if (t->running)
 			t->worked_at = a->clock;
+		else if (t->launched)
+			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
 		patience_learn(a, t);
 	}
 }

@@ -35,8 +35,12 @@ void priority_begin(struct arbiter *a, struct tenant *t)
 
 void priority_fill(struct arbiter *a, struct tenant *t)
 {
-	double most = bucket_ns(a, t), slice_ns = (double)a->config.urgent_slice_ns;
+	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
+	/* Nobody's to use: filled when priorities come to differ, at most to a bucket, as at first. */
+	if (!a->priorities_differ)
+		return;
+	most = bucket_ns(a, t);
 	t->budget_ns += rate(a, t) * (double)(a->clock - t->budget_at);
 	if (t->budget_ns > most)
 		t->budget_ns = most;
@@ -50,11 +54,11 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 /* Time that nobody else wanted is no budget's; a long use of lent time is paid back in a window. */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
-	double slice_ns = (double)a->config.urgent_slice_ns;
-	double least = -bucket_ns(a, t) - slice_ns;
+	double slice_ns = (double)a->config.urgent_slice_ns, least;
 
-	if (a->wanting <= (t->demand || t->running))
+	if (!a->priorities_differ || a->wanting <= (t->demand || t->running))
 		return;
+	least = -bucket_ns(a, t) - slice_ns;
 	t->budget_ns -= amount_ns;
 	if (t->budget_ns < least)
 		t->budget_ns = least;

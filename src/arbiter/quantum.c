@@ -18,15 +18,6 @@ void quantum_init(struct arbiter *a)
 	a->handover_ns = HANDOVER_START_NS;
 }
 
-void quantum_watch(struct arbiter *a, const struct tenant *holder, uint64_t dt_ns)
-{
-	if (!holder->running || a->has_lead)
-		return;
-	a->has_lead = 2 * holder->seen.inflight_ns >= a->config.depth_ns;
-	if (!a->has_lead)
-		a->ramp_ns += dt_ns;
-}
-
 /*
  * From grant to grant, what nobody is charged for. Only of leases that another would have had
  * next: otherwise the device may have been idle for want of work. A holder that understates makes it look
@@ -35,6 +26,7 @@ void quantum_watch(struct arbiter *a, const struct tenant *holder, uint64_t dt_n
 void quantum_learn(struct arbiter *a)
 {
 	const struct tenant *t;
+	uint64_t ramp_ns;
 	double lost;
 
 	if (a->last_holder == NONE || !a->was_wanted || !a->worked)
@@ -45,8 +37,9 @@ void quantum_learn(struct arbiter *a)
 	lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
 	if (lost < 0)
 		lost = 0;
-	if (a->ramp_ns > RAMP_SEEN_NS)
-		lost += RAMP_LOSS * (double)(a->ramp_ns - RAMP_SEEN_NS);
+	ramp_ns = t->seen.ramp_ns - min_u64(a->ramp_before, t->seen.ramp_ns);
+	if (ramp_ns > RAMP_SEEN_NS)
+		lost += RAMP_LOSS * (double)(ramp_ns - RAMP_SEEN_NS);
 	if (lost > HANDOVER_MAX_NS)
 		lost = HANDOVER_MAX_NS;
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;

@@ -59,6 +59,8 @@ struct tenant {
 	/* Derived at each step; see order.c. */
 	bool demand;         /* would use a lease */
 	bool running;        /* has, or may have, work on the GPU */
+	bool began;          /* it runs, and did not at the last step */
+	bool ran;            /* it runs, or did until it rang for its end just now */
 	bool candidate;      /* has demand and tokens: competes */
 	uint64_t present_at; /* last had demand or work */
 	uint64_t worked_at;  /* last busy or launching */
@@ -112,6 +114,7 @@ struct arbiter {
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised;  /* active tenants without a guarantee */
+	int silent;             /* tenants that don't ring: looks are needed for them */
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* no tenant outranks another otherwise */
 	int wanting;            /* how many wanted the time that is charged for */
@@ -135,8 +138,7 @@ struct arbiter {
 	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder, at granted_at */
-	bool has_lead;         /* the holder was seen with half of its depth in flight */
-	uint64_t ramp_ns;      /* it worked so long before */
+	uint64_t ramp_before;  /* and its seen.ramp_ns */
 	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
 	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
@@ -225,8 +227,6 @@ void quantum_init(struct arbiter *a);
 void quantum_set(struct arbiter *a);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
-/* To be called at each step with its length: watches how long the holder takes to get up to speed. */
-void quantum_watch(struct arbiter *a, const struct tenant *holder, uint64_t dt_ns);
 
 /* patience.c */
 
@@ -247,9 +247,9 @@ void lease_hold(struct arbiter *a, struct tenant *t);
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease; grants one when no one has it. */
 void lease_decide(struct arbiter *a);
-/* Time until the holder's lease should be looked at again, at most poll_free_ns. */
+/* Time until the holder's lease should be looked at again, at most poll_free_ns, or poll_rung_ns. */
 uint64_t lease_next_look_ns(const struct arbiter *a);
-/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns. */
+/* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 

@@ -1,5 +1,6 @@
 #include "interpose/gate.h"
 
+#include "interpose/bell.h"
 #include "interpose/door.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"
@@ -13,8 +14,6 @@
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
-/* What lasts as long as a lease; arbiter.h's quantum. */
-#define LONG_WORK_NS (20 * NS_PER_MS)
 /* Past a stall, calls pass without waiting up to this much in flight; then one for each patience. */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
@@ -52,7 +51,7 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		       is_stalled(f);
 	if (state == LEASE_GO)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
-				LONG_WORK_NS) ||
+				atomic_load_explicit(&c->quantum_ns, memory_order_relaxed)) ||
 		       is_stalled(f);
 	return false;
 }
@@ -99,7 +98,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	struct flight_device *f = &flight_devices[pass->index];
 	struct depth_wait depth = { 0 };
 	uint64_t start = sys_now_ns();
-	bool gave_up = false;
+	bool gave_up = false, is_known = false;
 
 	for (;;) {
 		/* Looked up anew each time: a new daemon brings new pages. */
@@ -131,7 +130,12 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		} else if (!is_held && !has_depth) {
 			gave_up = wait_for_depth(f, d, &depth);
 		} else {
-			atomic_fetch_add(&d->waiting, 1);
+			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
+
+			/* Who loses the lease is looked at anyway; who comes is to be seen at once. */
+			if (is_first && !is_known && state == LEASE_STOP)
+				bell_ring(pass->index);
+			is_known = true;
 			if (is_held)
 				sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
 			else

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/bell.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
 #include "interpose/elf_lookup.h"
@@ -109,6 +110,8 @@ static void publish(void *context)
 	atomic_store(&guest.report, r->report);
 	atomic_store(&guest.slot, &r->report->slot[r->slot]);
 	door_shut(DOOR_ALL);
+	for (uint32_t i = 0; i < r->control->device_count; i++)
+		bell_ring((int)i);
 }
 
 static void adopt(const struct registration *r)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "interpose/bell.h"
 #include "interpose/door.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
@@ -39,6 +40,10 @@ static struct {
 	uint64_t busy_ns; /* up to seen_ns */
 	bool is_busy;
 	uint64_t seen_ns;
+	uint64_t worked_at_ns; /* work was last seen */
+	bool has_told_idle;    /* since */
+	uint32_t lease;        /* the word of the lease that has_lead is about */
+	bool has_lead;         /* half of the depth was in flight */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
@@ -91,11 +96,84 @@ bool helper_local_cap_allows(int index)
 	       atomic_load(&account[index].local_tokens_ns) > 0;
 }
 
+static enum lease_state lease_of(int index)
+{
+	return lease_state_of(atomic_load(&guest_control_device(index)->lease));
+}
+
+/* A lease that lies idle is told once: whether that is still to come. */
+static bool has_idle_to_tell(int index)
+{
+	return !account[index].is_busy && !account[index].has_told_idle &&
+	       lease_of(index) == LEASE_GO;
+}
+
+static uint64_t idle_to_tell_ns(int index)
+{
+	return atomic_load_explicit(&guest_control_device(index)->idle_ns, memory_order_relaxed);
+}
+
+static void tell_idle(int index, uint64_t idle_ns)
+{
+	uint64_t idle_us = idle_ns / NS_PER_US;
+
+	atomic_store_explicit(&guest_slot_device(index)->idle_us,
+			      idle_us < UINT32_MAX ? (uint32_t)idle_us : UINT32_MAX,
+			      memory_order_relaxed);
+	account[index].has_told_idle = true;
+	bell_ring(index);
+}
+
+/* Rings where the daemon should hear of it before its next look. `has_worked`: since the last call. */
+static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
+{
+	uint64_t idle_ns = now_ns - account[index].worked_at_ns;
+	bool has_ended = has_worked && !account[index].is_busy;
+
+	if (!has_worked) {
+		if (has_idle_to_tell(index) && idle_ns >= idle_to_tell_ns(index))
+			tell_idle(index, idle_ns);
+		return;
+	}
+	atomic_store_explicit(&guest_slot_device(index)->idle_us, 0, memory_order_relaxed);
+	account[index].worked_at_ns = now_ns;
+	account[index].has_told_idle = false;
+	/* The lease is read after the flag is down: D, having closed it, looks at the flag again. */
+	if (idle_ns >= BELL_REST_NS ||
+	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
+		bell_ring(index);
+}
+
+/*
+ * A thread that was held has no lead over the GPU: how long until it has one again tells the daemon what
+ * a turn costs this tenant (arbiter/quantum.c).
+ */
+static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
+{
+	const struct region_control_device *c = guest_control_device(index);
+	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
+	uint32_t word = atomic_load(&c->lease);
+
+	if (lease_state_of(word) != LEASE_GO)
+		return;
+	if (word != account[index].lease) {
+		account[index].lease = word;
+		account[index].has_lead = false;
+	}
+	if (account[index].has_lead)
+		return;
+	account[index].has_lead = 2 * inflight_ns >=
+				  (int64_t)atomic_load_explicit(&c->depth_ns, memory_order_relaxed);
+	if (!account[index].has_lead)
+		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
+}
+
 /* Tells the daemon what device `index` does. `is_busy`: by the marks, as of now_ns. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = guest_slot_device(index);
 	struct flight_device *f = &flight_devices[index];
+	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
 		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
 	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
@@ -109,12 +187,14 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	}
 	if (account[index].seen_ns)
 		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
+	watch_ramp(index, used_ns, inflight_ns);
 	account[index].seen_ns = now_ns;
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->launches, flight_launches(index), memory_order_relaxed);
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
+		has_worked = true;
 		/* Cleared first, looked at again after: a launch in between must not be lost. */
 		flight_show_busy(d, f, false);
 		if (flight_poll(now_ns, 0) & (1U << index)) {
@@ -125,6 +205,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 		flight_show_busy(d, f, true);
 	}
 	account[index].is_busy = is_busy;
+	ring_if_due(index, has_worked, now_ns);
 }
 
 /* Where nothing new will start: work runs dry, and its end is waited for, or measured. */
@@ -145,17 +226,20 @@ static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
 	return closing;
 }
 
-/* One look; returns how long to sleep. */
-static uint64_t look(void)
+/* One look; returns how long to sleep: without work, until a launch rings at the most. */
+static uint64_t look(bool *ret_any_busy)
 {
 	uint64_t now_ns = sys_now_ns();
 	uint32_t count = atomic_load(&guest.control)->device_count;
 	bool any_lease, any_busy = false;
 	uint32_t closing = devices_closing(count, &any_lease);
 	uint32_t busy = flight_poll(now_ns, closing);
+	uint64_t rest_ns = POLL_IDLE_NS;
 
 	for (uint32_t i = 0; i < count; i++) {
 		report_device((int)i, busy & (1U << i), now_ns);
+		if (has_idle_to_tell((int)i) && idle_to_tell_ns((int)i) < rest_ns)
+			rest_ns = idle_to_tell_ns((int)i);
 		any_busy = any_busy || account[i].is_busy || atomic_load(&flight_devices[i].waiters);
 	}
 	hook_pool_refresh(now_ns);
@@ -163,11 +247,12 @@ static uint64_t look(void)
 	hook_graph_refresh(now_ns);
 	piece_rest(now_ns);
 	watch_heartbeat(now_ns);
+	*ret_any_busy = any_busy;
 	if (busy & closing)
 		return POLL_CLOSING_NS;
 	if (any_busy)
 		return any_lease ? POLL_LEASE_NS : POLL_FREE_NS;
-	return POLL_IDLE_NS;
+	return rest_ns;
 }
 
 static void *helper_main(void *unused)
@@ -186,9 +271,10 @@ static void *helper_main(void *unused)
 			atomic_store(&is_in_driver, false);
 			return NULL;
 		}
-		uint64_t sleep_ns = look();
+		bool any_busy;
+		uint64_t sleep_ns = look(&any_busy);
 		atomic_store(&is_in_driver, false);
-		if (sleep_ns < POLL_IDLE_NS) {
+		if (any_busy) {
 			sys_sleep_ns(sleep_ns);
 			continue;
 		}
@@ -261,8 +347,8 @@ void helper_reset(void)
 	atomic_store(&is_in_driver, false);
 	atomic_store(&is_asleep, false);
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
-		account[i].busy_ns = account[i].seen_ns = 0;
-		account[i].is_busy = false;
+		account[i].busy_ns = account[i].seen_ns = account[i].worked_at_ns = 0;
+		account[i].is_busy = account[i].has_told_idle = false;
 	}
 	heartbeat_seen_ns = rejoined_ns = 0;
 }

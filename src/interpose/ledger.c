@@ -1,5 +1,6 @@
 #include "interpose/ledger.h"
 
+#include "interpose/bell.h"
 #include "interpose/guest.h"
 #include "interpose/log.h"
 
@@ -175,11 +176,14 @@ void ledger_make_fresh(int index, uint64_t bytes)
 	/* Twice for a moment, rather than not at all: who is refused for it looks again. */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
+	bell_ring(index);
 }
 
 void ledger_add_fresh(int index, uint64_t bytes)
 {
 	atomic_fetch_add(&guest_slot_device(index)->fresh_bytes, bytes);
+	if (bytes)
+		bell_ring(index);
 }
 
 void ledger_release_unnamed(int index, uint64_t bytes)

@@ -54,6 +54,14 @@ static inline void sys_futex_wake(const _Atomic uint32_t *word, int count)
 	errno = saved;
 }
 
+/* Of a word in a file mapping: whoever maps the file may wait for it. */
+static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count)
+{
+	int saved = errno;
+	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+	errno = saved;
+}
+
 static inline void sys_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {

@@ -11,50 +11,85 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/bell.h"
 #include "node/observe.h"
 #include "node/region_host.h"
 #include "node/window.h"
 
-#define STEP_MIN_NS UINT64_C(20000) /* never spin, whatever the arbiter asks for */
+#define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
+#define STEP_RUNG_NS UINT64_C(50000) /* nor whatever is rung: no faster than a drain is looked at */
 #define ARBITRATION_NICE (-10)
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
+#define LOOK_RUNG_NS UINT64_C(20000000)
+#define LOOK_STILL_NS NSEC_PER_SEC
+#define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
+#define FRESH_NS UINT64_C(50000000)       /* how often a census is asked for ahead of its time */
+#define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 struct lessee {
-	struct arbitration *owner;
-	struct lessee *next;
+	/* What each step reads of those that only wait, in one line of the cache. */
+	_Alignas(64) struct lessee *next;
 	int index; /* the arbiter's */
+	enum lease_state published;
+	uint64_t seen_ns; /* when: */
+	struct arbiter_observation seen;
+
+	struct arbitration *owner;
 	struct region_control *control;
 	struct region_report *report;
 	unsigned device;
 	struct observer observer;
-	struct arbiter_observation seen;
-	uint64_t seen_ns; /* when */
 	bool paused;
+	struct bell bell;
+	bool is_ending; /* at the last look: busy, and its end is waited for */
 	struct elastic_tenant elastic;
 	struct window window_1s, window_60s;
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
+	uint64_t pulsed_ns;          /* what was charged at the last pulse */
+	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
+	uint64_t quiet_ns;           /* ... up to then */
 };
 
 struct arbitration {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* something changed, or stop */
+	_Atomic uint32_t changed; /* something did, or stop: bell_wake() */
 	bool stop;
+	bool has_bells; /* the kernel can wait for them */
+	struct bell_list listened;
 	struct arbiter *arbiter;
 	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
-	unsigned process_count;
-	unsigned unnamed;    /* calls in a row in which the other sensor missed one at work */
-	bool has_told;       /* and it was said */
-	uint64_t pulse_ns;   /* when the next is due */
+	unsigned lessee_count, process_count;
+	unsigned unnamed; /* calls in a row in which the other sensor missed one at work */
+	bool has_told;    /* and it was said */
+	uint64_t stepped_ns, observed_ns;
+	bool is_still;     /* nothing was rung since */
+	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
+	uint64_t pulse_ns; /* when the next is due */
+	bool is_quiet;     /* all lessees are */
+	uint64_t fresh_ns; /* when told last */
+	arbitration_fresh on_fresh;
+	void *fresh_data;
 	uint64_t charged_ns; /* of all lessees that there ever were */
 	struct elastic_config elastic;
 	uint64_t lent_ns; /* when limits were last decided on */
 	struct window window_1s;
 };
+
+/* Whether it can be waited for until it rings: without processes, for ever. */
+static bool rings(const struct lessee *l, uint64_t now_ns)
+{
+	const struct arbitration *a = l->owner;
+
+	if (!l->observer.count)
+		return true;
+	return a->has_bells && !a->is_paced && a->lessee_count <= BELL_MOST &&
+	       bell_rings(&l->bell, now_ns);
+}
 
 /*
  * While another has the lease, of the rest only this matters: who comes to want it, soon, and who wants it
@@ -63,28 +98,82 @@ struct arbitration {
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbiter_observation *seen = &l->seen;
+	uint64_t passed_ns = now_ns - l->seen_ns;
 
-	if (seen->busy || seen->launching)
+	if (seen->busy || seen->launching || l->published == LEASE_CLOSING)
 		return false;
-	return now_ns - l->seen_ns < (seen->waiting ? LOOK_WAITING_NS : LOOK_IDLE_NS);
+	if (seen->waiting)
+		return passed_ns < LOOK_WAITING_NS;
+	if (!seen->rings)
+		return passed_ns < LOOK_IDLE_NS;
+	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
+}
+
+/* Did it ring for what was seen? */
+static void judge(struct lessee *l, const struct arbiter_observation *before, bool has_rung,
+		  uint64_t now_ns)
+{
+	const struct arbiter_observation *seen = &l->seen;
+	bool was_active = arbiter_is_active(l->owner->arbiter, l->index);
+	bool is_closed = l->published == LEASE_CLOSING || l->published == LEASE_STOP;
+	bool has_begun = !was_active && (seen->busy || seen->waiting);
+	bool has_ended = l->is_ending && is_closed && before->busy && !seen->busy;
+
+	bell_judge(&l->bell, now_ns, has_begun || has_ended, has_rung);
+	l->is_ending = is_closed && seen->busy;
+}
+
+static void look_at(struct lessee *l, uint64_t now_ns)
+{
+	struct arbitration *a = l->owner;
+	bool has_lease = l->index == arbiter_holder(a->arbiter) ||
+			 arbiter_is_draining(a->arbiter, l->index);
+	struct arbiter_observation before = l->seen;
+	/* First the bell: what is rung for later is not missed. */
+	bool has_rung = bell_hear(&l->bell, now_ns);
+
+	l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
+	l->seen_ns = now_ns;
+	judge(l, &before, has_rung, now_ns);
+	l->seen.rings = rings(l, now_ns);
+	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
+					       memory_order_relaxed);
+	if (a->is_paced)
+		l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
+	l->seen.has_utilization = l->has_use;
+	l->seen.utilization = l->use;
+	arbiter_observe(a->arbiter, l->index, &l->seen);
 }
 
 static void observe(struct arbitration *a, uint64_t now_ns)
 {
 	int holder = arbiter_holder(a->arbiter);
+	bool has_fresh = false;
+	a->observed_ns = now_ns;
+	a->needs_looks = false;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
-		bool has_lease = l->index == holder ||
-				 arbiter_account(a->arbiter, l->index).draining;
-		if (holder >= 0 && !has_lease && can_wait(l, now_ns))
-			continue;
-		l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
-		l->seen_ns = now_ns;
-		if (a->is_paced)
-			l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
-		l->seen.has_utilization = l->has_use;
-		l->seen.utilization = l->use;
-		arbiter_observe(a->arbiter, l->index, &l->seen);
+		if (holder < 0 || l->index == holder || !can_wait(l, now_ns)) {
+			look_at(l, now_ns);
+			has_fresh |= l->observer.has_fresh;
+		}
+		a->needs_looks |= !l->seen.rings;
 	}
+	a->needs_looks |= has_fresh;
+	if (has_fresh && a->on_fresh && now_ns - a->fresh_ns >= FRESH_NS) {
+		a->fresh_ns = now_ns;
+		a->on_fresh(a->fresh_data);
+	}
+}
+
+/* Whose bells to listen to: who waits, and has nothing to do, is looked at when it gets the lease. */
+static void listen(struct arbitration *a)
+{
+	a->listened.count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		if (l->seen.rings &&
+		    (!l->seen.waiting || l->published != LEASE_STOP || l->seen.busy) &&
+		    l->observer.count)
+			bell_list_add(&a->listened, &l->bell);
 }
 
 static void publish_grants(struct arbitration *a)
@@ -94,15 +183,38 @@ static void publish_grants(struct arbitration *a)
 				 l->seen.waiting);
 }
 
+static bool lets_through(enum lease_state state)
+{
+	return state != LEASE_STOP && state != LEASE_CLOSING;
+}
+
+/* How long its lease may rest before it should ring: learned between its leases. */
+static void publish_patience(struct lessee *l)
+{
+	_Atomic uint64_t *idle_ns = &l->control->device[l->device].idle_ns;
+	uint64_t patience_ns = arbiter_patience_ns(l->owner->arbiter, l->index);
+
+	if (atomic_load_explicit(idle_ns, memory_order_relaxed) != patience_ns)
+		atomic_store_explicit(idle_ns, patience_ns, memory_order_relaxed);
+}
+
 /* Whoever loses the lease hears of it before anyone gets it. */
 static void publish(struct arbitration *a)
 {
-	for (int grants = 0; grants <= 1; grants++)
+	unsigned grants = 0;
+	for (int pass = 0; pass <= (grants > 0); pass++)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
-			bool is_grant = state != LEASE_STOP && state != LEASE_CLOSING;
-			if (is_grant == (bool)grants)
-				region_set_lease(l->control, l->device, state);
+			if (state == l->published)
+				continue;
+			if (pass == 0 && lets_through(state)) {
+				grants++;
+				continue;
+			}
+			if (state == LEASE_GO)
+				publish_patience(l);
+			region_set_lease(l->control, l->device, state);
+			l->published = state;
 		}
 }
 
@@ -112,13 +224,41 @@ static void count_charge(struct arbitration *a, struct lessee *l, uint64_t charg
 	l->charged_counted_ns = charged_ns;
 }
 
-/* For the utilization that NVML tells in the tenant. */
-static void publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+/* For the utilization that NVML tells in the tenant. False: it is zero, and stays so without charge. */
+static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
 	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
 	atomic_store_explicit(&l->control->device[l->device].got_1s_pct_x100,
 			      (uint32_t)(pct < 100 ? pct * 100 : 10000), memory_order_relaxed);
-	observer_publish_recent(&l->observer, l->report);
+	return observer_publish_recent(&l->observer, l->report) || pct > 0;
+}
+
+static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	window_add(&l->window_1s, now_ns, charged_ns);
+	window_add(&l->window_60s, now_ns, charged_ns);
+}
+
+/* A lessee's figures; true: there is nothing to tell of it. */
+static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
+{
+	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
+	bool is_charged = charged_ns != l->pulsed_ns;
+
+	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
+	if (l->is_quiet && !is_charged) {
+		l->quiet_ns = now_ns;
+		return true;
+	}
+	/* Windows need to know that nothing was charged up to then. */
+	if (l->is_quiet)
+		sample(l, l->quiet_ns, l->pulsed_ns);
+	sample(l, now_ns, charged_ns);
+	count_charge(l->owner, l, charged_ns);
+	l->is_quiet = !publish_use(l, now_ns, charged_ns) && !is_charged;
+	l->quiet_ns = now_ns;
+	l->pulsed_ns = charged_ns;
+	return l->is_quiet;
 }
 
 /* Decides anew what each that may borrow is lent. */
@@ -141,34 +281,48 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 
 static void pulse(struct arbitration *a, uint64_t now_ns)
 {
-	for (struct lessee *l = a->lessees; l; l = l->next) {
-		uint64_t charged_ns = arbiter_account(a->arbiter, l->index).charged_ns;
-		window_add(&l->window_1s, now_ns, charged_ns);
-		window_add(&l->window_60s, now_ns, charged_ns);
-		count_charge(a, l, charged_ns);
-		publish_use(l, now_ns, charged_ns);
-		atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
-	}
+	bool is_quiet = true;
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		is_quiet = pulse_lessee(l, now_ns) && is_quiet;
 	window_add(&a->window_1s, now_ns, a->charged_ns);
 	if (now_ns - a->lent_ns >= a->elastic.period_ns)
 		lend(a, now_ns);
-	a->pulse_ns = now_ns + ARBITRATION_PULSE_NS;
+	a->pulse_ns = now_ns + (is_quiet ? PULSE_QUIET_NS : ARBITRATION_PULSE_NS);
 }
 
 /* One look, decision and publication; returns when the next is due. */
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
-	observe(a, now_ns);
+	/* Nobody works, and nobody rang. */
+	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
+			now_ns - a->observed_ns < LOOK_STILL_NS;
+	if (!is_still)
+		observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
 	if (a->is_paced)
 		publish_grants(a);
-	publish(a);
+	if (!is_still) {
+		publish(a);
+		listen(a);
+	}
 	if (now_ns >= a->pulse_ns)
 		pulse(a, now_ns);
+	a->stepped_ns = now_ns;
 	if (!a->process_count || next_ns > a->pulse_ns)
 		next_ns = a->pulse_ns;
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
+}
+
+/* Until then, or until there is something new, but not at once after a step. */
+static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
+{
+	a->is_still = bell_sleep(&a->listened, &a->changed, changed, until_ns);
+	uint64_t earliest_ns = a->stepped_ns + STEP_RUNG_NS;
+	if (earliest_ns < until_ns && clock_now_ns() < earliest_ns) {
+		struct timespec ts = clock_to_timespec(earliest_ns);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
 }
 
 static void *run(void *data)
@@ -181,32 +335,22 @@ static void *run(void *data)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		if (!a->lessees) {
-			pthread_cond_wait(&a->wake, &a->lock);
-			continue;
-		}
-		/* An absolute time of CLOCK_MONOTONIC (the condition's clock): lateness does not add up. */
-		struct timespec until = clock_to_timespec(step(a));
-		pthread_cond_timedwait(&a->wake, &a->lock, &until);
+		/* An absolute time: lateness does not add up. */
+		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;
+		uint32_t changed = atomic_load(&a->changed);
+		if (!a->lessees)
+			a->listened.count = 0;
+		pthread_mutex_unlock(&a->lock);
+		rest(a, changed, until_ns);
+		pthread_mutex_lock(&a->lock);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
 }
 
-static void init_locks(struct arbitration *a)
-{
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	pthread_mutex_init(&a->lock, NULL);
-}
-
 static void free_parts(struct arbitration *a)
 {
 	arbiter_free(a->arbiter);
-	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -217,7 +361,8 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	struct arbitration *a = calloc(1, sizeof(*a));
 	if (!a)
 		return error_set_errno(err, ENOMEM, "arbitration");
-	init_locks(a);
+	pthread_mutex_init(&a->lock, NULL);
+	a->has_bells = bell_is_offered();
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
@@ -237,11 +382,19 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
-	pthread_cond_signal(&a->wake);
+	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 	pthread_join(a->thread, NULL);
 	free_parts(a);
 	return NULL;
+}
+
+void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data)
+{
+	pthread_mutex_lock(&a->lock);
+	a->on_fresh = tell;
+	a->fresh_data = data;
+	pthread_mutex_unlock(&a->lock);
 }
 
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
@@ -289,7 +442,7 @@ double arbitration_busy_pct(struct arbitration *a)
 {
 	pthread_mutex_lock(&a->lock);
 	for (struct lessee *l = a->lessees; l; l = l->next)
-		count_charge(a, l, arbiter_account(a->arbiter, l->index).charged_ns);
+		count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
 	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
 	pthread_mutex_unlock(&a->lock);
 	return pct < 100 ? pct : 100;
@@ -298,7 +451,7 @@ double arbitration_busy_pct(struct arbitration *a)
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
 {
-	struct lessee *l = calloc(1, sizeof(*l));
+	struct lessee *l = aligned_alloc(_Alignof(struct lessee), sizeof(*l));
 	if (!l)
 		return error_set_errno(err, ENOMEM, "lessee");
 	*l = (struct lessee){ .owner = a,
@@ -310,6 +463,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   .limit_pct = share.limit_pct,
 					   .limit_now_pct = share.limit_pct } };
 
+	bell_init(&l->bell, &report->bell[device].rung);
 	pthread_mutex_lock(&a->lock);
 	uint64_t now_ns = clock_now_ns();
 	l->index = arbiter_add(a->arbiter, now_ns, share);
@@ -318,7 +472,8 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
 		l->next = a->lessees;
 		a->lessees = l;
-		pthread_cond_signal(&a->wake);
+		a->lessee_count++;
+		bell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->lock);
 
@@ -345,10 +500,11 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	while (*link != lessee)
 		link = &(*link)->next;
 	*link = lessee->next;
-	count_charge(a, lessee, arbiter_account(a->arbiter, lessee->index).charged_ns);
+	a->lessee_count--;
+	count_charge(a, lessee, arbiter_charged_ns(a->arbiter, lessee->index));
 	arbiter_remove(a->arbiter, lessee->index);
 	a->process_count -= (unsigned)lessee->observer.count;
-	pthread_cond_signal(&a->wake);
+	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 	observer_free(&lessee->observer);
 	free(lessee);
@@ -365,7 +521,7 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 		lessee->elastic.limit_pct = share.limit_pct;
 		elastic_reset(&lessee->elastic);
 	}
-	pthread_cond_signal(&a->wake);
+	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 	return r;
 }
@@ -376,7 +532,7 @@ void lessee_set_paused(struct lessee *lessee, bool paused)
 	pthread_mutex_lock(&a->lock);
 	arbiter_set_paused(a->arbiter, lessee->index, paused);
 	lessee->paused = paused;
-	pthread_cond_signal(&a->wake);
+	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -388,7 +544,7 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 		lessee->elastic.may_borrow = may_borrow;
 		elastic_reset(&lessee->elastic);
 		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
-		pthread_cond_signal(&a->wake);
+		bell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->lock);
 }
@@ -400,7 +556,7 @@ int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
 	if (r == 0) {
 		a->process_count++;
-		pthread_cond_signal(&a->wake);
+		bell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return r;
@@ -413,7 +569,7 @@ void lessee_remove_process(struct lessee *lessee, unsigned slot)
 	size_t before = lessee->observer.count;
 	observer_remove(&lessee->observer, slot);
 	a->process_count -= (unsigned)(before - lessee->observer.count);
-	pthread_cond_signal(&a->wake);
+	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 }
 

@@ -42,6 +42,12 @@ struct lessee_figures {
 /* Starts the thread. */
 int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
 		      struct error *err);
+/*
+ * Calls tell(data), in the thread and so without waiting, while a process has measured memory that no
+ * census has seen: 20 times a second at most.
+ */
+typedef void (*arbitration_fresh)(void *data);
+void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);
 /* How limits are adapted; the policy's defaults until then. */
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */

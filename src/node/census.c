@@ -20,12 +20,21 @@ struct census {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool wanted, stop;
-	bool under_way; /* main thread's: requested and not yet compared */
-	int ready_fd;   /* the thread counts it up when a reading is complete */
+	bool under_way;   /* main thread's: requested and not yet compared */
+	int ready_fd;     /* the thread counts it up when a reading is complete */
+	uint64_t cost_ns; /* processor time of the last reading; as `card` */
 	struct loop_source *source;
 	/* Written by the thread from request to ready, read by the main thread from ready to request. */
 	struct census_card card[NODE_MAX_CARDS];
 };
+
+uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns)
+{
+	uint64_t least = cost_ns > CENSUS_EVERY_MOST_NS / CENSUS_COST_PART
+				 ? CENSUS_EVERY_MOST_NS
+				 : cost_ns * CENSUS_COST_PART;
+	return least > asked_ns ? least : asked_ns;
+}
 
 static void read_card(struct node *node, unsigned index, struct census_card *c)
 {
@@ -38,6 +47,13 @@ static void read_card(struct node *node, unsigned index, struct census_card *c)
 	c->process_count = count < CENSUS_MAX_PROCESSES ? count : CENSUS_MAX_PROCESSES;
 	if (!c->memory_known || !c->processes_known)
 		log_debug("census: %s", err.text);
+}
+
+static uint64_t thread_time_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 static void *run(void *data)
@@ -53,8 +69,10 @@ static void *run(void *data)
 			break;
 		census->wanted = false;
 		pthread_mutex_unlock(&census->lock);
+		uint64_t before_ns = thread_time_ns();
 		for (unsigned i = 0; i < census->node->card_count; i++)
 			read_card(census->node, i, &census->card[i]);
+		census->cost_ns = thread_time_ns() - before_ns;
 		ssize_t n = write(census->ready_fd, &one, sizeof(one));
 		(void)n; /* the counter can't overflow: one reading at a time */
 		pthread_mutex_lock(&census->lock);
@@ -71,6 +89,10 @@ static void reading_ready(void *data, uint32_t events)
 	if (read(census->ready_fd, &count, sizeof(count)) < 0)
 		return;
 	census->under_way = false;
+	/* From now on: this reading is as good as the one that was due. A comparison may want another soon. */
+	node->census_every_ns = census_every_ns(node->config.census_ns, census->cost_ns);
+	if (node->populated)
+		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
 	for (unsigned i = 0; i < node->card_count; i++) {
 		census_compare(node, i, &census->card[i]);
 		drain_update(node, &node->card[i], &census->card[i]);

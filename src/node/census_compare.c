@@ -169,7 +169,7 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 		loop_arm(node->census_timer,
 			 node->config.census_ns < CENSUS_CONFIRM_NS ? node->config.census_ns
 								    : CENSUS_CONFIRM_NS,
-			 node->config.census_ns);
+			 node->census_every_ns);
 }
 
 static void compare_process(struct node *node, struct card *card, struct process *p,

@@ -109,6 +109,8 @@ static const struct setting settings[] = {
 	  "how often the arbiter looks while one tenant runs free" },
 	{ "poll_idle", KIND_DURATION, AT(arbiter.poll_idle_ns), NULL, US(10), S(1),
 	  "how often the arbiter looks while no tenant computes" },
+	{ "poll_rung", KIND_DURATION, AT(arbiter.poll_rung_ns), NULL, US(10), S(1),
+	  "how often the arbiter looks at tenants that tell it when there is something to see" },
 	{ "elastic", KIND_SWITCH, AT(is_elastic), "off", 0, 0,
 	  "on or off: a tenant held at --cores may use what others leave unused" },
 	{ "elastic_limit", KIND_PERCENT, AT(elastic.most_pct), NULL, PCT(1), PCT(100),

@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/adopt.h"
@@ -88,14 +92,13 @@ void node_tenants_changed(struct node *node)
 	node->populated = populated;
 	if (populated) {
 		loop_arm(node->tick, TICK_NS, TICK_NS);
-		loop_arm(node->census_timer, node->config.census_ns, node->config.census_ns);
-		loop_arm(node->fresh_timer, CENSUS_DUE_NS, CENSUS_DUE_NS);
+		node->census_every_ns = node->config.census_ns;
+		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
 		loop_disarm(node->linger_timer);
 		return;
 	}
 	loop_disarm(node->tick);
 	loop_disarm(node->census_timer);
-	loop_disarm(node->fresh_timer);
 	if (node->lingers)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
@@ -119,10 +122,20 @@ static void census_due(void *data, uint32_t events)
 	census_request(node->census);
 }
 
-static void fresh_due(void *data, uint32_t events)
+/* In an arbitration's thread. */
+static void tell_fresh(void *data)
+{
+	const struct node *node = data;
+	uint64_t one = 1;
+	ssize_t n = write(node->fresh_fd, &one, sizeof(one));
+	(void)n; /* full: it will be read */
+}
+
+static void fresh_seen(void *data, uint32_t events)
 {
 	struct node *node = data;
-	if (census_is_due(node))
+	uint64_t count;
+	if (read(node->fresh_fd, &count, sizeof(count)) > 0 && census_is_due(node))
 		census_request(node->census);
 }
 
@@ -154,9 +167,11 @@ static int make_timers(struct node *node, struct error *err)
 		loop_handler handler;
 		struct loop_source **timer;
 	} timers[] = {
-		{ tick_due, &node->tick },          { census_due, &node->census_timer },
-		{ fresh_due, &node->fresh_timer },  { tenant_state_save_due, &node->save_timer },
-		{ adopt_look, &node->adopt_timer }, { linger_due, &node->linger_timer },
+		{ tick_due, &node->tick },
+		{ census_due, &node->census_timer },
+		{ tenant_state_save_due, &node->save_timer },
+		{ adopt_look, &node->adopt_timer },
+		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
@@ -165,6 +180,15 @@ static int make_timers(struct node *node, struct error *err)
 			return error_set_errno(err, -r, "timer");
 	}
 	return 0;
+}
+
+static int make_fresh_event(struct node *node, struct error *err)
+{
+	node->fresh_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r = node->fresh_fd < 0 ? -errno
+				   : loop_add(node->loop, node->fresh_fd, EPOLLIN, fresh_seen, node,
+					      &node->fresh_source);
+	return r < 0 ? error_set_errno(err, -r, "event") : 0;
 }
 
 static int make_epoch(uint64_t *ret, struct error *err)
@@ -219,6 +243,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 	if (r < 0)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
 	arbitration_set_elastic(card->arbitration, &node->config.elastic);
+	arbitration_set_fresh(card->arbitration, tell_fresh, node);
 	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
 		card->memory_known = true;
 		card->memory_used_bytes = memory.used_bytes;
@@ -258,12 +283,15 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	      struct error *err)
 {
 	TAILQ_INIT(&node->tenants);
+	node->fresh_fd = -1;
 	node->backend = backend;
 	int r = make_epoch(&node->epoch, err);
 	if (r >= 0)
 		r = loop_new(&node->loop, err);
 	if (r >= 0)
 		r = make_timers(node, err);
+	if (r >= 0)
+		r = make_fresh_event(node, err);
 	if (r >= 0)
 		r = open_cards(node, source, err);
 	if (r >= 0)
@@ -310,7 +338,8 @@ void node_close(struct node *node)
 	close_cards(node);
 	node->tick = loop_remove(node->tick);
 	node->census_timer = loop_remove(node->census_timer);
-	node->fresh_timer = loop_remove(node->fresh_timer);
+	node->fresh_source = loop_remove(node->fresh_source);
+	close_fd(&node->fresh_fd);
 	node->save_timer = loop_remove(node->save_timer);
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);

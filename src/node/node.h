@@ -65,9 +65,11 @@ struct node {
 	struct census *census;
 	struct control *control;
 	struct loop_source *tick;         /* each second while there are tenants */
-	struct loop_source *fresh_timer;  /* is a census due before its time? */
-	struct loop_source *census_timer; /* as often as the setting says, while there are tenants */
-	struct loop_source *save_timer;   /* state files to write soon */
+	struct loop_source *fresh_source; /* is a census due before its time? */
+	int fresh_fd;
+	struct loop_source *census_timer; /* as often as the setting says, while there are tenants ... */
+	uint64_t census_every_ns;         /* ... or more seldom, see census_every_ns() */
+	struct loop_source *save_timer; /* state files to write soon */
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;

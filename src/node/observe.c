@@ -99,6 +99,7 @@ static void check_stopped(struct observer *o, const struct arbiter_observation *
 struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease)
 {
 	struct arbiter_observation seen = { 0 };
+	o->has_fresh = false;
 	for (size_t i = 0; i < o->count; i++) {
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
@@ -109,6 +110,11 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		seen.busy |= load_ordered(d->busy) != 0;
 		uint64_t inflight = load(d->inflight_ns);
 		seen.inflight_ns += inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
+		/* Of several processes, the one that worked last. */
+		uint64_t idle_ns = load(d->idle_us) * UINT64_C(1000);
+		if (i == 0 || idle_ns < seen.idle_ns)
+			seen.idle_ns = idle_ns;
+		o->has_fresh |= load(d->fresh_bytes) != 0;
 		add_progress(o, p, slot, now_ns);
 	}
 	seen.busy_ns = o->busy_ns;
@@ -121,16 +127,22 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 	return seen;
 }
 
-void observer_publish_recent(struct observer *o, struct region_report *report)
+bool observer_publish_recent(struct observer *o, struct region_report *report)
 {
+	bool any = false;
 	for (size_t i = 0; i < o->count; i++) {
 		struct observed_process *p = &o->process[i];
 		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
 		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
 		p->recent_seen_ns = p->busy_credited_ns;
+		/* A thousandth of what a busy one has: no share of anything. */
+		if (p->recent_ns < 1000000)
+			p->recent_ns = 0;
 		uint64_t recent_us = p->recent_ns / 1000;
 		atomic_store_explicit(&report->slot[p->slot].device[o->device].recent_us,
 				      recent_us < UINT32_MAX ? (uint32_t)recent_us : UINT32_MAX,
 				      memory_order_relaxed);
+		any |= recent_us != 0;
 	}
+	return any;
 }

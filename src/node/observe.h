@@ -35,6 +35,7 @@ struct observer {
 	uint64_t progress_ns;       /* when it last changed */
 	uint64_t checked_ns;        /* when /proc was last asked */
 	bool stopped;
+	bool has_fresh; /* at the last look: a process has measured memory that no census has seen */
 };
 
 int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);
@@ -49,9 +50,9 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 
 /*
  * Tells each process, in its slot of `report`, how much it was busy of late: what was credited fades
- * by OBSERVE_FADE of itself at each call. Call at even intervals.
+ * by OBSERVE_FADE of itself at each call. Call at even intervals, until it returns false: nothing is left.
  */
 #define OBSERVE_FADE 20
-void observer_publish_recent(struct observer *o, struct region_report *report);
+bool observer_publish_recent(struct observer *o, struct region_report *report);
 
 #endif

@@ -174,6 +174,7 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->launches, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->waited_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->recent_us, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
 }
 
 void region_host_clear_slot(struct region_host *host, unsigned slot)

@@ -88,6 +88,8 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->context_bytes, t->device[i].card->context_bytes);
 		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
+		atomic_store(&d->quantum_ns, tenant->node->config.arbiter.quantum_ns);
+		atomic_store(&d->idle_ns, tenant->node->config.arbiter.idle_ns);
 		publish_promise(tenant, i);
 	}
 	atomic_store_explicit(&tenant->region.control->device[REGION_HOST].quota_bytes,

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 4U
+#define REGION_VERSION 5U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
@@ -63,6 +63,8 @@ struct region_control_device {
 	_Atomic uint64_t context_bytes;   /* what one CUDA context costs on this card */
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
+	_Atomic uint64_t quantum_ns;      /* length of a lease under contention */
+	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 	/*
 	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
@@ -121,6 +123,7 @@ struct region_slot_device {
 	_Atomic uint64_t launches;    /* work items handed to the driver */
 	_Atomic uint64_t waited_ns;   /* time threads were held at the gate */
 	_Atomic uint32_t recent_us;   /* D: busy_ns of late, fading: shares got_1s out for NVML */
+	_Atomic uint32_t idle_us; /* without work for so long when last rung for that; 0: works */
 	_Atomic uint64_t fresh_bytes; /* T measured beyond used_bytes; D makes unnamed_bytes of it */
 };
 
@@ -149,6 +152,17 @@ struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 };
 
+/*
+ * Where the tenant tells D that a look is due: D sleeps on the words of those that it waits for. A ring
+ * is a hint, that what the slots say has changed: D looks at them now and then without one, and listens
+ * to nobody who rings too often (interpose/bell.h says when to ring, node/bell.h who is believed).
+ */
+struct region_bell {
+	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */
+	/* Of all busy_ns: from the start of each lease until half of the depth was in flight. */
+	_Atomic uint64_t ramp_ns;
+};
+
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
@@ -157,6 +171,7 @@ struct region_report {
 	struct region_slot slot[REGION_MAX_SLOTS];
 	struct region_export export[REGION_MAX_EXPORTS];
 	struct region_spent spent[REGION_MAX_DEVICES];
+	struct region_bell bell[REGION_MAX_DEVICES];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");

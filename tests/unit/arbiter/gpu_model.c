@@ -23,6 +23,7 @@ struct gpu_model_config gpu_model_default_config(void)
 		.seed = 1,
 		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
+		.rings = true,
 	};
 }
 
@@ -91,7 +92,7 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 		m->process[m->processes++] = must(malloc(sizeof(*p)));
 	p = m->process[place];
 	*p = (struct model_process){ .used = true, .tenant = m->tenant[tenant], .load = *load };
-	p->flag_falls_at = NEVER;
+	p->flag_falls_at = p->tell_idle_at = NEVER;
 	process_begin_load(m, p);
 }
 
@@ -163,6 +164,8 @@ static uint64_t next_event_at(const struct gpu_model *m)
 			at = own;
 		if (p->flag_falls_at < at)
 			at = p->flag_falls_at;
+		if (p->tell_idle_at < at)
+			at = p->tell_idle_at;
 	}
 	return at;
 }
@@ -186,6 +189,8 @@ void gpu_model_run(struct gpu_model *m, uint64_t duration_ns)
 				continue;
 			if (p->flag_falls_at <= m->now)
 				process_flag_falls(m, p);
+			if (p->tell_idle_at <= m->now)
+				process_tell_idle(m, p);
 			if (process_thread_at(p) <= m->now)
 				process_run_thread(m, p);
 		}

@@ -39,6 +39,7 @@ struct gpu_model_load {
 	uint64_t start_ns; /* begins then */
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
+	bool is_silent;    /* is taken to ring (gpu_model_config.rings), but does not */
 	bool late_report;  /* counts the delay of its busy flag as busy time */
 	enum lie lie;
 };
@@ -48,6 +49,7 @@ struct gpu_model_config {
 	uint64_t seed;
 	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
+	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */
 };

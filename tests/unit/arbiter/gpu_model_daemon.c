@@ -14,6 +14,7 @@ static void add_process(struct gpu_model *m, const struct model_process *p,
 		.inflight_ns = p->inflight_ns,
 		.busy_ns = p->busy_shown_ns,
 		.launches = p->launches,
+		.ramp_ns = p->ramp_ns,
 	};
 
 	switch (p->load.lie) {
@@ -37,6 +38,10 @@ static void add_process(struct gpu_model *m, const struct model_process *p,
 	sum->inflight_ns += seen.inflight_ns;
 	sum->busy_ns += seen.busy_ns;
 	sum->launches += seen.launches;
+	sum->ramp_ns += seen.ramp_ns;
+	/* Of several processes, the one that worked last. */
+	if (p->idle_told_ns < sum->idle_ns)
+		sum->idle_ns = p->idle_told_ns;
 }
 
 static void observe_all(struct gpu_model *m)
@@ -46,7 +51,9 @@ static void observe_all(struct gpu_model *m)
 	for (int i = 0; i < m->tenants; i++)
 		if (m->tenant[i] && m->tenant[i]->used)
 			seen[i] = (struct arbiter_observation){ .stopped = m->tenant[i]->stopped,
-								.spent = m->tenant[i]->spent };
+								.spent = m->tenant[i]->spent,
+								.rings = m->config.rings,
+								.idle_ns = UINT64_MAX };
 	for (int k = 0; k < m->processes; k++)
 		if (m->process[k]->used)
 			add_process(m, m->process[k], &seen[m->process[k]->tenant->index]);
@@ -127,11 +134,14 @@ static void write_words(struct gpu_model *m)
 			continue;
 		word = arbiter_state(m->arbiter, i);
 		t->closings += word == LEASE_CLOSING && t->word != LEASE_CLOSING;
+		t->leases += word == LEASE_GO && t->word != LEASE_GO;
 		t->word = word;
 	}
 	for (int k = 0; k < m->processes; k++) {
 		struct model_process *p = m->process[k];
 
+		if (p->used && p->tenant->word == LEASE_STOP)
+			process_end_ramp(m, p);
 		if (p->used && p->thread == THREAD_HELD && !p->tenant->stopped &&
 		    process_is_let_through(m, p)) {
 			p->thread = THREAD_WAKES;

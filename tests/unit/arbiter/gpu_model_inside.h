@@ -33,6 +33,7 @@ struct model_tenant {
 	int index; /* the arbiter's */
 	struct arbiter_share share;
 	enum lease_state word;
+	uint64_t leases; /* times that the word became GO */
 	/* Of all its processes. */
 	uint64_t spent; /* tokens, under LEASE_PACED */
 	uint64_t kernels, bursts, work_ns, closings;
@@ -62,6 +63,11 @@ struct model_process {
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
 	uint64_t flag_falls_at;
+	uint64_t worked_at; /* up to the last time that its flag fell */
+	uint64_t tell_idle_at, idle_told_ns;
+	/* Of its time under a lease, until half of its depth was in flight. */
+	uint64_t ramp_ns, ramp_since; /* 0: not now */
+	uint64_t lease;               /* the tenant's, that this is about */
 };
 
 struct gpu_model {
@@ -93,6 +99,9 @@ void process_run_thread(struct gpu_model *m, struct model_process *p);
 /* The GPU has done the first kernel of its queue. */
 void process_end_kernel(struct gpu_model *m, struct model_process *p);
 void process_flag_falls(struct gpu_model *m, struct model_process *p);
+void process_tell_idle(struct gpu_model *m, struct model_process *p);
+/* The word that let it through is another. */
+void process_end_ramp(struct gpu_model *m, struct model_process *p);
 
 /* The GPU. */
 void card_schedule(struct gpu_model *m);

@@ -3,6 +3,7 @@
 #define DEPTH_NS (2 * MS)
 #define FREE_DEPTH_NS (20 * MS)
 #define LAUNCH_NS 2500
+#define REST_NS (20 * MS)        /* work or demand after less than this is not rung for */
 #define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
 
 unsigned process_queued(const struct model_process *p)
@@ -51,9 +52,19 @@ bool process_is_let_through(const struct gpu_model *m, const struct model_proces
 	return p->tenant->word == LEASE_GO || p->tenant->word == LEASE_FREE;
 }
 
+static void ring(struct gpu_model *m, const struct model_process *p)
+{
+	uint64_t at = m->now + random_between(&m->random, 5 * US, 30 * US);
+
+	if (m->config.rings && !p->load.is_silent && at < m->poll_at)
+		m->poll_at = at;
+}
+
 static void look_at_word(struct gpu_model *m, struct model_process *p)
 {
 	if (!process_is_let_through(m, p)) {
+		if (p->thread != THREAD_HELD && p->tenant->word == LEASE_STOP)
+			ring(m, p);
 		p->thread = THREAD_HELD;
 		p->held_since_ns = m->now;
 	} else if (!has_room(p)) {
@@ -66,6 +77,25 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 	}
 }
 
+void process_end_ramp(struct gpu_model *m, struct model_process *p)
+{
+	if (p->ramp_since)
+		p->ramp_ns += m->now - p->ramp_since;
+	p->ramp_since = 0;
+}
+
+static void watch_ramp(struct gpu_model *m, struct model_process *p)
+{
+	if (p->tenant->word != LEASE_GO)
+		return;
+	if (p->lease != p->tenant->leases) {
+		p->lease = p->tenant->leases;
+		p->ramp_since = m->now;
+	}
+	if (2 * p->inflight_ns >= DEPTH_NS)
+		process_end_ramp(m, p);
+}
+
 static void launch(struct gpu_model *m, struct model_process *p)
 {
 	if (!process_queued(p)) {
@@ -75,9 +105,13 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	}
 	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
 	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
+	if (!p->busy && m->now - p->worked_at >= REST_NS)
+		ring(m, p);
 	p->busy = true;
-	p->flag_falls_at = NEVER;
+	p->flag_falls_at = p->tell_idle_at = NEVER;
+	p->idle_told_ns = 0;
 	p->launches++;
+	watch_ramp(m, p);
 	p->thread = THREAD_AT_GATE;
 	p->thread_at = m->now;
 	if (p->load.burst_ns) {
@@ -148,8 +182,20 @@ void process_flag_falls(struct gpu_model *m, struct model_process *p)
 {
 	p->busy = false;
 	p->flag_falls_at = NEVER;
+	p->worked_at = m->now;
+	p->tell_idle_at = m->now + arbiter_patience_ns(m->arbiter, p->tenant->index);
+	if (p->tenant->word == LEASE_CLOSING || p->tenant->word == LEASE_STOP)
+		ring(m, p);
 	if (p->load.late_report)
 		p->busy_done_ns = p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
+}
+
+void process_tell_idle(struct gpu_model *m, struct model_process *p)
+{
+	p->tell_idle_at = NEVER;
+	p->idle_told_ns = m->now - p->worked_at;
+	if (p->tenant->word == LEASE_GO)
+		ring(m, p);
 }
 
 uint64_t process_thread_at(const struct model_process *p)

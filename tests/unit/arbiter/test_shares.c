@@ -142,7 +142,7 @@ static void test_45_30_15_in_steps(void **state)
 static void test_45_30_15_other_switch_cost(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
-	uint64_t costs[] = { 80 * US, 220 * US };
+	uint64_t costs[] = { 90 * US, 210 * US };
 	double shares[] = { 45, 30, 15 };
 
 	for (int k = 0; k < 2; k++) {
@@ -152,7 +152,7 @@ static void test_45_30_15_other_switch_cost(void **state)
 		for (int i = 0; i < 3; i++)
 			rows[i] = (struct row){ .share = { shares[i], shares[i] },
 						.load = { .kernel_ns = 1 * MS } };
-		together(k ? "45 / 30 / 15, switch 0.22 ms" : "45 / 30 / 15, switch 0.08 ms", rows,
+		together(k ? "45 / 30 / 15, switch 0.21 ms" : "45 / 30 / 15, switch 0.09 ms", rows,
 			 3, 20 * SECOND, &config);
 		for (int i = 0; i < 3; i++)
 			assert_true(fabs(rows[i].got_pct - shares[i]) < 0.5);

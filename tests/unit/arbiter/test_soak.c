@@ -187,7 +187,7 @@ static void fuzz(uint64_t seed, int steps)
 				arbiter_observe(arbiter, i, &p->seen);
 		}
 		next = arbiter_step(arbiter, now);
-		assert_true(next > now && next - now <= config.poll_idle_ns);
+		assert_true(next > now && next - now <= config.max_step_ns);
 		/* Twice in a row would be once too often; a third for observations left out. */
 		lost = check_states(arbiter, &config, players) ? lost + 1 : 0;
 		assert_true(lost <= 3);

@@ -28,6 +28,23 @@ static enum lease_state state_of(struct tenant *t)
 	return lease_state_of(t->region.control->device[0].lease);
 }
 
+static uint64_t time_ns(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t process_time_ns(void)
+{
+	return time_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static uint64_t thread_time_ns(void)
+{
+	return time_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* A process in this process: the tenant's slot is played by the test. */
 static struct region_slot_device *join(struct fixture *f, struct tenant *t, struct client *c)
 {
@@ -70,6 +87,68 @@ static void test_two_take_turns(void **state)
 	client_close(&cb);
 }
 
+static void ring(struct client *c)
+{
+	_Atomic uint32_t *bell = &c->report->bell[0].rung;
+	atomic_fetch_add(bell, 1);
+	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Works while it may, waits while it may not; rings, if it does, as the library would. */
+static void play(struct tenant *t, struct client *c, struct region_slot_device *d, bool rings)
+{
+	enum lease_state state = state_of(t);
+	bool was_busy = d->busy;
+	d->busy = state == LEASE_GO || state == LEASE_FREE;
+	d->waiting = !d->busy;
+	if (rings && was_busy != d->busy)
+		ring(c);
+}
+
+/*
+ * Beside one that rings, one that rang once and then never again (a library of another's making, say) gets
+ * its turns, and gives them up, as ever: neither has more or less of the GPU for it.
+ */
+static void test_who_never_rings_is_looked_at(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make_tenant(f, "a", ""), *b = make_tenant(f, "b", "");
+	struct client ca, cb;
+	struct region_slot_device *da = join(f, a, &ca), *db = join(f, b, &cb);
+	ring(&ca);
+	ring(&cb);
+	uint64_t end_ns = clock_now_ns() + 2 * NSEC_PER_SEC;
+	while (clock_now_ns() < end_ns) {
+		play(a, &ca, da, true);
+		play(b, &cb, db, false);
+		usleep(100);
+	}
+	struct lessee_figures fa = lessee_figures(a->device[0].lessee);
+	struct lessee_figures fb = lessee_figures(b->device[0].lessee);
+	if (fa.got_1s_pct < 35 || fb.got_1s_pct < 35)
+		fail_msg("rings: %.1f %%, never rings: %.1f %%", fa.got_1s_pct, fb.got_1s_pct);
+	assert_true(fa.account.leases > 10 && fb.account.leases > 10);
+	client_close(&ca);
+	client_close(&cb);
+}
+
+/* So much ringing that each ring would be a look costs no more than looks did. */
+static void test_flood_of_rings(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make_tenant(f, "a", "");
+	struct client c;
+	join(f, a, &c);
+	uint64_t before_ns = process_time_ns(), used_ns, own_ns = thread_time_ns();
+	uint64_t end_ns = clock_now_ns() + NSEC_PER_SEC;
+	while (clock_now_ns() < end_ns)
+		ring(&c);
+	used_ns = process_time_ns() - before_ns - (thread_time_ns() - own_ns);
+	if (used_ns > NSEC_PER_SEC / 10)
+		fail_msg("a flood took %.1f %% of a core", (double)used_ns / 1e7);
+	client_close(&c);
+}
+
 static _Atomic bool woken;
 
 static void *sleep_on_lease(void *data)
@@ -108,9 +187,7 @@ static void test_waiters_are_woken(void **state)
 
 static double thread_seconds(void)
 {
-	struct timespec ts;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)process_time_ns() / 1e9;
 }
 
 static void test_idle_costs_little(void **state)
@@ -218,6 +295,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_two_take_turns),
+		test(test_who_never_rings_is_looked_at),
+		test(test_flood_of_rings),
 		test(test_waiters_are_woken),
 		test(test_idle_costs_little),
 		cmocka_unit_test(test_observer_distrusts),
