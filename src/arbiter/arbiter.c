@@ -190,6 +190,7 @@ void arbiter_remove(struct arbiter *a, int tenant)
 		a->interrupted = NONE;
 	if (t->active)
 		deactivate(a, t);
+	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }
@@ -412,13 +413,18 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 /* Returns how soon to look again. */
 static uint64_t decide_by_lease(struct arbiter *a)
 {
+	uint64_t next_ns;
+
 	set_mode(a, choose_mode(a));
 	priority_mark(a);
 	order_mark_candidates(a);
-	if (a->mode == ARBITER_LEASES)
+	if (a->gang_count)
+		member_bound_lag(a);
+	if (a->mode == ARBITER_LEASES) {
 		lease_decide(a);
-	if (a->mode == ARBITER_LEASES)
-		return lease_next_look_ns(a);
+		next_ns = lease_next_look_ns(a);
+		return a->gang_count ? member_next_look_ns(a, next_ns) : next_ns;
+	}
 	return a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns;
 }
 

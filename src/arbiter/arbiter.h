@@ -70,6 +70,7 @@
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
  *               up to debt_max_ns.
  *
+ *   Gang        A tenant with work on several devices gets its turns on all at the same time: gang.h.
  *   Need        Work that has outlived its drain, of a tenant that waits at the gate, may be waiting for
  *               the very launch that is held there (a host function for a lock, a kernel for a kernel).
  *               It is charged as if it ran, and could so never again have the tokens or the turn for
@@ -84,6 +85,7 @@
 #include <stdint.h>
 
 #include "arbiter/feedback.h"
+#include "arbiter/gang.h"
 #include "region/region.h" /* enum lease_state */
 
 #define ARBITER_MAX_TENANTS 256
@@ -217,6 +219,10 @@ struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
 /* Tokens granted under LEASE_PACED so far; never goes down while the tenant is there. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
+/* A tenant's part on this device in a gang (gang.h): what to tell the others of it after a step. */
+struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
+/* What was decided with the others. True when it is news: then the next step should come at once. */
+bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
 
