@@ -17,6 +17,9 @@
 
 #define STEP_MIN_NS UINT64_C(20000) /* never spin, whatever the arbiter asks for */
 #define ARBITRATION_NICE (-10)
+#define GANG_ROUNDS \
+	4 /* steps at one time: what is decided with other cards is news to the arbiter */
+#define SLIP_DEPTH_NS 1 /* in flight while gang_word.is_slip: no more than the gate's least */
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
 
@@ -36,6 +39,8 @@ struct lessee {
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
+	int gang;                    /* its number among those that may be gangs; or negative */
+	struct gang_word gang_word;
 };
 
 struct arbitration {
@@ -43,6 +48,12 @@ struct arbitration {
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* something changed, or stop */
 	bool stop;
+	bool is_woken;       /* by another card's step */
+	struct gangs *gangs; /* shared with the other cards; or NULL */
+	unsigned card;
+	unsigned gang_count; /* lessees with a number there */
+	uint64_t to_wake;    /* cards */
+	uint64_t depth_ns;
 	struct arbiter *arbiter;
 	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
@@ -94,6 +105,34 @@ static void publish_grants(struct arbitration *a)
 				 l->seen.waiting);
 }
 
+/* Tells the other cards of those who work there too, and hears of them: true when there is news. */
+static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
+{
+	bool is_news = false;
+	if (!a->gang_count)
+		return false;
+	struct gang_board *board = gangs_lock(a->gangs);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct gang_report report = arbiter_gang_report(a->arbiter, l->index);
+		gang_tell(board, l->gang, a->card, &report);
+	}
+	a->to_wake |= gang_decide(board, now_ns) & ~(UINT64_C(1) << a->card);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		if (l->gang >= 0) {
+			l->gang_word = gang_word(board, l->gang, a->card);
+			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_word);
+		}
+	gangs_unlock(a->gangs);
+	return is_news;
+}
+
+static void publish_depth(const struct arbitration *a, struct lessee *l)
+{
+	atomic_store_explicit(&l->control->device[l->device].depth_ns,
+			      l->gang_word.is_slip ? SLIP_DEPTH_NS : a->depth_ns,
+			      memory_order_relaxed);
+}
+
 /* Whoever loses the lease hears of it before anyone gets it. */
 static void publish(struct arbitration *a)
 {
@@ -101,6 +140,8 @@ static void publish(struct arbitration *a)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
 			bool is_grant = state != LEASE_STOP && state != LEASE_CLOSING;
+			if (is_grant && l->gang >= 0)
+				publish_depth(a, l);
 			if (is_grant == (bool)grants)
 				region_set_lease(l->control, l->device, state);
 		}
@@ -161,6 +202,8 @@ static uint64_t step(struct arbitration *a)
 	uint64_t now_ns = clock_now_ns();
 	observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
+	for (int i = 1; meet_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
+		next_ns = arbiter_step(a->arbiter, now_ns);
 	if (a->is_paced)
 		publish_grants(a);
 	publish(a);
@@ -169,6 +212,16 @@ static uint64_t step(struct arbitration *a)
 	if (!a->process_count || next_ns > a->pulse_ns)
 		next_ns = a->pulse_ns;
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
+}
+
+/* Without the own lock, which the others' threads take to wake this one. */
+static void wake_others(struct arbitration *a)
+{
+	uint64_t cards = a->to_wake;
+	a->to_wake = 0;
+	pthread_mutex_unlock(&a->lock);
+	gangs_wake(a->gangs, cards);
+	pthread_mutex_lock(&a->lock);
 }
 
 static void *run(void *data)
@@ -186,7 +239,12 @@ static void *run(void *data)
 			continue;
 		}
 		/* An absolute time of CLOCK_MONOTONIC (the condition's clock): lateness does not add up. */
+		a->is_woken = false;
 		struct timespec until = clock_to_timespec(step(a));
+		if (a->to_wake)
+			wake_others(a);
+		if (a->is_woken || a->stop)
+			continue;
 		pthread_cond_timedwait(&a->wake, &a->lock, &until);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -220,6 +278,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	init_locks(a);
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->depth_ns = config->depth_ns;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
 	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
@@ -235,6 +294,8 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 {
 	if (!a)
 		return NULL;
+	if (a->gangs)
+		gangs_set_card(a->gangs, a->card, NULL);
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
 	pthread_cond_signal(&a->wake);
@@ -242,6 +303,24 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 	pthread_join(a->thread, NULL);
 	free_parts(a);
 	return NULL;
+}
+
+void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card)
+{
+	pthread_mutex_lock(&a->lock);
+	a->gangs = gangs;
+	a->card = card;
+	pthread_mutex_unlock(&a->lock);
+	if (gangs)
+		gangs_set_card(gangs, card, a);
+}
+
+void arbitration_wake(struct arbitration *a)
+{
+	pthread_mutex_lock(&a->lock);
+	a->is_woken = true;
+	pthread_cond_signal(&a->wake);
+	pthread_mutex_unlock(&a->lock);
 }
 
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
@@ -305,6 +384,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 			      .control = control,
 			      .report = report,
 			      .device = device,
+			      .gang = -1,
 			      .observer = { .report = report, .device = device },
 			      .elastic = { .cores_pct = share.cores_pct,
 					   .limit_pct = share.limit_pct,
@@ -340,6 +420,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	if (!lessee)
 		return NULL;
 	struct arbitration *a = lessee->owner;
+	lessee_set_gang(lessee, -1);
 	pthread_mutex_lock(&a->lock);
 	struct lessee **link = &a->lessees;
 	while (*link != lessee)
@@ -393,6 +474,23 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 	pthread_mutex_unlock(&a->lock);
 }
 
+void lessee_set_gang(struct lessee *lessee, int gang)
+{
+	struct arbitration *a = lessee->owner;
+	static const struct gang_report nothing;
+	pthread_mutex_lock(&a->lock);
+	if (a->gangs && lessee->gang != gang) {
+		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
+		gangs_unlock(a->gangs);
+		a->gang_count += (unsigned)((gang >= 0) - (lessee->gang >= 0));
+		lessee->gang = gang;
+		lessee->gang_word = (struct gang_word){ .order = GANG_NONE };
+		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_word);
+		publish_depth(a, lessee);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 {
 	struct arbitration *a = lessee->owner;
@@ -426,9 +524,14 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,
 				    .stopped = lessee->seen.stopped,
+				    .in_gang = lessee->gang_word.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,
 				    .elastic_reason = lessee->elastic.reason };
+	if (lessee->gang >= 0) {
+		f.gang_turns = gang_turns(gangs_lock(a->gangs), lessee->gang);
+		gangs_unlock(a->gangs);
+	}
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
