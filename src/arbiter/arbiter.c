@@ -198,6 +198,7 @@ void arbiter_remove(struct arbiter *a, int tenant)
 	if (t->active)
 		deactivate(a, t);
 	a->silent -= !t->seen.rings;
+	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }
@@ -421,17 +422,22 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 /* Returns how soon to look again. */
 static uint64_t decide_by_lease(struct arbiter *a)
 {
+	uint64_t next_ns;
+
 	set_mode(a, choose_mode(a));
 	quantum_set(a);
 	priority_mark(a);
 	order_mark_candidates(a);
-	if (a->mode == ARBITER_LEASES)
+	if (a->gang_count)
+		member_bound_lag(a);
+	if (a->mode == ARBITER_LEASES) {
 		lease_decide(a);
-	if (a->mode == ARBITER_LEASES)
-		return lease_next_look_ns(a);
+		next_ns = lease_next_look_ns(a);
+		return a->gang_count ? member_next_look_ns(a, next_ns) : next_ns;
+	}
 	if (a->mode == ARBITER_FREE)
-		return a->silent ? a->config.poll_free_ns : a->config.poll_idle_ns;
-	return a->silent ? a->config.poll_idle_ns : a->config.max_step_ns;
+		return arbiter_must_look(a) ? a->config.poll_free_ns : a->config.poll_idle_ns;
+	return arbiter_must_look(a) ? a->config.poll_idle_ns : a->config.max_step_ns;
 }
 
 static uint64_t decide(struct arbiter *a)

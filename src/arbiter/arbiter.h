@@ -75,6 +75,8 @@
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
  *               up to debt_max_ns.
  *
+ *   Gang        A tenant with work on several devices gets its turns on all at the same time: gang.h.
+ *
  *   Looks       How soon to step again is the arbiter's to say: few looks where tenants ring (see
  *               arbiter_observation), many where they don't. Whom that makes late pays: the time is its own.
  *
@@ -92,6 +94,7 @@
 #include <stdint.h>
 
 #include "arbiter/feedback.h"
+#include "arbiter/gang.h"
 #include "region/region.h" /* enum lease_state */
 
 #define ARBITER_MAX_TENANTS 256
@@ -245,6 +248,10 @@ uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* The quantum in force, and what a hand-over costs by what was measured: both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
+/* A tenant's part on this device in a gang (gang.h): what to tell the others of it after a step. */
+struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
+/* What was decided with the others. True when it is news: then the next step should come at once. */
+bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */

@@ -26,6 +26,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
 	t->draining = false;
+	t->gang_over = false;
 	t->worked_at = a->clock;
 	t->leases++;
 }
@@ -46,6 +47,7 @@ void lease_close(struct arbiter *a, struct tenant *t)
 	t->state = LEASE_CLOSING;
 	t->draining = true;
 	t->seen_since_close = false;
+	t->closing_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	t->drain_deadline = a->clock + drain_limit_ns(a, t);
 	t->held_at = a->clock;
 }
@@ -137,7 +139,7 @@ static uint64_t idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 	return a->worked ? t->patience_ns : a->config.idle_ns;
 }
 
-static bool is_idle(const struct arbiter *a, const struct tenant *t)
+bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 {
 	return a->clock - t->worked_at >= idle_limit_ns(a, t);
 }
@@ -195,7 +197,7 @@ static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 
 static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 {
-	if (is_idle(a, t)) {
+	if (lease_is_idle(a, t)) {
 		charge_unused_lease(a, t);
 		patience_lost(t);
 		return true;
@@ -224,8 +226,12 @@ static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
 				   ? urgent == NONE
-				   : a->close_reason == CLOSE_FOR_OTHERS && other == NONE;
+				   : a->close_reason != CLOSE_FOR_GOOD && other == NONE;
 
+	if (a->gang_count && member_is_awaited(a))
+		return;
+	if (a->close_reason == CLOSE_FOR_GANG && t->gang.order == GANG_GO)
+		for_nothing = true;
 	if (!for_nothing || !t->demand || tokens_used_up(a, t, other != NONE))
 		return;
 	t->state = LEASE_GO;
@@ -245,17 +251,25 @@ static void decide_on_holder(struct arbiter *a)
 		reopen_if_for_nothing(a, t, other, urgent);
 		return;
 	}
+	t->gang_over = false;
 	if (t->seen.stopped && !t->running) {
 		lease_hold(a, t);
+	} else if (a->gang_count && member_decide_on_holder(a, t)) {
+		return;
 	} else if (a->out_of_turn && !t->paused && !t->seen.stopped &&
 		   a->clock - a->granted_at < a->config.min_lease_ns) {
 		return;
 	} else if (t->paused || t->seen.stopped || tokens_used_up(a, t, other != NONE)) {
+		if (!t->paused && !t->seen.stopped && member_end_turn(t))
+			return;
 		a->close_reason = CLOSE_FOR_GOOD;
 		lease_close(a, t);
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
 	} else if (other != NONE && should_give_way(a, t, other)) {
+		/* Idle on one device, it may be at work on the others. */
+		if (!lease_is_idle(a, t) && member_end_turn(t))
+			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
 		lease_close(a, t);
 	}
@@ -273,7 +287,8 @@ static int choose_next(const struct arbiter *a)
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);
-	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate)
+	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate &&
+	    !member_is_held(a, &a->tenant[a->interrupted]))
 		next = a->interrupted;
 	urgent = priority_best(a, NONE, (int64_t)a->tenant[next].share.priority + 1);
 	return urgent != NONE ? urgent : next;
@@ -288,6 +303,8 @@ void lease_decide(struct arbiter *a)
 	if (a->holder != NONE || lease_any_drain(a))
 		return;
 	next = choose_next(a);
+	if (a->gang_count)
+		next = member_choose(a, next);
 	if (next != NONE)
 		lease_grant(a, next);
 }
@@ -308,7 +325,7 @@ static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
 
-	if (t->seen_since_close && t->seen.rings && t->seen.busy)
+	if (t->seen_since_close && t->seen.rings && t->seen.busy && !a->gang_count)
 		return between(a->config.poll_drain_ns,
 			       t->drain_deadline - min_u64(a->clock, t->drain_deadline),
 			       a->config.poll_rung_ns);
@@ -333,7 +350,7 @@ static uint64_t tokens_look_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;
 
-	if (a->silent || a->interrupted != NONE)
+	if (arbiter_must_look(a) || a->interrupted != NONE)
 		return a->config.poll_lease_ns;
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
@@ -377,7 +394,7 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 	bool contended = other != NONE;
 	uint64_t look = a->config.poll_rung_ns;
 
-	if (!contended || a->silent || a->urgent_lease)
+	if (!contended || arbiter_must_look(a) || a->urgent_lease)
 		return between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
 			       a->config.poll_free_ns);
 	if (!a->started)

@@ -48,8 +48,8 @@ void order_read_demand(struct arbiter *a)
 
 bool order_in_need(const struct arbiter *a, const struct tenant *t)
 {
-	return t->overrunning && t->seen.waiting && t->demand && t->state == LEASE_STOP &&
-	       a->clock - t->held_at >= a->config.need_ns;
+	return (t->overrunning || t->gang.is_stuck) && t->seen.waiting && t->demand &&
+	       t->state == LEASE_STOP && a->clock - t->held_at >= a->config.need_ns;
 }
 
 /* Tokens at which a capped tenant may get a lease. */
@@ -116,8 +116,7 @@ double order_turn_end(const struct arbiter *a, const struct tenant *t, double vt
 	return vtime + (double)a->quantum_ns / order_weight(a, t);
 }
 
-/* Ties go to the higher priority, then to the one that has waited longest since it was held. */
-static bool comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
+bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	double end = order_turn_end(a, t, t->vtime);
 	double other_end = order_turn_end(a, other, other->vtime);
@@ -139,9 +138,10 @@ int order_best(const struct arbiter *a, int except)
 	for (int i = 0; i < a->active_count; i++) {
 		int index = a->active[i];
 
-		if (index == except || !a->tenant[index].candidate)
+		if (index == except || !a->tenant[index].candidate ||
+		    member_is_held(a, &a->tenant[index]))
 			continue;
-		if (best == NONE || comes_before(a, &a->tenant[index], &a->tenant[best]))
+		if (best == NONE || order_comes_before(a, &a->tenant[index], &a->tenant[best]))
 			best = index;
 	}
 	return best;

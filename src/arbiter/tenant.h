@@ -7,6 +7,7 @@
  *   quantum.c  how long a turn is: the cost of a hand-over, measured
  *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
+ *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
@@ -74,7 +75,8 @@ struct tenant {
 	bool draining;    /* its end, or its deadline, is awaited */
 	bool overrunning; /* missed the deadline and has not been seen idle since */
 	uint64_t drain_deadline;
-	uint64_t held_at; /* when its word last went from letting through to holding */
+	uint64_t closing_ns; /* its work in flight at CLOSING, as predicted */
+	uint64_t held_at;    /* when its word last went from letting through to holding */
 
 	/* The account. */
 	double vtime; /* ns of charge per percent of weight */
@@ -101,12 +103,16 @@ struct tenant {
 	bool switched;     /* began with a change of tenants on the GPU */
 	bool overlapped;   /* others ran at the same time: nothing to settle */
 
+	/* Its turns on several devices at once; see member.c. */
+	struct gang_word gang;
+	bool gang_over; /* has the lease, and should give it up: on all devices */
+
 	/* Of the other policies. */
 	struct token_account token;
 	struct paced_account paced;
 };
 
-enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS, CLOSE_FOR_URGENT };
+enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS, CLOSE_FOR_URGENT, CLOSE_FOR_GANG };
 
 struct arbiter {
 	struct arbiter_config config;
@@ -117,6 +123,7 @@ struct arbiter {
 	int silent;             /* tenants that don't ring: looks are needed for them */
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* no tenant outranks another otherwise */
+	int gang_count;         /* tenants under a gang's word */
 	int wanting;            /* how many wanted the time that is charged for */
 	uint64_t quantum_ns;    /* in force */
 	double handover_ns;     /* what one costs, by those seen so far */
@@ -157,6 +164,12 @@ static inline bool is_capped(const struct tenant *t)
 static inline bool lets_through(enum lease_state state)
 {
 	return state == LEASE_GO || state == LEASE_FREE;
+}
+
+/* Somebody does something that nobody rings for: gangs wait for what happens on other devices. */
+static inline bool arbiter_must_look(const struct arbiter *a)
+{
+	return a->silent || a->gang_count;
 }
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
@@ -203,6 +216,8 @@ double order_turn_end(const struct arbiter *a, const struct tenant *t, double vt
  * first in virtual time. NONE when there is none.
  */
 int order_best(const struct arbiter *a, int except);
+/* Ties go to the higher priority, then to the one that has waited longest since it was held. */
+bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 
 /* priority.c */
 
@@ -252,6 +267,28 @@ uint64_t lease_next_look_ns(const struct arbiter *a);
 /* Time until the drains should be looked at again: poll_drain_ns to poll_lease_ns, or poll_rung_ns. */
 uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
+/* Whether the holder has been idle for so long that it gives way. */
+bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
+
+/* member.c; of these, only the first may be called while no tenant is under a gang's word. */
+
+/* Whether a gang's word keeps it from a lease of its own. */
+bool member_is_held(const struct arbiter *a, const struct tenant *t);
+/* Whether a gang's turn on this device has come, and it has not got it, or has not left it. */
+bool member_is_awaited(const struct arbiter *a);
+/* Closes the holder when a gang's word says so; true: nothing else is to be decided on it. */
+bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
+/* Who comes next, where the order would choose `next`; NONE: the device is kept free. */
+int member_choose(const struct arbiter *a, int next);
+/* The holder's turn is over: true when that is ended on all devices together. */
+bool member_end_turn(struct tenant *t);
+/*
+ * One that waits for its turn on another device falls behind on this one without end: who comes anew
+ * would start from there, ahead of all who have worked since.
+ */
+void member_bound_lag(struct arbiter *a);
+/* When to look again, where that is next_ns otherwise. */
+uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
 
 /* token.c, paced.c: a tenant came; the policy's part of a step, which returns how soon to look again. */
 

@@ -19,6 +19,9 @@
 #define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
 #define STEP_RUNG_NS UINT64_C(50000) /* nor whatever is rung: no faster than a drain is looked at */
 #define ARBITRATION_NICE (-10)
+#define GANG_ROUNDS \
+	4 /* steps at one time: what is decided with other cards is news to the arbiter */
+#define SLIP_DEPTH_NS 1 /* in flight while gang_word.is_slip: no more than the gate's least */
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
 #define LOOK_RUNG_NS UINT64_C(20000000)
@@ -51,6 +54,8 @@ struct lessee {
 	uint64_t pulsed_ns;          /* what was charged at the last pulse */
 	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
 	uint64_t quiet_ns;           /* ... up to then */
+	int gang;                    /* its number among those that may be gangs; or negative */
+	struct gang_word gang_word;
 };
 
 struct arbitration {
@@ -60,6 +65,11 @@ struct arbitration {
 	bool stop;
 	bool has_bells; /* the kernel can wait for them */
 	struct bell_list listened;
+	struct gangs *gangs; /* shared with the other cards; or NULL */
+	unsigned card;
+	unsigned gang_count; /* lessees with a number there */
+	uint64_t to_wake;    /* cards */
+	uint64_t depth_ns;
 	struct arbiter *arbiter;
 	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
@@ -198,6 +208,34 @@ static void publish_patience(struct lessee *l)
 		atomic_store_explicit(idle_ns, patience_ns, memory_order_relaxed);
 }
 
+/* Tells the other cards of those who work there too, and hears of them: true when there is news. */
+static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
+{
+	bool is_news = false;
+	if (!a->gang_count)
+		return false;
+	struct gang_board *board = gangs_lock(a->gangs);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct gang_report report = arbiter_gang_report(a->arbiter, l->index);
+		gang_tell(board, l->gang, a->card, &report);
+	}
+	a->to_wake |= gang_decide(board, now_ns) & ~(UINT64_C(1) << a->card);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		if (l->gang >= 0) {
+			l->gang_word = gang_word(board, l->gang, a->card);
+			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_word);
+		}
+	gangs_unlock(a->gangs);
+	return is_news;
+}
+
+static void publish_depth(const struct arbitration *a, struct lessee *l)
+{
+	atomic_store_explicit(&l->control->device[l->device].depth_ns,
+			      l->gang_word.is_slip ? SLIP_DEPTH_NS : a->depth_ns,
+			      memory_order_relaxed);
+}
+
 /* Whoever loses the lease hears of it before anyone gets it. */
 static void publish(struct arbitration *a)
 {
@@ -205,6 +243,8 @@ static void publish(struct arbitration *a)
 	for (int pass = 0; pass <= (grants > 0); pass++)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
+			if (pass == 0 && l->gang >= 0 && lets_through(state))
+				publish_depth(a, l);
 			if (state == l->published)
 				continue;
 			if (pass == 0 && lets_through(state)) {
@@ -300,6 +340,8 @@ static uint64_t step(struct arbitration *a)
 	if (!is_still)
 		observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
+	for (int i = 1; meet_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
+		next_ns = arbiter_step(a->arbiter, now_ns);
 	if (a->is_paced)
 		publish_grants(a);
 	if (!is_still) {
@@ -335,12 +377,17 @@ static void *run(void *data)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
+		/* What changes from here on, another card's word too, ends the rest. */
+		uint32_t changed = atomic_load(&a->changed);
 		/* An absolute time: lateness does not add up. */
 		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;
-		uint32_t changed = atomic_load(&a->changed);
+		uint64_t to_wake = a->to_wake;
+		a->to_wake = 0;
 		if (!a->lessees)
 			a->listened.count = 0;
 		pthread_mutex_unlock(&a->lock);
+		if (to_wake)
+			gangs_wake(a->gangs, to_wake);
 		rest(a, changed, until_ns);
 		pthread_mutex_lock(&a->lock);
 	}
@@ -365,6 +412,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	a->has_bells = bell_is_offered();
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->depth_ns = config->depth_ns;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
 	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
@@ -380,6 +428,8 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 {
 	if (!a)
 		return NULL;
+	if (a->gangs)
+		gangs_set_card(a->gangs, a->card, NULL);
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
 	bell_wake(&a->changed);
@@ -395,6 +445,21 @@ void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *
 	a->on_fresh = tell;
 	a->fresh_data = data;
 	pthread_mutex_unlock(&a->lock);
+}
+
+void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card)
+{
+	pthread_mutex_lock(&a->lock);
+	a->gangs = gangs;
+	a->card = card;
+	pthread_mutex_unlock(&a->lock);
+	if (gangs)
+		gangs_set_card(gangs, card, a);
+}
+
+void arbitration_wake(struct arbitration *a)
+{
+	bell_wake(&a->changed);
 }
 
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
@@ -458,6 +523,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 			      .control = control,
 			      .report = report,
 			      .device = device,
+			      .gang = -1,
 			      .observer = { .report = report, .device = device },
 			      .elastic = { .cores_pct = share.cores_pct,
 					   .limit_pct = share.limit_pct,
@@ -495,6 +561,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	if (!lessee)
 		return NULL;
 	struct arbitration *a = lessee->owner;
+	lessee_set_gang(lessee, -1);
 	pthread_mutex_lock(&a->lock);
 	struct lessee **link = &a->lessees;
 	while (*link != lessee)
@@ -549,6 +616,23 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 	pthread_mutex_unlock(&a->lock);
 }
 
+void lessee_set_gang(struct lessee *lessee, int gang)
+{
+	struct arbitration *a = lessee->owner;
+	static const struct gang_report nothing;
+	pthread_mutex_lock(&a->lock);
+	if (a->gangs && lessee->gang != gang) {
+		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
+		gangs_unlock(a->gangs);
+		a->gang_count += (unsigned)((gang >= 0) - (lessee->gang >= 0));
+		lessee->gang = gang;
+		lessee->gang_word = (struct gang_word){ .order = GANG_NONE };
+		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_word);
+		publish_depth(a, lessee);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 {
 	struct arbitration *a = lessee->owner;
@@ -582,9 +666,14 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,
 				    .stopped = lessee->seen.stopped,
+				    .in_gang = lessee->gang_word.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,
 				    .elastic_reason = lessee->elastic.reason };
+	if (lessee->gang >= 0) {
+		f.gang_turns = gang_turns(gangs_lock(a->gangs), lessee->gang);
+		gangs_unlock(a->gangs);
+	}
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);

@@ -18,6 +18,7 @@
 #include "arbiter/elastic.h"
 #include "base/error.h"
 #include "gpu/gpu.h"
+#include "node/gang.h"
 #include "region/region.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000) /* heartbeat and window samples */
@@ -30,9 +31,11 @@ struct lessee_figures {
 	struct arbiter_account account;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
-	bool waiting; /* threads are held at its gates */
-	bool busy;    /* work of it is in flight */
-	bool stopped; /* none of its processes can run */
+	bool waiting;        /* threads are held at its gates */
+	bool busy;           /* work of it is in flight */
+	bool stopped;        /* none of its processes can run */
+	bool in_gang;        /* takes its turns here and on other cards at the same time */
+	uint64_t gang_turns; /* that it has had so, on all its cards together */
 	/* Of the elastic policy. */
 	double limit_now_pct; /* its own limit and what it is lent */
 	double spare_pct;     /* of its guarantee, what it leaves to others */
@@ -50,6 +53,13 @@ typedef void (*arbitration_fresh)(void *data);
 void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);
 /* How limits are adapted; the policy's defaults until then. */
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
+/*
+ * What it shares with the other cards, of which it is that one; before any lessee comes. NULL: nothing.
+ * `gangs` must outlive the arbitration.
+ */
+void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
+/* Steps soon: another card's step concerns it. */
+void arbitration_wake(struct arbitration *a);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
@@ -74,6 +84,9 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
 /* Whether it may be lent more than its limit: not at first. Without, it is back at that at once. */
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
+
+/* The tenant's number among those that may be gangs (gang.h); negative, and at first: it is none. */
+void lessee_set_gang(struct lessee *lessee, int gang);
 
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);

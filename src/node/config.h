@@ -29,6 +29,7 @@ struct config {
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */
+	bool is_gang;    /* turns on several cards at the same time (node/gang.h) */
 	struct elastic_config elastic;
 };
 

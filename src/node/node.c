@@ -244,6 +244,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
 	arbitration_set_elastic(card->arbitration, &node->config.elastic);
 	arbitration_set_fresh(card->arbitration, tell_fresh, node);
+	arbitration_set_gangs(card->arbitration, node->gangs, index);
 	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
 		card->memory_known = true;
 		card->memory_used_bytes = memory.used_bytes;
@@ -257,6 +258,9 @@ static int open_cards(struct node *node, const char *source, struct error *err)
 	if (r < 0)
 		return r;
 	unsigned count = node->backend->count(node->gpu);
+	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
+	if (node->config.is_gang && count > 1 && !node->gangs)
+		return error_set_errno(err, ENOMEM, "gangs");
 	if (count > NODE_MAX_CARDS)
 		return error_set(err, E2BIG, "%u GPUs: this build manages %d", count,
 				 NODE_MAX_CARDS);
@@ -319,6 +323,7 @@ static void close_cards(struct node *node)
 		lock_release(card->lock_fd);
 	}
 	node->card_count = 0;
+	node->gangs = gangs_free(node->gangs);
 	if (node->gpu)
 		node->gpu = node->backend->close(node->gpu);
 }

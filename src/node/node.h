@@ -59,6 +59,7 @@ struct node {
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
+	struct gangs *gangs; /* NULL: each card by itself */
 
 	struct tenant_list tenants;
 	unsigned tenant_count;

@@ -109,6 +109,12 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 		elastic_apply(tenant, i);
 	}
+	/* Where there is no room for one more, it goes without: each of its cards by itself. */
+	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
+			       ? gangs_add(tenant->node->gangs)
+			       : -1;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		lessee_set_gang(tenant->device[i].lessee, tenant->gang);
 	return 0;
 }
 
@@ -132,6 +138,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	if (!tenant)
 		return error_set_errno(err, ENOMEM, "tenant '%s'", terms->name);
 	tenant->node = node;
+	tenant->gang = -1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
 	node->tenant_count++;
@@ -168,6 +175,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 	registration_close(tenant->registration);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
+	if (tenant->gang >= 0 && tenant->node->gangs)
+		gangs_remove(tenant->node->gangs, tenant->gang);
 	for (unsigned i = 0; i < tenant->slot_limit; i++)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);

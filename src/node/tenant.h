@@ -80,6 +80,7 @@ struct tenant {
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
+	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */
 	bool started; /* a process has registered, ever */
 	bool corrupt; /* its report held what can't be: no more registrations */
 	unsigned violations;

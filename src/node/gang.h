@@ -1,0 +1,35 @@
+/*
+ * Gangs in the daemon (arbiter/gang.h): the board that the cards' arbitrations share, behind a lock, and
+ * who wakes whom. Each card's thread tells and asks in its own step; where that changes what another
+ * card is to do, it wakes that card's thread afterwards, without any lock of its own.
+ *
+ * All calls are thread safe. Order of locks: a card's, then the board's; the list of those who may be
+ * woken, then a card's.
+ */
+#ifndef ALLOT_NODE_GANG_H
+#define ALLOT_NODE_GANG_H
+
+#include "arbiter/gang.h"
+
+struct arbitration;
+struct gangs;
+
+struct gangs *gangs_new(void); /* NULL when out of memory */
+/* No arbitration may use it any more. NULL is fine; returns NULL. */
+struct gangs *gangs_free(struct gangs *gangs);
+
+/* From now on it is woken for that card; NULL: nobody is, and no call for it is under way. */
+void gangs_set_card(struct gangs *gangs, unsigned card, struct arbitration *arbitration);
+/* Wakes the cards' threads, a bit each. The caller holds no arbitration's lock. */
+void gangs_wake(struct gangs *gangs, uint64_t cards);
+
+/* A tenant with several cards. Returns its number; negative: it can't be a gang, and is none. */
+int gangs_add(struct gangs *gangs);
+/* After its lessees; a negative number is fine. */
+void gangs_remove(struct gangs *gangs, int gang);
+
+/* The board, locked until it is given back. */
+struct gang_board *gangs_lock(struct gangs *gangs);
+void gangs_unlock(struct gangs *gangs);
+
+#endif

@@ -1,0 +1,267 @@
+/* The decision on turns by hand, and with reports that make no sense: what arbiters say is not trusted. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gang_model.h"
+
+#define DEVICES 6
+
+/* Has demand, is held at the gate, and its turn has come. */
+static struct gang_report due(enum gang_order order)
+{
+	return (struct gang_report){
+		.is_present = true, .wants = true, .waits = true, .is_due = true, .order = order
+	};
+}
+
+static enum gang_order order(const struct gang_board *b, int gang, unsigned device)
+{
+	return gang_word(b, gang, device).order;
+}
+
+/* What a gang's devices say, both alike. */
+static void tell(struct gang_board *b, int gang, struct gang_report report, uint64_t now_ns)
+{
+	for (unsigned d = 0; d < 2; d++)
+		gang_tell(b, gang, d, &report);
+	gang_decide(b, now_ns);
+}
+
+static struct gang_report holds(void)
+{
+	struct gang_report r = due(GANG_GO);
+
+	r.waits = false;
+	r.holds = true;
+	return r;
+}
+
+static void test_a_turn(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	int g = gang_add(b);
+	struct gang_report r = due(GANG_NONE), other;
+
+	/* On one device alone it is no gang, and not before its turn has come on both. */
+	gang_tell(b, g, 0, &r);
+	assert_int_equal(gang_decide(b, 0), 0);
+	assert_int_equal(order(b, g, 0), GANG_NONE);
+	r.is_due = false;
+	gang_tell(b, g, 1, &r);
+	assert_int_equal(gang_decide(b, 0), 3);
+	assert_int_equal(order(b, g, 0), GANG_WAIT);
+	/* Gathering: at the time at which the later device can be free. */
+	r = due(GANG_WAIT);
+	r.free_in_ns = 3 * MS;
+	gang_tell(b, g, 1, &r);
+	assert_int_equal(gang_decide(b, MS), 3);
+	assert_int_equal(order(b, g, 0), GANG_GATHER);
+	assert_int_equal(gang_word(b, g, 0).at_ns, 4 * MS);
+	/* A device that was vacant before it was kept for the gang may be another's by now. */
+	r = due(GANG_WAIT);
+	r.is_vacant = true;
+	tell(b, g, r, MS);
+	assert_int_equal(order(b, g, 0), GANG_GATHER);
+	r.order = GANG_GATHER;
+	gang_tell(b, g, 0, &r);
+	gang_decide(b, MS);
+	assert_int_equal(order(b, g, 0), GANG_GATHER);
+	tell(b, g, r, 2 * MS);
+	assert_int_equal(order(b, g, 0), GANG_GO);
+	assert_int_equal(order(b, g, 1), GANG_GO);
+	assert_int_equal(gang_turns(b, g), 1);
+	/* Over on one: ended on both, when the longer work in flight is done. */
+	tell(b, g, holds(), 10 * MS);
+	assert_int_equal(order(b, g, 0), GANG_GO);
+	r = holds();
+	r.is_over = true;
+	r.drain_ns = 2 * MS;
+	gang_tell(b, g, 1, &r);
+	gang_decide(b, 20 * MS);
+	assert_int_equal(order(b, g, 0), GANG_CLOSE);
+	assert_int_equal(gang_word(b, g, 1).at_ns, 22 * MS);
+	/* One is drained and held, the other late: that may wait for this one. */
+	r = due(GANG_CLOSE);
+	gang_tell(b, g, 0, &r);
+	other = due(GANG_CLOSE);
+	other.drains = true;
+	gang_tell(b, g, 1, &other);
+	gang_decide(b, 22 * MS);
+	assert_int_equal(order(b, g, 0), GANG_CLOSE);
+	other.is_late = true;
+	gang_tell(b, g, 1, &other);
+	gang_decide(b, 23 * MS);
+	assert_int_equal(order(b, g, 0), GANG_GO);
+	assert_true(gang_word(b, g, 0).is_slip);
+	assert_int_equal(order(b, g, 1), GANG_CLOSE);
+	/* Both drained. */
+	r = due(GANG_CLOSE);
+	r.is_due = false;
+	tell(b, g, r, 24 * MS);
+	assert_int_equal(order(b, g, 0), GANG_WAIT);
+	gang_board_free(b);
+}
+
+/* Both wanted on both devices: the one that is further behind, else the older; never one device each. */
+static void test_two_that_want_the_same(void **state)
+{
+	for (int behind = 0; behind <= 1; behind++) {
+		struct gang_board *b = gang_board_new();
+		int first = gang_add(b), second = gang_add(b);
+		struct gang_report r = due(GANG_WAIT);
+
+		for (unsigned d = 0; d < 2; d++)
+			gang_tell(b, first, d, &r);
+		r.behind = behind;
+		tell(b, second, r, 0);
+		for (unsigned d = 0; d < 2; d++) {
+			assert_int_equal(order(b, first, d), behind ? GANG_WAIT : GANG_GATHER);
+			assert_int_equal(order(b, second, d), behind ? GANG_GATHER : GANG_WAIT);
+		}
+		gang_board_free(b);
+	}
+}
+
+/* A rank that has nothing to do does not keep its device from others. */
+static void test_without_demand(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	int g = gang_add(b);
+	struct gang_report r = due(GANG_WAIT), idle = { .is_present = true, .order = GANG_WAIT };
+
+	gang_tell(b, g, 0, &r);
+	gang_tell(b, g, 1, &idle);
+	gang_decide(b, 0);
+	assert_int_equal(order(b, g, 0), GANG_GATHER);
+	assert_int_equal(order(b, g, 1), GANG_WAIT);
+	/* It comes when the turn has begun. */
+	r = holds();
+	gang_tell(b, g, 0, &r);
+	r = due(GANG_GATHER);
+	r.is_vacant = true;
+	gang_tell(b, g, 0, &r);
+	gang_decide(b, 0);
+	assert_int_equal(order(b, g, 0), GANG_GO);
+	r = holds();
+	gang_tell(b, g, 0, &r);
+	r = due(GANG_WAIT);
+	gang_tell(b, g, 1, &r);
+	gang_decide(b, MS);
+	assert_int_equal(order(b, g, 1), GANG_GO);
+	gang_board_free(b);
+}
+
+static void test_bad_numbers(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	struct gang_report r = due(GANG_NONE);
+
+	for (int i = 0; i < GANG_MAX; i++)
+		assert_int_equal(gang_add(b), i);
+	assert_int_equal(gang_add(b), -ENOSPC);
+	gang_remove(b, 5);
+	gang_remove(b, 5);
+	gang_remove(b, -1);
+	gang_remove(b, GANG_MAX);
+	assert_int_equal(gang_add(b), 5);
+	gang_tell(b, -1, 0, &r);
+	gang_tell(b, GANG_MAX, 0, &r);
+	gang_tell(b, 0, GANG_MAX_DEVICES, &r);
+	gang_tell(b, 0, GANG_MAX_DEVICES - 1, &r);
+	gang_tell(b, 0, 0, &r);
+	assert_int_equal(gang_decide(b, 0), UINT64_C(1) << (GANG_MAX_DEVICES - 1) | 1);
+	assert_int_equal(order(b, -1, 0), GANG_NONE);
+	assert_int_equal(order(b, 0, GANG_MAX_DEVICES), GANG_NONE);
+	assert_int_equal(gang_turns(b, GANG_MAX), 0);
+	gang_board_free(b);
+	gang_board_free(NULL);
+
+	struct arbiter_config config = arbiter_default_config();
+	struct arbiter *a = arbiter_new(&config);
+	static const struct gang_word go = { .order = GANG_GO };
+
+	assert_int_equal(arbiter_gang_report(a, -1).order, GANG_NONE);
+	assert_int_equal(arbiter_gang_report(a, ARBITER_MAX_TENANTS).is_present, false);
+	assert_false(arbiter_set_gang(a, 3, go));
+	arbiter_free(a);
+}
+
+static struct gang_report garbage(uint64_t *random)
+{
+	static const double numbers[] = { 0, -1, 1e300, -1e300, 5e-324 };
+	uint64_t bits = random_next(random), pick = random_between(random, 0, 6);
+	struct gang_report r = {
+		.is_present = (bits & 7) != 0,
+		.wants = bits >> 3 & 1,
+		.waits = bits >> 4 & 1,
+		.is_due = bits >> 5 & 1,
+		.holds = bits >> 6 & 1,
+		.drains = bits >> 7 & 1,
+		.is_late = bits >> 8 & 1,
+		.is_stuck = bits >> 9 & 1,
+		.may_yield = bits >> 10 & 1,
+		.is_over = bits >> 11 & 1,
+		.is_vacant = bits >> 12 & 1,
+		.behind = pick == 5   ? (double)NAN
+			  : pick == 6 ? (double)INFINITY
+				      : numbers[pick],
+		.free_in_ns = bits >> 13 & 1 ? UINT64_MAX : bits >> 40,
+		.drain_ns = bits >> 14 & 1 ? UINT64_MAX : bits >> 44,
+		.order = (enum gang_order)random_between(random, 0, 4),
+	};
+
+	return r;
+}
+
+/* Whatever is said, and in whatever order: no device is two gangs'. */
+static void test_garbage(void **state)
+{
+	uint64_t random = 4711, now = 0, gos = 0;
+	struct gang_board *b = gang_board_new();
+	int gangs[5];
+
+	for (int i = 0; i < 5; i++)
+		gangs[i] = gang_add(b);
+	for (int i = 0; i < 300000; i++) {
+		int g = (int)random_between(&random, 0, 4);
+		struct gang_report r = garbage(&random);
+
+		if (i % 5000 == 0) {
+			gang_remove(b, gangs[g]);
+			gangs[g] = gang_add(b);
+		}
+		gang_tell(b, gangs[g], (unsigned)random_between(&random, 0, DEVICES - 1), &r);
+		now += random_between(&random, 0, 500 * US);
+		gang_decide(b, now);
+		for (unsigned d = 0; d < DEVICES; d++) {
+			int owners = 0;
+
+			for (int k = 0; k < 5; k++)
+				owners += order(b, gangs[k], d) == GANG_GO ||
+					  order(b, gangs[k], d) == GANG_GATHER;
+			assert_true(owners <= 1);
+			gos += (uint64_t)owners;
+		}
+	}
+	assert_true(gos > 1000);
+	gang_board_free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_turn),
+		cmocka_unit_test(test_two_that_want_the_same),
+		cmocka_unit_test(test_without_demand),
+		cmocka_unit_test(test_bad_numbers),
+		cmocka_unit_test(test_garbage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
