@@ -28,7 +28,7 @@ struct arbiter_config arbiter_default_config(void)
 		.start_limit_ns = 5 * MS,
 		.drain_min_ns = 10 * MS,
 		.drain_max_ns = 100 * MS,
-		.switch_ns = 150 * US,
+		.switch_ns = 70 * US,
 		.report_lag_ns = 100 * US,
 		.need_ns = 100 * MS,
 		.urgent_window_ns = 200 * MS,

@@ -50,6 +50,7 @@ struct lessee {
 	struct window window_1s, window_60s;
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
+	uint64_t use_busy_ns;        /* its own busy time when that was told last */
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
 	uint64_t pulsed_ns;          /* what was charged at the last pulse */
 	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
@@ -490,7 +491,9 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	pthread_mutex_lock(&a->lock);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		l->has_use = find_use(l, list, count, &l->use);
-		is_missing |= !l->has_use && l->seen.busy;
+		/* At work by its own account: at a small share few moments are. */
+		is_missing |= !l->has_use && l->observer.busy_ns != l->use_busy_ns;
+		l->use_busy_ns = l->observer.busy_ns;
 	}
 	/* It is late with who just began. */
 	a->unnamed = is_missing ? a->unnamed + 1 : 0;

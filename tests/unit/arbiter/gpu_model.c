@@ -18,13 +18,16 @@ uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high)
 
 struct gpu_model_config gpu_model_default_config(void)
 {
-	return (struct gpu_model_config){
+	struct gpu_model_config config = {
 		.arbiter = arbiter_default_config(),
 		.seed = 1,
 		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
 		.rings = true,
 	};
+
+	config.arbiter.switch_ns = config.switch_ns;
+	return config;
 }
 
 static void *must(void *pointer)
