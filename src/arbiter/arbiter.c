@@ -13,12 +13,13 @@
 struct arbiter_config arbiter_default_config(void)
 {
 	return (struct arbiter_config){
-		.quantum_ns = 20 * MS,
+		.quantum_ns = 50 * MS,
 		.quantum_min_ns = 5 * MS,
 		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
+		.long_work_ns = 20 * MS,
 		.window_ns = 500 * MS,
 		.idle_window_ns = 100 * MS,
 		.idle_min_ns = 200 * US,
@@ -28,7 +29,7 @@ struct arbiter_config arbiter_default_config(void)
 		.start_limit_ns = 5 * MS,
 		.drain_min_ns = 10 * MS,
 		.drain_max_ns = 100 * MS,
-		.switch_ns = 70 * US,
+		.switch_ns = 150 * US,
 		.report_lag_ns = 100 * US,
 		.need_ns = 100 * MS,
 		.urgent_window_ns = 200 * MS,

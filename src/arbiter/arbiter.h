@@ -38,7 +38,8 @@
  *               grant that nobody is charged), over the part of the device's time that may go into it.
  *               This is switch_loss, and a third of what the caps of the active tenants leave
  *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
- *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum.
+ *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum,
+ *               10 ms at most.
  *   Idleness    A holder gives way when it has rested for as long as its pauses so far make it worth to
  *               wait: idle_min_ns at first, twice as much (up to idle_ns) each time that it came
  *               back sooner than a hand-over and one back take, less again each time that it did not.
@@ -52,8 +53,8 @@
  *               charge stays between the wall time and the own samples less one poll and
  *               report_lag_ns. What the GPU itself needs to change tenants (switch_ns) is nobody's.
  *   Cap         A token bucket: filled at limit x time, emptied by the charge; may go into debt, which
- *               later time pays; holds at most limit x window for who waits, for who is idle
- *               limit x idle_window, or a lease's worth where that is more.
+ *               later time pays; holds at most limit x window for who waits, for who rests
+ *               limit x idle_window, for who is absent a lease's worth.
  *   Weight      The guarantee; those without one share what the guarantees of all tenants leave of
  *               100, at least 1 each. Guarantees that sum over 100 are scaled down to that: each is
  *               cores x 100 / sum for as long as that is so. Caps stay.
@@ -115,12 +116,13 @@ struct arbiter_config {
 	enum arbiter_policy policy;
 	uint64_t quantum_ns;     /* length of a lease under contention, at most ... */
 	uint64_t quantum_min_ns; /* ... and at least; see Quantum */
+	uint64_t long_work_ns;   /* for the gates: no second item is begun behind one this long */
 	double switch_loss;      /* the part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
 	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
-	uint64_t idle_window_ns; /* the same by who does not ask for the device */
+	uint64_t idle_window_ns; /* the same by who rests, until it counts as absent */
 	uint64_t idle_min_ns;    /* a holder gives way when idle for so long at the earliest ... */
 	uint64_t idle_ns;        /* ... and at the latest; see Idleness */
 	uint64_t free_after_ns;  /* others this long idle before the one active tenant runs free */
@@ -156,7 +158,7 @@ struct arbiter_config {
 	enum arbiter_sensor feedback_sensor;
 };
 
-/* 5 to 20 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
+/* 5 to 50 ms quantum (docs/architecture.md has the measurement), 1 ms idle, 10 to 100 ms drain. */
 struct arbiter_config arbiter_default_config(void);
 
 struct arbiter_share {

@@ -1,5 +1,8 @@
 #include "arbiter/tenant.h"
 
+/* Tokens for a lease among others, at most; whoever is absent keeps as many, so that it need not wait. */
+#define SLICE_MAX_NS 10000000
+
 static double min_double(double a, double b)
 {
 	return a < b ? a : b;
@@ -18,18 +21,21 @@ static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	uint64_t slice_ns = a->active_count > 1 ? a->quantum_ns / 2 : a->config.cap_slice_ns;
+	uint64_t slice_ns = a->config.cap_slice_ns;
+
+	if (a->active_count > 1)
+		slice_ns = min_u64(a->quantum_ns / 2, SLICE_MAX_NS);
 
 	return min_double((double)slice_ns, bucket_ns(a, t));
 }
 
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 {
-	return min_double((double)a->config.quantum_ns / 2, bucket_ns(a, t));
+	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/* What one who is idle may gather: what a pause between two steps of a training brings, and a lease. */
-static double tokens_of_idle(const struct arbiter *a, const struct tenant *t)
+/* What one who rests may gather: what a pause between two steps of a training brings, and a lease. */
+static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
 
@@ -43,16 +49,20 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * Time is saved up by who is kept waiting. By who is idle, no more than a pause between steps
-	 * brings (with less, a training that works for 25 ms and rests for 17 had 41 % at a cap of 55):
-	 * a bucketful after each rest would show as work above the cap (measured: 52 % of 5 s at 50).
+	 * Time is saved up by who is kept waiting. By who rests, no more than a pause between steps
+	 * brings (with less, a training that works for 25 ms and rests for 17 had 41 % at a cap of 55);
+	 * after a longer one, a lease's worth: a bucketful after each rest would show as work above the
+	 * cap (measured: 52 % of 5 s at 50, and with what a pause brings still 96 of 10 s at 95).
 	 * But the moment between two steps of a training takes away nothing of what was saved up
 	 * waiting (measured: three trainings had 3 % of their caps cut off by it).
 	 */
-	if (!t->demand && !t->running) {
-		double keeps = t->active ? t->tokens_ns : 0;
+	if ((!t->demand && !t->running) || t->came) {
+		double keeps = charge_tokens_kept(a, t);
 
-		most = min_double(most, max_double(tokens_of_idle(a, t), keeps));
+		/* Was it there all that time, or came it at the end of it? */
+		if (t->active && t->filled_at > t->active_since)
+			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
+		most = min_double(most, keeps);
 	}
 	t->tokens_ns = min_double(filled, most);
 	t->filled_at = a->clock;

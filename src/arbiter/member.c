@@ -121,7 +121,7 @@ void member_bound_lag(struct arbiter *a)
 				any = true;
 			}
 		}
-		least -= LAG_QUANTA * (double)a->config.quantum_ns / order_weight(a, t);
+		least -= LAG_QUANTA * (double)a->quantum_ns / order_weight(a, t);
 		if (any && t->vtime < least)
 			t->vtime = least;
 	}
@@ -177,7 +177,7 @@ static bool takes_from(const struct arbiter *a, const struct tenant *holder, con
 		return false;
 	if (end < order_turn_end(a, holder, a->vtime_at_start))
 		return true;
-	return (double)a->ran_ns + ahead_ns >= (double)a->config.quantum_ns &&
+	return (double)a->ran_ns + ahead_ns >= (double)a->quantum_ns &&
 	       order_turn_end(a, holder, holder->vtime + ahead_ns / order_weight(a, holder)) >= end;
 }
 
@@ -247,7 +247,7 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 		.drains = t->draining,
 		.is_late = t->draining && a->clock - t->held_at > t->closing_ns + GANG_SLIP_NS,
 		.is_stuck = t->overrunning,
-		.may_yield = a->holder == tenant && a->clock - a->granted_at >= a->config.quantum_ns,
+		.may_yield = a->holder == tenant && a->clock - a->granted_at >= a->quantum_ns,
 		.is_over = t->gang_over,
 		.is_vacant = a->holder == NONE && !lease_any_drain(a),
 		.behind = mean_vtime(a) - order_turn_end(a, t, t->vtime),

@@ -26,7 +26,7 @@ void order_read_demand(struct arbiter *a)
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		const struct arbiter_observation *seen = &t->seen;
-		bool was_running = t->running;
+		bool was_running = t->running, was_there = t->running || t->demand;
 
 		t->running = seen->busy || seen->launching;
 		/* A stopped tenant can't lower its flags: past the deadline they say nothing. */
@@ -36,6 +36,7 @@ void order_read_demand(struct arbiter *a)
 		t->ran = t->running || (was_running && seen->rings && !seen->stopped);
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
+		t->came = (t->demand || t->running) && !was_there;
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;
 		if (t->running)

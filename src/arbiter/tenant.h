@@ -60,6 +60,7 @@ struct tenant {
 	/* Derived at each step; see order.c. */
 	bool demand;         /* would use a lease */
 	bool running;        /* has, or may have, work on the GPU */
+	bool came;           /* it has demand or work, and had none at the last step */
 	bool began;          /* it runs, and did not at the last step */
 	bool ran;            /* it runs, or did until it rang for its end just now */
 	bool candidate;      /* has demand and tokens: competes */

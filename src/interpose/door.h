@@ -67,8 +67,7 @@ static inline struct flight_stream *door_pass(CUstream stream)
 		return NULL;
 	const struct region_control *control = atomic_load_explicit(&door.control,
 								    memory_order_relaxed);
-	const _Atomic uint32_t *lease = (const _Atomic uint32_t *)((const char *)control +
-								   s->lease_at);
+	const _Atomic uint32_t *lease = (const void *)((const char *)control + s->lease_at);
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 

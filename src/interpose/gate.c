@@ -51,7 +51,7 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		       is_stalled(f);
 	if (state == LEASE_GO)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
-				atomic_load_explicit(&c->quantum_ns, memory_order_relaxed)) ||
+				atomic_load_explicit(&c->long_work_ns, memory_order_relaxed)) ||
 		       is_stalled(f);
 	return false;
 }

@@ -63,7 +63,7 @@ struct region_control_device {
 	_Atomic uint64_t context_bytes;   /* what one CUDA context costs on this card */
 	_Atomic uint64_t depth_ns;        /* in-flight bound under LEASE_GO */
 	_Atomic uint64_t free_depth_ns;   /* in-flight bound under LEASE_FREE */
-	_Atomic uint64_t quantum_ns;      /* length of a lease under contention */
+	_Atomic uint64_t long_work_ns; /* under LEASE_GO nothing is begun behind an item this long */
 	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 	/*

@@ -75,11 +75,15 @@ struct gang_model {
 
 struct gang_model_config gang_model_default_config(void)
 {
-	return (struct gang_model_config){ .arbiter = arbiter_default_config(),
-					   .seed = 1,
-					   .devices = 2,
-					   .switch_ns = 200 * US,
-					   .poll_jitter_ns = 60 * US };
+	struct gang_model_config config = { .arbiter = arbiter_default_config(),
+					    .seed = 1,
+					    .devices = 2,
+					    .switch_ns = 200 * US,
+					    .poll_jitter_ns = 60 * US };
+
+	/* What a hand-over of a gang costs would make it longer; the tables are of this. */
+	config.arbiter.quantum_ns = 20 * MS;
+	return config;
 }
 
 static void *must(void *pointer)

@@ -111,7 +111,8 @@ static void test_closing_ahead_of_quantum(void **state)
 	while (bench_state(&b, a) == LEASE_GO)
 		bench_step(&b, b.next - b.now);
 	assert_int_equal(bench_state(&b, a), LEASE_CLOSING);
-	assert_in_range(b.now - start, 18300 * US, 18700 * US);
+	start += arbiter_quantum_ns(b.arbiter);
+	assert_in_range(start - b.now, 1300 * US, 1700 * US);
 	/* Announced too soon: seen as drained only after it could read CLOSING. */
 	b.seen[a].busy = false;
 	bench_step(&b, 50 * US);
@@ -124,14 +125,16 @@ static void test_leases_last_a_quantum(void **state)
 {
 	struct gpu_model *m = model_new(4);
 	int last = 0;
-	double mean_ms;
+	double mean_ms, quantum_ms;
 
 	for (int i = 0; i < 5; i++)
 		last = gpu_model_add(m, (struct arbiter_share){ 20, 100 }, &hungry);
 	gpu_model_run(m, 10 * SECOND);
 	mean_ms = (double)gpu_model_work_ns(m, last) / 1e6 /
 		  (double)arbiter_account(gpu_model_arbiter(m), last).leases;
-	assert_true(mean_ms > 18.5 && mean_ms < 21.5);
+	quantum_ms = (double)arbiter_quantum_ns(gpu_model_arbiter(m)) / 1e6;
+	assert_true(quantum_ms > 15 && quantum_ms < 35);
+	assert_true(mean_ms > 0.9 * quantum_ms && mean_ms < 1.1 * quantum_ms);
 	gpu_model_free(m);
 }
 

@@ -41,7 +41,7 @@ static void make_region(struct fake_daemon *d, uint64_t epoch)
 	c->context_bytes = 8ULL << 20;
 	c->depth_ns = 4000000;
 	c->free_depth_ns = 50000000;
-	c->quantum_ns = 20000000;
+	c->long_work_ns = 20000000;
 	c->idle_ns = 1000000;
 }
 

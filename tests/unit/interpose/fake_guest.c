@@ -40,7 +40,7 @@ void fake_guest_start(uint32_t slots)
 	fake_control->device[0].quota_bytes = UINT64_MAX;
 	fake_control->device[0].depth_ns = 4 * NS_PER_MS;
 	fake_control->device[0].free_depth_ns = 50 * NS_PER_MS;
-	fake_control->device[0].quantum_ns = 20 * NS_PER_MS;
+	fake_control->device[0].long_work_ns = 20 * NS_PER_MS;
 	fake_control->device[0].idle_ns = NS_PER_MS;
 	memset(&guest, 0, sizeof(guest));
 	memset(&own, 0, sizeof(own));
