@@ -36,7 +36,8 @@ def measure(bench, way):
     busy = []
 
     def look():
-        busy.append(bench.machine.ps()["devices"][0]["busy_pct"])
+        # Of several cards, the one that they are on.
+        busy.append(max(device["busy_pct"] for device in bench.machine.ps()["devices"]))
     seconds = length_s(bench.settings)
     begin = bench.settings.settle_s + 1     # busy_pct is of the second that has passed
     events = [(begin + i, look) for i in range(int(seconds))]

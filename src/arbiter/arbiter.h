@@ -35,7 +35,7 @@
  *               comes when the holder's work is done, or at the drain deadline: then the overlap
  *               is charged to the overrunner as well.
  *   Quantum     As short as the cost of a hand-over allows: that cost, measured (the time from grant to
- *               grant that nobody is charged), over the part of the device's time that may go into it.
+ *               grant that nobody is charged for), over the part of the device's time that may go into it.
  *               This is switch_loss, and a third of what the caps of the active tenants leave
  *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
  *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum,

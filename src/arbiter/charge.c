@@ -140,6 +140,8 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 	bool worked = t->running || t->launched;
 	double amount = 0;
 
+	if (!a->worked && t->seen.busy)
+		quantum_watch_start(a, t);
 	a->worked = a->worked || worked;
 	if (!a->started) {
 		/* Began at some moment of this step: half of it, until it is settled. */

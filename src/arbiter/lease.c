@@ -13,6 +13,8 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->granted_at = a->clock;
 	a->charged_before = t->charged_ns;
 	a->ramp_before = t->seen.ramp_ns;
+	a->busy_before = t->seen.busy_ns;
+	a->start_ns = 0;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;

@@ -1,7 +1,7 @@
 #include "arbiter/tenant.h"
 
 #define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
-#define HANDOVER_MAX_NS 2e6     /* more is not a hand-over, but a holder that was late to begin */
+#define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
 #define HANDOVER_FADE 16        /* leases */
 /*
  * A thread that was held has lost its lead over the GPU, and runs behind it until it has one again: a PyTorch
@@ -18,9 +18,18 @@ void quantum_init(struct arbiter *a)
 	a->handover_ns = HANDOVER_START_NS;
 }
 
+void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
+{
+	uint64_t busy_ns = holder->seen.busy_ns - min_u64(a->busy_before, holder->seen.busy_ns);
+	uint64_t passed_ns = a->clock - a->granted_at;
+
+	a->start_ns = passed_ns - min_u64(busy_ns, passed_ns);
+}
+
 /*
- * From grant to grant, what nobody is charged for. Only of leases that another would have had
- * next: otherwise the device may have been idle for want of work. A holder that understates makes it look
+ * From grant to grant, what nobody is charged for; and what a holder is charged for because its thread was late
+ * by more than start_grace_ns, as on a host that is short of processors. Only of leases that another would have
+ * had next: otherwise the device may have been idle for want of work. A holder that understates makes it look
  * dearer than it is, and so gets what everyone had without this: the longest quantum.
  */
 void quantum_learn(struct arbiter *a)
@@ -35,6 +44,8 @@ void quantum_learn(struct arbiter *a)
 	if (t->overrunning)
 		return;
 	lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
+	if (a->start_ns > a->config.start_grace_ns)
+		lost += (double)(a->start_ns - a->config.start_grace_ns);
 	if (lost < 0)
 		lost = 0;
 	ramp_ns = t->seen.ramp_ns - min_u64(a->ramp_before, t->seen.ramp_ns);

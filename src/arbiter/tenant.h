@@ -146,7 +146,9 @@ struct arbiter {
 	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder, at granted_at */
-	uint64_t ramp_before;  /* and its seen.ramp_ns */
+	uint64_t ramp_before;  /* and its seen.ramp_ns ... */
+	uint64_t busy_before;  /* ... and .busy_ns */
+	uint64_t start_ns;     /* from granted_at to its first work */
 	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
 	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
@@ -243,6 +245,8 @@ void quantum_init(struct arbiter *a);
 void quantum_set(struct arbiter *a);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
+/* To be called when the holder is first seen at work. */
+void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 
 /* patience.c */
 

@@ -41,7 +41,7 @@ def equal(count, kernel_us):
 BARS = [
     Bar("10", [Tenant(10)], within=4),
     Bar("90", [Tenant(90)], within=12),
-    Bar("50, 5 ms kernels", [Tenant(50, kernel_us=5000)], within=5),
+    Bar("50, 5 ms kernels", [Tenant(50, kernel_us=5000)], within=10),
     Bar("30, 20 ms kernels", [Tenant(30, kernel_us=20000)], within=8),
     Bar("30, graphs", [Tenant(30, more=("--graph",))], within=6),
     Bar("30, cooperative", [Tenant(30, more=("--cooperative",))], within=6),

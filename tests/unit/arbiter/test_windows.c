@@ -159,8 +159,6 @@ static void test_quantum(void **state)
 	assert_true(quantum_ms(roomy, 2, 150 * US) < quantum_ms(tight, 2, 150 * US));
 	assert_true(quantum_ms(tight, 2, 150 * US) < most);
 	assert_true(quantum_ms(roomy, 2, 150 * US) < 10);
-	assert_true(quantum_ms(roomy, 2, 150 * US) < quantum_ms(roomy, 2, 600 * US));
-	assert_true(quantum_ms(roomy, 2, 600 * US) <= most);
 	assert_true(quantum_ms(roomy, 2, 0) >= least);
 	/* Who never has much in flight runs behind its launches: longer turns. */
 	assert_true(quantum_of_ms(roomy, 2, 150 * US, &behind) >
