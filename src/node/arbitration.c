@@ -1,20 +1,13 @@
-#include "node/arbitration.h"
+#include "node/arbitration_inside.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "node/bell.h"
-#include "node/observe.h"
 #include "node/region_host.h"
-#include "node/window.h"
 
 #define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
 #define STEP_RUNG_NS UINT64_C(50000) /* nor whatever is rung: no faster than a drain is looked at */
@@ -26,70 +19,8 @@
 #define LOOK_WAITING_NS UINT64_C(4000000)
 #define LOOK_RUNG_NS UINT64_C(20000000)
 #define LOOK_STILL_NS NSEC_PER_SEC
-#define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
-#define FRESH_NS UINT64_C(50000000)       /* how often a census is asked for ahead of its time */
+#define FRESH_NS UINT64_C(50000000) /* how often a census is asked for ahead of its time */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
-
-struct lessee {
-	/* What each step reads of those that only wait, in one line of the cache. */
-	_Alignas(64) struct lessee *next;
-	int index; /* the arbiter's */
-	enum lease_state published;
-	uint64_t seen_ns; /* when: */
-	struct arbiter_observation seen;
-
-	struct arbitration *owner;
-	struct region_control *control;
-	struct region_report *report;
-	unsigned device;
-	struct observer observer;
-	bool paused;
-	struct bell bell;
-	bool is_ending; /* at the last look: busy, and its end is waited for */
-	struct elastic_tenant elastic;
-	struct window window_1s, window_60s;
-	bool has_use; /* another sensor's word of the card's use: */
-	double use;
-	uint64_t use_busy_ns;        /* its own busy time when that was told last */
-	uint64_t charged_counted_ns; /* what the card's sum has of it */
-	uint64_t pulsed_ns;          /* what was charged at the last pulse */
-	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
-	uint64_t quiet_ns;           /* ... up to then */
-	int gang;                    /* its number among those that may be gangs; or negative */
-	struct gang_word gang_word;
-};
-
-struct arbitration {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	_Atomic uint32_t changed; /* something did, or stop: bell_wake() */
-	bool stop;
-	bool has_bells; /* the kernel can wait for them */
-	struct bell_list listened;
-	struct gangs *gangs; /* shared with the other cards; or NULL */
-	unsigned card;
-	unsigned gang_count; /* lessees with a number there */
-	uint64_t to_wake;    /* cards */
-	uint64_t depth_ns;
-	struct arbiter *arbiter;
-	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
-	struct lessee *lessees;
-	unsigned lessee_count, process_count;
-	unsigned unnamed; /* calls in a row in which the other sensor missed one at work */
-	bool has_told;    /* and it was said */
-	uint64_t stepped_ns, observed_ns;
-	bool is_still;     /* nothing was rung since */
-	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
-	uint64_t pulse_ns; /* when the next is due */
-	bool is_quiet;     /* all lessees are */
-	uint64_t fresh_ns; /* when told last */
-	arbitration_fresh on_fresh;
-	void *fresh_data;
-	uint64_t charged_ns; /* of all lessees that there ever were */
-	struct elastic_config elastic;
-	uint64_t lent_ns; /* when limits were last decided on */
-	struct window window_1s;
-};
 
 /* Whether it can be waited for until it rings: without processes, for ever. */
 static bool rings(const struct lessee *l, uint64_t now_ns)
@@ -230,7 +161,7 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 	return is_news;
 }
 
-static void publish_depth(const struct arbitration *a, struct lessee *l)
+void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 {
 	atomic_store_explicit(&l->control->device[l->device].depth_ns,
 			      l->gang_word.is_slip ? SLIP_DEPTH_NS : a->depth_ns,
@@ -245,7 +176,7 @@ static void publish(struct arbitration *a)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
 			if (pass == 0 && l->gang >= 0 && lets_through(state))
-				publish_depth(a, l);
+				arbitration_publish_depth(a, l);
 			if (state == l->published)
 				continue;
 			if (pass == 0 && lets_through(state)) {
@@ -257,78 +188,6 @@ static void publish(struct arbitration *a)
 			region_set_lease(l->control, l->device, state);
 			l->published = state;
 		}
-}
-
-static void count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
-{
-	a->charged_ns += charged_ns - l->charged_counted_ns;
-	l->charged_counted_ns = charged_ns;
-}
-
-/* For the utilization that NVML tells in the tenant. False: it is zero, and stays so without charge. */
-static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
-{
-	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
-	atomic_store_explicit(&l->control->device[l->device].got_1s_pct_x100,
-			      (uint32_t)(pct < 100 ? pct * 100 : 10000), memory_order_relaxed);
-	return observer_publish_recent(&l->observer, l->report) || pct > 0;
-}
-
-static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
-{
-	window_add(&l->window_1s, now_ns, charged_ns);
-	window_add(&l->window_60s, now_ns, charged_ns);
-}
-
-/* A lessee's figures; true: there is nothing to tell of it. */
-static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
-{
-	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
-	bool is_charged = charged_ns != l->pulsed_ns;
-
-	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
-	if (l->is_quiet && !is_charged) {
-		l->quiet_ns = now_ns;
-		return true;
-	}
-	/* Windows need to know that nothing was charged up to then. */
-	if (l->is_quiet)
-		sample(l, l->quiet_ns, l->pulsed_ns);
-	sample(l, now_ns, charged_ns);
-	count_charge(l->owner, l, charged_ns);
-	l->is_quiet = !publish_use(l, now_ns, charged_ns) && !is_charged;
-	l->quiet_ns = now_ns;
-	l->pulsed_ns = charged_ns;
-	return l->is_quiet;
-}
-
-/* Decides anew what each that may borrow is lent. */
-static void lend(struct arbitration *a, uint64_t now_ns)
-{
-	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
-	size_t count = 0;
-	for (struct lessee *l = a->lessees; l; l = l->next) {
-		struct arbiter_account account = arbiter_account(a->arbiter, l->index);
-		l->elastic.charged_ns = account.charged_ns;
-		l->elastic.waited_ns = account.waited_ns;
-		l->elastic.absent = l->paused || l->seen.stopped;
-		tenants[count++] = &l->elastic;
-	}
-	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
-	for (struct lessee *l = a->lessees; l; l = l->next)
-		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
-	a->lent_ns = now_ns;
-}
-
-static void pulse(struct arbitration *a, uint64_t now_ns)
-{
-	bool is_quiet = true;
-	for (struct lessee *l = a->lessees; l; l = l->next)
-		is_quiet = pulse_lessee(l, now_ns) && is_quiet;
-	window_add(&a->window_1s, now_ns, a->charged_ns);
-	if (now_ns - a->lent_ns >= a->elastic.period_ns)
-		lend(a, now_ns);
-	a->pulse_ns = now_ns + (is_quiet ? PULSE_QUIET_NS : ARBITRATION_PULSE_NS);
 }
 
 /* One look, decision and publication; returns when the next is due. */
@@ -350,7 +209,7 @@ static uint64_t step(struct arbitration *a)
 		listen(a);
 	}
 	if (now_ns >= a->pulse_ns)
-		pulse(a, now_ns);
+		arbitration_pulse(a, now_ns);
 	a->stepped_ns = now_ns;
 	if (!a->process_count || next_ns > a->pulse_ns)
 		next_ns = a->pulse_ns;
@@ -468,218 +327,4 @@ void arbitration_set_elastic(struct arbitration *a, const struct elastic_config 
 	pthread_mutex_lock(&a->lock);
 	a->elastic = *config;
 	pthread_mutex_unlock(&a->lock);
-}
-
-/* Sums up the lessee's processes; false: none of them is named. */
-static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
-{
-	bool is_named = false;
-	double sum = 0;
-	for (size_t i = 0; i < count; i++)
-		for (size_t p = 0; p < l->observer.count; p++)
-			if (l->observer.process[p].pid == list[i].pid) {
-				is_named = true;
-				sum += list[i].share;
-			}
-	*ret = sum < 1 ? sum : 1;
-	return is_named;
-}
-
-void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
-{
-	bool is_missing = false;
-	pthread_mutex_lock(&a->lock);
-	for (struct lessee *l = a->lessees; l; l = l->next) {
-		l->has_use = find_use(l, list, count, &l->use);
-		/* At work by its own account: at a small share few moments are. */
-		is_missing |= !l->has_use && l->observer.busy_ns != l->use_busy_ns;
-		l->use_busy_ns = l->observer.busy_ns;
-	}
-	/* It is late with who just began. */
-	a->unnamed = is_missing ? a->unnamed + 1 : 0;
-	bool tells = a->unnamed >= ARBITRATION_UNNAMED && !a->has_told;
-	a->has_told |= tells;
-	pthread_mutex_unlock(&a->lock);
-	if (tells)
-		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
-			    "measured "
-			    "by allot's busy time instead");
-}
-
-double arbitration_busy_pct(struct arbitration *a)
-{
-	pthread_mutex_lock(&a->lock);
-	for (struct lessee *l = a->lessees; l; l = l->next)
-		count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
-	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
-	pthread_mutex_unlock(&a->lock);
-	return pct < 100 ? pct : 100;
-}
-
-int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
-	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
-{
-	struct lessee *l = aligned_alloc(_Alignof(struct lessee), sizeof(*l));
-	if (!l)
-		return error_set_errno(err, ENOMEM, "lessee");
-	*l = (struct lessee){ .owner = a,
-			      .control = control,
-			      .report = report,
-			      .device = device,
-			      .gang = -1,
-			      .observer = { .report = report, .device = device },
-			      .elastic = { .cores_pct = share.cores_pct,
-					   .limit_pct = share.limit_pct,
-					   .limit_now_pct = share.limit_pct } };
-
-	bell_init(&l->bell, &report->bell[device].rung);
-	pthread_mutex_lock(&a->lock);
-	uint64_t now_ns = clock_now_ns();
-	l->index = arbiter_add(a->arbiter, now_ns, share);
-	if (l->index >= 0) {
-		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
-		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
-		l->next = a->lessees;
-		a->lessees = l;
-		a->lessee_count++;
-		bell_wake(&a->changed);
-	}
-	pthread_mutex_unlock(&a->lock);
-
-	if (l->index < 0) {
-		int e = -l->index;
-		free(l);
-		return e == ENOSPC
-			       ? error_set(err, e,
-					   "the card has %d tenants already, the most it may have",
-					   ARBITER_MAX_TENANTS)
-			       : error_set_errno(err, e, "share");
-	}
-	*ret = l;
-	return 0;
-}
-
-struct lessee *lessee_remove(struct lessee *lessee)
-{
-	if (!lessee)
-		return NULL;
-	struct arbitration *a = lessee->owner;
-	lessee_set_gang(lessee, -1);
-	pthread_mutex_lock(&a->lock);
-	struct lessee **link = &a->lessees;
-	while (*link != lessee)
-		link = &(*link)->next;
-	*link = lessee->next;
-	a->lessee_count--;
-	count_charge(a, lessee, arbiter_charged_ns(a->arbiter, lessee->index));
-	arbiter_remove(a->arbiter, lessee->index);
-	a->process_count -= (unsigned)lessee->observer.count;
-	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-	observer_free(&lessee->observer);
-	free(lessee);
-	return NULL;
-}
-
-int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	int r = arbiter_set_share(a->arbiter, lessee->index, share);
-	if (r >= 0) {
-		lessee->elastic.cores_pct = share.cores_pct;
-		lessee->elastic.limit_pct = share.limit_pct;
-		elastic_reset(&lessee->elastic);
-	}
-	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-	return r;
-}
-
-void lessee_set_paused(struct lessee *lessee, bool paused)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	arbiter_set_paused(a->arbiter, lessee->index, paused);
-	lessee->paused = paused;
-	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-}
-
-void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	if (lessee->elastic.may_borrow != may_borrow) {
-		lessee->elastic.may_borrow = may_borrow;
-		elastic_reset(&lessee->elastic);
-		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
-		bell_wake(&a->changed);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-void lessee_set_gang(struct lessee *lessee, int gang)
-{
-	struct arbitration *a = lessee->owner;
-	static const struct gang_report nothing;
-	pthread_mutex_lock(&a->lock);
-	if (a->gangs && lessee->gang != gang) {
-		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
-		gangs_unlock(a->gangs);
-		a->gang_count += (unsigned)((gang >= 0) - (lessee->gang >= 0));
-		lessee->gang = gang;
-		lessee->gang_word = (struct gang_word){ .order = GANG_NONE };
-		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_word);
-		publish_depth(a, lessee);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
-	if (r == 0) {
-		a->process_count++;
-		bell_wake(&a->changed);
-	}
-	pthread_mutex_unlock(&a->lock);
-	return r;
-}
-
-void lessee_remove_process(struct lessee *lessee, unsigned slot)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	size_t before = lessee->observer.count;
-	observer_remove(&lessee->observer, slot);
-	a->process_count -= (unsigned)(before - lessee->observer.count);
-	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-}
-
-struct lessee_figures lessee_figures(struct lessee *lessee)
-{
-	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
-	struct lessee_figures f = { .account = arbiter_account(a->arbiter, lessee->index),
-				    .mode = arbiter_mode(a->arbiter),
-				    .waiting = lessee->seen.waiting,
-				    .busy = lessee->seen.busy || lessee->seen.launching,
-				    .stopped = lessee->seen.stopped,
-				    .in_gang = lessee->gang_word.order != GANG_NONE,
-				    .limit_now_pct = lessee->elastic.limit_now_pct,
-				    .spare_pct = lessee->elastic.spare_pct,
-				    .elastic_reason = lessee->elastic.reason };
-	if (lessee->gang >= 0) {
-		f.gang_turns = gang_turns(gangs_lock(a->gangs), lessee->gang);
-		gangs_unlock(a->gangs);
-	}
-	uint64_t now_ns = clock_now_ns();
-	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
-	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
-	pthread_mutex_unlock(&a->lock);
-	return f;
 }

@@ -66,7 +66,7 @@ void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung)
 	if (!b->owed_since_ns || now_ns - b->owed_since_ns < BELL_LATE_NS)
 		return;
 	b->owed_since_ns = 0;
-	if (now_ns - b->distrusted_until_ns > BELL_FORGIVEN_NS)
+	if (now_ns > b->distrusted_until_ns + BELL_FORGIVEN_NS)
 		b->misses = 0;
 	b->distrusted_until_ns = now_ns + (BELL_DISTRUST_NS << b->misses);
 	b->misses += b->misses < BELL_DOUBLINGS;

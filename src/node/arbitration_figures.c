@@ -1,0 +1,123 @@
+#include "node/arbitration_inside.h"
+
+#include "base/log.h"
+
+#define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
+
+void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
+{
+	a->charged_ns += charged_ns - l->charged_counted_ns;
+	l->charged_counted_ns = charged_ns;
+}
+
+/* For the utilization that NVML tells in the tenant. False: it is zero, and stays so without charge. */
+static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
+	atomic_store_explicit(&l->control->device[l->device].got_1s_pct_x100,
+			      (uint32_t)(pct < 100 ? pct * 100 : 10000), memory_order_relaxed);
+	return observer_publish_recent(&l->observer, l->report) || pct > 0;
+}
+
+static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	window_add(&l->window_1s, now_ns, charged_ns);
+	window_add(&l->window_60s, now_ns, charged_ns);
+}
+
+/* A lessee's figures; true: there is nothing to tell of it. */
+static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
+{
+	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
+	bool is_charged = charged_ns != l->pulsed_ns;
+
+	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
+	if (l->is_quiet && !is_charged) {
+		l->quiet_ns = now_ns;
+		return true;
+	}
+	/* Windows need to know that nothing was charged up to then. */
+	if (l->is_quiet)
+		sample(l, l->quiet_ns, l->pulsed_ns);
+	sample(l, now_ns, charged_ns);
+	arbitration_count_charge(l->owner, l, charged_ns);
+	l->is_quiet = !publish_use(l, now_ns, charged_ns) && !is_charged;
+	l->quiet_ns = now_ns;
+	l->pulsed_ns = charged_ns;
+	return l->is_quiet;
+}
+
+/* Decides anew what each that may borrow is lent. */
+static void lend(struct arbitration *a, uint64_t now_ns)
+{
+	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
+	size_t count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		struct arbiter_account account = arbiter_account(a->arbiter, l->index);
+		l->elastic.charged_ns = account.charged_ns;
+		l->elastic.waited_ns = account.waited_ns;
+		l->elastic.absent = l->paused || l->seen.stopped;
+		tenants[count++] = &l->elastic;
+	}
+	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
+	a->lent_ns = now_ns;
+}
+
+void arbitration_pulse(struct arbitration *a, uint64_t now_ns)
+{
+	bool is_quiet = true;
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		is_quiet = pulse_lessee(l, now_ns) && is_quiet;
+	window_add(&a->window_1s, now_ns, a->charged_ns);
+	if (now_ns - a->lent_ns >= a->elastic.period_ns)
+		lend(a, now_ns);
+	a->pulse_ns = now_ns + (is_quiet ? PULSE_QUIET_NS : ARBITRATION_PULSE_NS);
+}
+
+/* Sums up the lessee's processes; false: none of them is named. */
+static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
+{
+	bool is_named = false;
+	double sum = 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t p = 0; p < l->observer.count; p++)
+			if (l->observer.process[p].pid == list[i].pid) {
+				is_named = true;
+				sum += list[i].share;
+			}
+	*ret = sum < 1 ? sum : 1;
+	return is_named;
+}
+
+void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
+{
+	bool is_missing = false;
+	pthread_mutex_lock(&a->lock);
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		l->has_use = find_use(l, list, count, &l->use);
+		/* At work by its own account: at a small share few moments are. */
+		is_missing |= !l->has_use && l->observer.busy_ns != l->use_busy_ns;
+		l->use_busy_ns = l->observer.busy_ns;
+	}
+	/* It is late with who just began. */
+	a->unnamed = is_missing ? a->unnamed + 1 : 0;
+	bool tells = a->unnamed >= ARBITRATION_UNNAMED && !a->has_told;
+	a->has_told |= tells;
+	pthread_mutex_unlock(&a->lock);
+	if (tells)
+		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
+			    "measured "
+			    "by allot's busy time instead");
+}
+
+double arbitration_busy_pct(struct arbitration *a)
+{
+	pthread_mutex_lock(&a->lock);
+	for (struct lessee *l = a->lessees; l; l = l->next)
+		arbitration_count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
+	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
+	pthread_mutex_unlock(&a->lock);
+	return pct < 100 ? pct : 100;
+}

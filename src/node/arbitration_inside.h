@@ -1,0 +1,89 @@
+/*
+ * What the parts of a card's arbitration (arbitration.h) know of each other:
+ *
+ *   arbitration.c          the thread: looks, decides by the arbiter, publishes, sleeps
+ *   arbitration_figures.c  what it tells of its tenants, and what is lent by that
+ *   lessee.c               tenants and their processes come and go, shares change
+ *
+ * All of it is the arbitration's, under its lock, but for `changed`, which anyone counts up.
+ */
+#ifndef ALLOT_NODE_ARBITRATION_INSIDE_H
+#define ALLOT_NODE_ARBITRATION_INSIDE_H
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "node/arbitration.h"
+#include "node/bell.h"
+#include "node/observe.h"
+#include "node/window.h"
+
+struct lessee {
+	/* What each step reads of those that only wait, in one line of the cache. */
+	_Alignas(64) struct lessee *next;
+	int index; /* the arbiter's */
+	enum lease_state published;
+	uint64_t seen_ns; /* when: */
+	struct arbiter_observation seen;
+
+	struct arbitration *owner;
+	struct region_control *control;
+	struct region_report *report;
+	unsigned device;
+	struct observer observer;
+	bool paused;
+	struct bell bell;
+	bool is_ending; /* at the last look: busy, and its end is waited for */
+	struct elastic_tenant elastic;
+	struct window window_1s, window_60s;
+	bool has_use; /* another sensor's word of the card's use: */
+	double use;
+	uint64_t use_busy_ns;        /* its own busy time when that was told last */
+	uint64_t charged_counted_ns; /* what the card's sum has of it */
+	uint64_t pulsed_ns;          /* what was charged at the last pulse */
+	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
+	uint64_t quiet_ns;           /* ... up to then */
+	int gang;                    /* its number among those that may be gangs; or negative */
+	struct gang_word gang_word;
+};
+
+struct arbitration {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	_Atomic uint32_t changed; /* something did, or stop: bell_wake() */
+	bool stop;
+	bool has_bells; /* the kernel can wait for them */
+	struct bell_list listened;
+	struct gangs *gangs; /* shared with the other cards; or NULL */
+	unsigned card;
+	unsigned gang_count; /* lessees with a number there */
+	uint64_t to_wake;    /* cards */
+	uint64_t depth_ns;
+	struct arbiter *arbiter;
+	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
+	struct lessee *lessees;
+	unsigned lessee_count, process_count;
+	unsigned unnamed; /* calls in a row in which the other sensor missed one at work */
+	bool has_told;    /* and it was said */
+	uint64_t stepped_ns, observed_ns;
+	bool is_still;     /* nothing was rung since */
+	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
+	uint64_t pulse_ns; /* when the next is due */
+	bool is_quiet;     /* all lessees are */
+	uint64_t fresh_ns; /* when told last */
+	arbitration_fresh on_fresh;
+	void *fresh_data;
+	uint64_t charged_ns; /* of all lessees that there ever were */
+	struct elastic_config elastic;
+	uint64_t lent_ns; /* when limits were last decided on */
+	struct window window_1s;
+};
+
+/* Notes what a lessee was charged in the card's sum. */
+void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
+/* Tells a gang's member how much it may have in flight. */
+void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
+/* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
+void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
+
+#endif
