@@ -66,8 +66,8 @@
  *               that and is emptied by every charge while others want the GPU; so nobody's guarantee
  *               is touched for longer than a window. A lease pushed for ends for a higher priority
  *               (or an equal one whose turn it is), by idleness, and when the budget is overdrawn by
- *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. Whoever was interrupted comes next, for the rest of its turn, and is charged what
- *               it ran. Tokens of a cap count as elsewhere, but for the same overdraft. Priority gives
+ *               urgent_slice_ns: then, and without budget, its tenant competes like everyone. Whoever
+ *               was interrupted comes next, for the rest of its turn, and is charged what it ran. Tokens of a cap count as elsewhere, but for the same overdraft. Priority gives
  *               no share: beyond this it decides ties only. A tenant that is outranked by one that
  *               has worked already does not run free: free run has more in flight than someone in a
  *               hurry should find.
@@ -79,7 +79,8 @@
  *   Gang        A tenant with work on several devices gets its turns on all at the same time: gang.h.
  *
  *   Looks       How soon to step again is the arbiter's to say: few looks where tenants ring (see
- *               arbiter_observation), many where they don't. Whom that makes late pays: the time is its own.
+ *               arbiter_observation), many where they don't. Whom that makes late pays: the time is
+ *               its own.
  *
  *   Need        Work that has outlived its drain, of a tenant that waits at the gate, may be waiting for
  *               the very launch that is held there (a host function for a lock, a kernel for a kernel).
@@ -178,11 +179,13 @@ struct arbiter_observation {
 	bool busy;      /* work is in flight */
 	bool stopped;   /* every process is stopped or frozen: can't make use of a lease */
 	/*
-	 * The caller steps at once when its work or demand begins, when its work ends after CLOSING, and when
-	 * a lease of it has been idle for arbiter_patience_ns(): there is no need to ask for looks on their account.
+	 * The caller steps at once when its work or demand begins, when its work ends after CLOSING, and
+	 * when a lease of it has been idle for arbiter_patience_ns(): there is no need to ask for looks on
+	 * their account.
 	 */
 	bool rings;
-	uint64_t idle_ns; /* the tenant's word on how long it has been without work, where it rang for that */
+	/* The tenant's word on how long it has been without work, where it rang for that. */
+	uint64_t idle_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
 	uint64_t launches; /* work items so far (monotonic) */

@@ -186,29 +186,30 @@ static void run(struct gang *g, uint64_t devices)
 	g->turns += is_several(devices);
 }
 
-static uint64_t holding(const struct gang *g)
+static bool holds(const struct gang_report *r)
 {
-	uint64_t set = 0;
-
-	FOR_EACH(d, g->present)
-	if (g->part[d].told.holds)
-		set |= BIT(d);
-	return set;
+	return r->holds;
 }
 
-static uint64_t draining(const struct gang *g)
+static bool drains(const struct gang_report *r)
 {
-	uint64_t set = 0;
-
-	FOR_EACH(d, g->present)
-	if (g->part[d].told.drains)
-		set |= BIT(d);
-	return set;
+	return r->drains;
 }
 
 static bool is_gone(const struct gang_report *r)
 {
 	return !r->holds && !r->drains;
+}
+
+/* The devices of which the last report says so. */
+static uint64_t devices_where(const struct gang *g, bool (*says)(const struct gang_report *))
+{
+	uint64_t set = 0;
+
+	FOR_EACH(d, g->present)
+	if (says(&g->part[d].told))
+		set |= BIT(d);
+	return set;
 }
 
 static void end_turn(struct gang *g, uint64_t now_ns)
@@ -241,7 +242,8 @@ static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 {
 	struct gang *g = board->gang[index];
-	uint64_t taken = owned_by_others(board, g), held = holding(g), drained = draining(g);
+	uint64_t taken = owned_by_others(board, g), held = devices_where(g, holds);
+	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
 	/* It had a lease when it became a gang, or got one out of need. */

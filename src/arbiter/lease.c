@@ -388,8 +388,9 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 
 /*
  * How soon a holder's work should be looked at, whatever its time. It can't run dry before what is in
- * flight has ended. Alone, that is what it is charged by. Among others, who all ring: for the start of its work, which is charged from there, at the
- * end of the shortest lease if it is `other`'s turn, for the moment from which on it is, and for idleness.
+ * flight has ended. Alone, that is what it is charged by. Among others, who all ring: for the start of its
+ * work, which is charged from there, at the end of the shortest lease if it is `other`'s turn, for the
+ * moment from which on it is, and for idleness.
  */
 static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

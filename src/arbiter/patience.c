@@ -1,10 +1,10 @@
 #include "arbiter/tenant.h"
 
 /*
- * How long a holder may rest before others get the lease: a prediction of what its pauses are like. Waiting
- * costs the pause, giving way a hand-over and another one back. So it begins with little patience; each time
- * that the tenant came back sooner than that is worth, it gets twice as much, up to idle_ns; each time that it
- * stayed away, less.
+ * How long a holder may rest before others get the lease: a prediction of what its pauses are like.
+ * Waiting costs the pause, giving way a hand-over and another one back. So it begins with little patience;
+ * each time that the tenant came back sooner than that is worth, it gets twice as much, up to idle_ns; each
+ * time that it stayed away, less.
  */
 
 void patience_begin(const struct arbiter *a, struct tenant *t)

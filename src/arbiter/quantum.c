@@ -4,9 +4,9 @@
 #define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
 #define HANDOVER_FADE 16        /* leases */
 /*
- * A thread that was held has lost its lead over the GPU, and runs behind it until it has one again: a PyTorch
- * training does for 1 to 2 ms, and a launch-bound one for the whole of its turn. Of that time so much is
- * lost (a ResNet18 loses 0.27 ms a turn on an H200). It is seen this late where there is none.
+ * A thread that was held has lost its lead over the GPU, and runs behind it until it has one again: a
+ * PyTorch training does for 1 to 2 ms, and a launch-bound one for the whole of its turn. Of that time so
+ * much is lost (a ResNet18 loses 0.27 ms a turn on an H200). It is seen this late where there is none.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
@@ -27,10 +27,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * From grant to grant, what nobody is charged for; and what a holder is charged for because its thread was late
- * by more than start_grace_ns, as on a host that is short of processors. Only of leases that another would have
- * had next: otherwise the device may have been idle for want of work. A holder that understates makes it look
- * dearer than it is, and so gets what everyone had without this: the longest quantum.
+ * From grant to grant, what nobody is charged for; and what a holder is charged for because its thread was
+ * late by more than start_grace_ns, as on a host that is short of processors. Only of leases that another
+ * would have had next: otherwise the device may have been idle for want of work. A holder that understates
+ * makes it look dearer than it is: turns get longer, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {

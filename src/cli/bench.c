@@ -45,8 +45,8 @@ static const struct option_row rows[] = {
 	     "measured again; status 1 when it is worse"),
 	TEXT("--tolerance", "PCT", tolerance, "regress: how much worse a row may be (default: 2)"),
 	TEXT("--part", "N/M", part,
-	     "of matrix and scale, only the N-th of M parts of\n"
-	     "the cells"),
+	     "of benches with many cells, only the N-th of M\n"
+	     "parts of them"),
 	TEXT("--within", "S", within,
 	     "begin nothing that would end later than S seconds\n"
 	     "from the start, and say what was measured last"),

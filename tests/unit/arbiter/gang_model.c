@@ -1,77 +1,7 @@
-#include "gang_model.h"
+#include "gang_model_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define TICK_NS (10 * US)
-#define QUEUE 256 /* a power of two */
-#define LENGTHS 8192
-#define LAUNCHES_PER_TICK 4
-#define FREE_DEPTH_NS (10 * MS)
-#define SLICE_NS (2090 * US)
-#define SLICE_GAP_NS (310 * US)
-#define POKE_NS (30 * US)
-#define COLLECTIVES 512 /* that may be under way at a time: more than all queues hold */
-
-struct kernel {
-	uint64_t left_ns, predicted_ns;
-	bool is_collective;
-	uint64_t number; /* of the collective */
-};
-
-struct collective {
-	unsigned begun, ended;
-	uint64_t begun_ns;
-};
-
-/* A tenant's part on one device. */
-struct rank {
-	int index; /* the arbiter's */
-	enum lease_state word;
-	bool is_held;     /* at the gate, by the word */
-	bool is_slip;     /* as few kernels in flight as can be */
-	uint64_t runs_at; /* the thread goes on */
-	bool joins;       /* waits for the end of its work */
-	unsigned kernels_left;
-	uint64_t rounds, collectives;
-
-	struct kernel queue[QUEUE];
-	unsigned head, tail;
-	uint64_t inflight_ns; /* predicted */
-	bool busy;
-	uint64_t flag_falls_at;
-	uint64_t busy_ns, launches, work_ns, spin_ns;
-	uint64_t progress_at, longest_wait_ns;
-	uint64_t begun_at;     /* the collective at the head of the queue; 0: it has not */
-	uint64_t lasted_ns[3]; /* the last ones, here: what the next is predicted by */
-};
-
-struct model_tenant {
-	bool used, stopped;
-	int gang;
-	struct gang_model_load load;
-	struct rank rank[GANG_MODEL_DEVICES];
-	struct collective collective[COLLECTIVES];
-	uint64_t collectives;
-	uint64_t length_ns[LENGTHS], longest_ns;
-	unsigned length_count;
-};
-
-struct device {
-	struct arbiter *arbiter;
-	uint64_t poll_at;
-	int context; /* -1 at first */
-	uint64_t gap_until, slice_ends;
-};
-
-struct gang_model {
-	struct gang_model_config config;
-	struct gang_board *board;
-	uint64_t random, now, violations;
-	struct device device[GANG_MODEL_DEVICES];
-	struct model_tenant *tenant[GANG_MODEL_TENANTS];
-	int count; /* highest number in use + 1 */
-};
 
 struct gang_model_config gang_model_default_config(void)
 {
@@ -120,11 +50,6 @@ struct gang_model *gang_model_free(struct gang_model *m)
 	gang_board_free(m->board);
 	free(m);
 	return NULL;
-}
-
-static bool has_rank(const struct model_tenant *t, unsigned d)
-{
-	return t && t->used && t->load.devices >> d & 1;
 }
 
 int gang_model_add(struct gang_model *m, struct arbiter_share share,
@@ -183,11 +108,6 @@ void gang_model_set_stopped(struct gang_model *m, int tenant, bool stopped)
 }
 
 /* The ranks' threads. */
-
-static unsigned queued(const struct rank *r)
-{
-	return r->tail - r->head;
-}
 
 static bool has_room(const struct gang_model *m, const struct rank *r)
 {
@@ -274,110 +194,6 @@ static void run_thread(struct gang_model *m, struct model_tenant *t, unsigned d)
 			return;
 		launch(m, t, r);
 	}
-}
-
-/* The GPUs. */
-
-static bool has_work(const struct gang_model *m, int i, unsigned d)
-{
-	return i >= 0 && has_rank(m->tenant[i], d) && queued(&m->tenant[i]->rank[d]);
-}
-
-static int next_context(const struct gang_model *m, unsigned d)
-{
-	for (int k = 1; k <= m->count; k++) {
-		int i = (m->device[d].context + k) % m->count;
-
-		if (has_work(m, i, d))
-			return i;
-	}
-	return -1;
-}
-
-/* Decides what the GPU does in this tick; false: nothing. */
-static bool schedule(struct gang_model *m, unsigned d)
-{
-	struct device *g = &m->device[d];
-	int next;
-
-	if (m->now < g->gap_until)
-		return false;
-	next = next_context(m, d);
-	if (next < 0)
-		return false;
-	if (next == g->context || (has_work(m, g->context, d) && m->now < g->slice_ends)) {
-		if (next == g->context)
-			g->slice_ends = m->now + SLICE_NS;
-		return true;
-	}
-	g->gap_until = m->now + (has_work(m, g->context, d) ? SLICE_GAP_NS
-				 : g->context < 0           ? 0
-							    : m->config.switch_ns);
-	g->context = next;
-	g->slice_ends = g->gap_until + SLICE_NS;
-	return m->now >= g->gap_until;
-}
-
-static void end_collective(struct gang_model *m, struct model_tenant *t, struct collective *c)
-{
-	uint64_t length_ns = m->now - c->begun_ns;
-
-	t->collectives++;
-	if (length_ns > t->longest_ns)
-		t->longest_ns = length_ns;
-	if (t->length_count < LENGTHS)
-		t->length_ns[t->length_count++] = length_ns;
-	*c = (struct collective){ 0 };
-}
-
-static void end_kernel(struct gang_model *m, struct model_tenant *t, unsigned d)
-{
-	struct rank *r = &t->rank[d];
-	struct kernel *k = &r->queue[r->head++ % QUEUE];
-
-	r->inflight_ns -= k->predicted_ns;
-	if (!queued(r))
-		r->flag_falls_at = m->now + random_between(&m->random, 25 * US, 75 * US);
-	if (k->is_collective) {
-		struct collective *c = &t->collective[k->number % COLLECTIVES];
-
-		c->ended |= 1u << d;
-		r->lasted_ns[t->collectives % 3] = m->now - r->begun_at;
-		r->begun_at = 0;
-		if (c->ended == t->load.devices)
-			end_collective(m, t, c);
-	}
-}
-
-static void run_gpu(struct gang_model *m, unsigned d)
-{
-	struct model_tenant *t;
-	struct rank *r;
-	struct kernel *k;
-
-	if (!schedule(m, d))
-		return;
-	t = m->tenant[m->device[d].context];
-	r = &t->rank[d];
-	k = &r->queue[r->head % QUEUE];
-	if (k->is_collective) {
-		struct collective *c = &t->collective[k->number % COLLECTIVES];
-
-		if (!r->begun_at)
-			r->begun_at = m->now;
-		if (!c->begun)
-			c->begun_ns = m->now;
-		c->begun |= 1u << d;
-		if (c->begun != t->load.devices) {
-			r->spin_ns += TICK_NS;
-			return;
-		}
-	}
-	r->progress_at = m->now;
-	r->work_ns += TICK_NS;
-	k->left_ns -= k->left_ns < TICK_NS ? k->left_ns : TICK_NS;
-	if (!k->left_ns)
-		end_kernel(m, t, d);
 }
 
 /* The daemon's threads. */
@@ -507,7 +323,7 @@ void gang_model_run(struct gang_model *m, uint64_t duration_ns)
 
 	for (; m->now < end; m->now += TICK_NS) {
 		for (unsigned d = 0; d < m->config.devices; d++)
-			run_gpu(m, d);
+			gang_card_run(m, d);
 		for (int i = 0; i < m->count; i++)
 			for (unsigned d = 0; d < m->config.devices; d++)
 				if (has_rank(m->tenant[i], d))

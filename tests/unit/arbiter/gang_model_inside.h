@@ -1,0 +1,95 @@
+/*
+ * What the parts of the model of several GPUs (gang_model.h) know of each other:
+ *
+ *   gang_model.c       tenants and their threads, the daemon, the run, answers
+ *   gang_model_card.c  the GPUs: whose kernel runs, and collectives
+ */
+#ifndef TESTS_ARBITER_GANG_MODEL_INSIDE_H
+#define TESTS_ARBITER_GANG_MODEL_INSIDE_H
+
+#include "gang_model.h"
+
+#define TICK_NS (10 * US)
+#define QUEUE 256 /* a power of two */
+#define LENGTHS 8192
+#define LAUNCHES_PER_TICK 4
+#define FREE_DEPTH_NS (10 * MS)
+#define SLICE_NS (2090 * US)
+#define SLICE_GAP_NS (310 * US)
+#define POKE_NS (30 * US)
+#define COLLECTIVES 512 /* that may be under way at a time: more than all queues hold */
+
+struct kernel {
+	uint64_t left_ns, predicted_ns;
+	bool is_collective;
+	uint64_t number; /* of the collective */
+};
+
+struct collective {
+	unsigned begun, ended;
+	uint64_t begun_ns;
+};
+
+/* A tenant's part on one device. */
+struct rank {
+	int index; /* the arbiter's */
+	enum lease_state word;
+	bool is_held;     /* at the gate, by the word */
+	bool is_slip;     /* as few kernels in flight as can be */
+	uint64_t runs_at; /* the thread goes on */
+	bool joins;       /* waits for the end of its work */
+	unsigned kernels_left;
+	uint64_t rounds, collectives;
+
+	struct kernel queue[QUEUE];
+	unsigned head, tail;
+	uint64_t inflight_ns; /* predicted */
+	bool busy;
+	uint64_t flag_falls_at;
+	uint64_t busy_ns, launches, work_ns, spin_ns;
+	uint64_t progress_at, longest_wait_ns;
+	uint64_t begun_at;     /* the collective at the head of the queue; 0: it has not */
+	uint64_t lasted_ns[3]; /* the last ones, here: what the next is predicted by */
+};
+
+struct model_tenant {
+	bool used, stopped;
+	int gang;
+	struct gang_model_load load;
+	struct rank rank[GANG_MODEL_DEVICES];
+	struct collective collective[COLLECTIVES];
+	uint64_t collectives;
+	uint64_t length_ns[LENGTHS], longest_ns;
+	unsigned length_count;
+};
+
+struct device {
+	struct arbiter *arbiter;
+	uint64_t poll_at;
+	int context; /* -1 at first */
+	uint64_t gap_until, slice_ends;
+};
+
+struct gang_model {
+	struct gang_model_config config;
+	struct gang_board *board;
+	uint64_t random, now, violations;
+	struct device device[GANG_MODEL_DEVICES];
+	struct model_tenant *tenant[GANG_MODEL_TENANTS];
+	int count; /* highest number in use + 1 */
+};
+
+static inline bool has_rank(const struct model_tenant *t, unsigned d)
+{
+	return t && t->used && t->load.devices >> d & 1;
+}
+
+static inline unsigned queued(const struct rank *r)
+{
+	return r->tail - r->head;
+}
+
+/* Device `d` does what it does in a tick. */
+void gang_card_run(struct gang_model *m, unsigned d);
+
+#endif
