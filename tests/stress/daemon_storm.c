@@ -103,19 +103,19 @@ static void restart_once(struct stage *s, const pid_t *pids, uint64_t *random, s
 
 static void check_shares(struct stage *s, const pid_t *pids)
 {
+	const struct stage_tenant *tenant[TENANTS];
 	uint64_t busy_ns[TENANTS], begin = now_ns();
+	double got[TENANTS];
 
 	for (unsigned i = 0; i < TENANTS; i++)
 		busy_ns[i] = stage_card_busy_ns(s, pids[i]);
 	sleep_ms(5000);
 	double elapsed_ns = (double)(now_ns() - begin);
 	for (unsigned i = 0; i < TENANTS; i++) {
-		double got = (double)(stage_card_busy_ns(s, pids[i]) - busy_ns[i]) / elapsed_ns *
-			     100;
-		bar("daemon_storm.share", got > promised[i] - 1.5 && got < promised[i] + 1.5,
-		    "%s got %.2f %% of the card, asked %.0f %%", s->tenant[i].name, got,
-		    promised[i]);
+		tenant[i] = &s->tenant[i];
+		got[i] = (double)(stage_card_busy_ns(s, pids[i]) - busy_ns[i]) / elapsed_ns * 100;
 	}
+	bar_shares("daemon_storm.share", TENANTS, tenant, promised, got);
 }
 
 int main(int argc, char **argv)

@@ -101,6 +101,16 @@ bool bar(const char *name, bool is_met, const char *format, ...)
 	return is_met;
 }
 
+void bar_shares(const char *name, unsigned count, const struct stage_tenant *const tenant[],
+		const double promised_pct[], const double got_pct[])
+{
+	for (unsigned i = 0; i < count; i++)
+		bar(name,
+		    got_pct[i] >= promised_pct[i] * 3 / 4 && got_pct[i] <= promised_pct[i] + 1.5,
+		    "%s got %.2f %% of the card, asked %.0f %%", tenant[i]->name, got_pct[i],
+		    promised_pct[i]);
+}
+
 int bar_status(void)
 {
 	return bars_missed ? 1 : 0;
