@@ -88,8 +88,9 @@ uint64_t lanes_launch(struct lanes *l)
 	lane->unmarked++;
 	/* The last launch of a full lane is always marked, else the end of the
 	 * lane would never be seen. */
-	if (lane->unmarked >= l->mark_every || lane->queued >= l->depth)
+	if (lane->unmarked >= l->mark_every || lane->queued >= l->depth || l->marks_first)
 		mark(l, lane);
+	l->marks_first = false;
 	pthread_mutex_unlock(&l->lock);
 	return took_ns > 0 ? took_ns : 1;
 }
@@ -133,6 +134,7 @@ void lanes_await_first(struct lanes *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->first_done_ns = 0;
+	l->marks_first = true;
 	pthread_mutex_unlock(&l->lock);
 }
 

@@ -42,6 +42,7 @@ struct lanes {
 	pthread_mutex_t lock; /* held for everything below a launch itself, never during one */
 	uint64_t done_kernels;
 	uint64_t first_done_ns; /* when the first was seen done since lanes_await_first, or 0 */
+	bool marks_first; /* the next launch is the first since then: it gets a mark of its own */
 };
 
 /* Makes `count` (at most LANES_MAX) streams. With use_graph a launch is that of
@@ -58,7 +59,7 @@ uint64_t lanes_launch(struct lanes *l);
  * far; does not wait. Any thread. */
 uint64_t lanes_collect(struct lanes *l);
 
-/* Forgets first_done_ns: the next kernel that is seen done sets it anew. */
+/* Forgets first_done_ns: the next launch's end, once it is seen, sets it anew. All lanes must be done. */
 void lanes_await_first(struct lanes *l);
 
 /* first_done_ns, for any thread. */

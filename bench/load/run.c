@@ -75,8 +75,11 @@ static void follow_trace(struct run *r)
 		uint64_t begin_ns = r->begin_ns + p->begin_ns;
 		sleep_until(r, begin_ns);
 		lanes_sync(&r->lanes); /* the last of the phase before are not this one's first */
-		lanes_await_first(&r->lanes);
+		sampler_await_first(&r->sampler);
 		saturate(r, r->begin_ns + p->end_ns);
+		/* Held for longer than the phase lasts: it counts all the same. */
+		if (!is_over(r) && lanes_first_done_ns(&r->lanes) == 0)
+			lanes_sync(&r->lanes);
 		uint64_t first_ns = lanes_first_done_ns(&r->lanes);
 		p->first_ns = first_ns > begin_ns ? first_ns - begin_ns : 0;
 	}

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_EVERY_NS 200000u
+#define NEVER_NS (1000000 * NS_PER_S) /* from the begin of a run */
+
 /* Its own two times bound the interval, so a report that comes late is still exact. */
 static void report(struct sampler *s)
 {
@@ -29,14 +32,22 @@ static void report(struct sampler *s)
 	s->reported_kernels = done;
 }
 
-/* Waits until then; whether the run is over. */
+/* Waits until then, collecting while a first kernel is awaited; whether the run is over. */
 static bool wait_until(struct sampler *s, uint64_t at_ns)
 {
-	struct timespec t = { .tv_sec = (time_t)(at_ns / NS_PER_S),
-			      .tv_nsec = (long)(at_ns % NS_PER_S) };
 	pthread_mutex_lock(&s->lock);
-	while (!s->over && pthread_cond_timedwait(&s->wake, &s->lock, &t) != ETIMEDOUT)
-		;
+	for (uint64_t now_ns = clock_now_ns(); !s->over && now_ns < at_ns; now_ns = clock_now_ns()) {
+		uint64_t until_ns = at_ns;
+		if (s->awaits_first && at_ns - now_ns > FIRST_EVERY_NS)
+			until_ns = now_ns + FIRST_EVERY_NS;
+		struct timespec t = { .tv_sec = (time_t)(until_ns / NS_PER_S),
+				      .tv_nsec = (long)(until_ns % NS_PER_S) };
+		pthread_cond_timedwait(&s->wake, &s->lock, &t);
+		if (s->awaits_first) {
+			lanes_collect(s->lanes);
+			s->awaits_first = lanes_first_done_ns(s->lanes) == 0;
+		}
+	}
 	bool over = s->over;
 	pthread_mutex_unlock(&s->lock);
 	return over;
@@ -45,21 +56,20 @@ static bool wait_until(struct sampler *s, uint64_t at_ns)
 static void *run(void *argument)
 {
 	struct sampler *s = argument;
-	uint64_t next_ns = s->begin_ns + s->every_ns;
+	uint64_t next_ns = s->begin_ns + (s->every_ns > 0 ? s->every_ns : NEVER_NS);
 	DRIVER_DO(s->lanes->driver, ctx_set, s->lanes->driver->ctx);
 	while (!wait_until(s, next_ns)) {
 		report(s);
 		while (next_ns <= s->reported_ns)
 			next_ns += s->every_ns;
 	}
-	report(s);
+	if (s->every_ns > 0)
+		report(s);
 	return NULL;
 }
 
 void sampler_start(struct sampler *s)
 {
-	if (s->every_ns == 0)
-		return;
 	pthread_condattr_t monotonic;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -68,7 +78,7 @@ void sampler_start(struct sampler *s)
 	pthread_mutex_init(&s->lock, NULL);
 	s->reported_ns = s->begin_ns;
 	s->reported_kernels = 0;
-	s->over = false;
+	s->awaits_first = s->over = false;
 	int r = pthread_create(&s->thread, NULL, run, s);
 	if (r != 0) {
 		fprintf(stderr, "allot-load: pthread_create: %s\n", strerror(r));
@@ -76,10 +86,17 @@ void sampler_start(struct sampler *s)
 	}
 }
 
+void sampler_await_first(struct sampler *s)
+{
+	pthread_mutex_lock(&s->lock);
+	lanes_await_first(s->lanes);
+	s->awaits_first = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void sampler_stop(struct sampler *s)
 {
-	if (s->every_ns == 0)
-		return;
 	pthread_mutex_lock(&s->lock);
 	s->over = true;
 	pthread_cond_signal(&s->wake);

@@ -235,8 +235,8 @@ static void *run(void *data)
 	/* A late arbiter is idle GPU time; without the privilege it is as late as others. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
 
-	pthread_mutex_lock(&a->lock);
-	while (!a->stop) {
+	pthread_mutex_lock(&a->worker.lock);
+	while (!a->worker.stop) {
 		/* What changes from here on, another card's word too, ends the rest. */
 		uint32_t changed = atomic_load(&a->changed);
 		/* An absolute time: lateness does not add up. */
@@ -245,21 +245,14 @@ static void *run(void *data)
 		a->to_wake = 0;
 		if (!a->lessees)
 			a->listened.count = 0;
-		pthread_mutex_unlock(&a->lock);
+		pthread_mutex_unlock(&a->worker.lock);
 		if (to_wake)
 			gangs_wake(a->gangs, to_wake);
 		rest(a, changed, until_ns);
-		pthread_mutex_lock(&a->lock);
+		pthread_mutex_lock(&a->worker.lock);
 	}
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	return NULL;
-}
-
-static void free_parts(struct arbitration *a)
-{
-	arbiter_free(a->arbiter);
-	pthread_mutex_destroy(&a->lock);
-	free(a);
 }
 
 int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
@@ -268,17 +261,18 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	struct arbitration *a = calloc(1, sizeof(*a));
 	if (!a)
 		return error_set_errno(err, ENOMEM, "arbitration");
-	pthread_mutex_init(&a->lock, NULL);
 	a->has_bells = bell_is_offered();
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->depth_ns = config->depth_ns;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
-	int e = a->arbiter ? pthread_create(&a->thread, NULL, run, a) : ENOMEM;
-	if (e) {
-		free_parts(a);
-		return error_set_errno(err, e, "arbitration thread");
+	int r = a->arbiter ? worker_start(&a->worker, "arbitration", run, a, err)
+			   : error_set_errno(err, ENOMEM, "arbitration");
+	if (r < 0) {
+		arbiter_free(a->arbiter);
+		free(a);
+		return r;
 	}
 	*ret = a;
 	return 0;
@@ -290,29 +284,28 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 		return NULL;
 	if (a->gangs)
 		gangs_set_card(a->gangs, a->card, NULL);
-	pthread_mutex_lock(&a->lock);
-	a->stop = true;
+	worker_say_stop(&a->worker);
 	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-	pthread_join(a->thread, NULL);
-	free_parts(a);
+	worker_join(&a->worker);
+	arbiter_free(a->arbiter);
+	free(a);
 	return NULL;
 }
 
 void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data)
 {
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	a->on_fresh = tell;
 	a->fresh_data = data;
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card)
 {
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	a->gangs = gangs;
 	a->card = card;
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	if (gangs)
 		gangs_set_card(gangs, card, a);
 }
@@ -324,7 +317,7 @@ void arbitration_wake(struct arbitration *a)
 
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
 {
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	a->elastic = *config;
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }

@@ -94,7 +94,7 @@ static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t 
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
 {
 	bool is_missing = false;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		l->has_use = find_use(l, list, count, &l->use);
 		/* At work by its own account: at a small share few moments are. */
@@ -105,7 +105,7 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	a->unnamed = is_missing ? a->unnamed + 1 : 0;
 	bool tells = a->unnamed >= ARBITRATION_UNNAMED && !a->has_told;
 	a->has_told |= tells;
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	if (tells)
 		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
 			    "measured "
@@ -114,10 +114,10 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 
 double arbitration_busy_pct(struct arbitration *a)
 {
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next)
 		arbitration_count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
 	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	return pct < 100 ? pct : 100;
 }

@@ -5,18 +5,17 @@
  *   arbitration_figures.c  what it tells of its tenants, and what is lent by that
  *   lessee.c               tenants and their processes come and go, shares change
  *
- * All of it is the arbitration's, under its lock, but for `changed`, which anyone counts up.
+ * All of it is the arbitration's, under its worker's lock, but for `changed`, which anyone counts up.
  */
 #ifndef ALLOT_NODE_ARBITRATION_INSIDE_H
 #define ALLOT_NODE_ARBITRATION_INSIDE_H
-
-#include <pthread.h>
 
 #include "base/clock.h"
 #include "node/arbitration.h"
 #include "node/bell.h"
 #include "node/observe.h"
 #include "node/window.h"
+#include "node/worker.h"
 
 struct lessee {
 	/* What each step reads of those that only wait, in one line of the cache. */
@@ -48,11 +47,9 @@ struct lessee {
 };
 
 struct arbitration {
-	pthread_t thread;
-	pthread_mutex_t lock;
+	struct worker worker;     /* sleeps on `changed`: */
 	_Atomic uint32_t changed; /* something did, or stop: bell_wake() */
-	bool stop;
-	bool has_bells; /* the kernel can wait for them */
+	bool has_bells;           /* the kernel can wait for them */
 	struct bell_list listened;
 	struct gangs *gangs; /* shared with the other cards; or NULL */
 	unsigned card;

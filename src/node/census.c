@@ -2,7 +2,6 @@
 #include "node/census.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -13,13 +12,12 @@
 #include "base/log.h"
 #include "node/drain.h"
 #include "node/tenant.h"
+#include "node/worker.h"
 
 struct census {
 	struct node *node;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool wanted, stop;
+	struct worker worker;
+	bool wanted;      /* under its lock */
 	bool under_way;   /* main thread's: requested and not yet compared */
 	int ready_fd;     /* the thread counts it up when a reading is complete */
 	uint64_t cost_ns; /* processor time of the last reading; as `card` */
@@ -61,23 +59,23 @@ static void *run(void *data)
 	struct census *census = data;
 	uint64_t one = 1;
 	prctl(PR_SET_NAME, "allot-census");
-	pthread_mutex_lock(&census->lock);
+	pthread_mutex_lock(&census->worker.lock);
 	for (;;) {
-		while (!census->wanted && !census->stop)
-			pthread_cond_wait(&census->wake, &census->lock);
-		if (census->stop)
+		while (!census->wanted && !census->worker.stop)
+			pthread_cond_wait(&census->worker.wake, &census->worker.lock);
+		if (census->worker.stop)
 			break;
 		census->wanted = false;
-		pthread_mutex_unlock(&census->lock);
+		pthread_mutex_unlock(&census->worker.lock);
 		uint64_t before_ns = thread_time_ns();
 		for (unsigned i = 0; i < census->node->card_count; i++)
 			read_card(census->node, i, &census->card[i]);
 		census->cost_ns = thread_time_ns() - before_ns;
 		ssize_t n = write(census->ready_fd, &one, sizeof(one));
 		(void)n; /* the counter can't overflow: one reading at a time */
-		pthread_mutex_lock(&census->lock);
+		pthread_mutex_lock(&census->worker.lock);
 	}
-	pthread_mutex_unlock(&census->lock);
+	pthread_mutex_unlock(&census->worker.lock);
 	return NULL;
 }
 
@@ -137,10 +135,10 @@ void census_request(struct census *census)
 		return;
 	census->under_way = true;
 	note_ledgers(census->node);
-	pthread_mutex_lock(&census->lock);
+	pthread_mutex_lock(&census->worker.lock);
 	census->wanted = true;
-	pthread_cond_signal(&census->wake);
-	pthread_mutex_unlock(&census->lock);
+	pthread_cond_signal(&census->worker.wake);
+	pthread_mutex_unlock(&census->worker.lock);
 }
 
 static void free_parts(struct census *census)
@@ -149,8 +147,6 @@ static void free_parts(struct census *census)
 	close_fd(&census->ready_fd);
 	for (unsigned i = 0; i < NODE_MAX_CARDS; i++)
 		free(census->card[i].process);
-	pthread_cond_destroy(&census->wake);
-	pthread_mutex_destroy(&census->lock);
 	free(census);
 }
 
@@ -176,14 +172,14 @@ int census_start(struct node *node, struct census **ret, struct error *err)
 		return error_set_errno(err, ENOMEM, "census");
 	census->node = node;
 	census->ready_fd = -1;
-	pthread_mutex_init(&census->lock, NULL);
-	pthread_cond_init(&census->wake, NULL);
 	int r = prepare(census);
-	if (r >= 0)
-		r = -pthread_create(&census->thread, NULL, run, census);
+	if (r < 0)
+		error_set_errno(err, -r, "census");
+	else
+		r = worker_start(&census->worker, "census", run, census, err);
 	if (r < 0) {
 		free_parts(census);
-		return error_set_errno(err, -r, "census thread");
+		return r;
 	}
 	*ret = census;
 	return 0;
@@ -193,11 +189,7 @@ struct census *census_stop(struct census *census)
 {
 	if (!census)
 		return NULL;
-	pthread_mutex_lock(&census->lock);
-	census->stop = true;
-	pthread_cond_signal(&census->wake);
-	pthread_mutex_unlock(&census->lock);
-	pthread_join(census->thread, NULL);
+	worker_stop(&census->worker);
 	free_parts(census);
 	return NULL;
 }

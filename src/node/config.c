@@ -1,54 +1,18 @@
 #include "node/config.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/parse.h"
+#include "node/config_inside.h"
 
-#define CONFIG_FILE_MAX 65536
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
-
-enum kind {
-	KIND_DURATION,
-	KIND_SIZE,
-	KIND_PERCENT,
-	KIND_SWITCH,
-	KIND_LEVEL,
-	KIND_TEXT,
-	KIND_GAIN,
-	KIND_OVERCOMMIT,
-	/* One of some names, whose place is the value: see choices. */
-	KIND_POLICY,
-	KIND_CONTROL,
-	KIND_SENSOR,
-};
-
-/* `default_text` is NULL where the arbiter or its elastic policy has the default. */
-struct setting {
-	const char *name;
-	enum kind kind;
-	size_t offset;
-	const char *default_text;
-	uint64_t min, max; /* nanoseconds, bytes, hundredths of a percent, or whole numbers */
-	const char *help;
-};
-
 #define AT(field) offsetof(struct config, field)
-_Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
-		       sizeof(enum feedback_control) == sizeof(unsigned) &&
-		       sizeof(enum arbiter_sensor) == sizeof(unsigned),
-	       "a choice is written as an unsigned");
 #define US(n) ((n)*NSEC_PER_USEC)
 #define MS(n) ((n)*NSEC_PER_MSEC)
 #define S(n) ((n)*NSEC_PER_SEC)
-#define PCT(n) ((n)*100)
+#define PCT(n) SETTING_PCT(n)
 
 static const struct setting settings[] = {
 	{ "log_level", KIND_LEVEL, AT(log_level), "info", 0, 0, "error, warning, info or debug" },
@@ -150,162 +114,21 @@ static const struct setting settings[] = {
 };
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
-static const struct {
-	const char *name;
-	enum log_level level;
-} levels[] = { { "error", LOG_LEVEL_ERROR },
-	       { "warning", LOG_LEVEL_WARNING },
-	       { "info", LOG_LEVEL_INFO },
-	       { "debug", LOG_LEVEL_DEBUG } };
-
-static int set_level(enum log_level *level, const char *value, struct error *err)
-{
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (!strcmp(levels[i].name, value)) {
-			*level = levels[i].level;
-			return 0;
-		}
-	return error_set(err, EINVAL, "'%s': must be error, warning, info or debug", value);
-}
-
-#define CHOICES_MAX 4
-static const char *const choices[][CHOICES_MAX] = {
-	[KIND_POLICY] = { [ARBITER_POLICY_LEASE] = "lease",
-			  [ARBITER_POLICY_FEEDBACK] = "feedback",
-			  [ARBITER_POLICY_TOKEN] = "token" },
-	[KIND_CONTROL] = { [FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid" },
-	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
-};
-
-const char *config_policy_name(enum arbiter_policy policy)
-{
-	return choices[KIND_POLICY][policy];
-}
-
-static int set_choice(enum kind kind, unsigned *field, const char *value, struct error *err)
-{
-	char names[64] = "";
-	for (unsigned i = 0; i < CHOICES_MAX && choices[kind][i]; i++) {
-		if (!strcmp(choices[kind][i], value)) {
-			*field = i;
-			return 0;
-		}
-		bool is_last = i + 1 == CHOICES_MAX || !choices[kind][i + 1];
-		size_t n = strlen(names);
-		snprintf(names + n, sizeof(names) - n, "%s%s",
-			 !i        ? ""
-			 : is_last ? " or "
-				   : ", ",
-			 choices[kind][i]);
-	}
-	return error_set(err, EINVAL, "'%.40s': must be %s", value, names);
-}
-
-static void format_number(const struct setting *s, uint64_t value, char *text, size_t size)
-{
-	if (s->kind == KIND_SIZE)
-		snprintf(text, size, "%" PRIu64 "MiB", value / MIB);
-	else if (s->kind == KIND_PERCENT)
-		snprintf(text, size, "%g", (double)value / PCT(1));
-	else if (value % NSEC_PER_SEC == 0)
-		snprintf(text, size, "%" PRIu64 "s", value / NSEC_PER_SEC);
-	else if (value % NSEC_PER_MSEC == 0)
-		snprintf(text, size, "%" PRIu64 "ms", value / NSEC_PER_MSEC);
-	else
-		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
-}
-
-static int set_number(const struct setting *s, uint64_t *field, const char *value, struct error *err)
-{
-	char low[32], high[32];
-	uint64_t number;
-	int r = s->kind == KIND_SIZE ? parse_size(value, &number, err)
-				     : parse_duration(value, &number, err);
-	if (r < 0)
-		return r;
-	if (number < s->min || number > s->max) {
-		format_number(s, s->min, low, sizeof(low));
-		format_number(s, s->max, high, sizeof(high));
-		return error_set(err, ERANGE, "'%s': must be from %s to %s", value, low, high);
-	}
-	*field = number;
-	return 0;
-}
-
-static int set_percent(const struct setting *s, double *field, const char *value, struct error *err)
-{
-	double pct = 0;
-	/* Nothing at all is a share of no tenant's, but may be a setting. */
-	int r = s->min == 0 && !strcmp(value, "0") ? 0 : parse_percent(value, &pct, err);
-	if (r < 0)
-		return r;
-	if (pct * PCT(1) < (double)s->min || pct * PCT(1) > (double)s->max)
-		return error_set(err, ERANGE, "'%s': must be from %g to %g", value,
-				 (double)s->min / PCT(1), (double)s->max / PCT(1));
-	*field = pct;
-	return 0;
-}
-
-static int set_gain(const struct setting *s, double *field, const char *value, struct error *err)
-{
-	if (strcmp(value, "auto") != 0)
-		return parse_number(value, (double)s->min, (double)s->max, field, err);
-	*field = FEEDBACK_OWN_GAIN;
-	return 0;
-}
-
-static int set_switch(bool *field, const char *value, struct error *err)
-{
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-		return error_set(err, EINVAL, "'%.40s': must be on or off", value);
-	*field = !strcmp(value, "on");
-	return 0;
-}
-
-static int set_value(struct config *config, const struct setting *s, const char *value,
-		     struct error *err)
-{
-	char *field = (char *)config + s->offset;
-	switch (s->kind) {
-	case KIND_OVERCOMMIT:
-		if (strcmp(value, "warn") && strcmp(value, "refuse"))
-			return error_set(err, EINVAL, "'%.40s': must be warn or refuse", value);
-		*(bool *)(void *)field = !strcmp(value, "refuse");
-		return 0;
-	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
-	case KIND_POLICY:
-	case KIND_CONTROL:
-	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
-	case KIND_DURATION:
-	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
-	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
-	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
-	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
-	case KIND_TEXT:
-		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
-			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
-					 CONFIG_PATH_MAX - 1);
-		strcpy(field, value);
-		return 0;
-	}
-	return error_set(err, EINVAL, "setting of unknown kind");
-}
-
-static const struct setting *find_setting(const char *key)
+const struct setting *setting_find(const char *name)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++)
-		if (!strcmp(settings[i].name, key))
+		if (!strcmp(settings[i].name, name))
 			return &settings[i];
 	return NULL;
 }
 
 int config_set(struct config *config, const char *key, const char *value, struct error *err)
 {
-	const struct setting *s = find_setting(key);
+	const struct setting *s = setting_find(key);
 	if (!s)
 		return error_set(err, EINVAL, "%.60s: no such setting (allotd --help lists them)",
 				 key);
-	int r = set_value(config, s, value, err);
+	int r = setting_set(s, config, value, err);
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
@@ -315,110 +138,7 @@ void config_default(struct config *config)
 				   .elastic = elastic_default_config() };
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings[i].default_text)
-			set_value(config, &settings[i], settings[i].default_text, NULL);
-}
-
-/* Cuts white space off both ends, in place. */
-static char *trim(char *text)
-{
-	while (isspace((unsigned char)*text))
-		text++;
-	size_t n = strlen(text);
-	while (n > 0 && isspace((unsigned char)text[n - 1]))
-		text[--n] = '\0';
-	return text;
-}
-
-/* Settings of which the first may not be above the second. */
-static const char *const ordered[][2] = {
-	{ "drain_min", "drain_max" },
-	{ "feedback_period_min", "feedback_period_max" },
-};
-
-/* What no line by itself shows. Returns how many pairs are the wrong way round. */
-static unsigned check_order(const struct config *config, const char *file, config_complain complain,
-			    void *data)
-{
-	unsigned bad = 0;
-	for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
-		const struct setting *less = find_setting(ordered[i][0]);
-		const struct setting *more = find_setting(ordered[i][1]);
-		const void *low = (const char *)config + less->offset;
-		const void *high = (const char *)config + more->offset;
-		char low_text[32], high_text[32];
-		struct error err = { 0 };
-		if (*(const uint64_t *)low <= *(const uint64_t *)high)
-			continue;
-		format_number(less, *(const uint64_t *)low, low_text, sizeof(low_text));
-		format_number(more, *(const uint64_t *)high, high_text, sizeof(high_text));
-		error_set(&err, EINVAL, "%s: %s: '%s' is above %s, '%s'", file, less->name,
-			  low_text, more->name, high_text);
-		complain(data, err.text);
-		bad++;
-	}
-	return bad;
-}
-
-static int parse_line(struct config *config, char *line, struct error *err)
-{
-	char *comment = strchr(line, '#');
-	if (comment)
-		*comment = '\0';
-	line = trim(line);
-	if (!*line)
-		return 0;
-	char *equals = strchr(line, '=');
-	if (!equals)
-		return error_set(err, EINVAL, "%.60s: must be 'key = value'", line);
-	*equals = '\0';
-	return config_set(config, trim(line), trim(equals + 1), err);
-}
-
-unsigned config_parse(struct config *config, const char *file, const char *text,
-		      config_complain complain, void *data)
-{
-	unsigned bad = 0, number = 0;
-	while (*text) {
-		size_t length = strcspn(text, "\n");
-		char line[1024];
-		struct error err = { 0 };
-		int r;
-		number++;
-		if (length >= sizeof(line)) {
-			r = error_set(&err, EINVAL, "line longer than %zu bytes", sizeof(line) - 1);
-		} else {
-			memcpy(line, text, length);
-			line[length] = '\0';
-			r = parse_line(config, line, &err);
-		}
-		if (r < 0) {
-			bad++;
-			error_add(&err, r, "%s:%u", file, number);
-			complain(data, err.text);
-		}
-		text += length + (text[length] == '\n');
-	}
-	return bad + check_order(config, file, complain, data);
-}
-
-int config_load(struct config *config, const char *file, config_complain complain, void *data,
-		struct error *err)
-{
-	cleanup_file FILE *f = fopen(file, "re");
-	if (!f)
-		return error_set_errno(err, errno, "%s", file);
-	cleanup_free char *text = malloc(CONFIG_FILE_MAX + 1);
-	if (!text)
-		return error_set_errno(err, ENOMEM, "%s", file);
-	size_t n = fread(text, 1, CONFIG_FILE_MAX + 1, f);
-	if (ferror(f))
-		return error_set_errno(err, errno ? errno : EIO, "%s", file);
-	if (n > CONFIG_FILE_MAX)
-		return error_set(err, EFBIG, "%s: longer than %d bytes", file, CONFIG_FILE_MAX);
-	if (memchr(text, '\0', n))
-		return error_set(err, EINVAL, "%s: not a text file", file);
-	text[n] = '\0';
-	return (int)config_parse(config, file, text, complain, data);
+			setting_set(&settings[i], config, settings[i].default_text, NULL);
 }
 
 static void format_default(const struct setting *s, char *text, size_t size)
@@ -430,9 +150,10 @@ static void format_default(const struct setting *s, char *text, size_t size)
 	}
 	config_default(&config);
 	const void *field = (char *)&config + s->offset;
-	uint64_t number = s->kind == KIND_PERCENT ? (uint64_t)(*(const double *)field * PCT(1) + 0.5)
-						  : *(const uint64_t *)field;
-	format_number(s, number, text, size);
+	uint64_t number = s->kind == KIND_PERCENT
+				  ? (uint64_t)(*(const double *)field * SETTING_PCT(1) + 0.5)
+				  : *(const uint64_t *)field;
+	setting_format(s, number, text, size);
 }
 
 void config_print_help(FILE *out)

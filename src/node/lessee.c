@@ -20,7 +20,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   .limit_now_pct = share.limit_pct } };
 
 	bell_init(&l->bell, &report->bell[device].rung);
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	uint64_t now_ns = clock_now_ns();
 	l->index = arbiter_add(a->arbiter, now_ns, share);
 	if (l->index >= 0) {
@@ -31,7 +31,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		a->lessee_count++;
 		bell_wake(&a->changed);
 	}
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 
 	if (l->index < 0) {
 		int e = -l->index;
@@ -52,7 +52,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 		return NULL;
 	struct arbitration *a = lessee->owner;
 	lessee_set_gang(lessee, -1);
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	struct lessee **link = &a->lessees;
 	while (*link != lessee)
 		link = &(*link)->next;
@@ -62,7 +62,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	arbiter_remove(a->arbiter, lessee->index);
 	a->process_count -= (unsigned)lessee->observer.count;
 	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	observer_free(&lessee->observer);
 	free(lessee);
 	return NULL;
@@ -71,7 +71,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	int r = arbiter_set_share(a->arbiter, lessee->index, share);
 	if (r >= 0) {
 		lessee->elastic.cores_pct = share.cores_pct;
@@ -79,38 +79,38 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 		elastic_reset(&lessee->elastic);
 	}
 	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	return r;
 }
 
 void lessee_set_paused(struct lessee *lessee, bool paused)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	arbiter_set_paused(a->arbiter, lessee->index, paused);
 	lessee->paused = paused;
 	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	if (lessee->elastic.may_borrow != may_borrow) {
 		lessee->elastic.may_borrow = may_borrow;
 		elastic_reset(&lessee->elastic);
 		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
 		bell_wake(&a->changed);
 	}
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 void lessee_set_gang(struct lessee *lessee, int gang)
 {
 	struct arbitration *a = lessee->owner;
 	static const struct gang_report nothing;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	if (a->gangs && lessee->gang != gang) {
 		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
 		gangs_unlock(a->gangs);
@@ -120,37 +120,37 @@ void lessee_set_gang(struct lessee *lessee, int gang)
 		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_word);
 		arbitration_publish_depth(a, lessee);
 	}
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
 	if (r == 0) {
 		a->process_count++;
 		bell_wake(&a->changed);
 	}
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	return r;
 }
 
 void lessee_remove_process(struct lessee *lessee, unsigned slot)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	size_t before = lessee->observer.count;
 	observer_remove(&lessee->observer, slot);
 	a->process_count -= (unsigned)(before - lessee->observer.count);
 	bell_wake(&a->changed);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 struct lessee_figures lessee_figures(struct lessee *lessee)
 {
 	struct arbitration *a = lessee->owner;
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->worker.lock);
 	struct lessee_figures f = { .account = arbiter_account(a->arbiter, lessee->index),
 				    .mode = arbiter_mode(a->arbiter),
 				    .waiting = lessee->seen.waiting,
@@ -167,6 +167,6 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->worker.lock);
 	return f;
 }

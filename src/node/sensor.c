@@ -1,12 +1,12 @@
 #include "node/sensor.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/worker.h"
 
 #define SENSOR_EVERY_NS (100 * NSEC_PER_MSEC)
 #define SENSOR_OLD_US UINT64_C(1000000) /* samples older than this say nothing of now */
@@ -17,10 +17,7 @@ struct sensor {
 	struct gpu *gpu;
 	unsigned index;
 	struct arbitration *arbitration;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool stop;
+	struct worker worker;
 	bool is_failing;      /* at the last look */
 	bool has_failed;      /* once, and said so */
 	uint64_t newest_us;   /* of all samples, by the driver's clock ... */
@@ -71,46 +68,33 @@ static void *run(void *data)
 {
 	struct sensor *s = data;
 	prctl(PR_SET_NAME, "allot-sensor");
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
-		pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->worker.lock);
+	while (!s->worker.stop) {
+		pthread_mutex_unlock(&s->worker.lock);
 		look(s);
 		struct timespec until = clock_to_timespec(clock_now_ns() + SENSOR_EVERY_NS);
-		pthread_mutex_lock(&s->lock);
-		if (!s->stop)
-			pthread_cond_timedwait(&s->wake, &s->lock, &until);
+		pthread_mutex_lock(&s->worker.lock);
+		if (!s->worker.stop)
+			pthread_cond_timedwait(&s->worker.wake, &s->worker.lock, &until);
 	}
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->worker.lock);
 	return NULL;
-}
-
-static void free_parts(struct sensor *s)
-{
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
 }
 
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err)
 {
 	struct sensor *s = calloc(1, sizeof(*s));
-	pthread_condattr_t attr;
 	if (!s)
 		return error_set_errno(err, ENOMEM, "sensor");
 	s->backend = backend;
 	s->gpu = gpu;
 	s->index = index;
 	s->arbitration = arbitration;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	pthread_mutex_init(&s->lock, NULL);
-	int e = pthread_create(&s->thread, NULL, run, s);
-	if (e) {
-		free_parts(s);
-		return error_set_errno(err, e, "sensor thread");
+	int r = worker_start(&s->worker, "sensor", run, s, err);
+	if (r < 0) {
+		free(s);
+		return r;
 	}
 	*ret = s;
 	return 0;
@@ -120,11 +104,7 @@ struct sensor *sensor_stop(struct sensor *s)
 {
 	if (!s)
 		return NULL;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->thread, NULL);
-	free_parts(s);
+	worker_stop(&s->worker);
+	free(s);
 	return NULL;
 }

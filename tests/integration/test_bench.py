@@ -215,6 +215,17 @@ def test_a_trace_is_followed(machine, tmp_path):
     assert sum(report["kernels"] for report in reports) == last["kernels"] > 50
 
 
+def test_a_first_kernel_is_seen_while_the_launching_thread_is_held(machine, tmp_path):
+    """At 10 % a kernel of 0.1 s has 0.9 s of waiting behind it, beyond the end of its phase."""
+    trace = tmp_path / "t"
+    trace.write_text("0 0.1 0.2\n0 3 3.2\n")
+    tenant = machine.run("--memory", "1GiB", "--cores", 10, "--", *machine.load(
+        "--trace", trace, "--kernel-us", 100000, "--seconds", 5, "--report-every", 60))
+    assert tenant.returncode == 0, tenant.stderr
+    phases = json.loads(tenant.stdout.splitlines()[-1])["phases"]
+    assert all(100 <= phase["first_ms"] < 600 for phase in phases), phases
+
+
 def test_reports_come_while_a_launch_is_held_back(machine):
     """At 5 % a launch waits for longer than a report's interval."""
     result = machine.run("--memory", "1GiB", "--cores", "5", "--",

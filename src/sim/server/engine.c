@@ -27,13 +27,15 @@ void engine_fini(struct engine *e)
 	}
 }
 
-struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns)
+struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
+				    uint64_t switch_ns)
 {
 	struct engine_card *card = &e->cards[e->cards_n++];
 
 	assert(e->cards_n <= SIM_MAX_CARDS && slice_ns > 0);
 	card->slice_ns = slice_ns;
 	card->gap_ns = gap_ns;
+	card->switch_ns = switch_ns;
 	card->slice_left_ns = slice_ns;
 	return card;
 }
@@ -75,10 +77,12 @@ void engine_reschedule(struct engine_card *card)
 
 	if (cur && cur->runnable)
 		return;
-	/* Nothing to save of a process without work: the hand-over is free. */
 	cur = next_runnable(card, cur);
 	if (!cur)
 		return;
+	if (card->loaded && card->loaded != cur)
+		card->gap_left_ns = card->switch_ns;
+	card->loaded = cur;
 	card->current = cur;
 	card->slice_left_ns = card->slice_ns;
 }
@@ -88,6 +92,10 @@ void engine_proc_free(struct engine *e, struct engine_proc *proc)
 	struct engine_card *card = proc->card;
 	struct engine_proc **at;
 
+	if (card->loaded == proc) {
+		card->loaded = NULL;
+		card->gap_left_ns = 0;
+	}
 	while (proc->streams) {
 		for (struct engine_op *op = proc->streams->head; op; op = op->next)
 			op->notify = false;
@@ -186,7 +194,7 @@ static void card_turn(struct engine *e, struct engine_card *card)
 	next = next_runnable(card, cur);
 	card->slice_left_ns = card->slice_ns;
 	if (next && next != cur) {
-		card->current = next;
+		card->current = card->loaded = next;
 		card->gap_left_ns = card->gap_ns;
 	}
 }

@@ -9,7 +9,8 @@
  *  - A spin (a persistent kernel) occupies the card until it is released, but leaves the other
  *    streams of its process all the room that they want, as a persistent kernel of few blocks does.
  *  - Between processes: round robin, slice_ns each; when a slice ends while another process has
- *    work, gap_ns are lost. Who runs out of work hands over at no cost; alone, nothing is lost.
+ *    work, gap_ns are lost. When another process than ran last begins, after that one's work has
+ *    ended, switch_ns are lost; alone, nothing is. Each change of processes is one or the other.
  *  - A stream whose head waits (for an event, for the host) occupies nothing.
  *  - The legacy stream of a context waits for all work of the context's blocking streams that was
  *    submitted before, and they for it.
@@ -94,12 +95,13 @@ struct engine_proc {
 };
 
 struct engine_card {
-	uint64_t slice_ns, gap_ns;
+	uint64_t slice_ns, gap_ns, switch_ns;
 	struct engine_proc *procs;
 	struct engine_proc *current;
+	struct engine_proc *loaded; /* whose work ran last; NULL: nobody's who still lives */
 	uint32_t runnable_n;
 	uint64_t slice_left_ns;
-	uint64_t gap_left_ns;
+	uint64_t gap_left_ns; /* until current's work goes on */
 	uint64_t busy_ns;
 	struct meter meter;
 };
@@ -127,11 +129,13 @@ struct engine {
 void engine_init(struct engine *e, uint64_t now_ns, struct engine_hooks hooks);
 /* Frees what is left of procs and streams; events are the caller's. */
 void engine_fini(struct engine *e);
-struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns);
+struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
+				    uint64_t switch_ns);
 
 /* NULL when memory is out. */
 struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, void *owner);
-/* Drops all of its work; notices of it are not given. The card is free for others at once. */
+/* Drops all of its work; notices of it are not given. The card is free for others at once: there is
+ * nothing to change from. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* The stream ends when its work is done; the pointer is the engine's from here on. */

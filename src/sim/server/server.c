@@ -70,7 +70,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 	engine_init(&s->engine, sim_clock_ns(),
 		    (struct engine_hooks){ work_op_notice, work_event_done, s });
 	for (uint32_t i = 0; i < s->spec.cards_n; i++)
-		engine_add_card(&s->engine, s->spec.cards[i].slice_ns, s->spec.cards[i].gap_ns);
+		engine_add_card(&s->engine, s->spec.cards[i].slice_ns, s->spec.cards[i].gap_ns,
+				s->spec.cards[i].switch_ns);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  *     nvlink = 1, 2
  *
  * with one [card] section a card. What a section leaves out is as on an H200. The keys are listed
- * in spec.c, one row each.
+ * in spec.c, one row each; those of time (`slice_us`, `gap_us`, `switch_us`) are microseconds.
  */
 #ifndef ALLOT_SIM_SPEC_H
 #define ALLOT_SIM_SPEC_H
@@ -21,7 +21,8 @@
 struct spec_card {
 	struct sim_card_info info;
 	uint64_t slice_ns;
-	uint64_t gap_ns; /* lost each time that a slice ends while another process has work */
+	uint64_t gap_ns;    /* lost each time that a slice ends while another process has work */
+	uint64_t switch_ns; /* lost when one begins after another's work has ended */
 };
 
 struct spec {

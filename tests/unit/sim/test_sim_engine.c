@@ -13,6 +13,7 @@
 #define MS 1000000ull
 #define SLICE (2090 * US)
 #define GAP (190 * US)
+#define SWITCH (155 * US)
 
 struct seen {
 	int n;
@@ -50,7 +51,7 @@ static int setup(void **state)
 
 	engine_init(&f->engine, 0, (struct engine_hooks){ on_notice, on_event, &f->seen });
 	f->seen.engine = &f->engine;
-	f->card = engine_add_card(&f->engine, SLICE, GAP);
+	f->card = engine_add_card(&f->engine, SLICE, GAP, SWITCH);
 	*state = f;
 	return 0;
 }
@@ -165,6 +166,57 @@ static void five_share_as_measured(void **state)
 	assert_int_equal(sum, f->card->busy_ns);
 }
 
+static void another_process_costs_a_switch(void **state)
+{
+	struct fixture *f = *state;
+	struct engine_proc *p, *q;
+	struct engine_stream *s = tenant(f, &p), *t = tenant(f, &q);
+	struct engine *e = &f->engine;
+	uint64_t at = 0;
+
+	/* Who ran last goes on at once, after a pause too: 1 ms each 2. */
+	for (int i = 0; i < 5; i++, at += 2 * MS) {
+		engine_advance(e, at);
+		engine_work(e, s, MS, 1, true, 1);
+	}
+	engine_advance(e, at);
+	assert_int_equal(f->seen.n, 5);
+	assert_int_equal(f->seen.at_ns[4], 9 * MS);
+	/* By turns, nobody waiting: a switch each, however long the card stood idle. */
+	for (int i = 0; i < 6; i++, at += 2 * MS) {
+		engine_advance(e, at);
+		engine_work(e, i % 2 ? s : t, MS, 1, true, 2);
+		engine_advance(e, at + MS + SWITCH);
+		assert_int_equal(f->seen.n, 6 + i);
+		assert_int_equal(f->seen.at_ns[5 + i], at + MS + SWITCH);
+	}
+	/* It is nobody's time. */
+	assert_int_equal(p->busy_ns, 8 * MS);
+	assert_int_equal(q->busy_ns, 3 * MS);
+	assert_int_equal(f->card->busy_ns, 11 * MS);
+}
+
+static void a_change_is_paid_once(void **state)
+{
+	struct fixture *f = *state;
+	struct engine_stream *s = tenant(f, NULL), *t = tenant(f, NULL);
+	struct engine *e = &f->engine;
+
+	/* Its slice ends: a gap. What waited has no slice to end: a switch back. */
+	engine_work(e, s, 2 * SLICE, 1, true, 1);
+	engine_work(e, t, MS, 1, true, 2);
+	engine_advance(e, 20 * MS);
+	assert_int_equal(f->seen.at_ns[0], SLICE + GAP + MS);
+	assert_int_equal(f->seen.at_ns[1], SLICE + GAP + MS + SWITCH + SLICE);
+	/* What comes during a switch waits for its end, and then for the slice's. */
+	engine_work(e, t, 2 * SLICE, 1, true, 3);
+	engine_advance(e, 20 * MS + SWITCH / 2);
+	engine_work(e, s, MS, 1, true, 4);
+	engine_advance(e, 40 * MS);
+	assert_int_equal(f->seen.at_ns[2], 20 * MS + SWITCH + SLICE + GAP + MS);
+	assert_int_equal(f->seen.at_ns[3], 20 * MS + SWITCH + SLICE + GAP + MS + SWITCH + SLICE);
+}
+
 static void one_stream_is_in_order(void **state)
 {
 	struct fixture *f = *state;
@@ -205,8 +257,8 @@ static void events_order_streams(void **state)
 	assert_int_equal(ev.completed_at_ns, 2 * MS);
 	assert_int_equal(f->seen.events, 1);
 	engine_advance(&f->engine, 10 * MS);
-	/* Another process, but the first has no work left: no gap. */
-	assert_int_equal(f->seen.at_ns[0], 3 * MS);
+	/* Another process, and the first has no work left. */
+	assert_int_equal(f->seen.at_ns[0], 3 * MS + SWITCH);
 	assert_true(engine_event_drop(&f->engine, &ev));
 }
 
@@ -230,7 +282,7 @@ static void waiting_occupies_nothing(void **state)
 	assert_false(engine_release(&f->engine, p, 99));
 	assert_true(engine_release(&f->engine, p, 5));
 	engine_advance(&f->engine, 20 * MS);
-	assert_int_equal(f->seen.at_ns[2], 13 * MS);
+	assert_int_equal(f->seen.at_ns[2], 13 * MS + SWITCH);
 }
 
 static void spinning_occupies_but_leaves_room(void **state)
@@ -359,6 +411,8 @@ int main(void)
 		TEST(late_wakeup_stretches_nothing),
 		TEST(steps_make_no_difference),
 		TEST(five_share_as_measured),
+		TEST(another_process_costs_a_switch),
+		TEST(a_change_is_paid_once),
 		TEST(one_stream_is_in_order),
 		TEST(events_order_streams),
 		TEST(waiting_occupies_nothing),

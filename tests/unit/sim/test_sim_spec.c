@@ -23,6 +23,7 @@ static void built_in(void **state)
 	assert_int_equal(one.cards[0].info.context_bytes, 518ull << 20);
 	assert_int_equal(one.cards[0].info.sms, 132);
 	assert_int_equal(one.cards[0].slice_ns, 2090000);
+	assert_int_equal(one.cards[0].switch_ns, 155000);
 	assert_int_equal(spec_load(&eight, "h200x8", error, sizeof(error)), 0);
 	assert_int_equal(eight.cards_n, 8);
 	for (uint32_t i = 0; i < 8; i++) {
@@ -65,6 +66,7 @@ static void whole_file(void **state)
 			   "sms = 16\n"
 			   "slice_us = 1000\n"
 			   "gap_us = 2.5\n"
+			   "switch_us = 7.25\n"
 			   "cc = 8.6\n"
 			   "nvlink = 1\n"
 			   "defects = no-process-utilization, loses-busy-process\n"
@@ -85,6 +87,8 @@ static void whole_file(void **state)
 	assert_int_equal(spec.cards[0].info.sms, 16);
 	assert_int_equal(spec.cards[0].slice_ns, 1000000);
 	assert_int_equal(spec.cards[0].gap_ns, 2500);
+	assert_int_equal(spec.cards[0].switch_ns, 7250);
+	assert_int_equal(spec.cards[1].switch_ns, 155000);
 	assert_int_equal(spec.cards[0].info.cc_major, 8);
 	assert_int_equal(spec.cards[0].info.cc_minor, 6);
 	assert_int_equal(spec.cards[0].info.defects, 3);
@@ -115,6 +119,7 @@ static void bad_input(void **state)
 		{ "[card]\nmemory = 5\n", "f:2: memory: '5' is too small" },
 		{ "[card]\nsms = 0\n", "f:2: sms: '0' is too small" },
 		{ "[card]\nslice_us = 0\n", "f:2: slice_us: '0' is too small" },
+		{ "[card]\nswitch_us = soon\n", "f:2: switch_us: 'soon' is not a number" },
 		{ "[card]\nblock = 5000\n", "f:2: block: '5000' is not a power of two" },
 		{ "[card]\nsms = 4 MiB\n", "f:2: sms: '4 MiB' has an unknown unit" },
 		{ "[card]\nuuid = GPU-12\n", NULL },

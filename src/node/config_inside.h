@@ -1,0 +1,46 @@
+/* Between the parts of the daemon's settings: config.c has the rows, config_value.c the kinds of values,
+ * config_file.c the lines of a file. */
+#ifndef ALLOT_NODE_CONFIG_INSIDE_H
+#define ALLOT_NODE_CONFIG_INSIDE_H
+
+#include <stddef.h>
+
+#include "node/config.h"
+
+enum setting_kind {
+	KIND_DURATION,
+	KIND_SIZE,
+	KIND_PERCENT,
+	KIND_SWITCH,
+	KIND_LEVEL,
+	KIND_TEXT,
+	KIND_GAIN,
+	KIND_OVERCOMMIT,
+	/* One of some names, whose place is the value: see config_value.c. */
+	KIND_POLICY,
+	KIND_CONTROL,
+	KIND_SENSOR,
+};
+
+/* `default_text` is NULL where the arbiter or its elastic policy has the default. */
+struct setting {
+	const char *name;
+	enum setting_kind kind;
+	size_t offset;
+	const char *default_text;
+	uint64_t min, max; /* nanoseconds, bytes, SETTING_PCT, or whole numbers */
+	const char *help;
+};
+
+/* Percents have bounds in hundredths. */
+#define SETTING_PCT(n) ((n)*100)
+
+/* NULL: there is none of that name. */
+const struct setting *setting_find(const char *name);
+/* Sets its field of *config; on error that is unchanged and the error says what would be right. */
+int setting_set(const struct setting *s, struct config *config, const char *value,
+		struct error *err);
+/* A number of its kind in words: 32 bytes are enough. */
+void setting_format(const struct setting *s, uint64_t value, char *text, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* The kinds of values that settings have: what each takes, and says where it is wrong. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "node/config_inside.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+_Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
+		       sizeof(enum feedback_control) == sizeof(unsigned) &&
+		       sizeof(enum arbiter_sensor) == sizeof(unsigned),
+	       "a choice is written as an unsigned");
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} levels[] = { { "error", LOG_LEVEL_ERROR },
+	       { "warning", LOG_LEVEL_WARNING },
+	       { "info", LOG_LEVEL_INFO },
+	       { "debug", LOG_LEVEL_DEBUG } };
+
+static int set_level(enum log_level *level, const char *value, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (!strcmp(levels[i].name, value)) {
+			*level = levels[i].level;
+			return 0;
+		}
+	return error_set(err, EINVAL, "'%s': must be error, warning, info or debug", value);
+}
+
+#define CHOICES_MAX 4
+static const char *const choices[][CHOICES_MAX] = {
+	[KIND_POLICY] = { [ARBITER_POLICY_LEASE] = "lease",
+			  [ARBITER_POLICY_FEEDBACK] = "feedback",
+			  [ARBITER_POLICY_TOKEN] = "token" },
+	[KIND_CONTROL] = { [FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid" },
+	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
+};
+
+const char *config_policy_name(enum arbiter_policy policy)
+{
+	return choices[KIND_POLICY][policy];
+}
+
+static int set_choice(enum setting_kind kind, unsigned *field, const char *value, struct error *err)
+{
+	char names[64] = "";
+	for (unsigned i = 0; i < CHOICES_MAX && choices[kind][i]; i++) {
+		if (!strcmp(choices[kind][i], value)) {
+			*field = i;
+			return 0;
+		}
+		bool is_last = i + 1 == CHOICES_MAX || !choices[kind][i + 1];
+		size_t n = strlen(names);
+		snprintf(names + n, sizeof(names) - n, "%s%s",
+			 !i        ? ""
+			 : is_last ? " or "
+				   : ", ",
+			 choices[kind][i]);
+	}
+	return error_set(err, EINVAL, "'%.40s': must be %s", value, names);
+}
+
+void setting_format(const struct setting *s, uint64_t value, char *text, size_t size)
+{
+	if (s->kind == KIND_SIZE)
+		snprintf(text, size, "%" PRIu64 "MiB", value / MIB);
+	else if (s->kind == KIND_PERCENT)
+		snprintf(text, size, "%g", (double)value / SETTING_PCT(1));
+	else if (value % NSEC_PER_SEC == 0)
+		snprintf(text, size, "%" PRIu64 "s", value / NSEC_PER_SEC);
+	else if (value % NSEC_PER_MSEC == 0)
+		snprintf(text, size, "%" PRIu64 "ms", value / NSEC_PER_MSEC);
+	else
+		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
+}
+
+static int set_number(const struct setting *s, uint64_t *field, const char *value, struct error *err)
+{
+	char low[32], high[32];
+	uint64_t number;
+	int r = s->kind == KIND_SIZE ? parse_size(value, &number, err)
+				     : parse_duration(value, &number, err);
+	if (r < 0)
+		return r;
+	if (number < s->min || number > s->max) {
+		setting_format(s, s->min, low, sizeof(low));
+		setting_format(s, s->max, high, sizeof(high));
+		return error_set(err, ERANGE, "'%s': must be from %s to %s", value, low, high);
+	}
+	*field = number;
+	return 0;
+}
+
+static int set_percent(const struct setting *s, double *field, const char *value, struct error *err)
+{
+	double pct = 0;
+	/* Nothing at all is a share of no tenant's, but may be a setting. */
+	int r = s->min == 0 && !strcmp(value, "0") ? 0 : parse_percent(value, &pct, err);
+	if (r < 0)
+		return r;
+	if (pct * SETTING_PCT(1) < (double)s->min || pct * SETTING_PCT(1) > (double)s->max)
+		return error_set(err, ERANGE, "'%s': must be from %g to %g", value,
+				 (double)s->min / SETTING_PCT(1), (double)s->max / SETTING_PCT(1));
+	*field = pct;
+	return 0;
+}
+
+static int set_gain(const struct setting *s, double *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "auto") != 0)
+		return parse_number(value, (double)s->min, (double)s->max, field, err);
+	*field = FEEDBACK_OWN_GAIN;
+	return 0;
+}
+
+static int set_switch(bool *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		return error_set(err, EINVAL, "'%.40s': must be on or off", value);
+	*field = !strcmp(value, "on");
+	return 0;
+}
+
+int setting_set(const struct setting *s, struct config *config, const char *value, struct error *err)
+{
+	char *field = (char *)config + s->offset;
+	switch (s->kind) {
+	case KIND_OVERCOMMIT:
+		if (strcmp(value, "warn") && strcmp(value, "refuse"))
+			return error_set(err, EINVAL, "'%.40s': must be warn or refuse", value);
+		*(bool *)(void *)field = !strcmp(value, "refuse");
+		return 0;
+	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
+	case KIND_POLICY:
+	case KIND_CONTROL:
+	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
+	case KIND_DURATION:
+	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
+	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
+	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
+	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
+	case KIND_TEXT:
+		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
+			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
+					 CONFIG_PATH_MAX - 1);
+		strcpy(field, value);
+		return 0;
+	}
+	return error_set(err, EINVAL, "setting of unknown kind");
+}
