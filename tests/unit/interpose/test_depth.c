@@ -1,17 +1,17 @@
 /* How much may be in flight: bounded by predicted time, and no wait for own work lasts for ever. */
 #include "launching.h"
 
-static void test_depth_is_bounded_by_predicted_time(void **state)
+/* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
+#define NOT_FOR_EVER_NS (3 * NS_PER_S)
+
+/* Launches 100, of which one a millisecond ends; returns how many were in flight at most. */
+static uint64_t most_in_flight(void)
 {
 	struct launcher l;
-	uint64_t most = 0, done = 0;
+	uint64_t most = 0, done = 0, before = fake_launched(fake_stream(2));
 
-	teach(fake_stream(2));
-	uint64_t before = fake_launched(fake_stream(2));
-	fake_control->device[0].depth_ns = 4 * KERNEL_NS;
-	start_helper();
-	start_launcher(&l, fake_stream(2), 200);
-	while (l.launches < 200) {
+	start_launcher(&l, fake_stream(2), 100);
+	while (l.launches < 100) {
 		uint64_t inflight = fake_launched(fake_stream(2)) - before - done;
 		most = inflight > most ? inflight : most;
 		usleep(1000);
@@ -19,10 +19,33 @@ static void test_depth_is_bounded_by_predicted_time(void **state)
 			fake_complete(fake_stream(2), before + ++done);
 	}
 	pthread_join(l.thread, NULL);
-	print_message("at most %llu of 1 ms in flight, bound 4 ms\n", (unsigned long long)most);
-	assert_in_range(most, 3, 5);
-	assert_int_equal(own()->stuck, 0);
 	fake_complete_all();
+	while (device()->inflight)
+		usleep(1000);
+	return most;
+}
+
+/*
+ * Predicted to be so long that the patience, 100 ms here, outlasts most pauses of a busy machine. After one
+ * that it does not, all pass until something ends, as they should: that try tells nothing.
+ */
+static void test_depth_is_bounded_by_predicted_time(void **state)
+{
+	uint64_t most = 0;
+	uint32_t stuck = 1;
+
+	fake_elapsed_us = 15000;
+	teach(fake_stream(2));
+	fake_control->device[0].depth_ns = 60 * NS_PER_MS;
+	start_helper();
+	for (int tries = 0; tries < 10 && stuck; tries++) {
+		uint32_t before = own()->stuck;
+		most = most_in_flight();
+		stuck = own()->stuck - before;
+	}
+	print_message("at most %llu of 15 ms in flight, bound 60 ms\n", (unsigned long long)most);
+	assert_int_equal(stuck, 0);
+	assert_in_range(most, 3, 5);
 }
 
 static void test_two_of_middle_length_pass(void **state)
@@ -30,10 +53,10 @@ static void test_two_of_middle_length_pass(void **state)
 	fake_elapsed_us = 10000;
 	teach(fake_stream(2));
 	fake_control->device[0].depth_ns = 1 * NS_PER_MS;
-	uint64_t begin = sys_now_ns();
 	launch(fake_stream(2));
 	launch(fake_stream(2));
-	assert_true(sys_now_ns() - begin < 5 * NS_PER_MS);
+	/* Nothing ends here: had it waited, it would have given up. */
+	assert_int_equal(own()->stuck, 0);
 	assert_int_equal(device()->inflight, 2);
 	fake_complete_all();
 }
@@ -44,12 +67,11 @@ static void test_a_second_long_one_waits(void **state)
 	fake_elapsed_us = 500000;
 	teach(fake_stream(2));
 	fake_control->device[0].depth_ns = 1 * NS_PER_MS;
+	launch(fake_stream(2));
+	assert_int_equal(own()->stuck, 0);
 	uint64_t begin = sys_now_ns();
 	launch(fake_stream(2));
-	assert_true(sys_now_ns() - begin < 5 * NS_PER_MS);
-	begin = sys_now_ns();
-	launch(fake_stream(2));
-	assert_in_range(sys_now_ns() - begin, 50 * NS_PER_MS, 400 * NS_PER_MS);
+	assert_in_range(sys_now_ns() - begin, 50 * NS_PER_MS, NOT_FOR_EVER_NS);
 	assert_int_equal(device()->inflight, 2);
 	fake_complete_all();
 }
@@ -59,24 +81,24 @@ static void test_a_stall_is_waited_for_once(void **state)
 	teach(fake_stream(2));
 	fake_control->device[0].depth_ns = 4 * KERNEL_NS;
 	start_helper();
-	uint64_t begin = sys_now_ns();
 	for (int i = 0; i < 4; i++)
 		launch(fake_stream(2));
 	uint64_t full = sys_now_ns();
-	assert_true(full - begin < 10 * NS_PER_MS);
+	assert_int_equal(own()->stuck, 0);
 	launch(fake_stream(2)); /* nothing ends: gives up after 4 x 4 ms */
 	uint64_t gave_up = sys_now_ns();
-	assert_in_range(gave_up - full, 10 * NS_PER_MS, 200 * NS_PER_MS);
+	assert_in_range(gave_up - full, 10 * NS_PER_MS, NOT_FOR_EVER_NS);
 	assert_true(own()->stuck >= 1);
 	for (int i = 0; i < 900; i++)
 		launch(fake_stream(2));
-	assert_true(sys_now_ns() - gave_up < 200 * NS_PER_MS);
+	/* Each by itself would be nine seconds. */
+	assert_true(sys_now_ns() - gave_up < NOT_FOR_EVER_NS);
 	/* Up to a second of predicted work; from there on each one waits, but never for long. */
 	for (int i = 0; i < 200 && device()->inflight_ns < (int64_t)NS_PER_S; i++)
 		launch(fake_stream(2));
 	uint64_t deep = sys_now_ns();
 	launch(fake_stream(2));
-	assert_in_range(sys_now_ns() - deep, 50 * NS_PER_MS, 400 * NS_PER_MS);
+	assert_in_range(sys_now_ns() - deep, 50 * NS_PER_MS, NOT_FOR_EVER_NS);
 	/* Something ends: from then on the bound holds again. */
 	uint32_t stuck = own()->stuck;
 	fake_complete_all();
@@ -93,31 +115,33 @@ static void test_a_stall_is_waited_for_once(void **state)
 static void test_free_run_is_bounded_too(void **state)
 {
 	struct launcher l;
+	uint64_t most = 0;
 
-	/* The average is learned from what ends: 1 ms each. */
+	/* The average is learned from what ends: 1 ms each, or more on a busy machine. */
 	start_helper();
-	start_launcher(&l, fake_stream(2), 0);
-	for (int i = 0; i < 100; i++) {
+	start_launcher(&l, fake_stream(2), 100);
+	for (uint64_t done = 0; done < 100;) {
 		usleep(1000);
-		fake_complete(fake_stream(2), (uint64_t)i + 1);
+		if (fake_launched(fake_stream(2)) > done)
+			fake_complete(fake_stream(2), ++done);
 	}
-	/* Of a bound of 50 ms; what was launched before anything was known counts as nothing. */
-	fake_complete_all();
-	usleep(10000);
-	uint64_t done = fake_launched(fake_stream(2)), most = 0;
-	fake_complete(fake_stream(2), done);
-	for (int i = 0; i < 100; i++) {
+	pthread_join(l.thread, NULL);
+	/* Of a bound of 50 ms. */
+	start_launcher(&l, fake_stream(2), 0);
+	for (uint64_t done = 100; done < 200;) {
 		usleep(1000);
-		fake_complete(fake_stream(2), done + (uint64_t)i);
-		uint64_t inflight = fake_launched(fake_stream(2)) - done - (uint64_t)i;
-		most = inflight > most ? inflight : most;
+		fake_complete(fake_stream(2), ++done);
+		uint64_t launched = fake_launched(fake_stream(2));
+		if (launched > done && launched - done > most)
+			most = launched - done;
 	}
 	l.stop = true;
 	fake_complete_all();
 	fake_guest_set_lease(LEASE_GO);
 	pthread_join(l.thread, NULL);
+	fake_complete_all();
 	print_message("free run: at most %llu in flight, bound 50 ms\n", (unsigned long long)most);
-	assert_true(most < 500);
+	assert_in_range(most, 2, 499);
 }
 
 int main(void)

@@ -115,9 +115,10 @@ static void test_own_part_of_small(void **state)
 	assert_true(median_ratio(64 << 10, free_nothing) <= 2.0);
 }
 
+/* A note each, of which 100,000 are more than a cache that others use too: a search would be a thousandfold. */
 static void test_own_part_of_large(void **state)
 {
-	assert_true(median_ratio(2 << 20, free_nothing) <= 2.0);
+	assert_true(median_ratio(2 << 20, free_nothing) <= 5.0);
 }
 
 int main(void)
