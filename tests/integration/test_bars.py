@@ -1,9 +1,8 @@
-"""The project's bars for shares, as processes on the simulated card in wall time, a row a case: wide bounds,
-since the machine that runs the tests shares a few cores among the processes, the daemon and the card. On
-virtual time the same cases are held to the bars themselves, and the rivals are beside them
+"""The project's bars for shares, as processes on the simulated card in wall time, a row a case: of time
+charged, with wide bounds, since the machine that runs the tests shares a few cores among the processes, the
+daemon and the card. On virtual time the same cases are held to the bars themselves, and the rivals are beside them
 (tests/unit/arbiter/test_bars.c); test_policies.py, test_priority.py and test_elastic.py have the rest."""
 
-import json
 import time
 from dataclasses import dataclass
 
@@ -57,24 +56,18 @@ BARS = [
 
 def start(machine, tenant, begin):
     limit = () if tenant.limit is None else ("--cores-limit", tenant.limit)
-    load = machine.load("--kernel-us", tenant.kernel_us, "--seconds", SECONDS, "--start-at", begin,
-                        *tenant.more)
-    return machine.start("--memory", "8GiB", "--cores", tenant.cores, *limit, "--", *load)
-
-
-def share(process):
-    """Of all processes of the tenant."""
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    lines = [json.loads(line) for line in out.splitlines()]
-    return sum(line["share_pct"] for line in lines if "share_pct" in line)
+    return machine.start_load("--memory", "8GiB", "--cores", tenant.cores, *limit, load=(
+        "--kernel-us", tenant.kernel_us, "--seconds", SECONDS, "--start-at", begin, *tenant.more))
 
 
 @pytest.mark.parametrize("bar", BARS, ids=str)
 def test_bar(machine, bar):
     begin = time.time() + SETUP_S
-    got = [share(process) for process in [start(machine, tenant, begin) for tenant in bar.tenants]]
-    print(bar.name, *(f"{part:.2f}" for part in got))
+    tenants = [start(machine, tenant, begin) for tenant in bar.tenants]
+    shares = [machine.end_load(tenant)[0] for tenant in tenants]
+    print(bar.name, *shares)
+    assert all(share.is_sound() for share in shares), shares
+    got = [share.charged_pct for share in shares]
     if bar.within is not None:
         for tenant, part in zip(bar.tenants, got):
             assert abs(part - tenant.cores) <= bar.within, got
