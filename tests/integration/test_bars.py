@@ -38,19 +38,18 @@ def equal(count, kernel_us):
 
 
 BARS = [
-    Bar("10", [Tenant(10)], within=4),
-    Bar("90", [Tenant(90)], within=12),
-    Bar("50, 5 ms kernels", [Tenant(50, kernel_us=5000)], within=10),
-    Bar("30, 20 ms kernels", [Tenant(30, kernel_us=20000)], within=8),
-    Bar("30, graphs", [Tenant(30, more=("--graph",))], within=6),
-    Bar("30, cooperative", [Tenant(30, more=("--cooperative",))], within=6),
-    Bar("45 / 30 / 15", [Tenant(45), Tenant(30), Tenant(15)], within=6),
-    Bar("50 beside 4", [Tenant(50), *[Tenant(12.5) for _ in range(4)]], within=10),
-    Bar("five equal", equal(5, 1000), sum_pct=65, jain=0.98),
-    Bar("5 ms beside 50 us", [Tenant(50, 100, 5000), Tenant(50, 100, 50)], sum_pct=70, apart=20),
-    # Of its work the hardware's slicing between its own contexts takes a seventh.
+    Bar("10", [Tenant(10)], within=2),
+    Bar("90", [Tenant(90)], within=4),
+    Bar("50, 5 ms kernels", [Tenant(50, kernel_us=5000)], within=3),
+    Bar("30, 20 ms kernels", [Tenant(30, kernel_us=20000)], within=4),
+    Bar("30, graphs", [Tenant(30, more=("--graph",))], within=3),
+    Bar("30, cooperative", [Tenant(30, more=("--cooperative",))], within=3),
+    Bar("45 / 30 / 15", [Tenant(45), Tenant(30), Tenant(15)], within=4),
+    Bar("50 beside 4", [Tenant(50), *[Tenant(12.5) for _ in range(4)]], within=6),
+    Bar("five equal", equal(5, 1000), sum_pct=85, jain=0.98),
+    Bar("5 ms beside 50 us", [Tenant(50, 100, 5000), Tenant(50, 100, 50)], sum_pct=85, apart=12),
     Bar("4 processes x 4 streams beside one",
-        [Tenant(50, 100, more=("--processes", 4, "--streams", 4)), Tenant(50, 100)], apart=20),
+        [Tenant(50, 100, more=("--processes", 4, "--streams", 4)), Tenant(50, 100)], apart=12),
 ]
 
 
