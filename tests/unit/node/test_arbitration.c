@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/arbitration_inside.h"
 #include "node/observe.h"
 #include "node/procfs.h"
 
@@ -217,6 +218,21 @@ static void test_idle_costs_little(void **state)
 	client_close(&c);
 }
 
+static void test_a_sensor_that_misses_one(void **state)
+{
+	unsigned unnamed = 0;
+
+	for (unsigned i = 1; i < ARBITRATION_UNNAMED; i++) {
+		assert_false(arbitration_is_missed(&unnamed, true, false));
+		/* That it rested is no news of the sensor. */
+		assert_false(arbitration_is_missed(&unnamed, false, false));
+	}
+	assert_true(arbitration_is_missed(&unnamed, true, false));
+	assert_true(arbitration_is_missed(&unnamed, false, false));
+	assert_false(arbitration_is_missed(&unnamed, true, true));
+	assert_false(arbitration_is_missed(&unnamed, true, false));
+}
+
 static struct region_report report; /* large */
 
 static void test_observer_distrusts(void **state)
@@ -308,6 +324,7 @@ int main(void)
 		test(test_flood_of_rings),
 		test(test_waiters_are_woken),
 		test(test_idle_costs_little),
+		cmocka_unit_test(test_a_sensor_that_misses_one),
 		cmocka_unit_test(test_observer_distrusts),
 		cmocka_unit_test(test_observer_migrated),
 		cmocka_unit_test(test_stopped),
