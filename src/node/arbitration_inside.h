@@ -77,9 +77,9 @@ struct arbitration {
 };
 
 /*
- * One of the other sensor's calls: whether it misses this lessee for good. *unnamed counts the calls since it
- * was named that missed it at work: it is late with who just began, and at a small share, or on a machine
- * that is short of processors, one works in few of the moments between two calls. Pure.
+ * One of the other sensor's calls: whether it misses this lessee for good. *unnamed counts the calls
+ * since it was named that missed it at work: it is late with who just began, and at a small share,
+ * or on a machine that is short of processors, few of the times between two calls have any. Pure.
  */
 bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
 /* Notes what a lessee was charged in the card's sum. */

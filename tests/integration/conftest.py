@@ -52,10 +52,10 @@ def processes_of(text):
 
 @dataclass
 class Share:
-    """What a tenant had of a card in the time of its load: work done, over all its processes, and GPU time
-    charged. Policies go by the charge, so it is what a test of shares in wall time looks at. The work is
-    less where processors are short: ends of work, and grants, are then seen late, at the tenant's cost (and
-    it may be a kernel that was launched last more than the charge, which is read when it has ended)."""
+    """What a tenant had of a card in the time of its load: work done, over all its processes, and GPU
+    time charged. Policies go by the charge, so that is what a test of shares in wall time looks at.
+    The work is less where processors are short: ends of work, and grants, are then seen late, at the
+    tenant's cost."""
     work_pct: float
     charged_pct: float
 

@@ -20,8 +20,8 @@ def wait_for_device(machine, name, condition, seconds, what):
 
 
 def start_owner(machine, seconds, *options):
-    """A tenant of 30 % that is idle until it is told to go, with a load of so many seconds; it stays for
-    end_load()."""
+    """A tenant of 30 % that is idle until it is told to go, with a load of so many seconds; it stays
+    for end_load()."""
     load = machine.load(*MILLISECOND_KERNELS, "--seconds", seconds, *options)
     return machine.start(*TERMS, "--name", "owner", "--", "sh", "-c",
                          'read -r line; "$@" && echo end && read -r line', "sh", *load,

@@ -28,8 +28,8 @@ def start_singles(machine, seconds, begin):
 
 
 def test_half_beside_one_on_each(machine2, ranks):
-    """A fair part of both cards; of its time there it spins no more than it must: each second that it is
-    charged is 0.6 of work, where each card by itself gives a third; no hang."""
+    """A fair part of both cards; of its time there it spins no more than it must: each second that it
+    is charged is 0.6 of work, where each card by itself gives a third; no hang."""
     begin = int(time.time()) + 3
     singles = start_singles(machine2, 12, begin)
     time.sleep(max(0, begin + 0.5 - time.time()))

@@ -9,7 +9,8 @@ POLICIES = ["lease", "feedback", "token"]
 
 
 def start_capped(machine, policy, cores, *options):
-    return machine.start_load("--policy", policy, "--memory", "1GiB", "--cores", cores, load=options)
+    return machine.start_load("--policy", policy, "--memory", "1GiB", "--cores", cores,
+                              load=options)
 
 
 def charged(machine, tenant):

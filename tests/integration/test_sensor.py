@@ -41,9 +41,9 @@ def load(machine, seconds, *terms):
     ("", None),
 ], ids=["names none", "tells nothing", "sound"])
 def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
-    """Without a cap for as long as it takes to tell, then 30 % over 6 s: of charge within 5 points; of work
-    below 40 % at least by the sensor that a sound card has, which tells nothing of late ends. Each missed
-    process would be a warning ten times a second."""
+    """Without a cap for as long as it takes to tell, then 30 % over 6 s: the charge within 5 points,
+    where that is the measure; the work of a sound card, whose sensor knows nothing of ends that are
+    seen late, below 40 %. Each missed process would be a warning ten times a second."""
     text = start_servers(machine, tmp_path, defects)
     load(machine, 5)
     got = load(machine, 6, "--cores", 30)

@@ -191,7 +191,7 @@ static double thread_seconds(void)
 	return (double)process_time_ns() / 1e9;
 }
 
-/* Of a core, in the cheapest of up to five half seconds: on a busy machine each wake-up costs more. */
+/* Of a core, in the cheapest of up to five half seconds: on a busy machine wake-ups cost more. */
 static double least_cost(double enough)
 {
 	double least = 1;
