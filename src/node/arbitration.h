@@ -64,8 +64,8 @@ void arbitration_wake(struct arbitration *a);
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
  * What another sensor says of the processes' use of the card (sensor.h): holds until the next call. A
- * lessee none of whose processes is in the list is measured by its charge again; when that is so for
- * one at work, so many calls in a row, it is logged once a card.
+ * lessee none of whose processes is in the list is measured by its charge again; when one was at
+ * work in so many calls and named in none, it is logged once a card.
  */
 #define ARBITRATION_UNNAMED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);

@@ -91,19 +91,26 @@ static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t 
 	return is_named;
 }
 
+bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named)
+{
+	if (is_named)
+		*unnamed = 0;
+	else if (has_worked)
+		++*unnamed;
+	return *unnamed >= ARBITRATION_UNNAMED;
+}
+
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
 {
 	bool is_missing = false;
 	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		l->has_use = find_use(l, list, count, &l->use);
-		/* At work by its own account: at a small share few moments are. */
-		is_missing |= !l->has_use && l->observer.busy_ns != l->use_busy_ns;
+		is_missing |= arbitration_is_missed(
+			&l->unnamed, l->observer.busy_ns != l->use_busy_ns, l->has_use);
 		l->use_busy_ns = l->observer.busy_ns;
 	}
-	/* It is late with who just began. */
-	a->unnamed = is_missing ? a->unnamed + 1 : 0;
-	bool tells = a->unnamed >= ARBITRATION_UNNAMED && !a->has_told;
+	bool tells = is_missing && !a->has_told;
 	a->has_told |= tells;
 	pthread_mutex_unlock(&a->worker.lock);
 	if (tells)

@@ -38,6 +38,7 @@ struct lessee {
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
 	uint64_t use_busy_ns;        /* its own busy time when that was told last */
+	unsigned unnamed;            /* arbitration_is_missed() */
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
 	uint64_t pulsed_ns;          /* what was charged at the last pulse */
 	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
@@ -60,8 +61,7 @@ struct arbitration {
 	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
-	unsigned unnamed; /* calls in a row in which the other sensor missed one at work */
-	bool has_told;    /* and it was said */
+	bool has_told; /* that the other sensor misses one at work */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;     /* nothing was rung since */
 	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
@@ -76,6 +76,12 @@ struct arbitration {
 	struct window window_1s;
 };
 
+/*
+ * One of the other sensor's calls: whether it misses this lessee for good. *unnamed counts the calls
+ * since it was named that missed it at work: it is late with who just began, and at a small share,
+ * or on a machine that is short of processors, few of the times between two calls have any. Pure.
+ */
+bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
 /* Notes what a lessee was charged in the card's sum. */
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
 /* Tells a gang's member how much it may have in flight. */

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -47,6 +48,20 @@ def processes_of(text):
         if text in line:
             found[int(path.parent.name)] = line
     return found
+
+
+@dataclass
+class Share:
+    """What a tenant had of a card in the time of its load: work done, over all its processes, and GPU
+    time charged. Policies go by the charge, so that is what a test of shares in wall time looks at.
+    The work is less where processors are short: ends of work, and grants, are then seen late, at the
+    tenant's cost."""
+    work_pct: float
+    charged_pct: float
+
+    def is_sound(self):
+        """Something was done, and nothing that was not charged."""
+        return 0 < self.work_pct < self.charged_pct + 3
 
 
 class Machine:
@@ -91,6 +106,25 @@ class Machine:
     def load(self, *options):
         """The command of a load: kernels of known cost."""
         return [str(BUILD / "allot-load"), "--json", *map(str, options)]
+
+    def start_load(self, *terms, load=()):
+        """A load in the background, in a tenant of these terms that stays for end_load()."""
+        return self.start(*terms, "--", "sh", "-c", '"$@" && echo end && read -r line', "sh",
+                          *self.load(*load), stdin=subprocess.PIPE)
+
+    def end_load(self, tenant, name=None):
+        """Waits for its load's end, then ends it. Returns a Share, and the load's JSON lines."""
+        lines = []
+        for line in iter(tenant.stdout.readline, "end\n"):
+            assert line, tenant.stderr.read()
+            lines.append(json.loads(line))
+        devices = self.tenants()[name or f"p{tenant.pid}"]["devices"]
+        tenant.stdin.close()
+        tenant.wait(timeout=20)
+        last = [line for line in lines if "share_pct" in line]
+        return Share(work_pct=sum(line["share_pct"] for line in last),
+                     charged_pct=100 * sum(device["used_s"] for device in devices) /
+                     max(line["elapsed_s"] for line in last)), lines
 
     def ps(self):
         result = self.allot("ps", "--json", *self.sim)

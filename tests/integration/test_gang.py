@@ -3,6 +3,7 @@ bounds are wide: a machine that tests has few cores. On virtual time they are he
 (tests/unit/arbiter/test_gang.c)."""
 
 import json
+import subprocess
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from conftest import wait_until
 from held import compile_c, link_with_driver
 
+ROUND_S = 0.005     # of ranks.c, alone
 HALF = ["--memory", "1GiB", "--cores", 50, "--cores-limit", 100]
 
 
@@ -18,50 +20,50 @@ def ranks(tmp_path_factory):
     return compile_c(tmp_path_factory.mktemp("gang") / "ranks", "ranks.c", *link_with_driver())
 
 
-def ended(process, timeout=60):
-    out, err = process.communicate(timeout=timeout)
-    assert process.returncode == 0, err
-    return json.loads(out.splitlines()[-1])
-
-
 def start_singles(machine, seconds, begin):
     """One tenant a card; kernels of two lengths, so that the cards' turns are not in step by chance."""
-    return [machine.start("--gpu", gpu, *HALF, "--", *machine.load(
+    return [machine.start_load("--gpu", gpu, *HALF, load=(
         "--kernel-us", kernel_us, "--seconds", seconds, "--start-at", begin))
             for gpu, kernel_us in ((0, 1000), (1, 3000))]
 
 
 def test_half_beside_one_on_each(machine2, ranks):
-    """Half of its collectives, within 14 points, where each card by itself gives a fifth; no hang."""
-    alone = machine2.start("--gpu", "all", "--memory", "1GiB", "--", ranks, "3")
-    alone = ended(alone)
+    """A fair part of both cards; of its time there it spins no more than it must: each second that it
+    is charged is 0.6 of work, where each card by itself gives a third; no hang."""
     begin = int(time.time()) + 3
     singles = start_singles(machine2, 12, begin)
     time.sleep(max(0, begin + 0.5 - time.time()))
-    training = machine2.start("--gpu", "all", "--name", "training", *HALF, "--", ranks, "8")
+    training = machine2.start("--gpu", "all", "--name", "training", *HALF, "--", "sh", "-c",
+                              '"$@" && read -r line', "sh", ranks, "8", stdin=subprocess.PIPE)
     tenant = machine2.wait_for_tenant("training", lambda t: all(d["gang"] for d in t["devices"]))
     first = tenant["devices"][0]["gang_turns"]
     wait_until(lambda: machine2.tenants()["training"]["devices"][1]["gang_turns"] > first + 20,
                what="20 turns on both cards")
-    half = ended(training)
-    rate = half["collectives"] / half["seconds"] * alone["seconds"] / alone["collectives"]
-    print(f"alone {alone}, beside one on each {half}: {100 * rate:.1f} %")
-    assert 0.36 < rate < 0.64
-    assert half["longest_ms"] < 500
-    for single in singles:
-        assert ended(single)["share_pct"] > 40
+    half = json.loads(training.stdout.readline())
+    used_s = [device["used_s"] for device in machine2.tenants()["training"]["devices"]]
+    training.stdin.close()
+    shares = [machine2.end_load(single)[0] for single in singles]
+    print(half, used_s, *shares)
+    charged_pct = [100 * used / half["seconds"] for used in used_s]
+    assert all(30 < part < 64 for part in charged_pct), charged_pct
+    for single, part in zip(shares, charged_pct):
+        assert single.is_sound() and single.charged_pct > 0.6 * part, (shares, charged_pct)
+    # Where processors are short nobody's time is worth what it should be: not to be judged then.
+    if min(share.work_pct / share.charged_pct for share in shares) > 0.9:
+        assert half["collectives"] * ROUND_S / max(used_s) > 0.6, (half, used_s, shares)
+    assert half["longest_ms"] < 4000
 
 
 def test_two_cards_visible_and_one_used(machine2):
     """No gang: the other card's tenant has that card alone."""
     begin = int(time.time()) + 3
-    both = machine2.start("--gpu", "all", "--name", "both", *HALF, "--", *machine2.load(
+    both = machine2.start_load("--gpu", "all", "--name", "both", *HALF, load=(
         "--seconds", 4, "--start-at", begin))
     singles = start_singles(machine2, 4, begin)
     time.sleep(max(0, begin + 2 - time.time()))
     devices = machine2.tenants()["both"]["devices"]
     assert [d["gang"] for d in devices] == [False, False]
     assert [d["gang_turns"] for d in devices] == [0, 0]
-    assert 40 < ended(both)["share_pct"] < 60
-    assert ended(singles[1])["share_pct"] > 85
-    ended(singles[0])
+    shares = [machine2.end_load(both, "both")[0], *(machine2.end_load(one)[0] for one in singles)]
+    assert all(share.is_sound() for share in shares), shares
+    assert 40 < shares[0].charged_pct < 60 and shares[2].charged_pct > 85, shares

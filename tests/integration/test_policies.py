@@ -1,7 +1,6 @@
 """The policies beside leases, as processes on the simulated card. The bounds are wide: they say that a
 policy is at work, not how well. On virtual time they are held to more (tests/unit/arbiter)."""
 
-import json
 import time
 
 import pytest
@@ -9,15 +8,15 @@ import pytest
 POLICIES = ["lease", "feedback", "token"]
 
 
-def share(process, timeout=60):
-    out, err = process.communicate(timeout=timeout)
-    assert process.returncode == 0, err
-    return json.loads(out.splitlines()[-1])["share_pct"]
-
-
 def start_capped(machine, policy, cores, *options):
-    return machine.start("--policy", policy, "--memory", "1GiB", "--cores", cores, "--",
-                         *machine.load(*options))
+    return machine.start_load("--policy", policy, "--memory", "1GiB", "--cores", cores,
+                              load=options)
+
+
+def charged(machine, tenant):
+    got, _ = machine.end_load(tenant)
+    assert got.is_sound(), got
+    return got.charged_pct
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -27,7 +26,7 @@ def test_alone_under_a_cap(machine, policy):
     machine.wait_for_tenant(f"p{tenant.pid}")
     (device,) = machine.ps()["devices"]
     assert device["policy"] == policy
-    assert 20 < share(tenant) < 40
+    assert 20 < charged(machine, tenant) < 40
 
 
 @pytest.mark.parametrize("policy", ["feedback", "token"])
@@ -37,7 +36,7 @@ def test_three(machine, policy):
     begin = int(time.time()) + 4
     tenants = [start_capped(machine, policy, cores, "--seconds", 10, "--start-at", begin)
                for cores in (45, 30, 15)]
-    got = [share(tenant) for tenant in tenants]
+    got = [charged(machine, tenant) for tenant in tenants]
     assert got == sorted(got, reverse=True), got
     for asked, part in zip((45, 30, 15), got):
         assert abs(part - asked) < 20, got

@@ -1,7 +1,6 @@
 """Policy feedback with `feedback_sensor = nvml` on cards whose NVML fails it: the tenant is measured by
 allot's own busy time, held to its cap all the same, and the log says so once."""
 
-import json
 import subprocess
 
 import pytest
@@ -31,10 +30,9 @@ def start_servers(machine, directory, defects):
 
 
 def load(machine, seconds, *terms):
-    """The share that a tenant with a saturating load gets."""
-    result = machine.run("--memory", "1GiB", *terms, "--", *machine.load("--seconds", seconds))
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.splitlines()[-1])["share_pct"]
+    """The Share that a tenant with a saturating load gets."""
+    return machine.end_load(machine.start_load("--memory", "1GiB", *terms,
+                                               load=("--seconds", seconds)))[0]
 
 
 @pytest.mark.parametrize("defects, says", [
@@ -43,11 +41,14 @@ def load(machine, seconds, *terms):
     ("", None),
 ], ids=["names none", "tells nothing", "sound"])
 def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
-    """Without a cap for as long as it takes to tell, then 30 %: within 10 points over 6 s, as with the
-    sensor that a sound card has. Each missed process would be a warning ten times a second."""
+    """Without a cap for as long as it takes to tell, then 30 % over 6 s: the charge within 5 points,
+    where that is the measure; the work of a sound card, whose sensor knows nothing of ends that are
+    seen late, below 40 %. Each missed process would be a warning ten times a second."""
     text = start_servers(machine, tmp_path, defects)
     load(machine, 5)
-    assert 20 < load(machine, 6, "--cores", 30) < 40
+    got = load(machine, 6, "--cores", 30)
+    assert got.is_sound() and got.charged_pct > 25 and got.work_pct < 40, got
+    assert not says or got.charged_pct < 35, got
     (device,) = machine.ps()["devices"]
     assert device["policy"] == "feedback"
     text += (machine.run_dir / "allotd.log").read_text()

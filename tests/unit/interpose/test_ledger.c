@@ -188,7 +188,7 @@ static void test_waits_while_a_new_daemon_gathers(void **state)
 	fake_control->adopting = 1;
 	begin = sys_now_ns();
 	assert_int_equal(ledger_reserve(0, 1, true), 0);
-	assert_in_range(sys_now_ns() - begin, 500 * NS_PER_MS, 2500 * NS_PER_MS);
+	assert_in_range(sys_now_ns() - begin, 500 * NS_PER_MS, 10000 * NS_PER_MS);
 }
 
 /* ---- many at once ---- */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/arbitration_inside.h"
 #include "node/observe.h"
 #include "node/procfs.h"
 
@@ -191,22 +192,46 @@ static double thread_seconds(void)
 	return (double)process_time_ns() / 1e9;
 }
 
+/* Of a core, in the cheapest of up to five half seconds: on a busy machine wake-ups cost more. */
+static double least_cost(double enough)
+{
+	double least = 1;
+	for (int i = 0; i < 5 && least > enough; i++) {
+		double begun = thread_seconds();
+		usleep(500000);
+		double cost = (thread_seconds() - begun) / 0.5;
+		least = cost < least ? cost : least;
+	}
+	return least;
+}
+
 static void test_idle_costs_little(void **state)
 {
 	struct fixture *f = *state;
 	struct client c;
-	double begun = thread_seconds();
-	usleep(500000); /* no tenant; the loop is not turned */
-	double none = thread_seconds() - begun;
+	double none = least_cost(0.01); /* the loop is not turned */
 	struct tenant *t = make_tenant(f, "a", "");
 	join(f, t, &c);
-	begun = thread_seconds();
-	usleep(1000000);
-	double idle = thread_seconds() - begun;
-	if (none > 0.005 || idle > 0.02)
-		fail_msg("no tenant: %.2f %%, idle tenant: %.2f %% of a core", none * 200,
+	double idle = least_cost(0.02);
+	if (none > 0.01 || idle > 0.02)
+		fail_msg("no tenant: %.2f %%, idle tenant: %.2f %% of a core", none * 100,
 			 idle * 100);
 	client_close(&c);
+}
+
+static void test_a_sensor_that_misses_one(void **state)
+{
+	unsigned unnamed = 0;
+
+	for (unsigned i = 1; i < ARBITRATION_UNNAMED; i++) {
+		assert_false(arbitration_is_missed(&unnamed, true, false));
+		/* That it rested is no news of the sensor. */
+		assert_false(arbitration_is_missed(&unnamed, false, false));
+	}
+	assert_true(arbitration_is_missed(&unnamed, true, false));
+	assert_true(arbitration_is_missed(&unnamed, false, false));
+	assert_false(arbitration_is_missed(&unnamed, true, true));
+	assert_false(arbitration_is_missed(&unnamed, true, false));
 }
 
 static struct region_report report; /* large */
@@ -300,6 +325,7 @@ int main(void)
 		test(test_flood_of_rings),
 		test(test_waiters_are_woken),
 		test(test_idle_costs_little),
+		cmocka_unit_test(test_a_sensor_that_misses_one),
 		cmocka_unit_test(test_observer_distrusts),
 		cmocka_unit_test(test_observer_migrated),
 		cmocka_unit_test(test_stopped),
