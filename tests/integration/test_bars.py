@@ -49,7 +49,6 @@ BARS = [
     Bar("50 beside 4", [Tenant(50), *[Tenant(12.5) for _ in range(4)]], within=10),
     Bar("five equal", equal(5, 1000), sum_pct=65, jain=0.98),
     Bar("5 ms beside 50 us", [Tenant(50, 100, 5000), Tenant(50, 100, 50)], sum_pct=70, apart=20),
-    # Of its work the hardware's slicing between its own contexts takes a seventh.
     Bar("4 processes x 4 streams beside one",
         [Tenant(50, 100, more=("--processes", 4, "--streams", 4)), Tenant(50, 100)], apart=20),
 ]

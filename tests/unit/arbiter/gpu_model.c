@@ -23,6 +23,7 @@ struct gpu_model_config gpu_model_default_config(void)
 		.seed = 1,
 		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
+		.has_turns = true,
 		.rings = true,
 	};
 
@@ -95,6 +96,10 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 		m->process[m->processes++] = must(malloc(sizeof(*p)));
 	p = m->process[place];
 	*p = (struct model_process){ .used = true, .tenant = m->tenant[tenant], .load = *load };
+	p->member = p->tenant->members++;
+	if (p->member == MEMBERS_MAX)
+		abort();
+	p->tenant->member[p->member].slot = p->member;
 	p->flag_falls_at = p->tell_idle_at = NEVER;
 	process_begin_load(m, p);
 }
@@ -212,6 +217,16 @@ uint64_t gpu_model_now_ns(const struct gpu_model *m)
 struct arbiter *gpu_model_arbiter(struct gpu_model *m)
 {
 	return m->arbiter;
+}
+
+const struct turns *gpu_model_turns(const struct gpu_model *m, int tenant)
+{
+	return &m->tenant[tenant]->turns;
+}
+
+uint64_t gpu_model_process_work_ns(const struct gpu_model *m, int tenant, unsigned process)
+{
+	return m->tenant[tenant]->member_work_ns[process];
 }
 
 uint64_t gpu_model_work_ns(const struct gpu_model *m, int tenant)
