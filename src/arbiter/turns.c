@@ -110,7 +110,7 @@ static void give(struct turns *t, struct turns_process *p, uint64_t now_ns)
 	t->turn = p->slot + 1;
 	t->given++;
 	t->had_ns = 0;
-	p->worked_at = p->launched_at = now_ns;
+	t->began_at = p->worked_at = p->launched_at = now_ns;
 	p->launched_inflight_ns = p->seen.inflight_ns;
 	t->stuck_before = p->seen.stuck;
 	t->floor_ns = max_u64(t->floor_ns, p->served_ns);
@@ -233,7 +233,8 @@ static void decide(struct turns *t, const struct view *v, const struct turns_lea
 	bool is_new = lease->number != t->lease;
 
 	t->lease = lease->number;
-	if (is_new && lease->is_again && v->own && v->own->is_present) {
+	if (is_new && lease->is_again && v->own && v->own->is_present &&
+	    t->had_ns < length_ns(lease) && since(lease->now_ns, t->began_at) < TURNS_LONGEST_NS) {
 		v->own->worked_at = lease->now_ns;
 		pass_on(t, v, lease);
 	} else if (is_new) {
@@ -274,10 +275,12 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	struct view v = view(t, process, count);
 
 	learn_pauses(process, count, lease);
-	if (t->was_held && v.own)
+	if (t->was_in_use && v.own)
 		charge(t, v.own, dt_ns);
 	t->stepped_at = lease->now_ns;
-	t->was_held = lease->state == TURNS_HELD;
+	/* A cap's lease may be little but its drain. */
+	t->was_in_use = lease->state == TURNS_HELD ||
+			(lease->state == TURNS_AWAY && v.own && v.own->seen.works);
 	if (lease->state == TURNS_OPEN || lease->now_ns < t->off_until) {
 		t->turn = 0;
 		return UINT64_MAX;

@@ -7,8 +7,9 @@
  *            back from a rest is no further behind than the one whose turn it was last.
  *   length   The whole lease: a change of processes then costs nothing beyond the hand-over that there
  *            is anyway. Where no other tenant has the device in between (a cap alone), and in a lease that
- *            is longer, TURNS_LEAST_NS of leases, or a quantum, if that is more. The turn passes without a
- *            drain: what the last one has in flight ends beside the next one's.
+ *            is longer, TURNS_LEAST_NS of leases, or a quantum, if that is more; but from lease to lease
+ *            TURNS_LONGEST_NS at most, or at a low cap others would wait for seconds. Within a lease the turn
+ *            passes without a drain: what the last one has in flight ends beside the next one's.
  *   rests    Who rests for as long as it has patience for (patience.h) loses the turn to one that waits.
  *   none     Where only one process wants the device, it is everyone's turn: nobody waits for a look.
  *
@@ -38,6 +39,7 @@
 #include "arbiter/patience.h"
 
 #define TURNS_LEAST_NS UINT64_C(25000000)
+#define TURNS_LONGEST_NS UINT64_C(100000000)
 
 /* What is seen of a process on the device; nothing of it is trusted. */
 struct turns_seen {
@@ -72,7 +74,7 @@ enum turns_reason {
 
 struct turns {
 	uint32_t turn;     /* whose it is: slot + 1; 0: everyone's */
-	bool was_held;     /* the lease, at the last step */
+	bool was_in_use;   /* at the last step: under the lease, or in its drain */
 	uint64_t given;    /* turns so far */
 	uint64_t given_up; /* times that they were given up */
 	enum turns_reason reason;
@@ -80,7 +82,7 @@ struct turns {
 	/* Its own. */
 	uint64_t lease; /* number of the last */
 	bool is_open;   /* it is everyone's, to the end of the lease */
-	uint64_t stepped_at;
+	uint64_t stepped_at, began_at;
 	uint64_t had_ns;   /* of leases, in the present turn */
 	uint64_t floor_ns; /* the least that one who comes back has been served */
 	uint32_t stuck_before;
@@ -111,7 +113,7 @@ void turns_see(const struct turns *t, struct turns_process *p, const struct turn
 /*
  * Decides whose turn it is from now on: t->turn. All zero `t` is one that has seen nothing. Returns when to
  * step again at the latest, UINT64_MAX: when something was seen. It may be skipped while the tenant has
- * neither lease nor work, but for the first time after it had the lease (was_held).
+ * neither lease nor work, but for the first time after it had one (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);

@@ -58,7 +58,7 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	uint64_t next_ns, given_up = o->turns.given_up;
 
 	/* One process has nobody to take turns with; of those that wait for a lease nothing is to be said. */
-	if ((o->count < 2 && !l->turn) || (lease.state == TURNS_AWAY && !o->turns.was_held &&
+	if ((o->count < 2 && !l->turn) || (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 					   !arbiter_is_draining(a->arbiter, l->index)))
 		return UINT64_MAX;
 	next_ns = turns_step(&o->turns, o->turn, o->count, &lease);

@@ -97,11 +97,41 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 	p = m->process[place];
 	*p = (struct model_process){ .used = true, .tenant = m->tenant[tenant], .load = *load };
 	p->member = p->tenant->members++;
-	if (p->member == MEMBERS_MAX)
+	p->slot = p->tenant->slots++;
+	if (p->slot == MEMBERS_MAX)
 		abort();
-	p->tenant->member[p->member].slot = p->member;
+	p->tenant->member[p->member] = (struct turns_process){ .slot = p->slot };
 	p->flag_falls_at = p->tell_idle_at = NEVER;
 	process_begin_load(m, p);
+}
+
+static struct model_process *find_process(struct gpu_model *m, const struct model_tenant *t,
+					  unsigned member)
+{
+	for (int k = 0; k < m->processes; k++) {
+		struct model_process *p = m->process[k];
+
+		if (p->used && p->tenant == t && p->member == member)
+			return p;
+	}
+	abort();
+}
+
+void gpu_model_kill_process(struct gpu_model *m, int tenant)
+{
+	struct model_tenant *t = m->tenant[tenant];
+	unsigned member = 0, last = t->members - 1;
+
+	for (unsigned i = 0; i < t->members; i++)
+		if (t->turns.turn == t->member[i].slot + 1)
+			member = i;
+	find_process(m, t, member)->used = false;
+	t->members--;
+	if (member == last)
+		return;
+	/* As the daemon does (src/node/observe.c): the last one takes its place. */
+	t->member[member] = t->member[last];
+	find_process(m, t, last)->member = member;
 }
 
 void gpu_model_remove(struct gpu_model *m, int tenant)
@@ -226,7 +256,7 @@ const struct turns *gpu_model_turns(const struct gpu_model *m, int tenant)
 
 uint64_t gpu_model_process_work_ns(const struct gpu_model *m, int tenant, unsigned process)
 {
-	return m->tenant[tenant]->member_work_ns[process];
+	return m->tenant[tenant]->slot_work_ns[process];
 }
 
 uint64_t gpu_model_work_ns(const struct gpu_model *m, int tenant)

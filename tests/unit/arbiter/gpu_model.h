@@ -67,6 +67,8 @@ int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
 		  const struct gpu_model_load *load);
 /* One more process of the tenant's, with a context and a thread of its own. */
 void gpu_model_add_process(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
+/* One of them is killed: that whose turn it is, or else the first. The tenant must have two at least. */
+void gpu_model_kill_process(struct gpu_model *model, int tenant);
 void gpu_model_remove(struct gpu_model *model, int tenant);
 /* Of all its processes. */
 void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);

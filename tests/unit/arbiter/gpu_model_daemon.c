@@ -189,7 +189,7 @@ static uint64_t choose_turns(struct gpu_model *m)
 		struct model_tenant *t = m->tenant[i];
 		uint64_t own;
 
-		if (!t || !t->used || t->members < 2)
+		if (!t || !t->used || (t->members < 2 && !t->turns.turn))
 			continue;
 		own = choose_turn(m, t);
 		next = own < next ? own : next;

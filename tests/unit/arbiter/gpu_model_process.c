@@ -50,7 +50,7 @@ bool process_is_let_through(const struct gpu_model *m, const struct model_proces
 		return (int64_t)(arbiter_granted(m->arbiter, p->tenant->index) - p->tenant->spent) >
 		       0;
 	if (p->tenant->word == LEASE_GO)
-		return !p->tenant->turns.turn || p->tenant->turns.turn == p->member + 1;
+		return !p->tenant->turns.turn || p->tenant->turns.turn == p->slot + 1;
 	return p->tenant->word == LEASE_FREE;
 }
 

@@ -202,6 +202,31 @@ static void test_short_leases_of_one_alone_are_one_turn(void **state)
 	assert_in_range(t.turns.given, 3, 5);
 }
 
+/* A cap's lease may end as soon as it begins: what is used of it is its drain. */
+static void test_leases_that_are_but_a_drain(void **state)
+{
+	int had[2] = { 0 };
+	struct table t;
+
+	setup(&t, 2);
+	all_wait(&t);
+	t.lease.is_again = true;
+	for (int i = 0; i < 100; i++) {
+		int own;
+
+		grant(&t);
+		own = turn(&t);
+		had[own]++;
+		work(&t, own);
+		take_away(&t);
+		step(&t, 5 * MS);
+		wait(&t, own);
+		step(&t, 100 * US);
+	}
+	assert_in_range(had[0], 40, 60);
+	assert_in_range(t.turns.given, 10, 25);
+}
+
 static void test_who_rests_loses_the_turn(void **state)
 {
 	struct table t;
@@ -490,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_one_alone_needs_no_turn),
 		cmocka_unit_test(test_a_long_lease_is_shared),
 		cmocka_unit_test(test_short_leases_of_one_alone_are_one_turn),
+		cmocka_unit_test(test_leases_that_are_but_a_drain),
 		cmocka_unit_test(test_who_rests_loses_the_turn),
 		cmocka_unit_test(test_patience_grows_with_who_comes_back_soon),
 		cmocka_unit_test(test_one_that_dies_in_its_turn),

@@ -119,9 +119,95 @@ static void test_gain(void **state)
 	assert_int_equal(missed, 0);
 }
 
+/* Each process has work for ever, of kernels of its own kind. */
+static struct gpu_model_load random_load(uint64_t *random)
+{
+	static const uint64_t lengths[] = { 20 * US, 100 * US, 500 * US, 2 * MS, 5 * MS };
+	struct gpu_model_load load = { .kernel_ns = lengths[random_next(random) % 5] };
+
+	if (random_next(random) % 2) {
+		load.burst_ns = random_between(random, 100 * US, 30 * MS);
+		load.think_ns = random_between(random, 50 * US, 20 * MS);
+	}
+	return load;
+}
+
+#define TENANTS 4
+
+/*
+ * Processes of all kinds come and are killed, mostly in their turn. Work goes on in each second, and none is
+ * held at its gate for longer than a turn of each tenant and each process takes.
+ */
+static void play_at_random(uint64_t seed, double *worst_ms, uint64_t *given, uint64_t *given_up)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	uint64_t random = seed ^ 0x1234567;
+	struct gpu_model *m;
+	int count = 1 + (int)(seed % TENANTS), processes[TENANTS];
+
+	config.seed = seed;
+	m = gpu_model_new(&config);
+	for (int i = 0; i < count; i++) {
+		double limit = seed % 3 ? 100 : (double)random_between(&random, 10, 60);
+		struct gpu_model_load load = random_load(&random);
+
+		gpu_model_add(m, (struct arbiter_share){ 10, limit }, &load);
+		processes[i] = 1;
+	}
+	for (int round = 0; round < 20; round++) {
+		int i = (int)(random_next(&random) % (unsigned)count);
+		struct gpu_model_load load = random_load(&random);
+
+		if (processes[i] < 2 || (processes[i] < 5 && random_next(&random) % 2)) {
+			gpu_model_add_process(m, i, &load);
+			processes[i]++;
+		} else {
+			gpu_model_kill_process(m, i);
+			processes[i]--;
+		}
+		gpu_model_run(m, random_between(&random, MS, 100 * MS));
+	}
+	for (int i = 0; i < count; i++)
+		gpu_model_take_longest_wait_ns(m, i);
+	for (int second = 0; second < 4; second++) {
+		uint64_t before = 0, after = 0;
+
+		for (int i = 0; i < count; i++)
+			before += gpu_model_work_ns(m, i);
+		gpu_model_run(m, SECOND);
+		for (int i = 0; i < count; i++)
+			after += gpu_model_work_ns(m, i);
+		assert_true(after > before);
+	}
+	for (int i = 0; i < count; i++) {
+		double waited_ms = (double)gpu_model_take_longest_wait_ns(m, i) / 1e6;
+
+		*worst_ms = waited_ms > *worst_ms ? waited_ms : *worst_ms;
+		/* 50 ms of each tenant, a drain, and that for each process; under low caps four times. */
+		assert_true(waited_ms < (seed % 3 ? 62.0 : 250.0) * count * processes[i]);
+		*given += gpu_model_turns(m, i)->given;
+		*given_up += gpu_model_turns(m, i)->given_up;
+	}
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+}
+
+static void test_at_random(void **state)
+{
+	uint64_t given = 0, given_up = 0;
+	double worst_ms = 0;
+
+	for (uint64_t seed = 1; seed <= 60; seed++)
+		play_at_random(seed, &worst_ms, &given, &given_up);
+	print_message("longest wait %.0f ms, %llu turns, given up %llu times\n", worst_ms,
+		      (unsigned long long)given, (unsigned long long)given_up);
+	assert_true(given > 1000);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_gain) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_gain),
+					    cmocka_unit_test(test_at_random) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
