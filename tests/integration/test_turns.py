@@ -87,6 +87,29 @@ def test_processes_that_need_each_other(machine, tmp_path, partners, way):
     beside.terminate()
 
 
+def test_a_gang_has_none(machine2):
+    """Two processes on each of two cards: in the gang's turns all run, as one may need each of the others."""
+    load = " ".join(machine2.load("--seconds", 60))
+    singles = [machine2.start("--gpu", gpu, *HALF, "--", *machine2.load("--seconds", 60))
+               for gpu in (0, 1)]
+    ranks = " & ".join(f"CUDA_VISIBLE_DEVICES={gpu} {load}" for gpu in (0, 0, 1, 1))
+    four = machine2.start("--gpu", "all", "--name", "four", *HALF, "--", "sh", "-c",
+                          f"{ranks} & wait")
+
+    def figures():
+        devices = machine2.tenants()["four"]["devices"]
+        return (min(d["gang_turns"] for d in devices), sum(d["turns"] for d in devices))
+
+    machine2.wait_for_tenant("four", lambda t: len(t["processes"]) == 4 and
+                             all(d["gang"] and d["gang_turns"] > 5 for d in t["devices"]))
+    gang_turns, turns = figures()
+    wait_until(lambda: figures()[0] > gang_turns + 20, what="turns of the gang")
+    # None but where a card has no work of it for a moment, and it is no gang.
+    assert figures()[1] - turns < 10
+    for process in (four, *singles):
+        process.terminate()
+
+
 def test_one_that_dies_and_one_that_is_stopped(machine, tmp_path):
     """At any moment, its turn or not: the others go on, by turns."""
     start_servers(machine, tmp_path, "on")
