@@ -54,12 +54,16 @@ static void tell_given_up(const struct lessee *l)
 static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t now_ns)
 {
 	struct observer *o = &l->observer;
-	struct turns_lease lease = lease_of(a, l, now_ns);
 	uint64_t next_ns, given_up = o->turns.given_up;
+	struct turns_lease lease;
 
-	/* One process has nobody to take turns with; of those that wait for a lease nothing is to be said. */
-	if ((o->count < 2 && !l->turn) || (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
-					   !arbiter_is_draining(a->arbiter, l->index)))
+	/* One process has nobody to take turns with. */
+	if (o->count < 2 && !l->turn)
+		return UINT64_MAX;
+	lease = lease_of(a, l, now_ns);
+	/* Nor is anything to be said of those that wait for a lease. */
+	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
+	    !arbiter_is_draining(a->arbiter, l->index))
 		return UINT64_MAX;
 	next_ns = turns_step(&o->turns, o->turn, o->count, &lease);
 	if (o->turns.given_up != given_up)
