@@ -180,7 +180,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 	token_add(a, t);
 	count_shares(a);
 	priority_begin(a, t);
-	patience_begin(a, t);
+	patience_begin(&t->patience, a->config.idle_min_ns);
 	return index;
 }
 
@@ -539,6 +539,11 @@ static const struct tenant *look_up(const struct arbiter *a, int tenant)
 	return tenant < 0 || tenant >= ARBITER_MAX_TENANTS ? &nobody : &a->tenant[tenant];
 }
 
+uint64_t arbiter_leases(const struct arbiter *a, int tenant)
+{
+	return look_up(a, tenant)->leases;
+}
+
 uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 {
 	return (uint64_t)look_up(a, tenant)->charged_peak_ns;
@@ -546,7 +551,7 @@ uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 
 uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)
 {
-	return look_up(a, tenant)->patience_ns;
+	return look_up(a, tenant)->patience.ns;
 }
 
 bool arbiter_is_active(const struct arbiter *a, int tenant)

@@ -261,7 +261,8 @@ bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word
 int arbiter_holder(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Three of arbiter_account()'s fields, for who asks at each step. */
+/* Some of arbiter_account()'s fields, for who asks at each step. */
+uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_draining(const struct arbiter *arbiter, int tenant);

@@ -138,7 +138,7 @@ static uint64_t idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;
 	/* On its way from the gate to the driver a thread may lose its CPU. */
-	return a->worked ? t->patience_ns : a->config.idle_ns;
+	return a->worked ? t->patience.ns : a->config.idle_ns;
 }
 
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
@@ -201,7 +201,7 @@ static bool should_give_way(struct arbiter *a, struct tenant *t, int other)
 {
 	if (lease_is_idle(a, t)) {
 		charge_unused_lease(a, t);
-		patience_lost(t);
+		patience_lost(&t->patience, t->worked_at);
 		return true;
 	}
 	return a->urgent_lease ? urgent_turn_is_over(a, t, other) : turn_is_over(a, t, other);

@@ -1,34 +1,26 @@
-#include "arbiter/tenant.h"
+#include "arbiter/patience.h"
 
-/*
- * How long a holder may rest before others get the lease: a prediction of what its pauses are like.
- * Waiting costs the pause, giving way a hand-over and another one back. So it begins with little patience;
- * each time that the tenant came back sooner than that is worth, it gets twice as much, up to idle_ns; each
- * time that it stayed away, less.
- */
-
-void patience_begin(const struct arbiter *a, struct tenant *t)
+void patience_begin(struct patience *p, uint64_t least_ns)
 {
-	t->patience_ns = a->config.idle_min_ns;
-	t->gave_up = false;
+	p->ns = least_ns;
+	p->gave_up = false;
 }
 
-void patience_lost(struct tenant *t)
+void patience_lost(struct patience *p, uint64_t rests_since_ns)
 {
-	t->gave_up = true;
-	t->rests_since = t->worked_at;
+	p->gave_up = true;
+	p->rests_since = rests_since_ns;
 }
 
-void patience_learn(const struct arbiter *a, struct tenant *t)
+void patience_learn(struct patience *p, const struct patience_bounds *bounds, uint64_t now_ns)
 {
-	uint64_t least = a->config.idle_min_ns, most = a->config.idle_ns;
-	double worth_ns = 2 * a->handover_ns;
+	uint64_t most = bounds->most_ns > bounds->least_ns ? bounds->most_ns : bounds->least_ns;
 
-	if (!t->gave_up || !t->demand)
+	if (!p->gave_up)
 		return;
-	t->gave_up = false;
-	if ((double)(a->clock - t->rests_since) < worth_ns)
-		t->patience_ns = min_u64(2 * t->patience_ns, most > least ? most : least);
+	p->gave_up = false;
+	if ((double)(now_ns - p->rests_since) >= bounds->worth_ns)
+		p->ns -= (p->ns - bounds->least_ns) / 8;
 	else
-		t->patience_ns -= (t->patience_ns - least) / 8;
+		p->ns = 2 * p->ns < most ? 2 * p->ns : most;
 }

@@ -19,6 +19,7 @@
 #define ALLOT_ARBITER_TENANT_H
 
 #include "arbiter/arbiter.h"
+#include "arbiter/patience.h"
 
 #define NONE (-1)
 
@@ -92,10 +93,7 @@ struct tenant {
 	bool budget_spent;  /* it or the tokens overdrawn: no more until a slice is there again */
 	bool urgent;        /* outranks one that wants the GPU, and has budget and tokens */
 
-	/* Pauses; see patience.c. */
-	uint64_t patience_ns; /* idle this long ends its lease */
-	bool gave_up;         /* lost one for that, idle since rests_since, and not back yet */
-	uint64_t rests_since;
+	struct patience patience; /* with its rests */
 
 	/* Not yet settled: see charge_settle(). */
 	double sampled_ns; /* charged on the strength of samples */
@@ -247,14 +245,6 @@ void quantum_set(struct arbiter *a);
 void quantum_learn(struct arbiter *a);
 /* To be called when the holder is first seen at work. */
 void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
-
-/* patience.c */
-
-void patience_begin(const struct arbiter *a, struct tenant *t);
-/* It loses the lease for being idle. */
-void patience_lost(struct tenant *t);
-/* To be called for each active tenant; needs demand. */
-void patience_learn(const struct arbiter *a, struct tenant *t);
 
 /* lease.c */
 

@@ -56,6 +56,14 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	return false;
 }
 
+/* Under the lease's GO it may be another process's turn, which is awaited as the lease is. */
+static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
+{
+	enum lease_state state = lease_state_of(word);
+
+	return state == LEASE_GO && !guest_has_turn(c) ? LEASE_STOP : state;
+}
+
 /*
  * A thread's wait for own work: any end of work restarts it. Losing the lease meanwhile does not: a
  * lease may be shorter than the patience, and a wait begun anew with each would never end.
@@ -108,7 +116,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		atomic_fetch_add(&d->launching, 1);
 		uint32_t word = atomic_load(&c->lease);
 		uint32_t grant = atomic_load(&c->grant_change);
-		enum lease_state state = lease_state_of(word);
+		enum lease_state state = own_state(word, c);
 		bool is_lost = atomic_load(&guest.daemon_lost);
 
 		if (is_lost)
@@ -151,7 +159,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	struct region_slot_device *d = guest_slot_device(pass->index);
 
 	atomic_fetch_add(&d->launching, 1);
-	enum lease_state state = lease_state_of(atomic_load(&c->lease));
+	enum lease_state state = own_state(atomic_load(&c->lease), c);
 	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
 		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
 		pass->device = d;

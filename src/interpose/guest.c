@@ -109,6 +109,7 @@ static void publish(void *context)
 	atomic_store(&guest.control, r->control);
 	atomic_store(&guest.report, r->report);
 	atomic_store(&guest.slot, &r->report->slot[r->slot]);
+	atomic_store(&guest.turn, r->slot + 1);
 	door_shut(DOOR_ALL);
 	for (uint32_t i = 0; i < r->control->device_count; i++)
 		bell_ring((int)i);

@@ -49,6 +49,7 @@ struct guest {
 	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
 	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
+	_Atomic uint32_t turn;            /* what a device's turn says when it is ours: slot + 1 */
 };
 
 SYS_DATA struct guest guest;
@@ -83,6 +84,14 @@ int guest_current_index(void);
 static inline const struct region_control_device *guest_control_device(int index)
 {
 	return &atomic_load_explicit(&guest.control, memory_order_acquire)->device[index];
+}
+
+/* Whether it is this process's turn under the tenant's lease. To be read after the lease word. */
+static inline bool guest_has_turn(const struct region_control_device *c)
+{
+	uint32_t turn = atomic_load(&c->turn);
+
+	return likely(!turn) || turn == atomic_load_explicit(&guest.turn, memory_order_relaxed);
 }
 
 static inline struct region_slot_device *guest_slot_device(int index)

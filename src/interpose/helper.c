@@ -154,7 +154,7 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 	struct region_bell *own = &atomic_load(&guest.report)->bell[index];
 	uint32_t word = atomic_load(&c->lease);
 
-	if (lease_state_of(word) != LEASE_GO)
+	if (lease_state_of(word) != LEASE_GO || !guest_has_turn(c))
 		return;
 	if (word != account[index].lease) {
 		account[index].lease = word;

@@ -130,16 +130,6 @@ static bool lets_through(enum lease_state state)
 	return state != LEASE_STOP && state != LEASE_CLOSING;
 }
 
-/* How long its lease may rest before it should ring: learned between its leases. */
-static void publish_patience(struct lessee *l)
-{
-	_Atomic uint64_t *idle_ns = &l->control->device[l->device].idle_ns;
-	uint64_t patience_ns = arbiter_patience_ns(l->owner->arbiter, l->index);
-
-	if (atomic_load_explicit(idle_ns, memory_order_relaxed) != patience_ns)
-		atomic_store_explicit(idle_ns, patience_ns, memory_order_relaxed);
-}
-
 /* Tells the other cards of those who work there too, and hears of them: true when there is news. */
 static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 {
@@ -184,7 +174,7 @@ static void publish(struct arbitration *a)
 				continue;
 			}
 			if (state == LEASE_GO)
-				publish_patience(l);
+				arbitration_publish_patience(l);
 			region_set_lease(l->control, l->device, state);
 			l->published = state;
 		}
@@ -205,6 +195,8 @@ static uint64_t step(struct arbitration *a)
 	if (a->is_paced)
 		publish_grants(a);
 	if (!is_still) {
+		uint64_t turns_ns = arbitration_publish_turns(a, now_ns);
+		next_ns = turns_ns < next_ns ? turns_ns : next_ns;
 		publish(a);
 		listen(a);
 	}
@@ -264,6 +256,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	a->has_bells = bell_is_offered();
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
+	a->config = *config;
 	a->depth_ns = config->depth_ns;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
@@ -308,6 +301,13 @@ void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned 
 	pthread_mutex_unlock(&a->worker.lock);
 	if (gangs)
 		gangs_set_card(gangs, card, a);
+}
+
+void arbitration_set_turns(struct arbitration *a, bool has_turns)
+{
+	pthread_mutex_lock(&a->worker.lock);
+	a->has_turns = has_turns;
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 void arbitration_wake(struct arbitration *a)

@@ -36,6 +36,7 @@ struct lessee_figures {
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* takes its turns here and on other cards at the same time */
 	uint64_t gang_turns; /* that it has had so, on all its cards together */
+	uint64_t turns, turns_given_up; /* of its processes, on this card (arbiter/turns.h) */
 	/* Of the elastic policy. */
 	double limit_now_pct; /* its own limit and what it is lent */
 	double spare_pct;     /* of its guarantee, what it leaves to others */
@@ -53,6 +54,8 @@ typedef void (*arbitration_fresh)(void *data);
 void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);
 /* How limits are adapted; the policy's defaults until then. */
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
+/* Whether a tenant's processes take turns within its leases: not until then. */
+void arbitration_set_turns(struct arbitration *a, bool has_turns);
 /*
  * What it shares with the other cards, of which it is that one; before any lessee comes. NULL: nothing.
  * `gangs` must outlive the arbitration.

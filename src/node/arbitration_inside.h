@@ -3,6 +3,7 @@
  *
  *   arbitration.c          the thread: looks, decides by the arbiter, publishes, sleeps
  *   arbitration_figures.c  what it tells of its tenants, and what is lent by that
+ *   arbitration_turns.c    whose turn it is of a tenant's processes
  *   lessee.c               tenants and their processes come and go, shares change
  *
  * All of it is the arbitration's, under its worker's lock, but for `changed`, which anyone counts up.
@@ -45,6 +46,7 @@ struct lessee {
 	uint64_t quiet_ns;           /* ... up to then */
 	int gang;                    /* its number among those that may be gangs; or negative */
 	struct gang_word gang_word;
+	uint32_t turn; /* as published */
 };
 
 struct arbitration {
@@ -58,7 +60,10 @@ struct arbitration {
 	uint64_t to_wake;    /* cards */
 	uint64_t depth_ns;
 	struct arbiter *arbiter;
-	bool is_paced; /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
+	struct arbiter_config config;
+	bool is_paced;  /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */
+	bool has_turns; /* a tenant's processes take turns within its leases */
+	int had_lease;  /* the arbiter's index of who had the last */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
 	bool has_told; /* that the other sensor misses one at work */
@@ -86,6 +91,13 @@ bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
 /* Tells a gang's member how much it may have in flight. */
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
+/*
+ * Whose turn it is of each lessee's processes; to be called before states are published, which are the
+ * arbiter's. Returns when to step again at the latest.
+ */
+uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
+/* How long its lease may rest before it should ring: learned between its leases, and its processes' turns. */
+void arbitration_publish_patience(struct lessee *l);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
 

@@ -91,6 +91,8 @@ static const struct setting settings[] = {
 	  "part of what an owner leaves unused that is not lent" },
 	{ "gang", KIND_SWITCH, AT(is_gang), "on", 0, 0,
 	  "on or off: who works on several GPUs has its turns on them at the same time" },
+	{ "turns", KIND_SWITCH, AT(has_turns), "on", 0, 0,
+	  "on or off: within a tenant's lease one of its processes runs at a time" },
 	{ "token_quota", KIND_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),
 	  "policy token: how long one tenant has the token" },
 	{ "token_window", KIND_DURATION, AT(arbiter.token_window_ns), NULL, MS(10), S(3600),

@@ -30,6 +30,7 @@ struct config {
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */
 	bool is_gang;    /* turns on several cards at the same time (node/gang.h) */
+	bool has_turns;  /* a tenant's processes take turns within its leases (arbiter/turns.h) */
 	struct elastic_config elastic;
 };
 

@@ -156,6 +156,8 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,
 				    .stopped = lessee->seen.stopped,
+				    .turns = lessee->observer.turns.given,
+				    .turns_given_up = lessee->observer.turns.given_up,
 				    .in_gang = lessee->gang_word.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,

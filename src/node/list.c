@@ -77,8 +77,8 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
 	/* Beyond the stable fields. */
 	json_t *more = json_pack(
-		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I}", "uuid",
-		d->card->info.uuid_text, "cores_effective_pct",
+		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
+		"uuid", d->card->info.uuid_text, "cores_effective_pct",
 		rounded(promise_effective_pct(promised_pct, d->promise.cores_pct)),
 		"memory_unnamed_bytes", (json_int_t)usage.unnamed_bytes, "memory_given",
 		d->promise.memory_given, "lease", lease_names[f->account.state], "mode",
@@ -86,7 +86,8 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		(double)f->account.charged_ns / (double)NSEC_PER_SEC, "overrun_s",
 		(double)f->account.overrun_ns / (double)NSEC_PER_SEC, "leases",
 		(json_int_t)f->account.leases, "expired", (json_int_t)f->account.expired, "gang",
-		f->in_gang, "gang_turns", (json_int_t)f->gang_turns);
+		f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns", (json_int_t)f->turns,
+		"turns_given_up", (json_int_t)f->turns_given_up);
 	json_object_update(json, more);
 	json_decref(more);
 	return json;

@@ -243,6 +243,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 	if (r < 0)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
 	arbitration_set_elastic(card->arbitration, &node->config.elastic);
+	arbitration_set_turns(card->arbitration, node->config.has_turns);
 	arbitration_set_fresh(card->arbitration, tell_fresh, node);
 	arbitration_set_gangs(card->arbitration, node->gangs, index);
 	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {

@@ -18,8 +18,13 @@ int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns)
 		if (!p)
 			return -ENOMEM;
 		o->process = p;
+		p = reallocarray(o->turn, capacity, sizeof(*o->turn));
+		if (!p)
+			return -ENOMEM;
+		o->turn = p;
 		o->capacity = capacity;
 	}
+	o->turn[o->count] = (struct turns_process){ .slot = slot };
 	o->process[o->count++] =
 		(struct observed_process){ .slot = slot, .pid = pid, .since_ns = now_ns };
 	return 0;
@@ -30,6 +35,7 @@ void observer_remove(struct observer *o, unsigned slot)
 	for (size_t i = 0; i < o->count; i++)
 		if (o->process[i].slot == slot) {
 			o->process[i] = o->process[--o->count];
+			o->turn[i] = o->turn[o->count];
 			return;
 		}
 }
@@ -37,7 +43,9 @@ void observer_remove(struct observer *o, unsigned slot)
 void observer_free(struct observer *o)
 {
 	free(o->process);
+	free(o->turn);
 	o->process = NULL;
+	o->turn = NULL;
 	o->count = o->capacity = 0;
 }
 
@@ -96,6 +104,29 @@ static void check_stopped(struct observer *o, const struct arbiter_observation *
 	o->stopped = all_stopped(o);
 }
 
+static uint64_t believed_inflight_ns(const struct region_slot_device *d)
+{
+	uint64_t inflight = load(d->inflight_ns);
+	return inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
+}
+
+/* Launching is read before busy: a launch that ends between the two is seen as busy. */
+static struct turns_seen look_at(const struct region_slot_device *d, struct arbiter_observation *sum)
+{
+	bool launching = load_ordered(d->launching) != 0;
+	bool waiting = load_ordered(d->waiting) != 0;
+	bool busy = load_ordered(d->busy) != 0;
+	sum->launching |= launching;
+	sum->waiting |= waiting;
+	sum->busy |= busy;
+	return (struct turns_seen){ .waits = waiting,
+				    .works = launching || busy,
+				    .idle_ns = load(d->idle_us) * UINT64_C(1000),
+				    .inflight_ns = believed_inflight_ns(d),
+				    .launches = load(d->launches),
+				    .stuck = load(d->stuck) };
+}
+
 struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease)
 {
 	struct arbiter_observation seen = { 0 };
@@ -104,16 +135,12 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
 		const struct region_slot_device *d = &slot->device[o->device];
-		/* Launching is read before busy: a launch that ends between the two is seen as busy. */
-		seen.launching |= load_ordered(d->launching) != 0;
-		seen.waiting |= load_ordered(d->waiting) != 0;
-		seen.busy |= load_ordered(d->busy) != 0;
-		uint64_t inflight = load(d->inflight_ns);
-		seen.inflight_ns += inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
+		struct turns_seen own = look_at(d, &seen);
+		seen.inflight_ns += own.inflight_ns;
 		/* Of several processes, the one that worked last. */
-		uint64_t idle_ns = load(d->idle_us) * UINT64_C(1000);
-		if (i == 0 || idle_ns < seen.idle_ns)
-			seen.idle_ns = idle_ns;
+		if (i == 0 || own.idle_ns < seen.idle_ns)
+			seen.idle_ns = own.idle_ns;
+		turns_see(&o->turns, &o->turn[i], &own, now_ns);
 		o->has_fresh |= load(d->fresh_bytes) != 0;
 		add_progress(o, p, slot, now_ns);
 	}

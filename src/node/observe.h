@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "arbiter/arbiter.h"
+#include "arbiter/turns.h"
 #include "region/region.h"
 
 #define OBSERVE_STALL_NS UINT64_C(20000000) /* no progress for so long: look whether it can run */
@@ -29,7 +30,9 @@ struct observer {
 	const struct region_report *report;
 	unsigned device;
 	struct observed_process *process;
+	struct turns_process *turn; /* the same processes, as whose turn it is goes by */
 	size_t count, capacity;
+	struct turns turns;
 	uint64_t busy_ns, launches; /* sums that outlive processes */
 	uint64_t progress;          /* fingerprint of the last look */
 	uint64_t progress_ns;       /* when it last changed */

@@ -134,15 +134,29 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 		atomic_fetch_add(&d->grant_change, 1);
 }
 
+static void change_word(_Atomic uint32_t *word, uint32_t old, enum lease_state state)
+{
+	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;
+	atomic_store_explicit(word, next, memory_order_seq_cst);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going)
+{
+	struct region_control_device *c = &control->device[device];
+	atomic_store_explicit(&c->turn, turn, memory_order_seq_cst);
+	if (is_going)
+		change_word(&c->lease, atomic_load_explicit(&c->lease, memory_order_relaxed),
+			    LEASE_GO);
+}
+
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state)
 {
 	_Atomic uint32_t *word = &control->device[device].lease;
 	uint32_t old = atomic_load_explicit(word, memory_order_relaxed);
 	if (lease_state_of(old) == state)
 		return;
-	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;
-	atomic_store_explicit(word, next, memory_order_seq_cst);
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	change_word(word, old, state);
 	/* Who waits for a grant would not hear that none is needed any more. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);

@@ -35,6 +35,12 @@ void region_host_set_lease(struct region_host *host, unsigned device, enum lease
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
 /*
+ * Says whose turn it is (region.h: turn). Where the word stays at LEASE_GO (`is_going`) its counter goes on, and
+ * who waits is woken; else the state that is set next does that. Any thread, one at a time.
+ */
+void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
+
+/*
  * Writes what was granted under LEASE_PACED, when it is another, and wakes who waits for it; with
  * !is_waited_for nobody does, as far as is known: who began to wait just now hears of the next, or
  * wakes by itself. Any thread, one at a time.

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 5U
+#define REGION_VERSION 6U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
@@ -72,6 +72,11 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t granted;      /* seq_cst; tokens so far, never goes down */
 	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
+	/*
+	 * Under LEASE_GO: whose turn it is of the tenant's processes; the others wait as in LEASE_STOP. 0:
+	 * everyone's, else the slot + 1. seq_cst; each change is followed by one of the lease word.
+	 */
+	_Atomic uint32_t turn;
 };
 
 struct region_control {

@@ -23,6 +23,7 @@ struct gpu_model_config gpu_model_default_config(void)
 		.seed = 1,
 		.switch_ns = 150 * US,
 		.poll_jitter_ns = 60 * US,
+		.has_turns = true,
 		.rings = true,
 	};
 
@@ -95,8 +96,42 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 		m->process[m->processes++] = must(malloc(sizeof(*p)));
 	p = m->process[place];
 	*p = (struct model_process){ .used = true, .tenant = m->tenant[tenant], .load = *load };
+	p->member = p->tenant->members++;
+	p->slot = p->tenant->slots++;
+	if (p->slot == MEMBERS_MAX)
+		abort();
+	p->tenant->member[p->member] = (struct turns_process){ .slot = p->slot };
 	p->flag_falls_at = p->tell_idle_at = NEVER;
 	process_begin_load(m, p);
+}
+
+static struct model_process *find_process(struct gpu_model *m, const struct model_tenant *t,
+					  unsigned member)
+{
+	for (int k = 0; k < m->processes; k++) {
+		struct model_process *p = m->process[k];
+
+		if (p->used && p->tenant == t && p->member == member)
+			return p;
+	}
+	abort();
+}
+
+void gpu_model_kill_process(struct gpu_model *m, int tenant)
+{
+	struct model_tenant *t = m->tenant[tenant];
+	unsigned member = 0, last = t->members - 1;
+
+	for (unsigned i = 0; i < t->members; i++)
+		if (t->turns.turn == t->member[i].slot + 1)
+			member = i;
+	find_process(m, t, member)->used = false;
+	t->members--;
+	if (member == last)
+		return;
+	/* As the daemon does (src/node/observe.c): the last one takes its place. */
+	t->member[member] = t->member[last];
+	find_process(m, t, last)->member = member;
 }
 
 void gpu_model_remove(struct gpu_model *m, int tenant)
@@ -212,6 +247,16 @@ uint64_t gpu_model_now_ns(const struct gpu_model *m)
 struct arbiter *gpu_model_arbiter(struct gpu_model *m)
 {
 	return m->arbiter;
+}
+
+const struct turns *gpu_model_turns(const struct gpu_model *m, int tenant)
+{
+	return &m->tenant[tenant]->turns;
+}
+
+uint64_t gpu_model_process_work_ns(const struct gpu_model *m, int tenant, unsigned process)
+{
+	return m->tenant[tenant]->slot_work_ns[process];
 }
 
 uint64_t gpu_model_work_ns(const struct gpu_model *m, int tenant)

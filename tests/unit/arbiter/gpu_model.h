@@ -16,6 +16,7 @@
 #define TESTS_ARBITER_GPU_MODEL_H
 
 #include "arbiter/arbiter.h"
+#include "arbiter/turns.h"
 
 #define US 1000ULL
 #define MS 1000000ULL
@@ -49,6 +50,7 @@ struct gpu_model_config {
 	uint64_t seed;
 	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
+	bool has_turns;          /* a tenant's processes take turns (arbiter/turns.h) */
 	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */
@@ -65,6 +67,8 @@ int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
 		  const struct gpu_model_load *load);
 /* One more process of the tenant's, with a context and a thread of its own. */
 void gpu_model_add_process(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
+/* One of them is killed: that whose turn it is, or else the first. The tenant must have two at least. */
+void gpu_model_kill_process(struct gpu_model *model, int tenant);
 void gpu_model_remove(struct gpu_model *model, int tenant);
 /* Of all its processes. */
 void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
@@ -77,6 +81,9 @@ void gpu_model_run(struct gpu_model *model, uint64_t duration_ns);
 
 uint64_t gpu_model_now_ns(const struct gpu_model *model);
 struct arbiter *gpu_model_arbiter(struct gpu_model *model);
+const struct turns *gpu_model_turns(const struct gpu_model *model, int tenant);
+/* GPU time spent on the kernels of one of a tenant's processes, in the order in which they were added. */
+uint64_t gpu_model_process_work_ns(const struct gpu_model *model, int tenant, unsigned process);
 /* GPU time spent on the tenant's kernels; kernels finished; bursts finished. */
 uint64_t gpu_model_work_ns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_kernels(const struct gpu_model *model, int tenant);

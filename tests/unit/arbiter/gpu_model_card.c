@@ -64,6 +64,7 @@ void card_advance(struct gpu_model *m, uint64_t to)
 
 		p->queue[p->head % QUEUE] -= to - m->now;
 		p->tenant->work_ns += to - m->now;
+		p->tenant->slot_work_ns[p->slot] += to - m->now;
 	}
 	m->now = to;
 	if (m->now >= m->gap_until && has_work(m, m->context) &&

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 /* As the daemon adds a tenant's processes up (src/node/observe.c). */
-static void add_process(struct gpu_model *m, const struct model_process *p,
+static void add_process(struct gpu_model *m, struct model_process *p,
 			struct arbiter_observation *sum)
 {
 	struct arbiter_observation seen = {
@@ -39,6 +39,13 @@ static void add_process(struct gpu_model *m, const struct model_process *p,
 	sum->busy_ns += seen.busy_ns;
 	sum->launches += seen.launches;
 	sum->ramp_ns += seen.ramp_ns;
+	turns_see(&p->tenant->turns, &p->tenant->member[p->member],
+		  &(struct turns_seen){ .waits = seen.waiting,
+					.works = seen.busy || seen.launching,
+					.idle_ns = p->idle_told_ns,
+					.inflight_ns = seen.inflight_ns,
+					.launches = seen.launches },
+		  m->now);
 	/* Of several processes, the one that worked last. */
 	if (p->idle_told_ns < sum->idle_ns)
 		sum->idle_ns = p->idle_told_ns;
@@ -150,14 +157,59 @@ static void write_words(struct gpu_model *m)
 	}
 }
 
+/* As src/node/arbitration_turns.c does. */
+static uint64_t choose_turn(struct gpu_model *m, struct model_tenant *t)
+{
+	enum lease_state state = arbiter_state(m->arbiter, t->index);
+	bool is_holder = arbiter_holder(m->arbiter) == t->index;
+	struct turns_lease lease = { .state = TURNS_OPEN,
+				     .number = arbiter_leases(m->arbiter, t->index),
+				     .is_again = m->had_lease == t->index,
+				     .now_ns = m->now,
+				     .quantum_ns = arbiter_quantum_ns(m->arbiter),
+				     .handover_ns = (double)arbiter_handover_ns(m->arbiter),
+				     .config = &m->config.arbiter };
+	uint32_t before = t->turns.turn;
+	uint64_t next;
+
+	if (m->config.has_turns && (state == LEASE_STOP || state == LEASE_CLOSING))
+		lease.state = TURNS_AWAY;
+	else if (m->config.has_turns && state == LEASE_GO && is_holder)
+		lease.state = TURNS_HELD;
+	next = turns_step(&t->turns, t->member, t->members, &lease);
+	t->leases += t->turns.turn != before;
+	return next;
+}
+
+static uint64_t choose_turns(struct gpu_model *m)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int i = 0; i < m->tenants; i++) {
+		struct model_tenant *t = m->tenant[i];
+		uint64_t own;
+
+		if (!t || !t->used || (t->members < 2 && !t->turns.turn))
+			continue;
+		own = choose_turn(m, t);
+		next = own < next ? own : next;
+	}
+	if (arbiter_holder(m->arbiter) >= 0)
+		m->had_lease = arbiter_holder(m->arbiter);
+	return next;
+}
+
 void daemon_poll(struct gpu_model *m)
 {
-	uint64_t next;
+	uint64_t next, turns_next;
 
 	observe_all(m);
 	next = arbiter_step(m->arbiter, m->now);
 	if (next <= m->now)
 		violation(m, "asked to be stepped in the past");
+	turns_next = choose_turns(m);
+	if (turns_next < next)
+		next = turns_next > m->now ? turns_next : m->now + m->config.arbiter.poll_drain_ns;
 	m->steps++;
 	write_words(m);
 	check(m);

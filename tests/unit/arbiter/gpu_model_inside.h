@@ -16,6 +16,7 @@
 #define BEGIN_NS (1000 * SECOND) /* the clock when the model is made */
 #define LATENCIES 4096
 #define PROCESSES_MAX (2 * ARBITER_MAX_TENANTS)
+#define MEMBERS_MAX 32 /* processes that a tenant ever has */
 
 enum thread_state {
 	THREAD_OFF,
@@ -33,7 +34,11 @@ struct model_tenant {
 	int index; /* the arbiter's */
 	struct arbiter_share share;
 	enum lease_state word;
-	uint64_t leases; /* times that the word became GO */
+	uint64_t leases; /* times that the word became GO, or it became another process's turn in it */
+	struct turns turns;
+	struct turns_process member[MEMBERS_MAX];
+	uint64_t slot_work_ns[MEMBERS_MAX]; /* by slot */
+	unsigned members, slots;            /* those it has; those that were ever given out */
 	/* Of all its processes. */
 	uint64_t spent; /* tokens, under LEASE_PACED */
 	uint64_t kernels, bursts, work_ns, closings;
@@ -46,6 +51,7 @@ struct model_tenant {
 struct model_process {
 	bool used;
 	struct model_tenant *tenant;
+	unsigned slot, member; /* its place among the tenant's */
 	struct gpu_model_load load;
 	enum thread_state thread;
 	uint64_t thread_at;
@@ -87,6 +93,7 @@ struct gpu_model {
 
 	uint64_t steps, violations;
 	uint64_t lost_since;
+	int had_lease; /* the arbiter's index of who had the last */
 };
 
 /* Processes. */

@@ -49,7 +49,9 @@ bool process_is_let_through(const struct gpu_model *m, const struct model_proces
 	if (p->tenant->word == LEASE_PACED)
 		return (int64_t)(arbiter_granted(m->arbiter, p->tenant->index) - p->tenant->spent) >
 		       0;
-	return p->tenant->word == LEASE_GO || p->tenant->word == LEASE_FREE;
+	if (p->tenant->word == LEASE_GO)
+		return !p->tenant->turns.turn || p->tenant->turns.turn == p->slot + 1;
+	return p->tenant->word == LEASE_FREE;
 }
 
 static void ring(struct gpu_model *m, const struct model_process *p)
@@ -63,7 +65,8 @@ static void ring(struct gpu_model *m, const struct model_process *p)
 static void look_at_word(struct gpu_model *m, struct model_process *p)
 {
 	if (!process_is_let_through(m, p)) {
-		if (p->thread != THREAD_HELD && p->tenant->word == LEASE_STOP)
+		if (p->thread != THREAD_HELD &&
+		    (p->tenant->word == LEASE_STOP || p->tenant->word == LEASE_GO))
 			ring(m, p);
 		p->thread = THREAD_HELD;
 		p->held_since_ns = m->now;
@@ -178,12 +181,21 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p)
 	}
 }
 
+/* As the daemon publishes it (src/node/arbitration_turns.c). */
+static uint64_t patience_ns(const struct gpu_model *m, const struct model_tenant *t)
+{
+	uint64_t turn_ns = turns_patience_ns(&t->turns, t->member, t->members);
+	uint64_t own_ns = arbiter_patience_ns(m->arbiter, t->index);
+
+	return turn_ns < own_ns ? turn_ns : own_ns;
+}
+
 void process_flag_falls(struct gpu_model *m, struct model_process *p)
 {
 	p->busy = false;
 	p->flag_falls_at = NEVER;
 	p->worked_at = m->now;
-	p->tell_idle_at = m->now + arbiter_patience_ns(m->arbiter, p->tenant->index);
+	p->tell_idle_at = m->now + patience_ns(m, p->tenant);
 	if (p->tenant->word == LEASE_CLOSING || p->tenant->word == LEASE_STOP)
 		ring(m, p);
 	if (p->load.late_report)

@@ -56,6 +56,7 @@ void fake_guest_start(uint32_t slots)
 void fake_guest_take_slot(uint32_t slot)
 {
 	atomic_store(&guest.slot, &fake_report->slot[slot]);
+	atomic_store(&guest.turn, slot + 1);
 }
 
 void fake_guest_clear_slot(uint32_t slot)
@@ -70,6 +71,12 @@ void fake_guest_set_lease(enum lease_state state)
 	atomic_store(word, (atomic_load(word) & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP +
 				   (uint32_t)state);
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void fake_guest_set_turn(uint32_t turn)
+{
+	atomic_store(&fake_control->device[0].turn, turn);
+	fake_guest_set_lease(lease_state_of(atomic_load(&fake_control->device[0].lease)));
 }
 
 uint64_t fake_guest_used(void)

@@ -22,6 +22,8 @@ void fake_guest_take_slot(uint32_t slot);
 void fake_guest_clear_slot(uint32_t slot);
 
 void fake_guest_set_lease(enum lease_state state);
+/* The turn that a lease is: slot + 1, or 0. The word keeps its state, and goes on. */
+void fake_guest_set_turn(uint32_t turn);
 
 /* Sum over all slots of device 0. */
 uint64_t fake_guest_used(void);

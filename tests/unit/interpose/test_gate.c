@@ -31,6 +31,42 @@ static void test_waits_while_closing(void **state)
 	blocks_in(LEASE_CLOSING);
 }
 
+/* Under the tenant's lease it may be another process's turn: that is waited for, and the daemon told. */
+static void test_waits_for_its_turn(void **state)
+{
+	struct launcher l;
+
+	fake_guest_set_lease(LEASE_GO);
+	fake_guest_set_turn(2);
+	uint32_t rung = fake_report->bell[0].rung;
+	start_launcher(&l, fake_stream(2), 1);
+	assert_true(becomes(&own()->waiting, 1));
+	usleep(120000); /* through two naps */
+	assert_int_equal(l.launches, 0);
+	assert_int_equal(fake_report->bell[0].rung, rung + 1);
+	/* Another's again, then its own. */
+	fake_guest_set_turn(3);
+	usleep(20000);
+	assert_int_equal(l.launches, 0);
+	fake_guest_set_turn(1);
+	pthread_join(l.thread, NULL);
+	assert_int_equal(l.launches, 1);
+	assert_int_equal(own()->waiting, 0);
+	assert_int_equal(own()->launching, 0);
+}
+
+/* A turn is nothing without leases: in free run, or while the daemon is lost, nobody waits for one. */
+static void test_turns_are_of_leases_alone(void **state)
+{
+	fake_guest_set_turn(2);
+	fake_guest_set_lease(LEASE_FREE);
+	launch(fake_stream(2));
+	fake_guest_set_lease(LEASE_GO);
+	atomic_store(&guest.daemon_lost, true);
+	launch(fake_stream(2));
+	assert_int_equal(fake_launched(fake_stream(2)), 2);
+}
+
 #define STORM_THREADS 4
 
 /*
@@ -189,6 +225,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_waits_while_stopped),
 		launching_test(test_waits_while_closing),
+		launching_test(test_waits_for_its_turn),
+		launching_test(test_turns_are_of_leases_alone),
 		launching_test(test_closing_misses_nobody),
 		launching_test(test_a_capture_is_not_gated),
 		launching_test(test_beside_a_capture_others_are_gated),

@@ -134,6 +134,73 @@ static void test_who_never_rings_is_looked_at(void **state)
 	client_close(&cb);
 }
 
+/* Works while its lease is GO and the turn is everyone's or its own; waits while it is not. */
+static void play_process(struct tenant *t, unsigned slot)
+{
+	struct region_slot_device *d = &t->region.report->slot[slot].device[0];
+	uint32_t turn = t->region.control->device[0].turn;
+	enum lease_state state = state_of(t);
+
+	d->busy = state == LEASE_FREE || (state == LEASE_GO && (!turn || turn == slot + 1));
+	d->waiting = !d->busy;
+	d->launches += d->busy;
+}
+
+/* Of a tenant's two processes one works at a time within its leases, by turns; without turns both do. */
+static void play_turns(struct fixture *f, bool has_turns)
+{
+	struct tenant *a = make_tenant(f, "a", ""), *b = make_tenant(f, "b", "");
+	struct region_slot_device *d[2];
+	unsigned both = 0, each[2] = { 0 }, second;
+	struct client first, other;
+
+	join(f, a, &first);
+	join(f, b, &other);
+	/* This process has a slot already: the daemon itself is told of another. */
+	second = first.reply.slot + 1;
+	assert_int_equal(lessee_add_process(a->device[0].lessee, second, getpid()), 0);
+	d[0] = &a->region.report->slot[first.reply.slot].device[0];
+	d[1] = &a->region.report->slot[second].device[0];
+	arbitration_set_turns(f->node->card[0].arbitration, has_turns);
+	uint64_t end_ns = clock_now_ns() + NSEC_PER_SEC;
+	while (clock_now_ns() < end_ns) {
+		play_process(a, first.reply.slot);
+		play_process(a, second);
+		play_process(b, other.reply.slot);
+		both += state_of(a) == LEASE_GO && d[0]->busy && d[1]->busy;
+		each[0] += state_of(a) == LEASE_GO && d[0]->busy && !d[1]->busy;
+		each[1] += state_of(a) == LEASE_GO && !d[0]->busy && d[1]->busy;
+		usleep(100);
+	}
+	struct lessee_figures figures = lessee_figures(a->device[0].lessee);
+	print_message(
+		"looks that saw both work: %u, one: %u and %u; %u turns, given up %u times, %u "
+		"leases\n",
+		both, each[0], each[1], (unsigned)figures.turns, (unsigned)figures.turns_given_up,
+		(unsigned)figures.account.leases);
+	assert_true(figures.account.leases >= 3);
+	if (has_turns) {
+		assert_true(figures.turns >= 3 && each[0] && each[1]);
+		assert_true(figures.turns_given_up || both < each[0] + each[1]);
+	} else {
+		assert_int_equal(figures.turns, 0);
+		assert_true(both > each[0] + each[1]);
+	}
+	lessee_remove_process(a->device[0].lessee, second);
+	client_close(&first);
+	client_close(&other);
+}
+
+static void test_processes_take_turns(void **state)
+{
+	play_turns(*state, true);
+}
+
+static void test_without_turns_processes_work_at_once(void **state)
+{
+	play_turns(*state, false);
+}
+
 /* So much ringing that each ring would be a look costs no more than looks did. */
 static void test_flood_of_rings(void **state)
 {
@@ -322,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_two_take_turns),
 		test(test_who_never_rings_is_looked_at),
+		test(test_processes_take_turns),
+		test(test_without_turns_processes_work_at_once),
 		test(test_flood_of_rings),
 		test(test_waiters_are_woken),
 		test(test_idle_costs_little),
