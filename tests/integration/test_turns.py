@@ -63,7 +63,7 @@ def test_four_processes_beside_one(machine, tmp_path, turns):
           f"{device['turns_given_up']} times")
     assert abs(sum(each) - other) < 20 and max(each) < 2 * min(each)
     if turns == "on":
-        assert device["turns"] > device["leases"] / 4
+        assert device["turns"] >= 5
     else:
         assert device["turns"] == 0
 
