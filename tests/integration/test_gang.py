@@ -29,7 +29,7 @@ def start_singles(machine, seconds, begin):
 
 def test_half_beside_one_on_each(machine2, ranks):
     """A fair part of both cards; of its time there it spins no more than it must: each second that it
-    is charged is 0.6 of work, where each card by itself gives a third; no hang."""
+    is charged is half of work at least, where each card by itself gives a third; no hang."""
     begin = int(time.time()) + 3
     singles = start_singles(machine2, 12, begin)
     time.sleep(max(0, begin + 0.5 - time.time()))
@@ -48,9 +48,10 @@ def test_half_beside_one_on_each(machine2, ranks):
     assert all(30 < part < 64 for part in charged_pct), charged_pct
     for single, part in zip(shares, charged_pct):
         assert single.is_sound() and single.charged_pct > 0.6 * part, (shares, charged_pct)
-    # Where processors are short nobody's time is worth what it should be: not to be judged then.
-    if min(share.work_pct / share.charged_pct for share in shares) > 0.9:
-        assert half["collectives"] * ROUND_S / max(used_s) > 0.6, (half, used_s, shares)
+    # Where processors are short nobody's time is worth what it should be, and of who waits for two cards
+    # least: not to be judged then.
+    if min(share.work_pct / share.charged_pct for share in shares) > 0.95:
+        assert half["collectives"] * ROUND_S / max(used_s) > 0.5, (half, used_s, shares)
     assert half["longest_ms"] < 4000
 
 
