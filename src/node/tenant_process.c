@@ -188,6 +188,7 @@ void tenant_remove_process(struct process *process)
 	region_host_clear_slot(&tenant->region, process->slot);
 	tenant_forget_process(process);
 	tenant_state_save_soon(tenant);
+	admission_soon(tenant->node);
 }
 
 void tenant_remove_pid(struct tenant *tenant, int pid)
