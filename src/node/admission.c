@@ -340,13 +340,18 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 	}
 }
 
-static void renumber(struct node *node, struct admit_request *list, size_t count)
+/* Places of those that are left, and a line in the log for who begins to wait. */
+static void renumber(struct admit_request *list, size_t count)
 {
 	unsigned place = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct tenant *t = list[i].owner;
-		if (t->admission.state == ADMISSION_QUEUED)
-			t->admission.place = ++place;
+		if (t->admission.state != ADMISSION_QUEUED)
+			continue;
+		t->admission.place = ++place;
+		if (!t->admission.is_logged)
+			log_info("tenant '%s': waits for memory, number %u", t->terms.name, place);
+		t->admission.is_logged = true;
 	}
 }
 
@@ -381,7 +386,7 @@ static void decide(struct node *node, uint64_t now_ns)
 		node->card[i].kept_bytes = cards[i].kept_bytes;
 	for (size_t i = 0; i < count; i++)
 		apply(node, &list[i], waiting, now_ns);
-	renumber(node, list, count);
+	renumber(list, count);
 	for (unsigned i = 0; i < node->card_count; i++)
 		node_update_rest(node, &node->card[i]);
 }

@@ -32,6 +32,7 @@ struct tenant_admission {
 	uint64_t arrival, since_ns; /* of QUEUED */
 	uint32_t passes;
 	unsigned place;                             /* in the order of waiting, from 1 */
+	bool is_logged;                             /* that it waits */
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* HOLDING; else 0 */
 };
 

@@ -60,7 +60,8 @@ static void old_process_died(void *data, uint32_t events)
 	struct tenant *tenant = old->tenant;
 	/* One that registered drains by its slot. */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
-		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i]);
+		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
+			  false);
 	forget(old);
 	tenant_state_save_soon(tenant);
 	admission_soon(tenant->node);

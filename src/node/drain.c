@@ -18,7 +18,7 @@ struct drain {
 	uint64_t unlisted_bytes; /* of it, what the list did not explain */
 };
 
-void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes)
+void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
 	/* Without memory for the note, the bytes count as free a little early. */
@@ -30,7 +30,7 @@ void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes)
 			     .begun_ns = clock_now_ns(),
 			     .figure_known = card->memory_known,
 			     .figure_bytes = card->memory_used_bytes,
-			     .unlisted_known = card->unlisted_known,
+			     .unlisted_known = card->unlisted_known && was_listed,
 			     .unlisted_bytes = card->unlisted_bytes };
 	card->drains = d;
 	loop_arm(node->drain_timer, DRAIN_LOOK_NS, 0);

@@ -16,8 +16,8 @@ struct node;
 struct card;
 struct census_card;
 
-/* bytes may be 0: nothing happens. */
-void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes);
+/* bytes may be 0: nothing happens. was_listed: the last census had the process on NVML's list. */
+void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed);
 uint64_t drain_bytes(const struct card *card);
 /* Whether it is a process's whose memory drains. */
 bool drain_has(const struct card *card, int pid);
