@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admit/admit.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -202,17 +201,14 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 
 /* ---- one decision ---- */
 
-static void read_cards(struct node *node, struct admit_card *cards)
+struct admit_card admission_card(struct node *node, const struct card *card)
 {
-	for (unsigned i = 0; i < node->card_count; i++) {
-		struct card *card = &node->card[i];
-		struct promise_card p = node_promised(node, card, NULL);
-		cards[i] = (struct admit_card){
-			.size_bytes = card->info.memory_bytes,
-			.taken_bytes = p.promised_bytes + p.rest_held_bytes + p.granted_bytes +
-				       drain_bytes(card) + card->foreign_bytes,
-		};
-	}
+	struct promise_card p = node_promised(node, card, NULL);
+	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
+				    .taken_bytes = p.promised_bytes + p.rest_held_bytes +
+						   p.granted_bytes + drain_bytes(card) +
+						   card->foreign_bytes,
+				    .kept_bytes = card->kept_bytes };
 }
 
 static struct order_key key_of(struct tenant *t, uint64_t now_ns)
@@ -375,7 +371,8 @@ static void decide(struct node *node, uint64_t now_ns)
 	struct tenant *t;
 	if (!list)
 		return; /* the next tick tries again */
-	read_cards(node, cards);
+	for (unsigned i = 0; i < node->card_count; i++)
+		cards[i] = admission_card(node, &node->card[i]);
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
 		count++;

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "admit/admit.h"
 #include "region/region.h"
 
 struct node;
@@ -51,6 +52,8 @@ void admission_give_up(struct tenant *tenant);
 
 /* What a tenant that waits takes of the card of its device: granted, or held in spite of that. */
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device);
+/* A card as admission sees it; kept_bytes is of the last decision. */
+struct admit_card admission_card(struct node *node, const struct card *card);
 /* A census of the card: what processes hold that are no tenant's. */
 void admission_note_census(struct node *node, struct card *card, const struct census_card *seen);
 

@@ -137,6 +137,30 @@ static void test_one_that_holds_is_not_left_without_an_answer(void **state)
 	assert_int_equal(want()->ask, 2);
 }
 
+static void *free_later(void *data)
+{
+	while (!atomic_load(&want()->ask))
+		sys_sleep_ns(NS_PER_MS);
+	ledger_release(0, QUOTA / 2);
+	return NULL;
+}
+
+/* The wait holds nothing that a free needs, and what another thread frees ends it. */
+static void test_another_thread_frees_meanwhile(void **state)
+{
+	struct admission wait = { 0 };
+	pthread_t thread;
+
+	start(QUOTA / 2);
+	assert_int_equal(ledger_reserve(0, QUOTA / 2, false), 0);
+	assert_int_equal(pthread_create(&thread, NULL, free_later, NULL), 0);
+	assert_true(admission_wait(0, 1000, &wait));
+	pthread_join(thread, NULL);
+	assert_int_equal(ledger_reserve(0, 1000, false), 0);
+	/* Nobody had answered: it is taken back. */
+	assert_int_equal(want()->ask, 2);
+}
+
 static void test_a_limit_of_time(void **state)
 {
 	struct admission wait = { 0 };
@@ -193,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_what_the_quota_has_no_room_for_is_not_asked),
 		cmocka_unit_test(test_an_answer_without_a_grant_refuses),
 		cmocka_unit_test(test_one_that_holds_is_not_left_without_an_answer),
+		cmocka_unit_test(test_another_thread_frees_meanwhile),
 		cmocka_unit_test(test_a_limit_of_time),
 		cmocka_unit_test(test_a_new_daemon_is_asked_anew),
 	};
