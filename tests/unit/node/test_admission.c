@@ -143,6 +143,30 @@ static void test_what_strangers_hold_is_not_granted(void **state)
 	client_kill(pid);
 }
 
+static void hold_some(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = 2 * GIB;
+}
+
+/* NVML's pids may be of another namespace, or the list lacks some: then the figure counts, less the ledgers. */
+static void test_a_list_of_other_pids_is_not_taken_for_strangers(void **state)
+{
+	struct fixture *f = *state;
+	struct card *card = &f->node->card[0];
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":"
+				  "[{\"index\":0,\"memory_bytes\":3221225472}]}"));
+	int pid = client_spawn(f, node_find_tenant(f->node, "a"), 0, hold_some);
+	fake_gpu.pid = 1; /* it is known by another pid there */
+	fake_gpu.pid_bytes = 2 * GIB;
+	fake_gpu.used_bytes = 3 * GIB;
+	fixture_until(f, card->memory_used_bytes == 3 * GIB && card->foreign_bytes == GIB);
+	fixture_turn(f, 150);
+	assert_int_equal(card->foreign_bytes, GIB);
+	fake_gpu.pid = pid;
+	fixture_until(f, card->foreign_bytes == 0);
+	client_kill(pid);
+}
+
 static void test_promises_and_grants_know_of_each_other(void **state)
 {
 	struct fixture *f = *state;
@@ -308,6 +332,7 @@ int main(void)
 		test(test_the_next_waits_until_it_fits),
 		test(test_what_drains_is_not_granted),
 		test(test_what_strangers_hold_is_not_granted),
+		test(test_a_list_of_other_pids_is_not_taken_for_strangers),
 		test(test_promises_and_grants_know_of_each_other),
 		test(test_growth_is_answered_at_once),
 		test(test_an_ask_that_is_taken_back),
