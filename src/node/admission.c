@@ -15,6 +15,9 @@
 #include "node/use.h"
 
 #define MIB (UINT64_C(1) << 20)
+/* After a restart, who waited asks again so soon once it has a slot (interpose/admission.c). */
+#define RETURN_NS (200 * NSEC_PER_MSEC)
+#define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /* Growth is granted in such steps while the card has twice as much: one ask serves many allocations. */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -78,15 +81,33 @@ void admission_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-void admission_restore(struct tenant *tenant, const uint64_t granted_bytes[REGION_MAX_DEVICES])
+void admission_restore(struct tenant *tenant, const struct admission_past *past)
 {
 	struct tenant_admission *a = &tenant->admission;
+	uint64_t now_ns = clock_now_ns();
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		a->granted_bytes[i] = granted_bytes[i];
-		if (granted_bytes[i])
+		a->granted_bytes[i] = past->granted_bytes[i];
+		if (past->granted_bytes[i])
 			a->state = ADMISSION_HOLDING;
 	}
+	/* The clock of another boot says nothing. */
+	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
+		a->past = *past;
+		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
+		if (tenant->node->arrivals < past->arrival)
+			tenant->node->arrivals = past->arrival;
+	}
 	publish(tenant);
+}
+
+struct admission_past admission_past(const struct tenant *tenant)
+{
+	const struct tenant_admission *a = &tenant->admission;
+	struct admission_past past = a->past;
+	if (a->state == ADMISSION_QUEUED)
+		past = (struct admission_past){ .arrival = a->arrival, .since_ns = a->since_ns };
+	memcpy(past.granted_bytes, a->granted_bytes, sizeof(past.granted_bytes));
+	return past;
 }
 
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device)
@@ -120,9 +141,20 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
+	struct admission_past past = a->past;
+	if (!past.arrival)
+		past = (struct admission_past){ .arrival = ++node->arrivals, .since_ns = now_ns };
 	*a = (struct tenant_admission){ .state = ADMISSION_QUEUED,
-					.arrival = ++node->arrivals,
-					.since_ns = now_ns };
+					.arrival = past.arrival,
+					.since_ns = past.since_ns };
+	tenant_state_save_soon(t);
+}
+
+/* It waited for the daemon before this one, and may be about to ask again. */
+static bool is_to_return(struct tenant *t, uint64_t now_ns)
+{
+	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
+	       t->process_count > 0 && !asks(t);
 }
 
 static void end_hold(struct tenant *t)
@@ -177,6 +209,12 @@ void admission_give_up(struct tenant *tenant)
 	admission_soon(tenant->node);
 }
 
+static void leave_queue(struct tenant *t)
+{
+	t->admission = (struct tenant_admission){ 0 };
+	tenant_state_save_soon(t);
+}
+
 static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
@@ -191,6 +229,8 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 	case ADMISSION_QUEUED:
 		if (held_bytes(t))
 			hold_what_it_has(t);
+		else if (!asks(t) && a->state == ADMISSION_QUEUED)
+			leave_queue(t);
 		else if (!asks(t))
 			*a = (struct tenant_admission){ 0 };
 		else if (a->state == ADMISSION_NONE)
@@ -402,6 +442,11 @@ void admission_due(void *data, uint32_t events)
 	/* Until all have moved over, it is not known who holds what. */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (waits(t) && is_to_return(t, now_ns)) {
+		loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
+		return;
+	}
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (waits(t)) {
 		use_update(t, now_ns);

@@ -264,6 +264,47 @@ static void test_a_restart_keeps_grants(void **state)
 	client_kill(pid);
 }
 
+static void ask_and_stay(struct client *c)
+{
+	struct region_want *w = &c->report->want[c->reply.slot][0];
+	atomic_store(&w->bytes, 100 * MIB);
+	atomic_fetch_add(&w->ask, 1);
+	atomic_fetch_add(&c->report->bell[0].rung, 1);
+	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Whoever asks first after a restart: who waited longer is before. */
+static void test_a_restart_keeps_the_order_of_waiting(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make(f, "a", 8, ""), *b = make(f, "b", 5, ""), *c = make(f, "c", 5, "");
+	int a_pid = client_spawn(f, a, 0, ask_and_stay);
+	fixture_until(f, granted(a) == 8 * GIB);
+	int b_pid = client_spawn(f, b, 0, ask_and_stay);
+	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	int c_pid = client_spawn(f, c, 0, ask_and_stay);
+	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	uint64_t epoch = f->node->epoch;
+	fixture_turn(f, 50); /* the state files */
+	fixture_stop(f);
+	fixture_start(f);
+	a = node_find_tenant(f->node, "a");
+	b = node_find_tenant(f->node, "b");
+	c = node_find_tenant(f->node, "c");
+	client_kill(a_pid);
+	/* The two come back, as other processes here, and the later one asks first. */
+	int c_again = client_spawn(f, c, epoch, ask_and_stay);
+	int b_again = client_spawn(f, b, epoch, ask_and_stay);
+	client_kill(b_pid);
+	client_kill(c_pid);
+	fixture_until(f, granted(b) == 5 * GIB);
+	assert_int_equal(c->admission.state, ADMISSION_QUEUED);
+	assert_int_equal(c->admission.arrival, 3);
+	client_kill(b_again);
+	fixture_until(f, granted(c) == 5 * GIB);
+	client_kill(c_again);
+}
+
 static void test_use_is_remembered_by_name(void **state)
 {
 	struct fixture *f = *state;
@@ -337,6 +378,7 @@ int main(void)
 		test(test_growth_is_answered_at_once),
 		test(test_an_ask_that_is_taken_back),
 		test(test_a_restart_keeps_grants),
+		test(test_a_restart_keeps_the_order_of_waiting),
 		test(test_use_is_remembered_by_name),
 		test(test_nonsense_is_bounded),
 		test(test_refusals),
