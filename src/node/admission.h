@@ -23,7 +23,6 @@
 struct node;
 struct card;
 struct tenant;
-struct census_card;
 
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
@@ -65,7 +64,5 @@ void admission_give_up(struct tenant *tenant);
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device);
 /* A card as admission sees it; kept_bytes is of the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);
-/* A census of the card: what processes hold that are no tenant's. */
-void admission_note_census(struct node *node, struct card *card, const struct census_card *seen);
 
 #endif

@@ -195,6 +195,34 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	client_kill(pid);
 }
 
+/* For one that has waited long enough bytes are kept, from grants and from promises; not for ever. */
+static void test_what_is_kept_is_not_promised(void **state)
+{
+	struct fixture *f = *state;
+	struct card *card = &f->node->card[0];
+	f->node->config.wait_patience_ns = 50 * NSEC_PER_MSEC;
+	struct tenant *a = make(f, "a", 5, ""), *b = make(f, "b", 6, ""), *c = make(f, "c", 1, "");
+	int a_pid = ask_first(f, a);
+	fixture_until(f, granted(a) == 5 * GIB);
+	int b_pid = ask_first(f, b);
+	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_turn(f, 60);
+	int c_pid = ask_first(f, c);
+	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	assert_int_equal(card->kept_bytes, 3 * GIB);
+	fixture_refused(f,
+			"{\"version\":1,\"op\":\"create\",\"name\":\"d\",\"devices\":"
+			"[{\"index\":0,\"memory_bytes\":1073741824}]}",
+			ENOSPC, "at most 0");
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"c\"}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a\"}"));
+	assert_int_equal(card->kept_bytes, 0);
+	client_kill(a_pid);
+	client_kill(b_pid);
+	client_kill(c_pid);
+}
+
 static void test_growth_is_answered_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -375,6 +403,7 @@ int main(void)
 		test(test_what_strangers_hold_is_not_granted),
 		test(test_a_list_of_other_pids_is_not_taken_for_strangers),
 		test(test_promises_and_grants_know_of_each_other),
+		test(test_what_is_kept_is_not_promised),
 		test(test_growth_is_answered_at_once),
 		test(test_an_ask_that_is_taken_back),
 		test(test_a_restart_keeps_grants),
