@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/drain.h"
+#include "node/foreign.h"
 #include "node/tenant.h"
 #include "node/worker.h"
 
@@ -94,6 +95,7 @@ static void reading_ready(void *data, uint32_t events)
 	for (unsigned i = 0; i < node->card_count; i++) {
 		census_compare(node, i, &census->card[i]);
 		drain_update(node, &node->card[i], &census->card[i]);
+		foreign_note_census(node, &node->card[i], &census->card[i]);
 	}
 }
 
