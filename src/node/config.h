@@ -31,6 +31,14 @@ struct config {
 	bool is_elastic; /* of tenants that don't say */
 	bool is_gang;    /* turns on several cards at the same time (node/gang.h) */
 	struct elastic_config elastic;
+	/* GPU work without the library, and the freezer (node/freezer). */
+	bool watch_tasks;
+	bool is_freezing;
+	uint64_t freeze_threshold_bytes;
+	uint64_t thaw_settle_ns;
+	uint64_t use_half_life_ns;
+	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
+	char task_nodes[CONFIG_PATH_MAX];
 };
 
 /* Every setting at its default. */

@@ -25,6 +25,7 @@
 
 struct tenant;
 struct census;
+struct gpu_watch;
 struct control;
 struct drain;
 struct sensor;
@@ -64,6 +65,7 @@ struct node {
 	struct tenant_list tenants;
 	unsigned tenant_count;
 	struct census *census;
+	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct control *control;
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */

@@ -19,7 +19,7 @@ void freeze_end(struct freeze_item *item)
 	item->held_bytes = 0;
 }
 
-static void let_go(struct freeze_item *item, uint64_t now_ns)
+void freeze_let_go(struct freeze_item *item, uint64_t now_ns)
 {
 	item->phase = FREEZE_STARTING;
 	item->begun_ns = item->changed_ns = now_ns;
@@ -84,7 +84,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 	}
 	uint64_t mask = item->cards & ~cards_of(items, count, FREEZE_WAITING);
 	if (roomy(config, cards, card_count, items, count, mask))
-		let_go(item, now_ns);
+		freeze_let_go(item, now_ns);
 	else
 		item->phase = FREEZE_WAITING;
 }
@@ -130,7 +130,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x->cards);
 		if (may) {
-			let_go(x, now_ns);
+			freeze_let_go(x, now_ns);
 			count_passes(config, items, count, x, now_ns);
 			return x;
 		}

@@ -83,6 +83,9 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
+/* Lets it go whatever the order says: by hand, or because it can't be frozen. */
+void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
+
 /* All its GPU work has ended. */
 void freeze_end(struct freeze_item *item);
 
