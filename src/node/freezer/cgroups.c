@@ -14,6 +14,7 @@
 #include "base/clock.h"
 
 #define V1_LOOK_NS (500 * NSEC_PER_USEC) /* version 1 tells nobody when it is done */
+#define V1_TRIES 25                      /* at a time */
 
 /* ---- where ---- */
 
@@ -177,11 +178,43 @@ static int write_text(const char *file, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
+/*
+ * Version 1 may stay FREEZING for ever when processes fork meanwhile; written again it looks at them again
+ * (found here on Linux 6.18, and told of in runc's libcontainer, cgroups/fs/freezer.go).
+ */
+static int press(const char *file)
+{
+	int r = 0;
+	for (unsigned i = 0; i < V1_TRIES && r >= 0; i++) {
+		char text[16] = "";
+		cleanup_fd int fd = open(file, O_RDWR | O_CLOEXEC);
+		if (fd < 0 || write(fd, "FROZEN", 6) < 0)
+			r = -errno;
+		else if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+			r = -errno;
+		else if (!strncmp(text, "FROZEN", 6))
+			break;
+	}
+	return r;
+}
+
 int cgroup_freeze(const struct cgroup *cgroup)
 {
 	char file[CGROUP_DIR_MAX + 16];
 	snprintf(file, sizeof(file), "%s/%s", cgroup->dir, control_file(cgroup->is_v2));
-	return write_text(file, cgroup->is_v2 ? "1" : "FROZEN");
+	return cgroup->is_v2 ? write_text(file, "1") : press(file);
+}
+
+int cgroup_freeze_again(const struct cgroup *cgroup)
+{
+	int r = cgroup_is_frozen(cgroup);
+	/* Version 2 comes to its end by itself. */
+	if (r != 0 || cgroup->is_v2)
+		return r;
+	r = cgroup_thaw(cgroup);
+	if (r >= 0)
+		r = cgroup_freeze(cgroup);
+	return r < 0 ? r : cgroup_is_frozen(cgroup);
 }
 
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],

@@ -51,6 +51,11 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
  */
 int cgroup_freeze(const struct cgroup *cgroup);
 int cgroup_thaw(const struct cgroup *cgroup);
+/*
+ * For one that was to be frozen a while ago: version 1 may have to be told again, since it can miss what
+ * forks. 1 when it is frozen, 0 when not yet, or -errno.
+ */
+int cgroup_freeze_again(const struct cgroup *cgroup);
 /* 1 when every process in it stands still, 0 when not (yet), -ENOENT or -ENODEV as above. */
 int cgroup_is_frozen(const struct cgroup *cgroup);
 /* Waits for that, up to timeout_ms. The same results. */

@@ -34,30 +34,39 @@ static void settle(const struct freeze_config *config, struct freeze_item *item,
 		item->phase = FREEZE_SETTLED;
 }
 
-/* What the card has for one more, beyond what those that start there may still take. */
-static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
-		     unsigned card, struct freeze_item *const *items, size_t count)
+static uint64_t lacks(const struct freeze_config *config, const struct freeze_item *item)
 {
-	uint64_t wanted = config->threshold_bytes;
+	return item->held_bytes < config->threshold_bytes
+		       ? config->threshold_bytes - item->held_bytes
+		       : 0;
+}
+
+/* Has the card what this one lacks, beyond what those that start there may still take? */
+static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
+		     unsigned card, struct freeze_item *const *items, size_t count,
+		     const struct freeze_item *item)
+{
+	uint64_t wanted = lacks(config, item);
 	bool others = false;
 	for (size_t i = 0; i < count; i++) {
-		if (items[i]->phase != FREEZE_STARTING || !(items[i]->cards >> card & 1))
+		const struct freeze_item *x = items[i];
+		if (x == item || !(x->cards >> card & 1))
 			continue;
-		others = true;
-		if (items[i]->held_bytes < config->threshold_bytes)
-			wanted += config->threshold_bytes - items[i]->held_bytes;
+		others |= x->phase == FREEZE_STARTING || x->phase == FREEZE_SETTLED;
+		if (x->phase == FREEZE_STARTING)
+			wanted += lacks(config, x);
 	}
 	return cards[card].free_bytes >= wanted || (cards[card].is_empty && !others);
 }
 
-/* Cards of `mask` with room. */
+/* Cards of `mask` with room for this one. */
 static uint64_t roomy(const struct freeze_config *config, const struct freeze_card *cards,
 		      unsigned card_count, struct freeze_item *const *items, size_t count,
-		      uint64_t mask)
+		      const struct freeze_item *item, uint64_t mask)
 {
 	uint64_t found = 0;
 	for (unsigned c = 0; c < card_count; c++)
-		if (mask >> c & 1 && has_room(config, cards, c, items, count))
+		if (mask >> c & 1 && has_room(config, cards, c, items, count, item))
 			found |= UINT64_C(1) << c;
 	return found;
 }
@@ -82,8 +91,13 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
+	/* Seen too late: it has what it came for, and would hold it for nothing. */
+	if (lacks(config, item) == 0) {
+		freeze_let_go(item, now_ns);
+		return;
+	}
 	uint64_t mask = item->cards & ~cards_of(items, count, FREEZE_WAITING);
-	if (roomy(config, cards, card_count, items, count, mask))
+	if (roomy(config, cards, card_count, items, count, item, mask))
 		freeze_let_go(item, now_ns);
 	else
 		item->phase = FREEZE_WAITING;
@@ -128,7 +142,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
 		/* One at a time on each card: it is not known which of its cards a starting one takes. */
 		bool may = !(x->cards & taken) &&
-			   roomy(config, cards, card_count, items, count, x->cards);
+			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {
 			freeze_let_go(x, now_ns);
 			count_passes(config, items, count, x, now_ns);

@@ -7,9 +7,10 @@
  *       |          +-- none -------------------> WAITING --- its turn -+   for settle_ns
  *       +--- room on a card as read just now ---------------------------^
  *
- * - Room: on a card that it may use there are `threshold_bytes` free, beyond what each that is STARTING
- *   there still lacks of its own threshold; and nobody WAITS for that card. Where a card holds nothing of
- *   anybody there is always room: more will never be free.
+ * - Room: on a card that it may use there is free what it lacks of `threshold_bytes`, beyond what each that
+ *   is STARTING there still lacks; and nobody WAITS for that card. Where nobody works who might end there
+ *   is always room: more will never be free. (So those that were seen late, and stand still while they
+ *   hold some, don't wait for each other.) Who has its threshold already is let be.
  * - ASKING: the cards' figures are too old to tell. It stands still until they have been read, some
  *   milliseconds, and goes on then if there is room.
  * - WAITING ones go one by one, by admit/order.h: least faded use first, nobody passed for ever. The
@@ -46,7 +47,7 @@ struct freeze_config {
 
 struct freeze_card {
 	uint64_t free_bytes;
-	bool is_empty; /* no process holds memory on it */
+	bool is_empty; /* nobody holds memory on it but the items */
 };
 
 /* A container with GPU work. */

@@ -13,7 +13,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define FRESH_NS (100 * NSEC_PER_MSEC) /* figures of cards no older tell who may start */
-#define DYING_NS (100 * NSEC_PER_MSEC) /* how often those frozen by version 1 are looked at */
+#define LOOK_NS (20 * NSEC_PER_MSEC)   /* how often those frozen by version 1 are looked at */
 #define MPS_NAME "nvidia-cuda-mps"     /* both the control process and the server */
 
 struct freezer {
@@ -23,8 +23,8 @@ struct freezer {
 	struct gpu_tasks *tasks;
 	struct cgroups cgroups;
 	struct watchdog *watchdog;
-	struct loop_source *watchdog_source, *dying_timer;
-	unsigned frozen_count;
+	struct loop_source *watchdog_source, *v1_timer;
+	unsigned v1_count; /* frozen by version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last reading began; 0: none yet */
 	uint64_t arrivals;
@@ -78,8 +78,8 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	c->frozen_since_ns = 0;
 	if (f->watchdog)
 		watchdog_remove(f->watchdog, &c->cgroup);
-	if (--f->frozen_count == 0)
-		loop_disarm(f->dying_timer);
+	if (!c->cgroup.is_v2 && --f->v1_count == 0)
+		loop_disarm(f->v1_timer);
 	write_list(f, NULL);
 }
 
@@ -104,8 +104,8 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 	}
 	c->is_frozen = true;
 	c->frozen_since_ns = clock_now_ns();
-	if (f->frozen_count++ == 0)
-		loop_arm(f->dying_timer, DYING_NS, DYING_NS);
+	if (!c->cgroup.is_v2 && f->v1_count++ == 0)
+		loop_arm(f->v1_timer, LOOK_NS, LOOK_NS);
 	return 0;
 }
 
@@ -126,13 +126,22 @@ static void watchdog_died(void *data, uint32_t events)
 	}
 }
 
-/* Version 1 keeps even the killed: they are thawed, to die. Version 2 lets them die as they are. */
-static void look_for_dying(void *data, uint32_t events)
+/*
+ * Version 1 keeps even the killed: they are thawed, to die. And it may have missed some. Version 2 lets
+ * them die as they are, and misses none.
+ */
+static void look_at_v1(void *data, uint32_t events)
 {
 	struct freezer *f = data;
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (c->is_frozen && cgroup_has_killed(&c->cgroup)) {
+	{
+		if (!c->is_frozen || c->cgroup.is_v2)
+			continue;
+		if (!cgroup_has_killed(&c->cgroup)) {
+			cgroup_freeze_again(&c->cgroup);
+			continue;
+		}
 		log_info("container %.*s: killed while it was frozen: thawed", CONTAINER_SHORT_ID,
 			 c->what.id);
 		thaw(f, c);
@@ -395,7 +404,7 @@ int freezer_new(struct loop *loop, const struct config *config, const char *run_
 	f->config = config;
 	f->run_dir = run_dir;
 	f->tasks = tasks;
-	int r = loop_add_timer(loop, look_for_dying, f, &f->dying_timer);
+	int r = loop_add_timer(loop, look_at_v1, f, &f->v1_timer);
 	if (r < 0) {
 		free(f);
 		return error_set_errno(err, -r, "freezer's timer");
@@ -418,7 +427,7 @@ struct freezer *freezer_free(struct freezer *f)
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
 	thaw(f, c);
 	loop_remove(f->watchdog_source);
-	loop_remove(f->dying_timer);
+	loop_remove(f->v1_timer);
 	watchdog_stop(f->watchdog);
 	free(f);
 	return NULL;

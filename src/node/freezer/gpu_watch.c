@@ -229,6 +229,18 @@ static void fade_all(struct gpu_watch *w, uint64_t now_ns)
 	}
 }
 
+/* Does nobody hold memory on the card but containers that the freezer decides about? */
+static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)
+{
+	for (size_t i = 0; i < seen->process_count; i++) {
+		const struct gpu_task *t = gpu_tasks_find(w->tasks, seen->process[i].pid);
+		/* A process that is listed and already gone holds nothing for long. */
+		if (t && !(t->container && t->container->item.cards))
+			return false;
+	}
+	return true;
+}
+
 static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 {
 	struct freeze_card free_cards[FREEZE_MAX_CARDS] = { 0 };
@@ -238,7 +250,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 		/* A card that can't be read keeps nobody waiting. */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		free_cards[i].free_bytes = size > used ? size - used : 0;
-		free_cards[i].is_empty = cards[i].processes_known && cards[i].process_count == 0;
+		free_cards[i].is_empty = cards[i].processes_known && is_all_governed(w, &cards[i]);
 		if (cards[i].begun_ns < begun_ns)
 			begun_ns = cards[i].begun_ns;
 	}

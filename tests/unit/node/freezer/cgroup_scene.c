@@ -75,6 +75,27 @@ void cgroup_scene_start(struct cgroup_scene *s)
 	}
 }
 
+static _Noreturn void keep_forking(volatile unsigned long *counter)
+{
+	for (;;) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+		++*counter;
+	}
+}
+
+void cgroup_scene_start_forking(struct cgroup_scene *s)
+{
+	for (unsigned i = 0; i < SCENE_PROCESSES; i++) {
+		s->pid[i] = fork();
+		if (s->pid[i] == 0)
+			keep_forking(&s->counter[i * 8]);
+		move_in(s->cgroup.dir, s->pid[i]);
+	}
+}
+
 bool cgroup_scene_runs(struct cgroup_scene *s, unsigned ms)
 {
 	unsigned long before[SCENE_PROCESSES];

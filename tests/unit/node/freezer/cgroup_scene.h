@@ -23,6 +23,8 @@ struct cgroup_scene {
 /* False: this machine has no such hierarchy that may be written; nothing was made then. */
 bool cgroup_scene_make(struct cgroup_scene *scene, bool v2);
 void cgroup_scene_start(struct cgroup_scene *scene);
+/* Processes that do nothing but start children, which end at once. */
+void cgroup_scene_start_forking(struct cgroup_scene *scene);
 /* Does any of the processes run, within `ms`? */
 bool cgroup_scene_runs(struct cgroup_scene *scene, unsigned ms);
 void cgroup_scene_end(struct cgroup_scene *scene);

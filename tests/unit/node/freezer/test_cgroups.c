@@ -123,6 +123,8 @@ static void test_version_1_takes_its_time(void **state)
 	add_file(&t, "freezer.state", "FREEZING\n");
 	assert_int_equal(cgroup_is_frozen(&cgroup), 0);
 	assert_int_equal(cgroup_wait_frozen(&cgroup, 5), 0);
+	/* Told again. */
+	assert_int_equal(cgroup_freeze_again(&cgroup), 1);
 	assert_int_equal(cgroup_thaw(&cgroup), 0);
 	char path[512];
 	snprintf(path, sizeof(path), "%s/box/freezer.state", t.dir);
@@ -159,6 +161,31 @@ static void test_freeze_and_thaw(void **state)
 	}
 }
 
+/* What keeps forking is frozen too, if need be when told again. */
+static void test_freeze_what_forks(void **state)
+{
+	for (unsigned v = 1; v <= 2; v++) {
+		struct cgroup_scene s;
+		if (!cgroup_scene_make(&s, v == 2)) {
+			print_message("version %u: not to be had here\n", v);
+			continue;
+		}
+		cgroup_scene_start_forking(&s);
+		for (unsigned i = 0; i < 20; i++) {
+			assert_int_equal(cgroup_freeze(&s.cgroup), 0);
+			unsigned tries = 0;
+			while (cgroup_wait_frozen(&s.cgroup, 10) == 0) {
+				cgroup_freeze_again(&s.cgroup);
+				assert_true(tries++ < 1000);
+			}
+			assert_int_equal(cgroup_is_frozen(&s.cgroup), 1);
+			assert_int_equal(cgroup_thaw(&s.cgroup), 0);
+			usleep(2000);
+		}
+		cgroup_scene_end(&s);
+	}
+}
+
 static void test_the_killed(void **state)
 {
 	for (unsigned v = 1; v <= 2; v++) {
@@ -191,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_no_freezer),
 		cmocka_unit_test(test_version_1_takes_its_time),
 		cmocka_unit_test(test_freeze_and_thaw),
+		cmocka_unit_test(test_freeze_what_forks),
 		cmocka_unit_test(test_the_killed),
 	};
 	return cmocka_run_group_tests_name("cgroups", tests, NULL, NULL);

@@ -174,6 +174,39 @@ static void test_once_running_it_is_let_be(void **state)
 	assert_true(freeze_is_held(&a));
 }
 
+static void test_seen_late(void **state)
+{
+	struct freeze_item a = make(1, 0), b = make(2, 5e9), c = make(3, 7e9);
+	struct freeze_item *items[] = { &a, &b, &c };
+	struct freeze_card card = { .free_bytes = GIB / 2, .is_empty = true };
+	c.phase = FREEZE_SETTLED;
+	/* It has all that it wants; the others have some of it. */
+	freeze_note_memory(&a, 2 * GIB, S);
+	freeze_note_memory(&b, GIB, S);
+	freeze_start(&config, &card, 1, items, 3, &a, true, S);
+	assert_int_equal(a.phase, FREEZE_STARTING);
+	freeze_start(&config, &card, 1, items, 3, &b, true, S);
+	assert_int_equal(b.phase, FREEZE_WAITING);
+	/* Less is missing than for one that begins. */
+	card.free_bytes = GIB;
+	assert_ptr_equal(freeze_next(&config, &card, 1, items, 3, 3 * S), &b);
+}
+
+static void test_those_that_hold_some_do_not_wait_for_each_other(void **state)
+{
+	struct freeze_item a = make(1, 0), b = make(2, 5e9), *items[] = { &a, &b };
+	struct freeze_card card = { .free_bytes = 0, .is_empty = false };
+	freeze_note_memory(&a, GIB, S);
+	freeze_note_memory(&b, GIB, S);
+	freeze_start(&config, &card, 1, items, 2, &a, true, S);
+	freeze_start(&config, &card, 1, items, 2, &b, true, S);
+	/* Somebody else holds the rest, and may end. */
+	assert_null(freeze_next(&config, &card, 1, items, 2, S));
+	card.is_empty = true;
+	assert_ptr_equal(freeze_next(&config, &card, 1, items, 2, S), &a);
+	assert_null(freeze_next(&config, &card, 1, items, 2, 2 * S));
+}
+
 /* ---- random scenes ---- */
 
 #define SCENE_CARDS 2
@@ -283,7 +316,7 @@ static void run_scene(uint64_t seed)
 		for (unsigned i = 0; i < SCENE_ITEMS; i++)
 			advance(all, &all[i], used, size, now_ns);
 		for (unsigned c = 0; c < SCENE_CARDS; c++)
-			cards[c] = (struct freeze_card){ size[c] - used[c], used[c] == 0 };
+			cards[c] = (struct freeze_card){ size[c] - used[c], true };
 		for (unsigned i = 0; i < SCENE_ITEMS; i++) {
 			struct runner *r = &all[i];
 			if (r->ended || r->start_ns > now_ns)
@@ -323,6 +356,8 @@ int main(void)
 		cmocka_unit_test(test_overdue_keeps_its_card),
 		cmocka_unit_test(test_by_hand_is_in_nobodys_way),
 		cmocka_unit_test(test_once_running_it_is_let_be),
+		cmocka_unit_test(test_seen_late),
+		cmocka_unit_test(test_those_that_hold_some_do_not_wait_for_each_other),
 		cmocka_unit_test(test_random_scenes),
 	};
 	return cmocka_run_group_tests_name("freeze_policy", tests, NULL, NULL);
