@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from boxes import Boxes, why_not
-from conftest import wait_until
+from conftest import BUILD, wait_until
 from held import compile_c, link_with_driver
 from sim_peers import start_sim  # noqa: F401
 
@@ -180,6 +180,42 @@ def test_killed_while_it_waits(version, make_boxes, hoard):
     assert waiter.wait(timeout=20) == 0
 
 
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_a_tenant_is_never_frozen(version, make_boxes, hoard):
+    """It has the library, and a quota; whether it waits is said by its --on-full."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    # Where `allot run --sim h200` looks for a daemon and its card.
+    base = boxes.directory / "base"
+    base.mkdir(mode=0o700)
+    (base / "sim-h200").symlink_to(boxes.run_dir)
+    for end in ("", ".uvm"):
+        (boxes.run_dir / f"sim.sock{end}").symlink_to(boxes.sim.socket + end)
+    third = boxes.make()
+    third.environment = {**boxes.environment, "ALLOT_RUN_DIR": str(base)}
+    tenant = third.start(BUILD / "allot", "run", "--sim", "h200", "--memory", "4GiB", "--name",
+                         "governed", "--", hoard, 100, 10, 1, 300)
+    assert tenant.wait(timeout=20) == 0
+    found = boxes.container(third)
+    assert found["frozen_s"] < 0.3 and second.is_frozen()
+    task = [t for t in boxes.tasks()["tasks"] if t["container"] == third.id]
+    assert [t["tenant"] for t in task] == ["governed"]
+    assert found["devices"][0]["used_s"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_who_runs_is_let_be_by_the_next_daemon(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    third = boxes.make()
+    boxes.end_daemon()
+    small = third.start(hoard, 1 << 10, 1 << 10, 1, 60000)
+    wait_until(lambda: small.stdout.readline().startswith("full"), what="its memory")
+    boxes.start_daemon()
+    wait_until(lambda: boxes.state(third) in ("starting", "running"), what="the next daemon")
+    assert boxes.container(third)["frozen_s"] == 0
+
+
 @pytest.mark.skipif(why_not("no freezer") is not None, reason=str(why_not("no freezer")))
 def test_no_freezer(make_boxes, hoard):
     """A container whose cgroup can't be frozen starts as it would without one; that is said once."""
@@ -203,7 +239,6 @@ def test_lists_of_containers(version, make_boxes, hoard):
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_gpu_time(version, make_boxes):
     """By the driver's samples: a process at work all the time, and one that holds memory alone."""
-    from conftest import BUILD
     boxes = make_boxes(version, freezer="off")
     busy, idle = boxes.make(), boxes.make()
     idle.start(BUILD / "allot-load", "--seconds", 6, "--mib", 64, "--iters", 1000,

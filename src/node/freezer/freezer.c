@@ -236,7 +236,7 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 	log_warning("freezer: %s; such containers start without waiting (said once)", err->text);
 }
 
-void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards)
+void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards, bool runs)
 {
 	struct gpu_container *c = task->container;
 	struct freeze_config config = policy(f);
@@ -244,8 +244,8 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	struct error err = { 0 };
 	size_t count;
 	if (!is_governed(f, c)) {
-		/* Its library has come: it waits in its allocations from now on. */
-		if (c && c->has_library && freeze_is_held(&c->item))
+		/* Its library may have come: then it waits in its allocations. */
+		if (c && freeze_is_held(&c->item))
 			freeze_let_go(&c->item, now_ns);
 		if (c && !c->item.by_hand)
 			thaw(f, c);
@@ -260,6 +260,10 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 		.since_ns = now_ns,
 		.id = (uint32_t)f->arrivals,
 	};
+	if (runs) {
+		freeze_let_go(&c->item, now_ns);
+		return;
+	}
 	struct freeze_item **items = gather(f, &count);
 	bool is_fresh = f->read_ns && now_ns - f->read_ns < FRESH_NS;
 	if (items)
@@ -322,6 +326,9 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 		freeze_note_memory(items[i], held, now_ns);
 		items[i]->key.use_ns = fade_use_ns(&c->fade, now_ns, f->config->use_half_life_ns);
 	}
+	for (size_t i = 0; i < count && serves_mps(f); i++)
+		if (freeze_is_held(items[i]))
+			freeze_let_go(items[i], now_ns);
 	answer_asking(f, &config, items, count, now_ns);
 	while ((next = freeze_next(&config, f->card, f->tasks->card_count, items, count, now_ns)))
 		log_info("container %.*s goes on after %.1f s", CONTAINER_SHORT_ID,

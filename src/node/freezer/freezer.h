@@ -21,8 +21,11 @@ int freezer_new(struct loop *loop, const struct config *config, const char *run_
 /* Thaws everything. NULL is fine; returns NULL. */
 struct freezer *freezer_free(struct freezer *freezer);
 
-/* A task has begun in a container: it may be frozen when this returns. `cards`: those it may use. */
-void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards);
+/*
+ * A task has begun in a container: it may be frozen when this returns. `cards`: those it may use.
+ * `runs`: it was there before this daemon was, and is let be.
+ */
+void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
 /* The last task of its container may have ended. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /*

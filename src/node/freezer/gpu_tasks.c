@@ -179,6 +179,8 @@ int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool 
 		*ret = t;
 		return 0;
 	}
+	if (tasks->live_count >= GPU_TASKS_LIVE_MAX)
+		return -ENOSPC;
 	t = calloc(1, sizeof(*t) + tasks->card_count * sizeof(t->card[0]));
 	if (!t)
 		return -ENOMEM;

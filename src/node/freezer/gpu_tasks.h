@@ -24,6 +24,7 @@
 #include "node/loop.h"
 
 #define GPU_TASKS_HISTORY 256     /* ended tasks kept */
+#define GPU_TASKS_LIVE_MAX 4096   /* each takes a descriptor: nobody may use them all up */
 #define GPU_TASKS_CONTAINERS 1024 /* containers kept; those with live tasks beyond that too */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
@@ -96,7 +97,8 @@ int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_event
 struct gpu_tasks *gpu_tasks_free(struct gpu_tasks *tasks);
 
 /*
- * The task of that process, made where it is new (*ret_is_new). -ESRCH: it is gone.
+ * The task of that process, made where it is new (*ret_is_new). -ESRCH: it is gone; -ENOSPC: there are
+ * GPU_TASKS_LIVE_MAX.
  */
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new);
 /* The live task of that pid; NULL: none. */

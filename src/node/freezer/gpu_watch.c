@@ -84,22 +84,40 @@ static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 	return cards ? cards : all;
 }
 
-static struct gpu_task *note_task(struct gpu_watch *w, int pid)
+/* One that is known may have become a tenant's. */
+static void look_again(struct gpu_watch *w, struct gpu_task *t)
+{
+	if (t->tenant[0])
+		return;
+	note_tenant(w, t);
+	if (t->tenant[0] && t->container)
+		freezer_task_begun(w->freezer, t, 0, true);
+}
+
+/* False: it is gone, or this process itself. */
+static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
 	bool is_new;
-	if (pid == getpid() || gpu_tasks_add(w->tasks, pid, &t, &is_new) < 0)
-		return NULL;
-	bool had_tenant = t->tenant[0];
+	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
+	if (r == -ENOSPC && !w->said_many) {
+		w->said_many = true;
+		log_warning(
+			"more than %d GPU tasks at a time: the rest is not recorded (said once)",
+			GPU_TASKS_LIVE_MAX);
+	}
+	if (r < 0)
+		return false;
+	if (!is_new) {
+		look_again(w, t);
+		return true;
+	}
 	note_tenant(w, t);
-	if (!is_new && had_tenant == (t->tenant[0] != '\0'))
-		return t;
-	if (is_new)
-		log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
-			  t->container_id[0] ? " of container " : "", t->container_id);
+	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
+		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
-		freezer_task_begun(w->freezer, t, visible_cards(w, pid));
-	return t;
+		freezer_task_begun(w->freezer, t, visible_cards(w, pid), !w->has_read);
+	return true;
 }
 
 static void node_opened(void *data, int pid)
@@ -265,8 +283,15 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	if (!w)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
-		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++)
-			note_task(w, cards[i].process[k].pid);
+		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
+			/* Its pidfd says when a known one ends: no need to look into /proc. */
+			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
+			if (t)
+				look_again(w, t);
+			else
+				note_task(w, cards[i].process[k].pid);
+		}
+	w->has_read = true;
 	w->foreign = false;
 	TAILQ_FOREACH(t, &w->tasks->live, link)
 	{

@@ -15,7 +15,9 @@ struct gpu_watch {
 	struct openings *openings; /* NULL: polling alone */
 	struct loop_source *timer;
 	uint64_t every_ns; /* of the timer */
-	bool foreign;      /* there are tasks that no tenant has, or may be */
+	bool has_read;     /* once: whoever the first reading shows was there before this daemon */
+	bool said_many;
+	bool foreign; /* there are tasks that no tenant has, or may be */
 };
 
 #endif

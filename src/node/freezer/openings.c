@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <linux/openat2.h>
 #include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -41,18 +44,47 @@ struct openings {
 
 /* ---- marks ---- */
 
-/* Marks the nodes as the process sees them. 0, or the first -errno that is not "no such node". */
-static int mark_for(struct openings *o, const char *root)
+/* Marks the nodes of this process's own namespace. 0, or -errno of one that is there. */
+static int mark_own(struct openings *o)
 {
 	int r = 0;
-	for (unsigned i = 0; i < o->path_count; i++) {
-		char path[PATH_MAX];
-		snprintf(path, sizeof(path), "%s%s", root, o->path[i]);
-		if (fanotify_mark(o->fan_fd, FAN_MARK_ADD, FAN_OPEN, AT_FDCWD, path) < 0 &&
+	for (unsigned i = 0; i < o->path_count; i++)
+		if (fanotify_mark(o->fan_fd, FAN_MARK_ADD, FAN_OPEN, AT_FDCWD, o->path[i]) < 0 &&
 		    errno != ENOENT && errno != ENOTDIR && r == 0)
 			r = -errno;
-	}
 	return r;
+}
+
+static int open_beneath(int root_fd, const char *path)
+{
+#ifdef SYS_openat2
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+#else
+	return -1;
+#endif
+}
+
+/*
+ * Marks the nodes that a process has of its own. It may have put anything there: links are resolved below
+ * its root (Linux 5.6), and nothing but a device is marked, or any file of the host could be.
+ */
+static void mark_of(struct openings *o, int pid)
+{
+	char path[64];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	cleanup_fd int root_fd = open(path, O_PATH | O_CLOEXEC);
+	for (unsigned i = 0; root_fd >= 0 && i < o->path_count; i++) {
+		cleanup_fd int fd = open_beneath(root_fd, o->path[i]);
+		if (fd < 0 || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (fanotify_mark(o->fan_fd, FAN_MARK_ADD, FAN_OPEN, AT_FDCWD, path) < 0)
+			log_debug("process %d: its device node can't be watched: %s", pid,
+				  strerror(errno));
+	}
 }
 
 /* A process that began a program, or that a scan found: is its mount namespace a new one? */
@@ -72,10 +104,7 @@ static void look_at(struct openings *o, int pid)
 		return;
 	o->seen[slot].number = number;
 	o->seen[slot].at_ns = now_ns;
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	int r = mark_for(o, path);
-	if (r < 0)
-		log_debug("process %d: its device nodes can't be watched: %s", pid, strerror(-r));
+	mark_of(o, pid);
 }
 
 static void scan(struct openings *o)
@@ -157,7 +186,7 @@ static int start_marks(struct openings *o, struct error *err)
 				  O_RDONLY | O_CLOEXEC);
 	if (o->fan_fd < 0)
 		return error_set_errno(err, errno, "fanotify");
-	int r = mark_for(o, "");
+	int r = mark_own(o);
 	return r < 0 ? error_set_errno(err, -r, "fanotify on %s", o->path[0]) : 0;
 }
 
