@@ -138,26 +138,32 @@ static void exec_ready(void *data, uint32_t events)
 	}
 }
 
+static void handle_events(struct openings *o, const char *buffer, size_t length)
+{
+	struct fanotify_event_metadata m;
+	int last = 0;
+	for (; length >= sizeof(m); buffer += m.event_len, length -= m.event_len) {
+		memcpy(&m, buffer, sizeof(m));
+		if (m.event_len < sizeof(m) || m.event_len > length ||
+		    m.vers != FANOTIFY_METADATA_VERSION)
+			return;
+		/* Lost events are found by the census. A process opens a node more than once. */
+		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
+			continue;
+		last = m.pid;
+		o->handler(o->data, m.pid);
+	}
+}
+
 static void opening_ready(void *data, uint32_t events)
 {
 	struct openings *o = data;
-	_Alignas(struct fanotify_event_metadata) char buffer[4096];
+	char buffer[4096];
 	for (unsigned i = 0; i < READS_MOST; i++) {
 		ssize_t n = read(o->fan_fd, buffer, sizeof(buffer));
 		if (n <= 0)
 			return;
-		int last = 0;
-		for (struct fanotify_event_metadata *m = (void *)buffer; FAN_EVENT_OK(m, n);
-		     m = FAN_EVENT_NEXT(m, n)) {
-			if (m->vers != FANOTIFY_METADATA_VERSION)
-				return;
-			/* Lost events are found by the census. A process opens a node more than once. */
-			if (m->mask & FAN_Q_OVERFLOW || m->pid <= 0 || m->pid == last ||
-			    m->pid == getpid())
-				continue;
-			last = m->pid;
-			o->handler(o->data, m->pid);
-		}
+		handle_events(o, buffer, (size_t)n);
 	}
 }
 
