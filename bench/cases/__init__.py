@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, overhead, policies,
-               response, scale, sensors, shares, together, training)
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, overhead,
+               policies, response, scale, sensors, shares, together, training)
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ CASES = [
          freezer.seconds_of, is_long=True),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
+    Case("order", order.order, "six tasks of equal need, room for three: native and --on-full wait",
+         order.seconds_of),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",

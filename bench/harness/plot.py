@@ -90,6 +90,35 @@ def bars(path, title, rows, unit):
     canvas.save(path)
 
 
+def spans(path, title, groups):
+    """groups: {label: [(name, [(begin_s, end_s, color), ...], note)]}, one below the other over time."""
+    left, right, top, thick = 150, 150, 56, 16
+    longest = max(end for rows in groups.values() for _, parts, _ in rows for _, end, _ in parts)
+    height = top + sum(30 + thick * len(rows) for rows in groups.values()) + 30
+    width = 860
+    most = nice_ceiling(longest)
+    canvas = Canvas(width, height, title)
+
+    def place(t):
+        return left + t / most * (width - left - right)
+    for i in range(6):
+        canvas.line(place(most * i / 5), top - 6, place(most * i / 5), height - 26)
+        canvas.text(place(most * i / 5), height - 10, f"{most * i / 5:g}", "middle", color="#666")
+    canvas.text(width - 14, height - 10, "seconds", "end", color="#666")
+    y = top
+    for label, rows in groups.items():
+        canvas.text(16, y + 14, label, weight="bold")
+        y += 22
+        for name, parts, note in rows:
+            canvas.text(left - 10, y + thick - 5, name, "end", size=11)
+            for begin, end, color in parts:
+                canvas.rect(place(begin), y, place(end) - place(begin), thick - 3, color)
+            canvas.text(place(parts[-1][1]) + 6, y + thick - 5, note, size=10, color="#444")
+            y += thick
+        y += 8
+    canvas.save(path)
+
+
 def lines(path, title, series, asked, y_label, x_label="seconds", ticks=()):
     """series: {label: values, one a second}; asked: {label: the value that was asked for}; ticks:
     what to write below each value."""

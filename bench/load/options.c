@@ -22,6 +22,8 @@ static const struct row {
 	{ "--kernel-us", WHOLE, AT(kernel_us), 1, 1e7, 1000, "cost of a kernel alone, microseconds" },
 	{ "--blocks", WHOLE, AT(blocks), 1, 1e6, 132, "blocks of 256 threads a kernel" },
 	{ "--seconds", REAL, AT(seconds), 0.01, 1e6, 10, "length of the run" },
+	{ "--kernels", WHOLE, AT(kernels), 0, 1e12,
+	  0, "so much work, and then end, if --seconds have not passed; 0: as much as fits into them" },
 	{ "--streams", WHOLE, AT(streams), 1, LANES_MAX, 1,
 	  "streams, used in turn; small kernels of several run at the same time" },
 	{ "--graph", FLAG, AT(graph), 0, 0, 0, "launch graphs of about 2 ms instead of kernels" },
@@ -87,6 +89,8 @@ static void check_together(const struct options *o)
 		wrong = "--graph and --cooperative: only one of them";
 	else if (o->burst > 0 && (o->graph || o->trace != NULL))
 		wrong = "--burst: not with --graph or --trace";
+	else if (o->kernels > 0 && (o->burst > 0 || o->trace != NULL))
+		wrong = "--kernels: not with --burst or --trace";
 	if (wrong != NULL) {
 		fprintf(stderr, "allot-load: %s\n", wrong);
 		exit(2);

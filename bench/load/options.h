@@ -9,6 +9,7 @@ struct options {
 	double kernel_us;
 	double blocks;
 	double seconds;
+	double kernels; /* so many, and end; 0: as many as fit into seconds */
 	double streams;
 	double sync_every;     /* launches; 0: never */
 	double mib;            /* device memory held; 0: none */

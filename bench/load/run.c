@@ -34,11 +34,17 @@ static void sleep_until(const struct run *r, uint64_t at_ns)
 	}
 }
 
-/* As many kernels as are taken, until end_ns or the end of the run. */
+/* All of the work that was asked for is launched. */
+static bool is_enough(const struct run *r)
+{
+	return r->options->kernels > 0 && r->sample_count >= (uint64_t)r->options->kernels;
+}
+
+/* As many kernels as are taken, until end_ns or the end of the run, or as many as were asked for. */
 static void saturate(struct run *r, uint64_t end_ns)
 {
 	uint64_t sync_every = (uint64_t)r->options->sync_every;
-	while (!is_over(r) && clock_now_ns() < end_ns) {
+	while (!is_over(r) && clock_now_ns() < end_ns && !is_enough(r)) {
 		uint64_t took_ns = lanes_launch(&r->lanes);
 		if (took_ns == 0) {
 			clock_nap_ns(lanes_nap_ns(&r->lanes));
@@ -51,6 +57,8 @@ static void saturate(struct run *r, uint64_t end_ns)
 		}
 		lanes_collect(&r->lanes);
 	}
+	if (is_enough(r))
+		lanes_sync(&r->lanes);
 }
 
 /* A burst that is late delays the next ones, and they are late as well: what waited

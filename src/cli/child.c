@@ -131,6 +131,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 		waitpid(pid, NULL, 0);
 		return error_set_errno(err, error, "'%s': can't be run", path);
 	}
+	ret_child->is_asked_to_end = false;
 	ret_child->pid = pid;
 	ret_child->signal_fd = steal_fd(&signal_fd);
 	return 0;
@@ -145,6 +146,8 @@ bool child_handle(struct child *child, int *ret_status)
 		/* What the terminal sends goes to the whole group: the command has it already. */
 		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
 			kill(child->pid, (int)info.ssi_signo);
+		child->is_asked_to_end |= info.ssi_signo == SIGHUP || info.ssi_signo == SIGINT ||
+					  info.ssi_signo == SIGTERM;
 	}
 	if (waitpid(child->pid, &status, WNOHANG) != child->pid)
 		return false;

@@ -200,7 +200,11 @@ const struct command command_ps = {
 		 "minute; a LIMIT of 30+42 is 30 of its own and 42 lent to it by others that leave "
 		 "them\n"
 		 "unused (--elastic); REFUSED counts allocations that would have exceeded the "
-		 "quota.",
+		 "quota.\n"
+		 "Where tenants wait for memory (--on-full wait): \"queued #2 5.1s\" is second in "
+		 "that order\n"
+		 "and has waited so long; USE is GPU time used, of which half counts after ten "
+		 "minutes.",
 	.rows = rows,
 	.run = ps_run,
 };

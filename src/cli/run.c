@@ -21,6 +21,7 @@
 #include "cli/environment.h"
 #include "cli/install.h"
 #include "cli/selection.h"
+#include "cli/waiting.h"
 
 #define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
 #define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
@@ -40,6 +41,8 @@ struct run_options {
 	struct option_int priority;
 	const char *elastic;
 	const char *on_full;
+	struct option_size reserve;
+	struct option_duration wait_timeout;
 	const char *policy;
 	const char *sharing;
 	const char *name;
@@ -71,9 +74,20 @@ static const struct option_row rows[] = {
 	       .min = -100, .max = 100,
 	       .help = "-100 to 100; higher may interrupt lower, within its\n"
 		       "--cores (without: 20 % of what is left) (default: 0)"),
-	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail", option_choice, struct run_options,
-	       on_full, .offered = "fail", .of_later = "wait swap",
-	       .help = "when the card is full: allocations fail"),
+	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait", option_choice, struct run_options,
+	       on_full, .offered = "fail wait", .of_later = "swap",
+	       .help = "when the card is full: its --memory is promised to\n"
+		       "it from the start, or this is refused (fail, the\n"
+		       "default); or the first allocation waits until all\n"
+		       "of it is free, whoever used the GPU least first (wait)"),
+	OPTION("--reserve", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, reserve,
+	       .help = "with --on-full wait: how much to wait for; of more,\n"
+		       "up to --memory, it gets what is free or is refused\n"
+		       "(default: --memory)"),
+	OPTION("--wait-timeout", OPTION_VALUE_REQUIRED, "TIME", option_duration, struct run_options,
+	       wait_timeout,
+	       .help = "with --on-full wait: an allocation that waited so\n"
+		       "long is refused, such as 90s, 5m (default: none is)"),
 	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
 	       .offered = "lease feedback token",
 	       .help = "how the GPU's time is handed out, to all its tenants:\n"
@@ -104,6 +118,28 @@ struct run {
 	struct environment environment;
 };
 
+static bool waits(const struct run_options *options)
+{
+	return options->on_full && strcmp(options->on_full, "wait") == 0;
+}
+
+static int check_waiting(const struct run_options *options, struct error *err)
+{
+	const char *only = options->reserve.is_set        ? "--reserve"
+			   : options->wait_timeout.is_set ? "--wait-timeout"
+							  : NULL;
+
+	if (!waits(options))
+		return only ? error_set(err, EINVAL, "%s: only with --on-full wait", only) : 0;
+	if (!options->memory.is_set)
+		return error_set(err, EINVAL,
+				 "--on-full: 'wait': needs --memory, such as 4GiB: what to wait "
+				 "for");
+	if (options->reserve.is_set && options->reserve.bytes > options->memory.bytes)
+		return error_set(err, EINVAL, "--reserve: more than --memory; write that or less");
+	return 0;
+}
+
 static int check_options(const struct run_options *options, struct error *err)
 {
 	if (options->cores.is_set && options->cores_limit.is_set &&
@@ -112,7 +148,7 @@ static int check_options(const struct run_options *options, struct error *err)
 				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
 				 "leave it out",
 				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
-	return 0;
+	return check_waiting(options, err);
 }
 
 /* The preloaded library's path must survive LD_PRELOAD, which separates by ' ' and ':'. */
@@ -155,6 +191,9 @@ static json_t *make_devices(const struct run *run, const struct selection *selec
 		if (run->options.memory.is_set)
 			json_object_set_new(device, "memory_bytes",
 					    json_integer((json_int_t)run->options.memory.bytes));
+		if (run->options.reserve.is_set)
+			json_object_set_new(device, "reserve_bytes",
+					    json_integer((json_int_t)run->options.reserve.bytes));
 		if (run->options.cores.is_set)
 			json_object_set_new(device, "cores_pct", json_real(run->options.cores.pct));
 		if (run->options.cores_limit.is_set)
@@ -172,7 +211,12 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "pid", json_integer(getpid()));
 	json_object_set_new(body, "devices", make_devices(run, selection));
 	json_object_set_new(body, "hold", json_true());
-	json_object_set_new(body, "on_full", json_string("fail"));
+	json_object_set_new(body, "on_full",
+			    json_string(run->options.on_full ? run->options.on_full : "fail"));
+	if (run->options.wait_timeout.is_set)
+		json_object_set_new(
+			body, "wait_timeout_s",
+			json_real((double)run->options.wait_timeout.ns / (double)NSEC_PER_SEC));
 	if (run->options.name)
 		json_object_set_new(body, "name", json_string(run->options.name));
 	if (run->options.host_memory.is_set)
@@ -358,19 +402,36 @@ static void come_back(struct run *run, struct comeback *back)
 	back->next_ns = clock_now_ns() + (uint64_t)back->wait_ms * NSEC_PER_MSEC;
 }
 
+/*
+ * A program that handles Ctrl-C itself, as Python does, would do so only when the call is over in which it
+ * waits for memory: the call fails then.
+ */
+static void end_waiting(struct run *run)
+{
+	const char *id = json_string_value(json_object_get(run->tenant, "id"));
+
+	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id ? id : ""), NULL, NULL);
+}
+
 /* Until the command ends. Returns its exit status. */
 static int wait_for_command(struct run *run, struct child *child)
 {
 	struct comeback back = { 0 };
+	struct waiting waiting;
 	int status = 0;
+
+	waiting_begin(&waiting, waits(&run->options) && isatty(STDERR_FILENO));
 
 	while (!child_handle(child, &status)) {
 		struct pollfd fds[] = {
 			{ .fd = child->signal_fd, .events = POLLIN },
 			{ .fd = back.is_lost ? -1 : client_fd(run->client), .events = POLLIN },
 		};
-		int timeout_ms = -1;
+		int timeout_ms = waiting_timeout_ms(&waiting);
 
+		if (!back.is_lost && child->is_asked_to_end && waits(&run->options))
+			end_waiting(run);
+		child->is_asked_to_end = false;
 		if (back.is_lost) {
 			uint64_t now_ns = clock_now_ns();
 
@@ -383,6 +444,9 @@ static int wait_for_command(struct run *run, struct child *child)
 		/* The daemon never speaks first: readable means gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct comeback){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
+		if (!back.is_lost)
+			waiting_look(&waiting, run->client,
+				     json_string_value(json_object_get(run->tenant, "id")));
 	}
 	return status;
 }

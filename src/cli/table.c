@@ -24,6 +24,7 @@ enum column {
 	COLUMN_GOT_60S,
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
+	COLUMN_USE,
 	COLUMN_COUNT,
 };
 
@@ -45,6 +46,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_GOT_60S] = { NULL, "60s", false },
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
+	[COLUMN_USE] = { "", "USE", false },
 };
 
 struct row {
@@ -55,6 +57,7 @@ struct table {
 	struct row *rows;
 	size_t count;
 	int width[COLUMN_COUNT]; /* 0: not shown */
+	bool has_waiters;        /* some tenant waits for memory where there is none */
 };
 
 static void put_bytes(const json_t *object, const char *key, char *cell)
@@ -109,6 +112,22 @@ static void put_effective(const json_t *device, char cell[64])
 		snprintf(cell + used, 64 - used, " (%.4g)", json_number_value(effective));
 }
 
+/* "queued #2 1m05s": its place among those that wait for memory, and since when. */
+static void put_state(const json_t *tenant, char cell[64])
+{
+	const json_t *wait = json_object_get(tenant, "memory_wait");
+	char since[FORMAT_MAX];
+	size_t used;
+
+	put_text(tenant, "state", cell);
+	if (!json_is_object(wait))
+		return;
+	used = strlen(cell);
+	format_seconds(json_number_value(json_object_get(wait, "waited_s")), since);
+	snprintf(cell + used, 64 - used, " #%lld %s",
+		 (long long)json_integer_value(json_object_get(wait, "place")), since);
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -116,7 +135,8 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 
 	if (is_first) {
 		put_text(tenant, "name", row->cell[COLUMN_TENANT]);
-		put_text(tenant, "state", row->cell[COLUMN_STATE]);
+		put_state(tenant, row->cell[COLUMN_STATE]);
+		put_number(tenant, "use_s", format_seconds, row->cell[COLUMN_USE]);
 	}
 	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
@@ -144,8 +164,13 @@ static bool fill(struct table *table, const json_t *tenants)
 	if (!table->rows)
 		return false;
 	json_array_foreach((json_t *)tenants, i, tenant)
+	{
+		const char *on_full = json_string_value(json_object_get(tenant, "on_full"));
+
+		table->has_waiters |= on_full && strcmp(on_full, "wait") == 0;
 		json_array_foreach(json_object_get(tenant, "devices"), j, device)
 			fill_row(&table->rows[table->count++], tenant, device, j == 0);
+	}
 	return true;
 }
 
@@ -171,6 +196,8 @@ static void set_widths(struct table *table, int width)
 				table->width[c] = length;
 		}
 	}
+	if (!table->has_waiters)
+		table->width[COLUMN_USE] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_WAITED] = 0;
 	over = total_width(table) - width;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "interpose/admission.h"
 #include "interpose/hook_pool.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
@@ -54,6 +55,8 @@ int charge_place(const CUmemLocation *location)
 
 static bool reserve(int index, uint64_t bytes)
 {
+	struct admission wait = { 0 };
+
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
 	if (index != REGION_HOST)
@@ -61,6 +64,9 @@ static bool reserve(int index, uint64_t bytes)
 	hook_pool_trim(index);
 	if (ledger_wait_for_look(index) && ledger_reserve(index, bytes, false) == 0)
 		return true;
+	while (admission_wait(index, bytes, &wait))
+		if (ledger_reserve(index, bytes, false) == 0)
+			return true;
 	if (ledger_reserve(index, bytes, true) == 0)
 		return true;
 	log_debug("device %d (%d: host memory): %llu bytes refused: %llu of %llu in use", index,

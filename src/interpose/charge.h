@@ -38,7 +38,7 @@ int charge_place(const CUmemLocation *location);
 
 /*
  * Reserves h->bytes on h->device, and when that fails trims this process's memory pools and tries
- * once more. False: refused and counted as a denial, the call is to fail with
+ * once more; then waits, where the tenant waits for memory (admission.h). False: refused and counted as a denial, the call is to fail with
  * CUDA_ERROR_OUT_OF_MEMORY. A device of -1 is charged nothing, here and in charge_end().
  */
 bool charge_begin(struct holding *h);

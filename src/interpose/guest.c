@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/admission.h"
 #include "interpose/bell.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
@@ -78,6 +79,7 @@ static void forget_parent(void)
 {
 	real_reset();
 	ledger_reset();
+	admission_reset();
 	hook_context_reset();
 	hook_pool_reset();
 	hook_vmm_reset();

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "interpose/admission.h"
 #include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
@@ -70,14 +71,13 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
-			     CUdevice device)
+/* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
+static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			       CUdevice device, int index, uint64_t *ret_lacks)
 {
-	int index;
-	CUresult result = admit(device, &index);
+	CUresult result;
 
-	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
-		return result != CUDA_SUCCESS ? result : retain(context, device);
+	*ret_lacks = 0;
 	WITH_LOCK(&primary_lock);
 	if (primary[device].context) {
 		result = retain(context, device);
@@ -86,8 +86,10 @@ CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontex
 		return result;
 	}
 	uint64_t cost = context_cost(index);
-	if (ledger_reserve_context(index, cost))
+	if (ledger_reserve_context(index, cost)) {
+		*ret_lacks = cost;
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	result = retain(context, device);
 	if (result == CUDA_SUCCESS && !remember_context(*context, index, cost)) {
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -99,6 +101,25 @@ CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontex
 	}
 	primary[device].context = *context;
 	primary[device].retained = 1;
+	return result;
+}
+
+CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			     CUdevice device)
+{
+	struct admission wait = { 0 };
+	uint64_t lacks = 0;
+	int index;
+	CUresult result = admit(device, &index);
+
+	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
+		return result != CUDA_SUCCESS ? result : retain(context, device);
+	/* Waits without the lock: other devices' contexts come and go meanwhile. */
+	do
+		result = retain_primary(retain, context, device, index, &lacks);
+	while (lacks && admission_wait(index, lacks, &wait));
+	if (lacks)
+		ledger_count_denial(index);
 	return result;
 }
 
@@ -167,6 +188,7 @@ struct creation {
 static CUresult begin_create(CUdevice device, struct creation *c)
 {
 	CUresult result = admit(device, &c->index);
+	struct admission wait = { 0 };
 
 	c->is_second = false;
 	if (result != CUDA_SUCCESS || c->index < 0)
@@ -174,7 +196,12 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	c->cost = context_cost(c->index);
 	/* Asked of the current context's device, which the new one need not be on. */
 	measured_begin(&c->measured, guest_current_index() == c->index ? c->index : -1);
-	return ledger_reserve_context(c->index, c->cost) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	while (ledger_reserve_context(c->index, c->cost))
+		if (!admission_wait(c->index, c->cost, &wait)) {
+			ledger_count_denial(c->index);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	return CUDA_SUCCESS;
 }
 
 /* True: create it once more. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/admission.h"
 #include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/gate.h"
@@ -168,12 +169,18 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
 /* Memory that stands unused makes room, as with pools. Holds graph_lock. */
 static bool reserve(const struct holding *need)
 {
+	struct admission wait = { 0 };
+
 	if (ledger_reserve(need->device, need->bytes, false) == 0)
 		return true;
 	hook_pool_trim(need->device);
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim((CUdevice)need->related);
 	settle(need->device, 0);
+	/* Who launches has a context, so this is answered at once. */
+	while (admission_wait(need->device, need->bytes, &wait))
+		if (ledger_reserve(need->device, need->bytes, false) == 0)
+			return true;
 	return ledger_reserve(need->device, need->bytes, true) == 0;
 }
 

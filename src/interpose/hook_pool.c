@@ -1,5 +1,6 @@
 #include "interpose/hook_pool.h"
 
+#include "interpose/admission.h"
 #include "interpose/charge.h"
 #include "interpose/fd_tag.h"
 #include "interpose/guest.h"
@@ -175,9 +176,15 @@ static uint64_t most_growth(size_t bytes)
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
+	struct admission wait = { 0 };
+
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
+	/* Who has a pool has a context, so this is answered at once. */
+	while (admission_wait(p->index, growth, &wait))
+		if (ledger_reserve(p->index, growth, false) == 0)
+			return true;
 	return ledger_reserve(p->index, growth, count_denial) == 0;
 }
 

@@ -89,6 +89,19 @@ static void wait_for_adoption(void)
 	}
 }
 
+/* The quota, or what was granted of it. */
+static uint64_t ledger_limit(int index)
+{
+	uint64_t quota = ledger_quota(index), granted;
+
+	if (likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
+					 memory_order_relaxed)) ||
+	    index == REGION_HOST)
+		return quota;
+	granted = atomic_load(&guest_control_device(index)->memory_granted_bytes);
+	return granted < quota ? granted : quota;
+}
+
 /* Decides one reservation; the caller holds ledger_lock. */
 static int decide(int index, uint64_t bytes)
 {
@@ -96,12 +109,12 @@ static int decide(int index, uint64_t bytes)
 	uint64_t start = 0;
 
 	for (;;) {
-		uint64_t quota = ledger_quota(index);
+		uint64_t limit = ledger_limit(index);
 		atomic_store(&d->tentative_bytes, bytes);
 		struct tally t = tally(index);
-		bool is_over = bytes > quota || t.used > quota - bytes;
+		bool is_over = bytes > limit || t.used > limit - bytes;
 
-		if (!is_over && t.tentative <= quota - bytes - t.used) {
+		if (!is_over && t.tentative <= limit - bytes - t.used) {
 			atomic_fetch_add(&d->used_bytes, bytes);
 			atomic_store(&d->tentative_bytes, 0);
 			return 0;
@@ -146,9 +159,14 @@ void ledger_release(int index, uint64_t bytes)
 	take_back(&guest_slot_device(index)->used_bytes, bytes);
 }
 
+void ledger_count_denial(int index)
+{
+	atomic_fetch_add_explicit(&guest_slot_device(index)->denied, 1, memory_order_relaxed);
+}
+
 int ledger_reserve_context(int index, uint64_t bytes)
 {
-	int error = ledger_reserve(index, bytes, true);
+	int error = ledger_reserve(index, bytes, false);
 	if (!error) {
 		WITH_LOCK(&ledger_lock);
 		atomic_fetch_add(&guest_slot_device(index)->context_used_bytes, bytes);

@@ -1,5 +1,6 @@
 /*
- * The ledger: device memory that this tenant holds, against its quota. The slots in the report are
+ * The ledger: device memory that this tenant holds, against its quota, or, where it waits for memory
+ * (admission.h), what it was granted of that. The slots in the report are
  * the only truth; there is no total beside them to go wrong when a process is killed.
  *
  * A reservation, in the process's own slot:
@@ -34,7 +35,13 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 /* Gives `bytes` back; never below zero. */
 void ledger_release(int index, uint64_t bytes);
 
-/* As the two above, and marks the bytes as contexts' for `ps` and the daemon's measurement. */
+/* One that a reservation without count_denial did not count. */
+void ledger_count_denial(int index);
+
+/*
+ * As ledger_reserve() and ledger_release(), and marks the bytes as contexts' for `ps` and the daemon's
+ * measurement. A refusal is not counted.
+ */
 int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 

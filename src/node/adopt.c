@@ -15,6 +15,7 @@
 #include "node/procfs.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
+#include "node/use.h"
 
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 
@@ -59,9 +60,11 @@ static void old_process_died(void *data, uint32_t events)
 	struct tenant *tenant = old->tenant;
 	/* One that registered drains by its slot. */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
-		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i]);
+		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
+			  false);
 	forget(old);
 	tenant_state_save_soon(tenant);
+	admission_soon(tenant->node);
 	tenant_end_if_unused(tenant);
 }
 
@@ -118,6 +121,8 @@ static int adopt(struct node *node, const char *id, struct error *err)
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
+	admission_restore(tenant, state.granted_bytes);
+	use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
 	tenant->grace = true;
 	tenant->grace_end_ns = now_ns + node->config.adopt_grace_ns;
@@ -210,6 +215,7 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		log_info("tenant '%s' (%s): adopted, %u processes moved over%s", tenant->terms.name,
 			 tenant->terms.id, tenant->process_count,
 			 tenant->old ? ", some are still to come" : "");
+		admission_soon(tenant->node);
 	}
 	return copying || tenant->adopting;
 }

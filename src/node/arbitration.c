@@ -20,6 +20,7 @@
 #define LOOK_RUNG_NS UINT64_C(20000000)
 #define LOOK_STILL_NS NSEC_PER_SEC
 #define FRESH_NS UINT64_C(50000000) /* how often a census is asked for ahead of its time */
+#define ASKED_NS UINT64_C(2000000)  /* how often somebody's ask for memory is told */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 /* Whether it can be waited for until it rings: without processes, for ever. */
@@ -97,12 +98,19 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 		if (holder < 0 || l->index == holder || !can_wait(l, now_ns)) {
 			look_at(l, now_ns);
 			has_fresh |= l->observer.has_fresh;
+			a->has_asked |= l->observer.has_asked;
 		}
 		a->needs_looks |= !l->seen.rings;
 	}
-	a->needs_looks |= has_fresh;
-	if (has_fresh && a->on_fresh && now_ns - a->fresh_ns >= FRESH_NS) {
-		a->fresh_ns = now_ns;
+	bool tells_asked = a->has_asked && now_ns - a->asked_ns >= ASKED_NS;
+	a->needs_looks |= has_fresh || (a->has_asked && !tells_asked);
+	if (a->on_fresh && (tells_asked || (has_fresh && now_ns - a->fresh_ns >= FRESH_NS))) {
+		if (has_fresh)
+			a->fresh_ns = now_ns;
+		if (tells_asked) {
+			a->has_asked = false;
+			a->asked_ns = now_ns;
+		}
 		a->on_fresh(a->fresh_data);
 	}
 }

@@ -47,7 +47,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 		      struct error *err);
 /*
  * Calls tell(data), in the thread and so without waiting, while a process has measured memory that no
- * census has seen: 20 times a second at most.
+ * census has seen, 20 times a second at most; and once when one has asked for memory.
  */
 typedef void (*arbitration_fresh)(void *data);
 void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);

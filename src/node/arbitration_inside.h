@@ -71,6 +71,8 @@ struct arbitration {
 	uint64_t pulse_ns; /* when the next is due */
 	bool is_quiet;     /* all lessees are */
 	uint64_t fresh_ns; /* when told last */
+	bool has_asked;    /* not told yet, and when that was told last: */
+	uint64_t asked_ns;
 	arbitration_fresh on_fresh;
 	void *fresh_data;
 	uint64_t charged_ns; /* of all lessees that there ever were */

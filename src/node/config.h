@@ -24,8 +24,10 @@ struct config {
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
-	bool refuse_overcommit; /* guarantees that sum over 100 % are refused, not scaled */
+	uint64_t use_half_life_ns; /* of GPU time used: admit/fade.h */
+	uint64_t wait_patience_ns; /* who waits for memory this long is kept free for: admit/order.h */
+	uint64_t free_depth_ns;    /* bound of work in flight while a tenant runs alone */
+	bool refuse_overcommit;    /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */
@@ -36,7 +38,6 @@ struct config {
 	bool is_freezing;
 	uint64_t freeze_threshold_bytes;
 	uint64_t thaw_settle_ns;
-	uint64_t use_half_life_ns;
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
 };

@@ -7,6 +7,7 @@
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/session.h"
+#include "node/use.h"
 
 static const char *const mode_names[] = {
 	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
@@ -24,17 +25,18 @@ static double rounded(double pct)
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I}", "index",
-			 card->index, "policy", config_policy_name(node->config.arbiter.policy),
-			 "uuid", card->info.uuid_text, "name", card->info.name, "memory_bytes",
-			 (json_int_t)card->info.memory_bytes, "memory_used_bytes",
-			 card->memory_known ? json_integer((json_int_t)card->memory_used_bytes)
-					    : json_null(),
-			 "busy_pct", rounded(arbitration_busy_pct(card->arbitration)),
-			 "promised_bytes", (json_int_t)p.promised_bytes, "promised_cores_pct",
-			 rounded(p.promised_cores_pct), "draining_bytes",
-			 (json_int_t)drain_bytes(card), "context_bytes",
-			 (json_int_t)card->context_bytes);
+	return json_pack(
+		"{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I, s:I, s:I, s:f}", "index",
+		card->index, "policy", config_policy_name(node->config.arbiter.policy), "uuid",
+		card->info.uuid_text, "name", card->info.name, "memory_bytes",
+		(json_int_t)card->info.memory_bytes, "memory_used_bytes",
+		card->memory_known ? json_integer((json_int_t)card->memory_used_bytes) : json_null(),
+		"busy_pct", rounded(arbitration_busy_pct(card->arbitration)), "promised_bytes",
+		(json_int_t)p.promised_bytes, "promised_cores_pct", rounded(p.promised_cores_pct),
+		"draining_bytes", (json_int_t)drain_bytes(card), "context_bytes",
+		(json_int_t)card->context_bytes, "granted_bytes", (json_int_t)p.granted_bytes,
+		"foreign_bytes", (json_int_t)card->foreign_bytes, "use_half_life_s",
+		(double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
 }
 
 static json_t *cards_to_json(struct node *node)
@@ -50,6 +52,8 @@ static const char *state_name(const struct tenant *t, const struct lessee_figure
 	bool waiting = false;
 	if (t->terms.paused)
 		return "paused";
+	if (t->admission.state == ADMISSION_QUEUED)
+		return "queued";
 	if (!t->started)
 		return "starting";
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -90,7 +94,25 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		f->in_gang, "gang_turns", (json_int_t)f->gang_turns);
 	json_object_update(json, more);
 	json_decref(more);
+	if (t->terms.on_full == ON_FULL_WAIT)
+		json_object_update_new(
+			json,
+			json_pack("{s:I, s:I}", "memory_granted_bytes",
+				  (json_int_t)t->admission.granted_bytes[i], "memory_reserve_bytes",
+				  (json_int_t)(d->promise.reserve_bytes ? d->promise.reserve_bytes
+									: d->promise.quota_bytes)));
 	return json;
+}
+
+/* How a tenant waits for memory: null where it does not. */
+static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
+{
+	const struct tenant_admission *a = &t->admission;
+	if (a->state != ADMISSION_QUEUED)
+		return json_null();
+	return json_pack("{s:f, s:i, s:i}", "waited_s",
+			 (double)(now_ns - a->since_ns) / (double)NSEC_PER_SEC, "place",
+			 (int)a->place, "passed", (int)a->passes);
 }
 
 static json_t *processes_to_json(struct tenant *t)
@@ -121,20 +143,22 @@ static json_t *host_quota_to_json(const struct tenant_terms *t)
 static json_t *tenant_to_json(struct tenant *t)
 {
 	struct lessee_figures figures[REGION_MAX_DEVICES];
+	uint64_t now_ns = clock_now_ns();
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		figures[i] = lessee_figures(t->device[i].lessee);
 		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I}",
-			 "name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
-			 "devices", devices, "elastic", elastic_is_on(t), "uid",
-			 (json_int_t)t->terms.uid, "priority", t->terms.priority, "on_full",
-			 on_full_name(t->terms.on_full), "adopting", t->adopting, "corrupt",
-			 t->corrupt, "violations", (int)t->violations, "processes",
-			 processes_to_json(t), "host_memory_quota_bytes",
-			 host_quota_to_json(&t->terms), "host_memory_used_bytes",
-			 (json_int_t)tenant_host_bytes(t));
+	return json_pack(
+		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o}",
+		"name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
+		"devices", devices, "elastic", elastic_is_on(t), "uid", (json_int_t)t->terms.uid,
+		"priority", t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
+		t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations, "processes",
+		processes_to_json(t), "host_memory_quota_bytes", host_quota_to_json(&t->terms),
+		"host_memory_used_bytes", (json_int_t)tenant_host_bytes(t), "use_s",
+		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
+		wait_to_json(t, now_ns));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

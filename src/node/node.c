@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/admission.h"
 #include "node/adopt.h"
 #include "node/census.h"
 #include "node/control.h"
@@ -22,6 +23,7 @@
 #include "node/sensor.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
+#include "node/use.h"
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
@@ -52,6 +54,7 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 {
 	struct promise_card p = { .index = card->index,
 				  .memory_bytes = card->info.memory_bytes,
+				  .kept_bytes = card->kept_bytes,
 				  .may_overcommit = !node->config.refuse_overcommit };
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
@@ -64,7 +67,9 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 				continue;
 			p.tenant_count++;
 			p.promised_cores_pct += q->cores_pct;
-			if (q->memory_given)
+			if (t->terms.on_full == ON_FULL_WAIT)
+				p.granted_bytes += admission_taken_bytes(t, i);
+			else if (q->memory_given)
 				p.promised_bytes += q->quota_bytes;
 			else
 				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
@@ -87,6 +92,7 @@ void node_tenants_changed(struct node *node)
 {
 	for (unsigned i = 0; i < node->card_count; i++)
 		node_update_rest(node, &node->card[i]);
+	admission_soon(node);
 	bool populated = node->tenant_count > 0;
 	if (populated == node->populated)
 		return;
@@ -104,17 +110,20 @@ void node_tenants_changed(struct node *node)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
 
-/* Each second: usage to the state files; changed limits; tenants that nobody came back to. */
+/* Each second: usage to the state files; changed limits; tenants that nobody came back to; who waits. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
 	struct tenant *next;
+	uint64_t now_ns = clock_now_ns();
 	for (struct tenant *t = TAILQ_FIRST(&node->tenants); t; t = next) {
 		next = TAILQ_NEXT(t, link);
+		use_update(t, now_ns);
 		tenant_state_check_usage(t);
 		elastic_log(t);
 		tenant_end_if_unused(t);
 	}
+	admission_soon(node);
 }
 
 static void census_due(void *data, uint32_t events)
@@ -136,8 +145,11 @@ static void fresh_seen(void *data, uint32_t events)
 {
 	struct node *node = data;
 	uint64_t count;
-	if (read(node->fresh_fd, &count, sizeof(count)) > 0 && census_is_due(node))
+	if (read(node->fresh_fd, &count, sizeof(count)) <= 0)
+		return;
+	if (census_is_due(node))
 		census_request(node->census);
+	admission_soon(node);
 }
 
 static void drain_due(void *data, uint32_t events)
@@ -174,6 +186,7 @@ static int make_timers(struct node *node, struct error *err)
 		{ adopt_look, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
+		{ admission_due, &node->admission_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
 		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
@@ -354,5 +367,6 @@ void node_close(struct node *node)
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);
 	node->drain_timer = loop_remove(node->drain_timer);
+	node->admission_timer = loop_remove(node->admission_timer);
 	node->loop = loop_free(node->loop);
 }

@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "admit/fade.h"
 #include "base/error.h"
 #include "gpu/gpu.h"
 #include "node/arbitration.h"
@@ -40,9 +41,21 @@ struct card {
 	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;
 	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
+	bool unlisted_known; /* what NVML's figure has beyond its list of processes, in the last census */
+	uint64_t unlisted_bytes;
+	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see admission.h */
+	uint64_t kept_bytes; /* free, and kept for tenants that have waited long enough */
 };
 
 TAILQ_HEAD(tenant_list, tenant);
+
+#define NODE_PAST_USES 256
+/* What a tenant that ended had used: see use.h. */
+struct past_use {
+	char name[REGION_NAME_MAX]; /* "": none */
+	uid_t uid;
+	struct fade use;
+};
 
 struct node {
 	struct config config;
@@ -64,6 +77,10 @@ struct node {
 
 	struct tenant_list tenants;
 	unsigned tenant_count;
+	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
+	uint64_t arrivals;     /* that have begun to wait */
+	bool foreign_known;    /* a census has told what processes of no tenant hold */
+	struct past_use past_use[NODE_PAST_USES];
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct control *control;
@@ -76,6 +93,7 @@ struct node {
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
+	struct loop_source *admission_timer; /* a decision is due: see admission.h */
 };
 
 /*

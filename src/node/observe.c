@@ -99,7 +99,7 @@ static void check_stopped(struct observer *o, const struct arbiter_observation *
 struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease)
 {
 	struct arbiter_observation seen = { 0 };
-	o->has_fresh = false;
+	o->has_fresh = o->has_asked = false;
 	for (size_t i = 0; i < o->count; i++) {
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
@@ -115,6 +115,9 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		if (i == 0 || idle_ns < seen.idle_ns)
 			seen.idle_ns = idle_ns;
 		o->has_fresh |= load(d->fresh_bytes) != 0;
+		uint32_t ask = load_ordered(o->report->want[p->slot][o->device].ask);
+		o->has_asked |= ask != p->ask_seen;
+		p->ask_seen = ask;
 		add_progress(o, p, slot, now_ns);
 	}
 	seen.busy_ns = o->busy_ns;

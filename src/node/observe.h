@@ -23,6 +23,7 @@ struct observed_process {
 	uint64_t busy_seen, launches_seen;  /* the counters as last read */
 	uint64_t busy_credited_ns;          /* of busy_ns, what was believed */
 	uint64_t recent_seen_ns, recent_ns; /* credited at the last pulse; of late, fading */
+	uint32_t ask_seen;                  /* the ask for memory as last read */
 };
 
 struct observer {
@@ -36,6 +37,7 @@ struct observer {
 	uint64_t checked_ns;        /* when /proc was last asked */
 	bool stopped;
 	bool has_fresh; /* at the last look: a process has measured memory that no census has seen */
+	bool has_asked; /* at the last look: one asks for memory, or does not any more (region_want) */
 };
 
 int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);

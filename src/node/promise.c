@@ -28,8 +28,8 @@ static struct amount amount(uint64_t bytes)
 
 uint64_t promise_rest_bytes(const struct promise_card *card)
 {
-	return card->memory_bytes > card->promised_bytes ? card->memory_bytes - card->promised_bytes
-							 : 0;
+	uint64_t taken = card->promised_bytes + card->granted_bytes + card->kept_bytes;
+	return card->memory_bytes > taken ? card->memory_bytes - taken : 0;
 }
 
 double promise_effective_pct(double promised_cores_pct, double cores_pct)
@@ -63,8 +63,25 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 	return 0;
 }
 
+static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
+{
+	unsigned i = card->index;
+	uint64_t granted = card->granted_bytes + card->kept_bytes;
+	uint64_t taken = card->promised_bytes + card->rest_held_bytes + granted;
+	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
+	if (want <= left)
+		return 0;
+	return error_set(err, ENOSPC,
+			 "GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
+			 "promised to others, %s held by tenants without a quota of their own and "
+			 "%s granted to tenants that wait; at most %" PRIu64 " (%s) is right",
+			 i, want, amount(want).text, amount(card->memory_bytes).text,
+			 amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
+			 amount(granted).text, left, amount(left).text);
+}
+
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
-			      struct error *err)
+			      bool waits, struct error *err)
 {
 	unsigned i = card->index;
 	if (want == 0)
@@ -76,17 +93,9 @@ static int check_given_memory(const struct promise_card *card, uint64_t want, ui
 				 "most %" PRIu64 " (%s) is right",
 				 i, want, amount(want).text, card->memory_bytes,
 				 amount(card->memory_bytes).text);
-	uint64_t taken = card->promised_bytes + card->rest_held_bytes;
-	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
-	if (want > left)
-		return error_set(
-			err, ENOSPC,
-			"GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
-			"promised to others and %s held by tenants without a quota of their "
-			"own; at most %" PRIu64 " (%s) is right",
-			i, want, amount(want).text, amount(card->memory_bytes).text,
-			amount(card->promised_bytes).text, amount(card->rest_held_bytes).text, left,
-			amount(left).text);
+	int r = waits ? 0 : check_left(card, want, err);
+	if (r < 0)
+		return r;
 	if (want < held)
 		return error_set(err, EBUSY,
 				 "GPU %u: memory_bytes %" PRIu64
@@ -111,6 +120,31 @@ static int check_rest(const struct promise_card *card, uint64_t held, struct err
 	return 0;
 }
 
+static int check_waiting(const struct promise_card *card, const struct promise *p,
+			 const struct promise_request *request, struct error *err)
+{
+	unsigned i = card->index;
+	if (!request->waits)
+		return request->has_reserve ? error_set(err, EINVAL,
+							"GPU %u: reserve_bytes: only a tenant of "
+							"on_full wait reserves",
+							i)
+					    : 0;
+	if (!p->memory_given)
+		return error_set(err, EINVAL,
+				 "GPU %u: memory_bytes: missing: with on_full wait it must be said "
+				 "how much is needed",
+				 i);
+	if (request->has_reserve &&
+	    (request->reserve_bytes == 0 || request->reserve_bytes > p->quota_bytes))
+		return error_set(err, EINVAL,
+				 "GPU %u: reserve_bytes %" PRIu64
+				 ": must be above 0, at most memory_bytes %" PRIu64 " (%s)",
+				 i, request->reserve_bytes, p->quota_bytes,
+				 amount(p->quota_bytes).text);
+	return 0;
+}
+
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err)
 {
@@ -128,15 +162,19 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 		p.memory_given = !request->memory_is_rest;
 		p.quota_bytes = request->memory_bytes;
 	}
+	if (request->has_reserve)
+		p.reserve_bytes = request->reserve_bytes;
 
 	int r = check_share(card, &p, err);
+	if (r >= 0)
+		r = check_waiting(card, &p, request, err);
 	if (r < 0)
 		return r;
 	if (!p.memory_given) {
 		p.quota_bytes = promise_rest_bytes(card);
 		r = !now || request->has_memory ? check_rest(card, held_bytes, err) : 0;
 	} else if (!now || request->has_memory) {
-		r = check_given_memory(card, p.quota_bytes, held_bytes, err);
+		r = check_given_memory(card, p.quota_bytes, held_bytes, request->waits, err);
 	}
 	if (r < 0)
 		return r;

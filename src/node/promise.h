@@ -4,7 +4,8 @@
  *
  * Memory: quotas that were asked for are promised, and never exceed the card. A tenant that asked for
  * none has "the rest": what the card has less what is promised, now and as that changes. It is
- * promised nothing, but what it holds can't be promised to others.
+ * promised nothing, but what it holds can't be promised to others. A tenant that waits for memory is
+ * promised none either: its quota may be anything that the card has; what it is granted counts.
  *
  * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
  * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
@@ -19,11 +20,12 @@
 
 /* A tenant's terms on one card. */
 struct promise {
-	bool memory_given;    /* false: the rest */
-	uint64_t quota_bytes; /* in force now */
-	double cores_pct;     /* 0: no guarantee */
-	bool limit_given;     /* false: follows cores_pct */
-	double limit_pct;     /* 100: no cap */
+	bool memory_given;      /* false: the rest */
+	uint64_t quota_bytes;   /* in force now */
+	uint64_t reserve_bytes; /* of a tenant that waits: what it is granted at once; 0: its quota */
+	double cores_pct;       /* 0: no guarantee */
+	bool limit_given;       /* false: follows cores_pct */
+	double limit_pct;       /* 100: no cap */
 };
 
 /* One card, and what other tenants were promised of it. */
@@ -32,6 +34,8 @@ struct promise_card {
 	uint64_t memory_bytes;
 	uint64_t promised_bytes;  /* sum of the quotas asked for */
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
+	uint64_t granted_bytes;   /* to tenants that wait */
+	uint64_t kept_bytes;      /* free for those of them that have waited long enough */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum over 100 % */
 	unsigned tenant_count;
@@ -41,6 +45,9 @@ struct promise_card {
 struct promise_request {
 	bool has_memory, memory_is_rest; /* memory_is_rest: the request says so (null) */
 	uint64_t memory_bytes;
+	bool has_reserve;
+	uint64_t reserve_bytes;
+	bool waits; /* not of the request, but the tenant's on_full */
 	bool has_cores;
 	double cores_pct;
 	bool has_limit;

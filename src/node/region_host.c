@@ -134,6 +134,18 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 		atomic_fetch_add(&d->grant_change, 1);
 }
 
+void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes)
+{
+	atomic_store(&control->device[device].memory_granted_bytes, bytes);
+}
+
+void region_tell_memory_grant(struct region_control *control, unsigned device)
+{
+	_Atomic uint32_t *word = &control->device[device].memory_grant_change;
+	atomic_fetch_add(word, 1);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state)
 {
 	_Atomic uint32_t *word = &control->device[device].lease;
@@ -151,6 +163,13 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 void region_host_set_lease(struct region_host *host, unsigned device, enum lease_state state)
 {
 	region_set_lease(host->control, device, state);
+}
+
+static void clear_want(struct region_want *w)
+{
+	atomic_store_explicit(&w->bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->ask, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->answered, 0, memory_order_relaxed);
 }
 
 static void clear_device(struct region_slot_device *d)
@@ -182,6 +201,8 @@ void region_host_clear_slot(struct region_host *host, unsigned slot)
 	struct region_slot *s = &host->report->slot[slot];
 	for (unsigned i = 0; i <= REGION_HOST; i++)
 		clear_device(&s->device[i]);
+	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++)
+		clear_want(&host->report->want[slot][i]);
 	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);

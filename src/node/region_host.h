@@ -42,6 +42,10 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
 		      bool is_waited_for);
 
+/* Writes what memory is granted. What waits hears of it, or that none is, by the second. */
+void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
+void region_tell_memory_grant(struct region_control *control, unsigned device);
+
 /* Zeroes a slot and marks it empty: what its process held is given back. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);
 /* Marks an empty slot as a process's: raises slot_limit first where that is needed. */

@@ -16,7 +16,7 @@ static int read_device(struct node *node, const json_t *json, struct device_requ
 		       struct error *err)
 {
 	struct device_request d = { 0 };
-	int64_t index = 0, bytes = 0;
+	int64_t index = 0, bytes = 0, reserve = 0;
 	if (!json_is_object(json))
 		return error_set(err, EINVAL, "devices: must be a list of objects");
 	int r = json_read_int(json, "index", 0, INT32_MAX, &index, err);
@@ -35,6 +35,11 @@ static int read_device(struct node *node, const json_t *json, struct device_requ
 		d.terms.memory_bytes = (uint64_t)bytes;
 	d.terms.memory_is_rest = json_is_null(json_object_get(json, "memory_bytes"));
 	d.terms.has_memory = r > 0 || d.terms.memory_is_rest;
+	r = json_read_int(json, "reserve_bytes", 0, INT64_MAX, &reserve, err);
+	if (r < 0)
+		return r;
+	d.terms.has_reserve = r > 0;
+	d.terms.reserve_bytes = (uint64_t)reserve;
 	r = read_share(json, "cores_pct", &d.terms.has_cores, &d.terms.cores_pct, err);
 	if (r >= 0)
 		r = read_share(json, "cores_limit_pct", &d.terms.has_limit, &d.terms.limit_pct, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "node/elastic.h"
@@ -12,6 +13,8 @@
 #include "node/request_devices.h"
 #include "node/session.h"
 #include "node/tenant_state.h"
+
+#define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
 
 static json_t *terms_to_json(const struct tenant *tenant)
 {
@@ -115,6 +118,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 			return error_set(err, ENODEV, "devices: there are only %u GPUs",
 					 node->card_count);
 		struct promise_card card = node_promised(node, list[i].card, NULL);
+		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
 		int r = promise_decide(&card, NULL, 0, &list[i].terms, &terms->device[i].promise,
 				       err);
 		if (r < 0)
@@ -122,6 +126,22 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 		terms->device[i].card = list[i].card;
 	}
 	terms->device_count = (unsigned)count;
+	return 0;
+}
+
+static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, struct error *err)
+{
+	double seconds = 0;
+	int r = json_read_number(request, "wait_timeout_s", &seconds, err);
+	if (r <= 0)
+		return r;
+	if (terms->on_full != ON_FULL_WAIT)
+		return error_set(err, EINVAL, "wait_timeout_s: only with on_full wait");
+	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
+		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0, at most %g",
+				 seconds, WAIT_TIMEOUT_MOST_S);
+	/* Never 0, which means without a limit. */
+	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
 	return 0;
 }
 
@@ -150,9 +170,13 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
 		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
 				 on_full);
-	if (terms.on_full != ON_FULL_FAIL)
+	if (terms.on_full == ON_FULL_SWAP)
 		return error_set(err, EOPNOTSUPP,
-				 "on_full: '%s' is not supported yet: must be fail", on_full);
+				 "on_full: '%s' is not supported yet: must be fail or wait",
+				 on_full);
+	r = read_wait_timeout(request, &terms, err);
+	if (r < 0)
+		return r;
 	terms.priority = (int)priority;
 	r = choose_devices(session->node, request, &terms, err);
 	if (r >= 0)
@@ -221,8 +245,10 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 {
 	struct card *card = tenant->terms.device[device].card;
 	struct promise_card others = node_promised(tenant->node, card, tenant);
+	struct promise_request request = *wanted;
+	request.waits = tenant->terms.on_full == ON_FULL_WAIT;
 	return promise_decide(&others, &tenant->terms.device[device].promise,
-			      tenant_usage(tenant, device).used_bytes, wanted, ret, err);
+			      tenant_usage(tenant, device).used_bytes, &request, ret, err);
 }
 
 /* All devices were decided on before any changes; what can't be written down is taken back. */
@@ -327,6 +353,15 @@ int request_pause(struct session *session, const json_t *request, json_t *reply,
 int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	return set_paused(session, request, false, err);
+}
+
+int request_unqueue(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0)
+		admission_give_up(tenant);
+	return r;
 }
 
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err)

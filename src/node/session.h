@@ -43,6 +43,8 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_unqueue(struct session *session, const json_t *request, json_t *reply,
+		    struct error *err);
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);

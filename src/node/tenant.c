@@ -12,9 +12,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/adopt.h"
+#include "node/census.h"
 #include "node/elastic.h"
 #include "node/registration.h"
 #include "node/tenant_state.h"
+#include "node/use.h"
 
 static const char *const on_full_names[] = {
 	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
@@ -95,6 +97,7 @@ static int make_region(struct tenant *tenant, struct error *err)
 	atomic_store_explicit(&tenant->region.control->device[REGION_HOST].quota_bytes,
 			      t->has_host_quota ? t->host_quota_bytes : UINT64_MAX,
 			      memory_order_seq_cst);
+	admission_begin(tenant);
 	return 0;
 }
 
@@ -142,6 +145,8 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
 	node->tenant_count++;
+	node->waiter_count += terms->on_full == ON_FULL_WAIT;
+	use_begin(tenant);
 
 	int r = make_directory(tenant, err);
 	if (r >= 0)
@@ -155,6 +160,9 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 		return error_add(err, r, "tenant '%s'", terms->name);
 	}
 	node_tenants_changed(node);
+	/* It may ask at once, and nothing is granted before a first census. */
+	if (node->waiter_count && !node->foreign_known && node->census)
+		census_request(node->census);
 	*ret = tenant;
 	return 0;
 }
@@ -173,6 +181,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	registration_close(tenant->registration);
+	use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -184,6 +193,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
 	tenant->node->tenant_count--;
+	tenant->node->waiter_count -= tenant->terms.on_full == ON_FULL_WAIT;
 	free(tenant);
 	return NULL;
 }
@@ -243,4 +253,5 @@ void tenant_set_paused(struct tenant *tenant, bool paused)
 	tenant->terms.paused = paused;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_set_paused(tenant->device[i].lessee, paused);
+	admission_soon(tenant->node);
 }

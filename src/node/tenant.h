@@ -7,6 +7,8 @@
 #ifndef ALLOT_NODE_TENANT_H
 #define ALLOT_NODE_TENANT_H
 
+#include "admit/fade.h"
+#include "node/admission.h"
 #include "node/node.h"
 #include "node/region_host.h"
 
@@ -24,6 +26,7 @@ struct tenant_terms {
 	bool paused;
 	int priority;
 	enum on_full on_full;
+	uint64_t wait_timeout_ns; /* an allocation waits for memory so long at most; 0: without a limit */
 	enum elastic_choice elastic;
 	bool has_host_quota; /* of page-locked host memory */
 	uint64_t host_quota_bytes;
@@ -79,6 +82,9 @@ struct tenant {
 	struct tenant_terms terms;
 	struct region_host region;
 	struct tenant_device device[REGION_MAX_DEVICES];
+	struct tenant_admission admission;
+	struct fade use;         /* see use.h ... */
+	uint64_t use_charged_ns; /* ... charged in all, when that was added last */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
 	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */

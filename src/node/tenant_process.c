@@ -182,12 +182,13 @@ void tenant_remove_process(struct process *process)
 		tenant->device[i].waited_ns = kept.waited_ns;
 		lessee_remove_process(tenant->device[i].lessee, process->slot);
 		drain_add(tenant->node, tenant->terms.device[i].card, process->pid,
-			  process_held_bytes(process, i));
+			  process_held_bytes(process, i), process->census[i].nvml_before > 0);
 	}
 	adopt_slot_gone(tenant, process->slot);
 	region_host_clear_slot(&tenant->region, process->slot);
 	tenant_forget_process(process);
 	tenant_state_save_soon(tenant);
+	admission_soon(tenant->node);
 }
 
 void tenant_remove_pid(struct tenant *tenant, int pid)

@@ -11,16 +11,19 @@
 #include "base/log.h"
 #include "node/elastic.h"
 #include "node/json.h"
+#include "node/use.h"
 
 #define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 
-static json_t *device_to_json(const struct tenant_device_terms *d)
+static json_t *device_to_json(const struct tenant_device_terms *d, uint64_t granted_bytes)
 {
 	const struct promise *p = &d->promise;
-	return json_pack("{s:s, s:b, s:I, s:f, s:b, s:f}", "uuid", d->card->info.uuid_text,
-			 "memory_given", p->memory_given, "memory_quota_bytes",
-			 (json_int_t)p->quota_bytes, "cores_pct", p->cores_pct, "limit_given",
-			 p->limit_given, "cores_limit_pct", p->limit_pct);
+	return json_pack("{s:s, s:b, s:I, s:f, s:b, s:f, s:I, s:I}", "uuid",
+			 d->card->info.uuid_text, "memory_given", p->memory_given,
+			 "memory_quota_bytes", (json_int_t)p->quota_bytes, "cores_pct",
+			 p->cores_pct, "limit_given", p->limit_given, "cores_limit_pct",
+			 p->limit_pct, "memory_reserve_bytes", (json_int_t)p->reserve_bytes,
+			 "memory_granted_bytes", (json_int_t)granted_bytes);
 }
 
 static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *used, unsigned count)
@@ -60,15 +63,19 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 	const struct tenant_terms *t = &tenant->terms;
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->device_count; i++)
-		json_array_append_new(devices, device_to_json(&t->device[i]));
+		json_array_append_new(devices, device_to_json(&t->device[i],
+							      tenant->admission.granted_bytes[i]));
 	return json_pack(
-		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o}", "version",
-		TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid", (json_int_t)t->uid,
-		"epoch", (json_int_t)tenant->node->epoch, "hold", t->hold, "paused", t->paused,
-		"priority", t->priority, "on_full", on_full_name(t->on_full), "devices", devices,
-		"processes", processes_to_json(tenant, ret_used), "host_memory_quota_bytes",
+		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, s:f}",
+		"version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
+		(json_int_t)t->uid, "epoch", (json_int_t)tenant->node->epoch, "hold", t->hold,
+		"paused", t->paused, "priority", t->priority, "on_full", on_full_name(t->on_full),
+		"devices", devices, "processes", processes_to_json(tenant, ret_used),
+		"host_memory_quota_bytes",
 		t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null(),
-		"elastic", elastic_choice_to_json(t->elastic));
+		"elastic", elastic_choice_to_json(t->elastic), "wait_timeout_ns",
+		(json_int_t)t->wait_timeout_ns, "use_s",
+		use_ns(tenant, clock_now_ns()) / (double)NSEC_PER_SEC);
 }
 
 static int write_all(int fd, const char *text, size_t size)

@@ -12,18 +12,20 @@
 #include "node/elastic.h"
 #include "node/json.h"
 
+#define USE_MOST_S 1e12 /* more GPU time nobody has used */
+
 static int missing(struct error *err, const char *key)
 {
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
 static int device_from_json(struct node *node, const json_t *json, struct tenant_device_terms *ret,
-			    struct error *err)
+			    uint64_t *ret_granted, struct error *err)
 {
 	struct tenant_device_terms d = { 0 };
 	const char *uuid_text = NULL;
 	uint8_t uuid[16];
-	int64_t quota = 0;
+	int64_t quota = 0, reserve = 0, granted = 0;
 	if (json_read_string(json, "uuid", &uuid_text, err) <= 0)
 		return missing(err, "uuid");
 	if (gpu_uuid_parse(uuid_text, uuid) < 0)
@@ -37,17 +39,24 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 	    json_read_number(json, "cores_pct", &d.promise.cores_pct, err) <= 0 ||
 	    json_read_number(json, "cores_limit_pct", &d.promise.limit_pct, err) <= 0)
 		return error_set(err, EINVAL, "devices: a value is missing or wrong");
+	/* Of a tenant that waits for memory; a file of an older daemon has neither. */
+	if (json_read_int(json, "memory_reserve_bytes", 0, INT64_MAX, &reserve, err) < 0 ||
+	    json_read_int(json, "memory_granted_bytes", 0, INT64_MAX, &granted, err) < 0)
+		return error_set(err, EINVAL, "devices: a value is wrong");
 	d.promise.quota_bytes = (uint64_t)quota;
+	d.promise.reserve_bytes = (uint64_t)reserve;
 	if (!(d.promise.cores_pct >= 0 && d.promise.limit_pct >= d.promise.cores_pct &&
 	      d.promise.limit_pct > 0 && d.promise.limit_pct <= 100))
 		return error_set(err, EINVAL, "devices: shares out of range");
 	*ret = d;
+	*ret_granted = granted < quota ? (uint64_t)granted : (uint64_t)quota;
 	return 0;
 }
 
-static int devices_from_json(struct node *node, const json_t *root, struct tenant_terms *terms,
+static int devices_from_json(struct node *node, const json_t *root, struct tenant_state *state,
 			     struct error *err)
 {
+	struct tenant_terms *terms = &state->terms;
 	json_t *list = NULL;
 	if (json_read_array(root, "devices", &list, err) <= 0)
 		return missing(err, "devices");
@@ -55,7 +64,8 @@ static int devices_from_json(struct node *node, const json_t *root, struct tenan
 	if (count == 0 || count > REGION_MAX_DEVICES)
 		return error_set(err, EINVAL, "devices: %zu of them", count);
 	for (size_t i = 0; i < count; i++) {
-		int r = device_from_json(node, json_array_get(list, i), &terms->device[i], err);
+		int r = device_from_json(node, json_array_get(list, i), &terms->device[i],
+					 &state->granted_bytes[i], err);
 		if (r < 0)
 			return r;
 		for (size_t j = 0; j < i; j++)
@@ -115,6 +125,8 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	struct tenant_terms *t = &state->terms;
 	const char *text = NULL;
 	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0;
+	int64_t timeout_ns = 0;
+	double use_s = 0;
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return missing(err, "version");
 	if (version != TENANT_STATE_VERSION)
@@ -140,6 +152,13 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	if (r < 0)
 		return r;
 	t->has_host_quota = r > 0;
+	r = json_read_int(root, "wait_timeout_ns", 0, INT64_MAX, &timeout_ns, err);
+	if (r >= 0)
+		r = json_read_number(root, "use_s", &use_s, err);
+	if (r < 0)
+		return r;
+	t->wait_timeout_ns = (uint64_t)timeout_ns;
+	state->use_ns = use_s > 0 && use_s < USE_MOST_S ? use_s * 1e9 : 0;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;
 	t->priority = (int)priority;
@@ -161,7 +180,7 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 		return error_set(err, EINVAL, "%s:%d: %s", path, where.line, where.text);
 	int r = terms_from_json(root, id, &state, err);
 	if (r >= 0)
-		r = devices_from_json(node, root, &state.terms, err);
+		r = devices_from_json(node, root, &state, err);
 	if (r >= 0)
 		r = processes_from_json(root, &state, err);
 	if (r < 0) {

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 5U
+#define REGION_VERSION 6U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
@@ -72,6 +72,12 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t granted;      /* seq_cst; tokens so far, never goes down */
 	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
+	/*
+	 * Where memory is waited for (memory_waits): what is held stays below this as well as below the
+	 * quota; for more a process asks, see region_want. 0: nothing is granted yet.
+	 */
+	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
+	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; counts up after each answer */
 };
 
 struct region_control {
@@ -89,6 +95,8 @@ struct region_control {
 	_Atomic uint32_t adopting;
 	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
 	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
+	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
+	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };
@@ -163,6 +171,17 @@ struct region_bell {
 	_Atomic uint64_t ramp_ns;
 };
 
+/*
+ * What one process waits for on one device, where its tenant was granted less than its quota. T writes
+ * `bytes`, counts `ask` up and rings; D, having decided, and having raised the grant or not, makes
+ * `answered` the ask. An ask of 0 bytes takes the one before back.
+ */
+struct region_want {
+	_Atomic uint64_t bytes;    /* T: beyond what the tenant holds; 0: nothing */
+	_Atomic uint32_t ask;      /* T; seq_cst */
+	_Atomic uint32_t answered; /* D; seq_cst */
+};
+
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
@@ -172,6 +191,7 @@ struct region_report {
 	struct region_export export[REGION_MAX_EXPORTS];
 	struct region_spent spent[REGION_MAX_DEVICES];
 	struct region_bell bell[REGION_MAX_DEVICES];
+	struct region_want want[REGION_MAX_SLOTS][REGION_MAX_DEVICES];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");

@@ -224,6 +224,12 @@ def test_reports_come_while_a_launch_is_held_back(machine):
     assert len(at) >= 60, at
 
 
+def test_so_much_work_and_no_more(machine):
+    lines = load_lines(machine, "--kernels", 150, "--seconds", 60, "--iters", 1000)
+    assert lines[-1]["kernels"] == 150
+    assert lines[-1]["elapsed_s"] < 30
+
+
 def test_cooperative_kernels_are_work_too(machine):
     *_, last = load_lines(machine, "--cooperative", "--seconds", 1)
     assert 30 < last["share_pct"] < 60

@@ -52,7 +52,7 @@ KNOWN_BEFORE = [
     (["--meory", "4GiB"], 125, ["--meory", "unknown option", "did you mean --memory?"]),
     (["-x"], 125, ["-x", "unknown option"]),
     (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on off"]),
-    (["--on-full", "wait"], 125, ["--on-full", "'wait'", "only fail"]),
+    (["--on-full", "wait"], 125, ["--on-full", "'wait'", "needs --memory"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "only fail"]),
     (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
     (["--sharing", "space"], 125, ["--sharing", "only time"]),

@@ -180,21 +180,40 @@ def test_killed_while_it_waits(version, make_boxes, hoard):
     assert waiter.wait(timeout=20) == 0
 
 
+def start_tenant(boxes, box, *arguments):
+    """`allot run`, of which this daemon and its card are found where that looks for them."""
+    base = boxes.directory / "base"
+    if not base.exists():
+        base.mkdir(mode=0o700)
+        (base / "sim-h200").symlink_to(boxes.run_dir)
+        for end in ("", ".uvm"):
+            (boxes.run_dir / f"sim.sock{end}").symlink_to(boxes.sim.socket + end)
+    box.environment = {**boxes.environment, "ALLOT_RUN_DIR": str(base)}
+    return box.start(BUILD / "allot", "run", "--sim", "h200", "--name", "governed", *arguments)
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_what_was_granted_is_not_free(version, make_boxes, hoard):
+    """A tenant that waits for memory has been granted all that it declared, and holds little of it yet."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, second = boxes.make(), boxes.make()
+    tenant = start_tenant(boxes, first, "--memory", "120GiB", "--on-full", "wait", "--", hoard, 100,
+                          100, 1, 60000)
+    wait_until(lambda: boxes.state(first) == "running" and boxes.container(first)["library"],
+               what="the tenant")
+    waiter = second.start(hoard, 1 << 10, 1 << 10, 1, 100, CONTEXT_MS)
+    wait_until(lambda: boxes.state(second) == "waiting", what="the container to wait")
+    tenant.terminate()
+    assert waiter.wait(timeout=20) == 0
+
+
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_a_tenant_is_never_frozen(version, make_boxes, hoard):
     """It has the library, and a quota; whether it waits is said by its --on-full."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
     first, holder, second, waiter = hold_the_card(boxes, hoard)
-    # Where `allot run --sim h200` looks for a daemon and its card.
-    base = boxes.directory / "base"
-    base.mkdir(mode=0o700)
-    (base / "sim-h200").symlink_to(boxes.run_dir)
-    for end in ("", ".uvm"):
-        (boxes.run_dir / f"sim.sock{end}").symlink_to(boxes.sim.socket + end)
     third = boxes.make()
-    third.environment = {**boxes.environment, "ALLOT_RUN_DIR": str(base)}
-    tenant = third.start(BUILD / "allot", "run", "--sim", "h200", "--memory", "4GiB", "--name",
-                         "governed", "--", hoard, 100, 10, 1, 300)
+    tenant = start_tenant(boxes, third, "--memory", "4GiB", "--", hoard, 100, 10, 1, 300)
     assert tenant.wait(timeout=20) == 0
     found = boxes.container(third)
     assert found["frozen_s"] < 0.3 and second.is_frozen()

@@ -41,20 +41,28 @@ static uint64_t lacks(const struct freeze_config *config, const struct freeze_it
 		       : 0;
 }
 
+uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
+			       struct freeze_item *const *items, size_t count)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < count; i++)
+		if (items[i]->phase == FREEZE_STARTING && items[i]->cards >> card & 1)
+			bytes += lacks(config, items[i]);
+	return bytes;
+}
+
 /* Has the card what this one lacks, beyond what those that start there may still take? */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
 		     const struct freeze_item *item)
 {
-	uint64_t wanted = lacks(config, item);
+	/* It is not starting itself: what starts are others. */
+	uint64_t wanted = lacks(config, item) + freeze_starting_bytes(config, card, items, count);
 	bool others = false;
 	for (size_t i = 0; i < count; i++) {
 		const struct freeze_item *x = items[i];
-		if (x == item || !(x->cards >> card & 1))
-			continue;
-		others |= x->phase == FREEZE_STARTING || x->phase == FREEZE_SETTLED;
-		if (x->phase == FREEZE_STARTING)
-			wanted += lacks(config, x);
+		if (x->cards >> card & 1)
+			others |= x->phase == FREEZE_STARTING || x->phase == FREEZE_SETTLED;
 	}
 	return cards[card].free_bytes >= wanted || (cards[card].is_empty && !others);
 }

@@ -84,6 +84,10 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
+/* What those that start on the card still lack of their thresholds: it will be taken. */
+uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
+			       struct freeze_item *const *items, size_t count);
+
 /* Lets it go whatever the order says: by hand, or because it can't be frozen. */
 void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
 

@@ -342,6 +342,16 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 	free(items);
 }
 
+uint64_t freezer_starting_bytes(const struct freezer *f, unsigned card)
+{
+	struct freeze_config config = policy(f);
+	size_t count;
+	struct freeze_item **items = gather(f, &count);
+	uint64_t bytes = items ? freeze_starting_bytes(&config, card, items, count) : 0;
+	free(items);
+	return bytes;
+}
+
 bool freezer_wants_reading(const struct freezer *f)
 {
 	struct gpu_container *c;

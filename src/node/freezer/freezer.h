@@ -33,6 +33,8 @@ void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
  * to date: lets go who may.
  */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
+/* What containers that were let go may still take of a card. */
+uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
 /* Does something wait for a reading? Then it should be soon. */
 bool freezer_wants_reading(const struct freezer *freezer);
 /* Does something stand still only until one has been made? Then it should be at once. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/admission.h"
 #include "node/census.h"
 #include "node/freezer/freezer.h"
 #include "node/freezer/gpu_account.h"
@@ -259,6 +260,26 @@ static bool is_all_governed(const struct gpu_watch *w, const struct census_card 
 	return true;
 }
 
+/* What has been granted to tenants that waited, and is kept for those that wait: not free for others. */
+static uint64_t promised_bytes(struct node *node, const struct card *card)
+{
+	uint64_t bytes = admission_card(node, card).kept_bytes;
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned d = 0; d < t->terms.device_count; d++) {
+		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL)
+			continue;
+		uint64_t taken = admission_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
+		bytes += taken > used ? taken - used : 0;
+	}
+	return bytes;
+}
+
+uint64_t gpu_watch_starting_bytes(const struct gpu_watch *w, unsigned card)
+{
+	return w ? freezer_starting_bytes(w->freezer, card) : 0;
+}
+
 static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 {
 	struct freeze_card free_cards[FREEZE_MAX_CARDS] = { 0 };
@@ -267,6 +288,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 		uint64_t size = w->node->card[i].info.memory_bytes;
 		/* A card that can't be read keeps nobody waiting. */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
+		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
 		free_cards[i].is_empty = cards[i].processes_known && is_all_governed(w, &cards[i]);
 		if (cards[i].begun_ns < begun_ns)

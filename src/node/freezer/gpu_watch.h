@@ -27,6 +27,12 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
+ * What containers without the library that have just been let go may still take of a card: as good as
+ * taken. NULL is fine.
+ */
+uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
+
+/*
  * By hand, a container by the beginning of its id. -ENOENT: nothing of that name is known, or `watch`
  * is NULL.
  */

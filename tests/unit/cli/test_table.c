@@ -80,6 +80,26 @@ static void test_narrow_keeps_names(void **state)
 	free(text);
 }
 
+/* Who waits for memory, its place and since when; and then the use that it goes by. */
+static void test_queued(void **state)
+{
+	char *text = render(
+		"{\"devices\":[],\"tenants\":[{\"name\":\"a\",\"state\":\"queued\",\"on_full\":"
+		"\"wait\","
+		"\"use_s\":75,\"memory_wait\":{\"waited_s\":12.34,\"place\":2,\"passed\":0},"
+		"\"devices\":[{\"index\":0}]}]}",
+		200);
+
+	assert_non_null(strstr(text, "a         0  queued #2 12.3s"));
+	assert_non_null(strstr(text, " USE\n"));
+	assert_non_null(strstr(text, " 1m15s\n"));
+	free(text);
+	/* Where nobody waits, use is not shown. */
+	text = render(two_tenants, 200);
+	assert_null(strstr(text, "USE\n"));
+	free(text);
+}
+
 static void test_lent(void **state)
 {
 	char *text = render(
@@ -129,6 +149,7 @@ int main(void)
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
+		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_odd_values),

@@ -257,6 +257,27 @@ static void test_draining(void **state)
 	fixture_until(one.f, drain_bytes(&one.f->node->card[0]) == 0);
 }
 
+/* Another takes as much meanwhile: the figure does not fall, but the list tells whose all of it is. */
+static void test_draining_while_another_allocates(void **state)
+{
+	struct one one = one_process(state, one_context);
+	tell(&one, 618 * MIB);
+	fake_gpu.used_bytes = 700 * MIB;
+	fixture_until(one.f, one.f->node->card[0].unlisted_bytes == 82 * MIB);
+	client_kill(one.pid);
+	fixture_until(one.f, one.t->process_count == 0);
+	fake_gpu.pid = 1;
+	fake_gpu.pid_bytes = 900 * MIB;
+	fake_gpu.used_bytes = (900 + 82 + 618) * MIB;
+	fixture_turn(one.f, 100);
+	assert_int_equal(drain_bytes(&one.f->node->card[0]), 618 * MIB);
+	fake_gpu.used_bytes = (900 + 82) * MIB;
+	uint64_t begun_ns = clock_now_ns();
+	fixture_until(one.f, drain_bytes(&one.f->node->card[0]) == 0);
+	assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
+	fake_gpu.pid = 0;
+}
+
 static void test_draining_ends(void **state)
 {
 	struct one one = one_process(state, one_context);
@@ -289,6 +310,7 @@ int main(void)
 		test(test_violation),
 		test(test_measured_is_no_violation),
 		test(test_draining),
+		test(test_draining_while_another_allocates),
 		test(test_draining_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

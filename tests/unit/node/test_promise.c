@@ -108,6 +108,34 @@ static void test_memory(void **state)
 	refused(&card, NULL, 0, (struct promise_request){ 0 }, ENOSPC, "none is left");
 }
 
+/* Who waits may ask for anything that the card has; what it is granted is not promised to others. */
+static void test_waiting(void **state)
+{
+	struct promise_card card = empty;
+	struct promise_request r = { .waits = true, .has_memory = true, .memory_bytes = 8 * GIB };
+	card.promised_bytes = 5 * GIB;
+	card.granted_bytes = 2 * GIB;
+	assert_int_equal(decided(&card, NULL, 0, r).quota_bytes, 8 * GIB);
+	r.memory_bytes = 8 * GIB + 1;
+	refused(&card, NULL, 0, r, ENOSPC, "more than the card has");
+	r.memory_bytes = 4 * GIB;
+	r.has_reserve = true;
+	r.reserve_bytes = 4 * GIB + 1;
+	refused(&card, NULL, 0, r, EINVAL, "at most memory_bytes 4294967296 (4 GiB)");
+	r.reserve_bytes = GIB;
+	assert_int_equal(decided(&card, NULL, 0, r).reserve_bytes, GIB);
+	refused(&card, NULL, 0, (struct promise_request){ .waits = true }, EINVAL,
+		"memory_bytes: missing");
+	r.waits = false;
+	refused(&card, NULL, 0, r, EINVAL, "only a tenant of on_full wait");
+	r.has_reserve = false;
+	refused(&card, NULL, 0, r, ENOSPC, "2 GiB granted to tenants that wait");
+	card.kept_bytes = GIB;
+	r.memory_bytes = 1;
+	refused(&card, NULL, 0, r, ENOSPC, "3 GiB granted");
+	assert_int_equal(promise_rest_bytes(&card), 0);
+}
+
 static void test_memory_held(void **state)
 {
 	struct promise now = { .memory_given = true, .quota_bytes = 4 * GIB, .limit_pct = 100 };
@@ -131,10 +159,10 @@ static void test_back_to_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_asked),    cmocka_unit_test(test_limit_follows_cores),
-		cmocka_unit_test(test_shares),           cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_effective),        cmocka_unit_test(test_memory_held),
-		cmocka_unit_test(test_back_to_the_rest),
+		cmocka_unit_test(test_nothing_asked), cmocka_unit_test(test_limit_follows_cores),
+		cmocka_unit_test(test_shares),        cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_waiting),       cmocka_unit_test(test_effective),
+		cmocka_unit_test(test_memory_held),   cmocka_unit_test(test_back_to_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

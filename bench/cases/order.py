@@ -1,0 +1,228 @@
+"""Tasks that need more memory together than the card has: the third seed's scene. Six of equal need, room
+for three, the same amount of work each, started together."""
+
+import itertools
+import threading
+import time
+from dataclasses import dataclass, field
+
+from harness import plot
+from harness.job import Failed
+from harness.load import Kernel
+from harness.result import Row, at_least, at_most
+
+TASKS = 6
+ROOM = 3
+PART = 0.30                     # of the card's memory, each
+SPARE_MIB = 1536                # of that: the context, and what the driver rounds
+KERNEL = Kernel(1000, 8192)
+LOOK_S = 0.05
+MIB = 1 << 20
+
+# How tasks are run: options of allot run beside --memory, or None for native. A line each for what
+# else keeps tasks from failing.
+WAYS = {
+    "native": None,
+    "wait": ["--on-full", "wait"],
+}
+COLORS = {"waits": "#d9dde2", "runs": "#1f6fb4", "fails": "#c0504d"}
+
+
+@dataclass
+class Task:
+    name: str
+    job: object
+    begin: float
+    let_in: float = None        # it was seen to wait no more
+    end: float = None
+    status: int = None
+    waited: bool = False
+
+
+@dataclass
+class Batch:
+    tasks: list
+    used: list = field(default_factory=list)    # bytes of the card, each LOOK_S
+
+    @property
+    def total_s(self):
+        return max(task.end for task in self.tasks) - min(task.begin for task in self.tasks)
+
+    @property
+    def ended(self):
+        return [task for task in self.tasks if task.status == 0]
+
+
+def work_s(settings):
+    """What one task has to do, alone."""
+    return 2.0 if settings.quick else 6.0
+
+
+def seconds_of(settings):
+    each = work_s(settings)
+    return 15 + ROOM * each + TASKS * each * 1.1 + ROOM * each * 1.1 + 2.3 * TASKS * each
+
+
+class Scene:
+    def __init__(self, bench):
+        self.bench = bench
+        self.machine = bench.machine
+        total = self.machine.ps()["devices"][0]["memory_bytes"]
+        self.need_mib = int(PART * total / MIB)
+
+    def command(self, parts=1.0, mib=None):
+        kernels = int(parts * work_s(self.bench.settings) * 1e6 / KERNEL.cost_us)
+        return self.bench.loads.command(
+            KERNEL, "--kernels", str(kernels), "--seconds", "3600", "--report-every", "0",
+            "--mib", str(self.need_mib - SPARE_MIB if mib is None else mib))
+
+    def start(self, name, way, parts=1.0, mib=None, memory_mib=None):
+        options = None
+        if way is not None:
+            options = ["--memory", f"{memory_mib or self.need_mib}MiB", *way]
+        return Task(name, self.machine.start(name, self.command(parts, mib), options), time.time())
+
+    def waiting(self):
+        """{name: its tenant} of those that wait for memory."""
+        return {tenant["name"]: tenant for tenant in self.machine.ps()["tenants"]
+                if tenant["state"] == "queued"}
+
+    def watch(self, tasks, limit_s, looks_at_queue):
+        """Follows them to their ends."""
+        batch = Batch(tasks)
+        stop = threading.Event()
+
+        def sample():
+            while not stop.wait(LOOK_S):
+                batch.used.append(self.machine.nvml.memory().used)
+        sampler = threading.Thread(target=sample, daemon=True)
+        sampler.start()
+        try:
+            deadline = time.monotonic() + limit_s
+            while any(task.status is None for task in tasks):
+                if time.monotonic() > deadline:
+                    late = [task.name for task in tasks if task.status is None]
+                    raise Failed(f"not at their ends within {limit_s:g} s: {', '.join(late)}")
+                self.look(tasks, self.waiting() if looks_at_queue else {})
+                time.sleep(LOOK_S)
+        finally:
+            stop.set()
+            sampler.join()
+        return batch
+
+    @staticmethod
+    def look(tasks, waiting):
+        now = time.time()
+        for task in tasks:
+            if task.name in waiting:
+                task.waited = True
+            elif task.let_in is None and task.waited:
+                task.let_in = now
+            if task.status is None and task.job.process.poll() is not None:
+                task.status = task.job.wait(5)
+                task.end = now
+
+    def run(self, label, way, count):
+        limit_s = 60 + 4 * TASKS * work_s(self.bench.settings)
+        tasks = [self.start(f"{label}-{i + 1}", way) for i in range(count)]
+        batch = self.watch(tasks, limit_s, way is not None)
+        self.bench.machine.stop_all()
+        return batch
+
+
+def report(bench, label, batch, native, ideal_s):
+    add = bench.result.add
+    row = Row(f"{label}: tasks that came to their end", "of 6", len(batch.ended), TASKS)
+    add(row if native is None else at_least(row, TASKS))
+    for i, task in enumerate(batch.tasks):
+        before = native.tasks[i] if native else None
+        add(Row(f"{label}, task {i + 1}: {'ended' if task.status == 0 else 'FAILED'} after", "s",
+                task.end - task.begin,
+                native=before.end - before.begin if before and before.status == 0 else None))
+    if native is None:
+        return
+    add(Row(f"{label}: all six together", "s", batch.total_s, native=2 * ideal_s))
+    add(at_most(Row(f"{label}: time over two native batches of three", "x",
+                    batch.total_s / (2 * ideal_s)), bench.bar(1.05, 1.15)))
+    add(Row(f"{label}: the most memory held on the card", "% of it", 100 * max(batch.used) /
+            bench.machine.ps()["devices"][0]["memory_bytes"]))
+
+
+def by_use(scene, label, way):
+    """Tasks with a past: who used the least is let in first. Their pasts and their order of coming are
+    unlike."""
+    bench, machine = scene.bench, scene.machine
+    pasts = [4, 1, 6, 2, 5, 3]
+    names = [f"{label}-past-{i + 1}" for i in range(TASKS)]
+    for name, past in zip(names, pasts):
+        scene.start(name, way, parts=0.1 * past, mib=1).job.check(120)
+    total_mib = machine.ps()["devices"][0]["memory_bytes"] // MIB
+    holder = scene.start("holder", way, parts=1000, memory_mib=total_mib - 256)
+    deadline = time.monotonic() + 60
+    while not any(tenant["name"] == "holder" and tenant["processes"] and
+                  tenant["devices"][0]["memory_used_bytes"] > scene.need_mib * MIB // 2
+                  for tenant in machine.ps()["tenants"]):
+        if time.monotonic() > deadline:
+            raise Failed("the holder did not begin")
+        time.sleep(LOOK_S)
+    tasks = [scene.start(name, way, parts=0.2) for name in names]
+    while len(scene.waiting()) < TASKS:
+        if time.monotonic() > deadline:
+            raise Failed(f"only {len(scene.waiting())} of {TASKS} wait")
+        time.sleep(LOOK_S)
+    waiting = scene.waiting()
+    use = {name: waiting[name]["use_s"] for name in names}
+    for task in tasks:
+        task.waited = True
+    holder.job.kill()
+    scene.watch(tasks, 120, True)
+    pairs = list(itertools.combinations(sorted(tasks, key=lambda task: use[task.name]), 2))
+    kept = sum(a.let_in <= b.let_in for a, b in pairs)
+    bench.result.add(at_least(Row(f"{label}: pairs let in by least use first", "%",
+                                  100 * kept / len(pairs), 100), 100))
+    bench.result.add(Row(f"{label}: use before, the least of the six", "s", min(use.values())))
+    bench.result.add(Row(f"{label}: use before, the most of the six", "s", max(use.values())))
+
+
+def spans_of(batch):
+    begin = min(task.begin for task in batch.tasks)
+    rows = []
+    for task in batch.tasks:
+        let_in = task.let_in if task.let_in is not None else task.begin
+        parts = [(task.begin - begin, let_in - begin, COLORS["waits"])] if task.waited else []
+        color = COLORS["runs" if task.status == 0 else "fails"]
+        parts.append((let_in - begin, task.end - begin, color))
+        rows.append((task.name, parts, f"{task.end - task.begin:.1f} s"
+                     if task.status == 0 else "out of memory"))
+    return rows
+
+
+def order(bench):
+    scene = Scene(bench)
+    bench.loads.calibrate(KERNEL)
+    ideal = scene.run("batch", None, ROOM)
+    if len(ideal.ended) != ROOM:
+        raise Failed(f"only {len(ideal.ended)} of {ROOM} fit natively")
+    bench.result.add(Row("native: one batch of three", "s", ideal.total_s))
+    batches = {}
+    for label, way in WAYS.items():
+        if way is not None:
+            refused = bench.machine.refuses("--memory", "64MiB", *way)
+            if refused:
+                bench.result.skip(label, refused)
+                continue
+        batches[label] = scene.run(label, way, TASKS)
+        report(bench, label, batches[label], batches["native"] if way is not None else None,
+               ideal.total_s)
+        if way is not None:
+            by_use(scene, label, way)
+            bench.machine.stop_all()
+    groups = {label: spans_of(batch) for label, batch in batches.items()}
+    total = bench.machine.ps()["devices"][0]["memory_bytes"]
+    memory = {label: [100 * used / total for used in batch.used]
+              for label, batch in batches.items()}
+    bench.result.charts.append(lambda stem: plot.spans(
+        stem + ".svg", "Six tasks, memory for three: waiting, running, failed", groups))
+    bench.result.charts.append(lambda stem: plot.lines(
+        stem + "-memory.svg", "The card's memory, six tasks that need 30 % each", memory, {},
+        "% held", f"{LOOK_S:g} s steps"))

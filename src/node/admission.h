@@ -1,0 +1,60 @@
+/*
+ * Tenants that wait for memory (on_full "wait"): reads what their processes ask for (region_want), lets
+ * admit/admit.h decide for all cards at once, writes what is granted, and wakes whom it concerns.
+ *
+ *   NONE     holds nothing and asks for nothing
+ *   QUEUED   a process asks: waits until all that the tenant reserved is there, on all its cards
+ *   HOLDING  granted; until it holds nothing and no process of it lives. Growth past the grant is answered
+ *            at once: see admit.h
+ *
+ * Taken of a card is what is granted, promised to tenants that do not wait, held by those with the rest,
+ * still draining, and held by processes of no tenant. A grant is written to the state file before the
+ * tenant hears of it, so a restarted daemon knows of every holder. Main thread only.
+ */
+#ifndef ALLOT_NODE_ADMISSION_H
+#define ALLOT_NODE_ADMISSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "admit/admit.h"
+#include "region/region.h"
+
+struct node;
+struct card;
+struct tenant;
+struct census_card;
+
+enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
+
+/* Of a tenant that waits. */
+struct tenant_admission {
+	enum admission_state state;
+	uint64_t arrival, since_ns; /* of QUEUED */
+	uint32_t passes;
+	unsigned place;                             /* in the order of waiting, from 1 */
+	bool is_logged;                             /* that it waits */
+	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* HOLDING; else 0 */
+};
+
+/* Publishes a new tenant's terms of waiting. */
+void admission_begin(struct tenant *tenant);
+/* What a daemon before this one had granted it; all 0: nothing. */
+void admission_restore(struct tenant *tenant, const uint64_t granted_bytes[REGION_MAX_DEVICES]);
+
+/* Something changed that may let somebody in: decides soon. Cheap; nothing without tenants that wait. */
+void admission_soon(struct node *node);
+/* Handler of node->admission_timer: `data` is the node. */
+void admission_due(void *data, uint32_t events);
+
+/* Refuses what the tenant waits for; nothing where it does not. */
+void admission_give_up(struct tenant *tenant);
+
+/* What a tenant that waits takes of the card of its device: granted, or held in spite of that. */
+uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device);
+/* A card as admission sees it; kept_bytes is of the last decision. */
+struct admit_card admission_card(struct node *node, const struct card *card);
+/* A census of the card: what processes hold that are no tenant's. */
+void admission_note_census(struct node *node, struct card *card, const struct census_card *seen);
+
+#endif

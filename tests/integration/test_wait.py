@@ -1,0 +1,402 @@
+"""--on-full wait: allocations that wait for memory, in order, and everything that may end the wait."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, GIB, wait_until
+from python_tenant import PREAMBLE, Tenant, card_used
+
+cuda = pytest.importorskip("cuda.bindings.driver")
+
+WAIT = ("--on-full", "wait")
+# Takes memory when it is told to, and more, and ends.
+HOLD = """
+start()
+p = ok(cu.cuMemAlloc({gib} << 30))
+look("held")
+"""
+
+
+def held(machine, python, name, gib, *options, code=HOLD):
+    """A tenant that asks for gib + 1 GiB, and says "held" when it has them."""
+    return Tenant(machine, python, code.format(gib=gib), f"{gib + 1}GiB", name,
+                  (*WAIT, *options))
+
+
+def state(machine, name):
+    return machine.tenants()[name]["state"]
+
+
+def wait_queued(machine, name, place=None):
+    return machine.wait_for_tenant(
+        name, lambda t: t["state"] == "queued" and
+        (place is None or t["memory_wait"]["place"] == place))
+
+
+def says(tenant, text="held"):
+    assert tenant.line() == text
+
+
+def granted_in_order(machine):
+    log = (machine.run_dir / "allotd.log").read_text()
+    return re.findall(r"tenant '(\w+)': granted", log)
+
+
+def process_of(machine, name):
+    return machine.tenants()[name]["processes"][0]["pid"]
+
+
+def test_six_of_six_end_where_there_is_room_for_three(machine, python):
+    """The third seed's scene: of six started together three failed."""
+    card = machine.start("--name", "card", "--memory", "1GiB", "--", "sleep", "60")
+    machine.wait_for_tenant("card")
+    tenants = []
+    for i in range(6):
+        tenants.append(held(machine, python, f"t{i}", 44))
+        if i < 3:
+            says(tenants[i])
+        else:
+            wait_queued(machine, f"t{i}", i - 2)
+    assert card_used(machine) <= 141 * GIB
+    for i, tenant in enumerate(tenants):
+        tenant.go()
+        tenant.end()
+        if i + 3 < 6:
+            says(tenants[i + 3])
+    assert granted_in_order(machine) == [f"t{i}" for i in range(6)]
+    card.terminate()
+
+
+def test_tenants_that_hold_and_grow_all_end(machine, python):
+    """Each takes 30 GiB three times. Waiting with each allocation, two would wait for each other."""
+    grow = """
+    start()
+    for i in range(3):
+        p = ok(cu.cuMemAlloc(30 << 30))
+        time.sleep(0.1)
+    print("done", flush=True)
+    """
+    tenants = [Tenant(machine, python, grow, "91GiB", f"t{i}", WAIT) for i in range(4)]
+    for tenant in tenants:
+        tenant.end()
+
+
+def test_least_use_comes_first(machine, python):
+    """`used` has worked before, under the same name: `fresh`, which comes later, is before it."""
+    first = held(machine, python, "first", 10)
+    says(first)
+    worked = machine.run("--name", "used", "--memory", "2GiB", *WAIT, "--",
+                         *machine.load("--seconds", 0.5, "--iters", 1000))
+    assert worked.returncode == 0, worked.stderr
+    big = held(machine, python, "big", 120)
+    says(big)
+    used = held(machine, python, "used", 100)
+    wait_queued(machine, "used", 1)
+    assert machine.tenants()["used"]["use_s"] > 0.1
+    fresh = held(machine, python, "fresh", 100)
+    wait_queued(machine, "fresh", 1)
+    wait_queued(machine, "used", 2)
+    big.go()
+    big.end()
+    says(fresh)
+    assert state(machine, "used") == "queued"
+    fresh.go()
+    fresh.end()
+    says(used)
+    used.go()
+    used.end()
+    first.go()
+    first.end()
+
+
+def test_a_killed_holder_makes_room(machine, python):
+    holder, waiter = held(machine, python, "holder", 100), None
+    says(holder)
+    waiter = held(machine, python, "waiter", 100)
+    wait_queued(machine, "waiter")
+    os.kill(process_of(machine, "holder"), signal.SIGKILL)
+    begin = time.monotonic()
+    says(waiter)
+    assert time.monotonic() - begin < 5
+    waiter.go()
+    waiter.end()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_who_is_ended_while_it_waits_leaves_the_queue(machine, python, number):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    waiter = held(machine, python, "waiter", 100)
+    wait_queued(machine, "waiter", 1)
+    next_one = held(machine, python, "next", 100)
+    wait_queued(machine, "next", 2)
+    os.kill(process_of(machine, "waiter"), number)
+    assert waiter.process.wait(timeout=10) == 128 + number
+    wait_queued(machine, "next", 1)
+    holder.go()
+    holder.end()
+    says(next_one)
+    next_one.go()
+    next_one.end()
+
+
+def test_ctrl_c_ends_a_waiting_program(machine, python):
+    """As at a terminal the whole group gets it. Python's handler runs when the call is over, so the call
+    must fail."""
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    code = PREAMBLE + """
+try:
+    ok(cu.cuInit(0))
+    print(cu.cuDevicePrimaryCtxRetain(0)[0] == R.CUDA_ERROR_OUT_OF_MEMORY, flush=True)
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    waiter = machine.start("--name", "waiter", "--memory", "100GiB", *WAIT, "--", python, "-c", code,
+                           start_new_session=True)
+    wait_queued(machine, "waiter")
+    os.killpg(waiter.pid, signal.SIGINT)
+    out, err = waiter.communicate(timeout=10)
+    assert (out.split()[-1], waiter.returncode) == ("interrupted", 0), out + err
+    holder.go()
+    holder.end()
+
+
+def test_a_signal_handler_runs_and_the_wait_goes_on(machine, python):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    code = """
+import signal
+r, w = os.pipe2(os.O_NONBLOCK)
+signal.set_wakeup_fd(w)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+""" + HOLD + """
+print(len(os.read(r, 100)), flush=True)
+"""
+    waiter = Tenant(machine, python, code.format(gib=100), "101GiB", "waiter", WAIT)
+    wait_queued(machine, "waiter")
+    for _ in range(3):
+        os.kill(process_of(machine, "waiter"), signal.SIGUSR1)
+        time.sleep(0.1)
+    assert state(machine, "waiter") == "queued"
+    holder.go()
+    holder.end()
+    says(waiter)
+    waiter.go()
+    says(waiter, "3")
+    waiter.end()
+
+
+def test_a_timeout_is_out_of_memory(machine, python):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    code = """
+    ok(cu.cuInit(0))
+    begin = time.monotonic()
+    refused(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(0))))
+    waited = time.monotonic() - begin
+    assert 0.9 < waited < 10, waited
+    look("refused")
+    """
+    waiter = Tenant(machine, python, code, "101GiB", "waiter", (*WAIT, "--wait-timeout", "1s"))
+    says(waiter, "refused")
+    assert waiter.device()["denied"] == 1
+    machine.wait_for_tenant("waiter", lambda t: t["state"] == "idle" and not t["memory_wait"])
+    waiter.go()
+    waiter.end()
+    holder.go()
+    holder.end()
+
+
+def test_what_can_never_be_met_is_refused_at_once(machine, python):
+    over = machine.run("--memory", "500GiB", *WAIT, "--", "true")
+    assert over.returncode == 125 and "more than the card has" in over.stderr
+    code = """
+    start()
+    begin = time.monotonic()
+    refused(cu.cuMemAlloc(2 << 30))
+    assert time.monotonic() - begin < 1
+    """
+    Tenant(machine, python, code, "2GiB", "a", WAIT).end()
+
+
+@pytest.mark.parametrize("options, text", [
+    (["--on-full", "wait"], "needs --memory"),
+    (["--on-full", "wait", "--memory", "1GiB", "--reserve", "2GiB"], "more than --memory"),
+    (["--memory", "1GiB", "--reserve", "1GiB"], "--reserve: only with --on-full wait"),
+    (["--wait-timeout", "1s"], "--wait-timeout: only with --on-full wait"),
+    (["--on-full", "wait", "--memory", "1GiB", "--wait-timeout", "1x"], "unit unknown"),
+])
+def test_bad_options(machine, options, text):
+    done = machine.run(*options, "--", "true")
+    assert done.returncode == 125 and text in done.stderr, done.stderr
+    assert not machine.servers()
+
+
+def test_growth_past_the_reservation_gets_what_is_free_or_nothing(machine, python):
+    code = """
+    start()
+    first = ok(cu.cuMemAlloc(40 << 30))
+    look("first")
+    begin = time.monotonic()
+    refused(cu.cuMemAlloc(50 << 30))
+    assert time.monotonic() - begin < 2
+    small = ok(cu.cuMemAlloc(20 << 30))
+    ok(cu.cuMemFree(first))
+    again = ok(cu.cuMemAlloc(40 << 30))
+    look("grown")
+    """
+    grower = Tenant(machine, python, code, "120GiB", "grower", (*WAIT, "--reserve", "10GiB"))
+    says(grower, "first")
+    assert grower.device()["memory_granted_bytes"] < 42 * GIB
+    other = held(machine, python, "other", 60)
+    says(other)
+    grower.go()
+    says(grower, "grown")
+    other.go()
+    other.end()
+    grower.go()
+    grower.end()
+
+
+def test_other_calls_pass_while_a_thread_waits(machine2, python):
+    holder = held(machine2, python, "holder", 100, "--gpu", "0")
+    says(holder)
+    code = """
+    import threading
+    ok(cu.cuInit(0))
+    thread = threading.Thread(target=start)
+    thread.start()
+    look("waiting")
+    begin = time.monotonic()
+    assert ok(cu.cuDeviceGetCount()) == 1
+    ok(cu.cuDevicePrimaryCtxGetState(0))
+    assert cu.cuDevicePrimaryCtxRelease(0)[0] != R.CUDA_SUCCESS
+    ok(cu.cuDeviceTotalMem(0))
+    assert time.monotonic() - begin < 1
+    look("passed")
+    thread.join()
+    """
+    waiter = Tenant(machine2, python, code, "101GiB", "waiter", (*WAIT, "--gpu", "0"))
+    says(waiter, "waiting")
+    wait_queued(machine2, "waiter")
+    waiter.go()
+    says(waiter, "passed")
+    assert state(machine2, "waiter") == "queued"
+    holder.go()
+    holder.end()
+    waiter.go()
+    waiter.end()
+
+
+def test_two_cards_are_granted_together_or_not_at_all(machine2, python):
+    one = held(machine2, python, "one", 100, "--gpu", "1")
+    says(one)
+    both = held(machine2, python, "both", 100, "--gpu", "0,1")
+    wait_queued(machine2, "both")
+    zero = held(machine2, python, "zero", 100, "--gpu", "0")
+    says(zero)
+    tenant = wait_queued(machine2, "both")
+    assert [d["memory_granted_bytes"] for d in tenant["devices"]] == [0, 0]
+    assert tenant["memory_wait"]["passed"] == 1
+    one.go()
+    one.end()
+    time.sleep(0.3)
+    assert state(machine2, "both") == "queued"
+    zero.go()
+    zero.end()
+    says(both)
+    both.go()
+    both.end()
+
+
+def kill_daemon(machine):
+    """Returns when another is there: `allot run` starts it."""
+    pids = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: any("/allotd " in line and pid not in pids
+                           for pid, line in machine.servers().items()), what="another daemon")
+
+
+def test_a_restarted_daemon_knows_who_holds_and_who_waits(machine, python):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    waiter = held(machine, python, "waiter", 100)
+    wait_queued(machine, "waiter")
+    kill_daemon(machine)
+    wait_queued(machine, "waiter")
+    assert machine.tenants()["holder"]["devices"][0]["memory_granted_bytes"] == 101 * GIB
+    time.sleep(1.5)
+    assert state(machine, "waiter") == "queued"
+    holder.go()
+    holder.end()
+    says(waiter)
+    waiter.go()
+    waiter.end()
+
+
+def test_what_others_hold_counts(machine, python):
+    """A process of no tenant, one with a promise, and the other way round."""
+    promised = machine.start("--name", "promised", "--memory", "60GiB", "--", "sleep", "60")
+    machine.wait_for_tenant("promised")
+    foreign = subprocess.Popen(
+        [python, "-c", PREAMBLE + "start(); p = ok(cu.cuMemAlloc(30 << 30)); look('held')"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**machine.environment, "LD_LIBRARY_PATH": str(BUILD / "sim"),
+             "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")})
+    machine.started.append(foreign)
+    assert foreign.stdout.readline() == "held\n"
+    wait_until(lambda: machine.ps()["devices"][0]["foreign_bytes"] > 30 * GIB, what="its bytes")
+    waiter = held(machine, python, "waiter", 60)
+    wait_queued(machine, "waiter")
+    foreign.communicate("\n", timeout=20)
+    says(waiter)
+    late = machine.run("--memory", "60GiB", "--", "true")
+    assert late.returncode == 125 and "granted to tenants that wait" in late.stderr
+    waiter.go()
+    waiter.end()
+    promised.terminate()
+
+
+def test_a_terminal_is_told_of_the_wait(machine, python):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    ours, theirs = os.openpty()
+    try:
+        waiter = machine.start("--name", "waiter", "--memory", "101GiB", *WAIT, "--",
+                               *machine.load("--seconds", 0.1, "--iters", 1000), stderr=theirs)
+        wait_queued(machine, "waiter")
+        text = os.read(ours, 1000).decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert "waits for 101.0 GiB of GPU memory (number 1 of those that wait)" in text
+    table = machine.allot("ps", *machine.sim).stdout
+    assert re.search(r"waiter +0 +queued #1 ", table) and "USE" in table
+    holder.go()
+    holder.end()
+    assert waiter.wait(timeout=20) == 0
+
+
+def test_a_paused_one_is_passed_until_it_is_resumed(machine, python):
+    holder = held(machine, python, "holder", 100)
+    says(holder)
+    waiter = held(machine, python, "waiter", 100)
+    wait_queued(machine, "waiter")
+    assert machine.allot("pause", "waiter", *machine.sim).returncode == 0
+    holder.go()
+    holder.end()
+    time.sleep(0.5)
+    tenant = machine.tenants()["waiter"]
+    assert tenant["state"] == "paused" and not tenant["devices"][0]["memory_granted_bytes"]
+    assert machine.allot("resume", "waiter", *machine.sim).returncode == 0
+    says(waiter)
+    waiter.go()
+    waiter.end()
