@@ -19,6 +19,8 @@ FREEZE_MS, THAW_MS = 5, 1
 CPU_PCT, MEMORY_MIB = 0.5, 20
 CAUGHT_PCT = 99
 BEYOND_CONTEXT_MIB = 64
+TASKS, ROOM = 6, 3
+PART, SPARE_MIB = 0.30, 1536    # of the card, each; of that for the context and what is rounded
 AT_ONCE = 10            # containers that start together
 CONTAINERS = 50
 SETUP_S = 8.0
@@ -39,7 +41,7 @@ def window_s(settings):
 
 def seconds_of(settings):
     return 2 * (5 + 0.02 * rounds(settings)) + SETUP_S + window_s(settings) + \
-        0.1 * starts(settings) + 20
+        0.1 * starts(settings) + 40 + 20 * (2 if settings.quick else 6)
 
 
 class Scene:
@@ -171,6 +173,55 @@ def caught(bench, version):
                                       "%", 100 * count / len(beyond)), CAUGHT_PCT))
 
 
+def run_together(scene, boxes, options):
+    """Starts one load in each and waits for their ends: (seconds, how many ended well)."""
+    begin = time.monotonic()
+    jobs = [scene.start(box, *options) for box in boxes]
+    statuses = [job.wait(timeout=600) for job in jobs]
+    return time.monotonic() - begin, statuses.count(0)
+
+
+def six(bench, version):
+    """The third seed's scene: six of equal need, room for three. Those that wait have used more or less."""
+    work_ms = 1000 * (2 if bench.settings.quick else 6)
+    for title, setting in (("native", "off"), ("freezer", "on")):
+        with Scene(bench, version, freezer=setting, thaw_settle="300ms") as scene:
+            boxes = scene.boxes
+            total = boxes.request("list")["devices"][0]["memory_bytes"] // MIB
+            need = int(PART * total)
+            boxes.end_daemon()
+            with open(boxes.config, "a", encoding="ascii") as file:
+                file.write(f"freeze_threshold = {need}MiB\n")
+            boxes.start_daemon()
+            made = [boxes.make() for _ in range(TASKS)]
+            options = ["--seconds", 3600, "--mib", need - SPARE_MIB, "--kernels", work_ms]
+            if setting == "off":
+                _, ended = run_together(scene, made, options)
+                bench.result.add(Row(f"six containers, {title}: came to their end", "of 6", ended,
+                                     TASKS))
+                continue
+            half, _ = run_together(scene, made[:ROOM], options)
+            # Of the others the last one has used least.
+            for i, box in enumerate(made[ROOM:]):
+                run_together(scene, [box], ["--seconds", 60, "--kernels", 500 * (TASKS - i)])
+            time.sleep(0.5)
+            before = {c["id"]: c["frozen_s"] for c in boxes.tasks()["containers"]}
+            lasted, ended = run_together(scene, made, options)
+            waited = {c["id"]: c["frozen_s"] - before[c["id"]]
+                      for c in boxes.tasks()["containers"]}
+            bench.result.add(at_least(Row(f"six containers, {title}: came to their end", "of 6",
+                                          ended, TASKS), TASKS))
+            bench.result.add(at_most(
+                Row(f"six containers, {title}: time, of two batches of three", "x",
+                    lasted / (2 * half)), bench.bar(1.05, 1.3)))
+            order = [waited[box.id] for box in reversed(made[ROOM:])]
+            for i, s in enumerate(order):
+                bench.result.add(Row(f"six containers, {title}: number {i + 1} by use waited", "s",
+                                     s))
+            bench.result.add(at_least(Row(f"six containers, {title}: went on by least use", "",
+                                          float(order == sorted(order))), 1))
+
+
 def freezer(bench):
     versions = [v for v in ("v2", "v1") if why_not(v) is None]
     if not versions:
@@ -183,6 +234,7 @@ def freezer(bench):
     try:
         for version in versions:
             freeze_and_thaw(bench, version)
+        six(bench, versions[0])
         cost(bench, versions[0])
         caught(bench, versions[0])
     finally:
