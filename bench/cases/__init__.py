@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, launch, matrix, order, overhead, policies, response,
-               scale, sensors, shares, together, training)
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, overhead,
+               policies, response, scale, sensors, shares, together, training)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ CASES = [
          scale.seconds_of, is_long=True, cuts=True),
     Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
          daemon_cpu.seconds_of, is_long=True, cuts=True),
+    Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",
+         freezer.seconds_of, is_long=True),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("order", order.order, "six tasks of equal need, room for three: native and --on-full wait",

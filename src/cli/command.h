@@ -28,6 +28,7 @@ extern const struct command command_ps;
 extern const struct command command_set;
 extern const struct command command_pause;
 extern const struct command command_resume;
+extern const struct command command_tasks;
 extern const struct command command_mirror;
 extern const struct command command_bench;
 

@@ -1,7 +1,12 @@
 /* allot pause and allot resume: a paused tenant starts no more work on its GPUs. */
+#include <string.h>
+
+#include "base/parse.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/target.h"
+
+#define CONTAINER_ID_LENGTH 64
 
 struct pause_options {
 	struct daemon_target target;
@@ -29,10 +34,16 @@ static int pause_run(const struct command *self, int argc, char **argv)
 	struct pause_options options = { 0 };
 	struct error err = { 0 };
 	int status;
-	const char *name = operand_read_tenant(self, argc, argv, &options, &status);
+	char *name = operand_read(self, argc, argv, &options,
+				  "write one tenant's name; allot ps lists them", &status);
 
 	if (!name)
 		return status;
+	/* The whole id of a container is longer than a name may be; its beginning says as much. */
+	if (strlen(name) == CONTAINER_ID_LENGTH && strspn(name, "0123456789abcdef") == strlen(name))
+		name[PARSE_NAME_MAX - 1] = '\0';
+	if (parse_name(name, &err) < 0)
+		return command_fail(self, &err, EXIT_USAGE);
 	if (tell_daemon(&options, self->name, name, &err) < 0)
 		return command_fail(self, &err, EXIT_REFUSED);
 	return 0;
@@ -44,7 +55,9 @@ const struct command command_pause = {
 	.summary = "let a tenant start no more work on its GPUs",
 	.about = "Lets a tenant start no more work on its GPUs, until allot resume. Its memory "
 		 "stays, and\n"
-		 "what runs already ends.",
+		 "what runs already ends. NAME may also be the id, or its beginning, of a "
+		 "container with GPU\n"
+		 "work (allot tasks): that is frozen. For root and members of group allot.",
 	.rows = rows,
 	.run = pause_run,
 };

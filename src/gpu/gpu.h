@@ -23,6 +23,8 @@ struct gpu_info {
 	char uuid_text[GPU_UUID_TEXT_MAX]; /* "GPU-8-4-4-4-12 hex digits" */
 	char name[GPU_NAME_MAX];
 	uint64_t memory_bytes; /* what can be held on the card: its total less the driver's reserve */
+	bool minor_known;
+	unsigned minor; /* of its device file */
 };
 
 struct gpu_memory {

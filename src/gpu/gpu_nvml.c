@@ -30,6 +30,7 @@
 	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
 	X(process_use, "nvmlDeviceGetProcessUtilization", false, \
 	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
+	X(minor, "nvmlDeviceGetMinorNumber", false, (nvmlDevice_t, unsigned *)) \
 	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned))
 
 struct gpu {
@@ -207,6 +208,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	if (memory.reserved_bytes >= memory.total_bytes)
 		return error_set(err, EPROTO, "GPU %u: reports no memory", index);
 	info.memory_bytes = memory.total_bytes - memory.reserved_bytes;
+	info.minor_known = gpu->minor && gpu->minor(gpu->device[index], &info.minor) == NVML_SUCCESS;
 	*ret = info;
 	return 0;
 }

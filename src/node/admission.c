@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/drain.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
@@ -246,7 +247,8 @@ struct admit_card admission_card(struct node *node, const struct card *card)
 	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
 				    .taken_bytes = p.promised_bytes + p.rest_held_bytes +
 						   p.granted_bytes + drain_bytes(card) +
-						   card->foreign_bytes,
+						   card->foreign_bytes +
+						   gpu_watch_starting_bytes(node->watch, card->index),
 				    .kept_bytes = card->kept_bytes };
 }
 

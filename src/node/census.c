@@ -12,13 +12,15 @@
 #include "base/log.h"
 #include "node/drain.h"
 #include "node/foreign.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/tenant.h"
 #include "node/worker.h"
 
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;      /* under its lock */
+	bool wanted;      /* under its lock, as: */
+	bool with_use;    /* read samples of use as well */
 	bool under_way;   /* main thread's: requested and not yet compared */
 	int ready_fd;     /* the thread counts it up when a reading is complete */
 	uint64_t cost_ns; /* processor time of the last reading; as `card` */
@@ -35,7 +37,19 @@ uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns)
 	return least > asked_ns ? least : asked_ns;
 }
 
-static void read_card(struct node *node, unsigned index, struct census_card *c)
+static void read_use(struct node *node, unsigned index, struct census_card *c)
+{
+	struct error err = { 0 };
+	c->use_count = 0;
+	c->use_known = node->backend->use &&
+		       node->backend->use(node->gpu, index, c->use_since_us, c->use,
+					  CENSUS_MAX_PROCESSES, &c->use_count, &err) >= 0;
+	for (size_t i = 0; c->use_known && i < c->use_count; i++)
+		if (c->use[i].stamp_us > c->use_since_us)
+			c->use_since_us = c->use[i].stamp_us;
+}
+
+static void read_card(struct node *node, unsigned index, struct census_card *c, bool with_use)
 {
 	struct error err = { 0 };
 	size_t count = 0;
@@ -46,6 +60,9 @@ static void read_card(struct node *node, unsigned index, struct census_card *c)
 	c->process_count = count < CENSUS_MAX_PROCESSES ? count : CENSUS_MAX_PROCESSES;
 	if (!c->memory_known || !c->processes_known)
 		log_debug("census: %s", err.text);
+	c->use_known = false;
+	if (with_use)
+		read_use(node, index, c);
 }
 
 static uint64_t thread_time_ns(void)
@@ -67,10 +84,11 @@ static void *run(void *data)
 		if (census->worker.stop)
 			break;
 		census->wanted = false;
+		bool with_use = census->with_use;
 		pthread_mutex_unlock(&census->worker.lock);
 		uint64_t before_ns = thread_time_ns();
 		for (unsigned i = 0; i < census->node->card_count; i++)
-			read_card(census->node, i, &census->card[i]);
+			read_card(census->node, i, &census->card[i], with_use);
 		census->cost_ns = thread_time_ns() - before_ns;
 		ssize_t n = write(census->ready_fd, &one, sizeof(one));
 		(void)n; /* the counter can't overflow: one reading at a time */
@@ -97,6 +115,7 @@ static void reading_ready(void *data, uint32_t events)
 		drain_update(node, &node->card[i], &census->card[i]);
 		foreign_note_census(node, &node->card[i], &census->card[i]);
 	}
+	gpu_watch_census(node->watch, census->card);
 }
 
 /*
@@ -143,12 +162,21 @@ void census_request(struct census *census)
 	pthread_mutex_unlock(&census->worker.lock);
 }
 
+void census_want_use(struct census *census, bool wanted)
+{
+	pthread_mutex_lock(&census->worker.lock);
+	census->with_use = wanted;
+	pthread_mutex_unlock(&census->worker.lock);
+}
+
 static void free_parts(struct census *census)
 {
 	loop_remove(census->source);
 	close_fd(&census->ready_fd);
-	for (unsigned i = 0; i < NODE_MAX_CARDS; i++)
+	for (unsigned i = 0; i < NODE_MAX_CARDS; i++) {
 		free(census->card[i].process);
+		free(census->card[i].use);
+	}
 	free(census);
 }
 
@@ -157,7 +185,8 @@ static int prepare(struct census *census)
 	for (unsigned i = 0; i < census->node->card_count; i++) {
 		census->card[i].process = calloc(CENSUS_MAX_PROCESSES,
 						 sizeof(*census->card[i].process));
-		if (!census->card[i].process)
+		census->card[i].use = calloc(CENSUS_MAX_PROCESSES, sizeof(*census->card[i].use));
+		if (!census->card[i].process || !census->card[i].use)
 			return -ENOMEM;
 	}
 	census->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -46,6 +46,11 @@ struct census_card {
 	struct gpu_memory memory;
 	size_t process_count;
 	struct gpu_process *process;
+	/* Only when asked for (census_want_use()): samples since the reading before. */
+	bool use_known;
+	size_t use_count;
+	struct gpu_use *use;
+	uint64_t use_since_us; /* the latest sample that was read, by the driver's clock */
 };
 
 /* Starts the thread; node's backend and cards must be open. */
@@ -55,6 +60,8 @@ struct census *census_stop(struct census *census);
 
 /* Asks for a census; one that is under way counts. Main thread only. */
 void census_request(struct census *census);
+/* From the next request on, are the processes' samples of use read as well? Not at first. */
+void census_want_use(struct census *census, bool wanted);
 
 /*
  * What it costs a process to have its one context, from what NVML and its ledger say it holds; 0 when

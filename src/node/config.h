@@ -34,6 +34,13 @@ struct config {
 	bool is_gang;    /* turns on several cards at the same time (node/gang.h) */
 	bool has_turns;  /* a tenant's processes take turns within its leases (arbiter/turns.h) */
 	struct elastic_config elastic;
+	/* GPU work without the library, and the freezer (node/freezer). */
+	bool watch_tasks;
+	bool is_freezing;
+	uint64_t freeze_threshold_bytes;
+	uint64_t thaw_settle_ns;
+	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
+	char task_nodes[CONFIG_PATH_MAX];
 };
 
 /* Every setting at its default. */

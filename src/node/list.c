@@ -1,10 +1,11 @@
-/* Requests that only tell: hello, list. What `allot ps --json` prints (docs/protocol.md). */
+/* Requests that only tell: hello, list, tasks. What `allot ps --json` prints (docs/protocol.md). */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "node/drain.h"
 #include "node/elastic.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/session.h"
 #include "node/use.h"
 
@@ -170,6 +171,12 @@ int request_list(struct session *session, const json_t *request, json_t *reply, 
 	json_object_set_new(reply, "version", json_integer(1));
 	json_object_set_new(reply, "devices", cards_to_json(session->node));
 	json_object_set_new(reply, "tenants", tenants);
+	return 0;
+}
+
+int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	gpu_watch_to_json(session->node->watch, reply);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "node/control.h"
 #include "node/drain.h"
 #include "node/elastic.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/lock.h"
 #include "node/sensor.h"
 #include "node/tenant.h"
@@ -321,6 +322,9 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	unsigned adopted = adopt_all(node);
 	if (adopted)
 		log_info("%u tenants of the daemon before are adopted", adopted);
+	r = gpu_watch_start(node, &node->watch, err);
+	if (r < 0)
+		return r;
 	r = control_open(node, &node->control, err);
 	if (r >= 0 && node->lingers && !node->tenant_count)
 		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
@@ -350,6 +354,7 @@ void node_close(struct node *node)
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (tenant_state_save(t, false, NULL) < 0)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
+	node->watch = gpu_watch_stop(node->watch);
 	node->control = control_close(node->control);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);

@@ -26,6 +26,7 @@
 
 struct tenant;
 struct census;
+struct gpu_watch;
 struct control;
 struct drain;
 struct sensor;
@@ -81,6 +82,7 @@ struct node {
 	bool foreign_known;    /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct census *census;
+	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct control *control;
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */

@@ -69,7 +69,13 @@ static bool cgroup_line_is_frozen(char *line)
 	controllers++;
 	if (!*controllers) {
 		snprintf(file, sizeof(file), CGROUP_ROOT "%s/cgroup.events", path);
-		return read_small(file, text, sizeof(text)) > 0 && strstr(text, "frozen 1");
+		if (read_small(file, text, sizeof(text)) <= 0) {
+			/* Where version 1 is mounted as well. */
+			snprintf(file, sizeof(file), CGROUP_ROOT "/unified%s/cgroup.events", path);
+			if (read_small(file, text, sizeof(text)) <= 0)
+				return false;
+		}
+		return strstr(text, "frozen 1") != NULL;
 	}
 	if (!strcmp(controllers, "freezer")) {
 		snprintf(file, sizeof(file), CGROUP_ROOT "/freezer%s/freezer.state", path);

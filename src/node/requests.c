@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "node/elastic.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/request_devices.h"
 #include "node/session.h"
 #include "node/tenant_state.h"
@@ -329,7 +330,12 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 static int set_paused(struct session *session, const json_t *request, bool paused, struct error *err)
 {
 	struct tenant *tenant;
-	int r = session_find_own(session, request, "name", &tenant, err);
+	const char *name = NULL;
+	int r = json_read_string(request, "name", &name, err);
+	/* What is no tenant may be a container, which has no owner here. */
+	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
+		return gpu_watch_set_paused(session->node->watch, name, paused, err);
+	r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0 || tenant->terms.paused == paused)
 		return r;
 	tenant_set_paused(tenant, paused);

@@ -41,6 +41,7 @@ struct tenant_device {
 	struct lessee *lessee;
 	uint64_t denied, waited_ns; /* of processes that are gone */
 	double limit_logged_pct;    /* the limit in force that the log has; 0: none yet */
+	uint64_t told_ns;           /* of the time charged, what its GPU tasks have been told */
 };
 
 /* A process that a daemon before this one knew, and that has not moved over yet. */

@@ -17,6 +17,12 @@
 
 #define SIM_WIRE_MAGIC 0x616c6c6f74730002ULL
 #define SIM_MAX_CARDS 16
+/*
+ * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
+ * /dev/nvidia-uvm: what watches the one watches the other the same way.
+ */
+#define SIM_NODE_SUFFIX ".uvm"
+#define SIM_NODE_MAX 128
 #define SIM_LAUNCH_QUEUE 1024 /* launches in flight per process, as the real driver has it */
 
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };

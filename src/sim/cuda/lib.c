@@ -1,5 +1,7 @@
 /* Starting the simulated driver, faults on demand, and the way to the card. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -212,6 +214,18 @@ static CUresult devices_read(void)
 	return devices_choose(getenv("CUDA_VISIBLE_DEVICES"), cards, n);
 }
 
+/* As the driver opens its device node: whoever watches that knows of this process from here on. */
+static void open_node(const char *socket_path)
+{
+	char path[SIM_NODE_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s" SIM_NODE_SUFFIX, socket_path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+}
+
 CUresult cuInit(unsigned int flags)
 {
 	const char *path;
@@ -228,6 +242,8 @@ CUresult cuInit(unsigned int flags)
 	case SIM_FORKED: r = CUDA_ERROR_NOT_INITIALIZED; break;
 	default:
 		path = getenv("ALLOT_SIM_SOCKET");
+		if (path && *path)
+			open_node(path);
 		if (!path || !*path || link_open(&sim.link, path, SIM_KIND_CUDA) < 0) {
 			r = CUDA_ERROR_NO_DEVICE;
 			break;

@@ -190,6 +190,8 @@ int main(int argc, char **argv)
 	ready(o.ready_fd, !o.foreground);
 	r = server_run(&server);
 	unlink(path);
+	snprintf(error, sizeof(error), "%s" SIM_NODE_SUFFIX, path);
+	unlink(error);
 	server_close(&server);
 	free(path);
 	return r < 0 ? 1 : 0;

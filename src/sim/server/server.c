@@ -2,6 +2,7 @@
 #include "sim/server/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,20 @@ static int clear_path(const struct sockaddr_un *address)
 	return r;
 }
 
+/* What a program opens when it begins with CUDA, as the driver's device node: see wire.h. */
+static int make_node(const char *socket_path)
+{
+	char path[SIM_NODE_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s" SIM_NODE_SUFFIX, socket_path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 int server_open(struct server *s, const char *path, char *error, size_t error_size)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -58,6 +73,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 	if (r == 0 && (bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
 		       listen(s->listen_fd, 128) < 0))
 		r = -errno;
+	if (r == 0)
+		r = make_node(path);
 	if (r == 0)
 		r = watch(s, s->listen_fd, EPOLLIN, &s->listen_fd);
 	if (r == 0)

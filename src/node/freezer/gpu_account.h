@@ -1,0 +1,31 @@
+/*
+ * How much GPU time a task without the library is charged between two censuses: by the driver's sample of
+ * its use where there is one, else by its presence (it holds memory: what the third seed's Algorithm 1
+ * counts). Time in which its container was frozen does not count. Pure.
+ */
+#ifndef ALLOT_NODE_FREEZER_GPU_ACCOUNT_H
+#define ALLOT_NODE_FREEZER_GPU_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* what a sample of the driver is over */
+
+struct gpu_account_interval {
+	uint64_t passed_ns; /* since the last census that was counted */
+	/* For how long its container was frozen since then; with samples: since the last of them. */
+	uint64_t frozen_ns;
+	bool was_present, is_present; /* held memory at its begin, and at its end */
+	bool has_samples;             /* the driver tells of use at all */
+	bool has_sample;              /* and of this task, since the last census */
+	double share;                 /* 0 to 1, in the last such sample, ... */
+	uint64_t gap_ns;              /* ... so long after its sample before; 0: there was none */
+};
+
+/*
+ * A sample stands for the time since the one before, as long as censuses and samples follow each other: of
+ * several between two censuses the last one is known. After a pause it stands for itself.
+ */
+uint64_t gpu_account_ns(const struct gpu_account_interval *i);
+
+#endif

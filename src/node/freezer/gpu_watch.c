@@ -1,0 +1,412 @@
+#include "node/freezer/gpu_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/admission.h"
+#include "node/census.h"
+#include "node/freezer/freezer.h"
+#include "node/freezer/gpu_account.h"
+#include "node/freezer/gpu_watch_inside.h"
+#include "node/freezer/openings.h"
+#include "node/tenant.h"
+
+#define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it at cuInit; NVML never does */
+#define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
+#define SOON_NS (50 * NSEC_PER_MSEC)  /* between readings while a container starts or waits */
+#define SELDOM_NS (10 * NSEC_PER_SEC) /* between readings while openings alone would tell */
+
+/* ---- when to read ---- */
+
+static void plan_reading(struct gpu_watch *w)
+{
+	uint64_t every_ns = w->node->census_every_ns;
+	if (!every_ns)
+		every_ns = w->node->config.census_ns;
+	if (freezer_wants_reading(w->freezer))
+		every_ns = every_ns < SOON_NS ? every_ns : SOON_NS;
+	else if (w->openings && !w->foreign)
+		every_ns = SELDOM_NS;
+	if (every_ns == w->every_ns)
+		return;
+	w->every_ns = every_ns;
+	loop_arm(w->timer, every_ns, every_ns);
+}
+
+static void reading_due(void *data, uint32_t events)
+{
+	struct gpu_watch *w = data;
+	census_request(w->node->census);
+}
+
+/* ---- whose task it is ---- */
+
+static struct process *find_process(struct node *node, int pid)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && t->process[i]->pid == pid)
+			return t->process[i];
+	return NULL;
+}
+
+/* A process may become a tenant's after its task has begun, or a tenant's may have gone. */
+static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
+{
+	const struct process *p = find_process(w->node, t->pid);
+	if (!p || t->tenant[0])
+		return;
+	snprintf(t->tenant, sizeof(t->tenant), "%s", p->tenant->terms.name);
+	if (t->container)
+		t->container->has_library = true;
+}
+
+/* Which cards the process could open, by their device files; of simulated ones all. */
+static uint64_t visible_cards(const struct gpu_watch *w, int pid)
+{
+	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1
+						 : UINT64_MAX;
+	uint64_t cards = 0;
+	for (unsigned i = 0; !w->node->simulated && i < w->tasks->card_count; i++) {
+		char path[64];
+		if (!w->node->card[i].info.minor_known)
+			return all;
+		snprintf(path, sizeof(path), "/proc/%d/root/dev/nvidia%u", pid,
+			 w->node->card[i].info.minor);
+		if (access(path, F_OK) == 0)
+			cards |= UINT64_C(1) << i;
+	}
+	return cards ? cards : all;
+}
+
+/* One that is known may have become a tenant's. */
+static void look_again(struct gpu_watch *w, struct gpu_task *t)
+{
+	if (t->tenant[0])
+		return;
+	note_tenant(w, t);
+	if (t->tenant[0] && t->container)
+		freezer_task_begun(w->freezer, t, 0, true);
+}
+
+/* False: it is gone, or this process itself. */
+static bool note_task(struct gpu_watch *w, int pid)
+{
+	struct gpu_task *t;
+	bool is_new;
+	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
+	if (r == -ENOSPC && !w->said_many) {
+		w->said_many = true;
+		log_warning(
+			"more than %d GPU tasks at a time: the rest is not recorded (said once)",
+			GPU_TASKS_LIVE_MAX);
+	}
+	if (r < 0)
+		return false;
+	if (!is_new) {
+		look_again(w, t);
+		return true;
+	}
+	note_tenant(w, t);
+	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
+		  t->container_id[0] ? " of container " : "", t->container_id);
+	if (t->container)
+		freezer_task_begun(w->freezer, t, visible_cards(w, pid), !w->has_read);
+	return true;
+}
+
+static void node_opened(void *data, int pid)
+{
+	struct gpu_watch *w = data;
+	if (!note_task(w, pid))
+		return;
+	if (freezer_wants_reading(w->freezer))
+		census_request(w->node->census);
+	w->foreign = true; /* until a reading tells */
+	plan_reading(w);
+}
+
+static void task_ended(void *data, struct gpu_task *t)
+{
+	struct gpu_watch *w = data;
+	log_debug("GPU task: process %d (%s) has ended", t->pid, t->name);
+	freezer_task_ended(w->freezer, t);
+	/* Memory has become free: who waits for it should know soon. */
+	if (freezer_wants_reading(w->freezer)) {
+		census_request(w->node->census);
+		plan_reading(w);
+	}
+}
+
+/* ---- what it uses ---- */
+
+static const struct gpu_process *find_listed(const struct census_card *seen, int pid)
+{
+	for (size_t i = 0; i < seen->process_count; i++)
+		if (seen->process[i].pid == pid)
+			return &seen->process[i];
+	return NULL;
+}
+
+static const struct gpu_use *find_use(const struct census_card *seen, int pid)
+{
+	for (size_t i = 0; seen->use_known && i < seen->use_count; i++)
+		if (seen->use[i].pid == pid)
+			return &seen->use[i];
+	return NULL;
+}
+
+static void count_use(struct gpu_task *t, unsigned card, const struct census_card *seen,
+		      bool is_present, uint64_t now_ns)
+{
+	struct gpu_task_card *c = &t->card[card];
+	const struct gpu_use *use = find_use(seen, t->pid);
+	uint64_t frozen_ns = t->container ? freezer_frozen_ns(t->container, now_ns) : 0;
+	struct gpu_account_interval i = {
+		.passed_ns = now_ns - (c->seen_ns ? c->seen_ns : t->begun_ns),
+		.frozen_ns = frozen_ns - c->frozen_ns,
+		.was_present = c->is_present,
+		.is_present = is_present,
+		.has_samples = seen->use_known,
+		.has_sample = use != NULL,
+		.share = use ? use->share : 0,
+	};
+	if (use && c->sample_us && use->stamp_us > c->sample_us)
+		i.gap_ns = (use->stamp_us - c->sample_us) * 1000;
+	if (use)
+		c->sample_us = use->stamp_us;
+	c->seen_ns = now_ns;
+	if (use || !seen->use_known)
+		c->frozen_ns = frozen_ns;
+	if (!t->tenant[0])
+		gpu_task_use(t, card, gpu_account_ns(&i));
+}
+
+static void count_task(struct gpu_task *t, unsigned card, const struct census_card *seen,
+		       uint64_t now_ns)
+{
+	struct gpu_task_card *c = &t->card[card];
+	const struct gpu_process *listed = find_listed(seen, t->pid);
+	uint64_t held = listed && listed->used_known ? listed->used_bytes : 0;
+	count_use(t, card, seen, listed != NULL, now_ns);
+	if (t->container) {
+		struct gpu_task_card *sum = &t->container->card[card];
+		sum->held_bytes += held - c->held_bytes;
+		if (sum->held_bytes > sum->most_bytes)
+			sum->most_bytes = sum->held_bytes;
+	}
+	c->is_present = listed != NULL;
+	c->held_bytes = held;
+	if (held > c->most_bytes)
+		c->most_bytes = held;
+}
+
+/* A tenant's time is its leases'; among its processes it goes by what each was busy of late. */
+static void count_tenant(struct gpu_watch *w, struct tenant *t)
+{
+	for (unsigned d = 0; d < t->terms.device_count; d++) {
+		uint64_t charged = lessee_figures(t->device[d].lessee).account.charged_ns;
+		uint64_t more = charged - t->device[d].told_ns, weights = 0;
+		t->device[d].told_ns = charged;
+		if (!more || charged < more)
+			continue;
+		for (unsigned pass = 0; pass < 2; pass++)
+			for (unsigned i = 0; i < t->slot_limit; i++) {
+				const struct process *p = t->process[i];
+				struct gpu_task *task = p ? gpu_tasks_find(w->tasks, p->pid) : NULL;
+				if (!task)
+					continue;
+				uint64_t weight =
+					1 +
+					atomic_load(&t->region.report->slot[i].device[d].recent_us);
+				if (pass == 0)
+					weights += weight;
+				else
+					gpu_task_use(task, t->terms.device[d].card->index,
+						     (uint64_t)((double)more * (double)weight /
+								(double)weights));
+			}
+	}
+}
+
+static void fade_all(struct gpu_watch *w, uint64_t now_ns)
+{
+	struct gpu_container *c;
+	TAILQ_FOREACH(c, &w->tasks->containers, link)
+	{
+		uint64_t used_ns = 0;
+		for (unsigned i = 0; i < w->tasks->card_count; i++)
+			used_ns += c->card[i].used_ns;
+		fade_add(&c->fade, now_ns, used_ns - c->faded_ns, w->node->config.use_half_life_ns);
+		c->faded_ns = used_ns;
+	}
+}
+
+/* Does nobody hold memory on the card but containers that the freezer decides about? */
+static bool is_all_governed(const struct gpu_watch *w, const struct census_card *seen)
+{
+	for (size_t i = 0; i < seen->process_count; i++) {
+		const struct gpu_task *t = gpu_tasks_find(w->tasks, seen->process[i].pid);
+		/* A process that is listed and already gone holds nothing for long. */
+		if (t && !(t->container && t->container->item.cards))
+			return false;
+	}
+	return true;
+}
+
+/* What has been granted to tenants that waited, and is kept for those that wait: not free for others. */
+static uint64_t promised_bytes(struct node *node, const struct card *card)
+{
+	uint64_t bytes = admission_card(node, card).kept_bytes;
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned d = 0; d < t->terms.device_count; d++) {
+		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL)
+			continue;
+		uint64_t taken = admission_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
+		bytes += taken > used ? taken - used : 0;
+	}
+	return bytes;
+}
+
+uint64_t gpu_watch_starting_bytes(const struct gpu_watch *w, unsigned card)
+{
+	return w ? freezer_starting_bytes(w->freezer, card) : 0;
+}
+
+static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
+{
+	struct freeze_card free_cards[FREEZE_MAX_CARDS] = { 0 };
+	uint64_t begun_ns = UINT64_MAX;
+	for (unsigned i = 0; i < w->tasks->card_count; i++) {
+		uint64_t size = w->node->card[i].info.memory_bytes;
+		/* A card that can't be read keeps nobody waiting. */
+		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
+		used += promised_bytes(w->node, &w->node->card[i]);
+		free_cards[i].free_bytes = size > used ? size - used : 0;
+		free_cards[i].is_empty = cards[i].processes_known && is_all_governed(w, &cards[i]);
+		if (cards[i].begun_ns < begun_ns)
+			begun_ns = cards[i].begun_ns;
+	}
+	freezer_read(w->freezer, free_cards, begun_ns);
+}
+
+void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct gpu_task *t;
+	struct tenant *tenant;
+	if (!w)
+		return;
+	for (unsigned i = 0; i < w->tasks->card_count; i++)
+		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
+			/* Its pidfd says when a known one ends: no need to look into /proc. */
+			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
+			if (t)
+				look_again(w, t);
+			else
+				note_task(w, cards[i].process[k].pid);
+		}
+	w->has_read = true;
+	w->foreign = false;
+	TAILQ_FOREACH(t, &w->tasks->live, link)
+	{
+		w->foreign |= !t->tenant[0];
+		for (unsigned i = 0; i < w->tasks->card_count; i++)
+			if (cards[i].processes_known)
+				count_task(t, i, &cards[i], now_ns);
+	}
+	TAILQ_FOREACH(tenant, &w->node->tenants, link)
+	count_tenant(w, tenant);
+	fade_all(w, now_ns);
+	tell_freezer(w, cards);
+	census_want_use(w->node->census, w->foreign);
+	plan_reading(w);
+	/* Asked since this reading began. */
+	if (freezer_is_asked(w->freezer))
+		census_request(w->node->census);
+}
+
+/* ---- by hand ---- */
+
+int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, struct error *err)
+{
+	bool many = false;
+	struct gpu_container *c = w ? gpu_tasks_find_container(w->tasks, name, &many) : NULL;
+	if (many)
+		return error_set(err, EINVAL, "'%.63s': several containers' ids begin so", name);
+	if (!c || (!c->live && !c->is_frozen))
+		return error_set(err, ENOENT, "no tenant '%.63s', and no container with GPU work",
+				 name);
+	return paused ? freezer_pause(w->freezer, c, err) : freezer_resume(w->freezer, c, err);
+}
+
+/* ---- start and end ---- */
+
+static void start_openings(struct gpu_watch *w)
+{
+	struct node *node = w->node;
+	struct error err = { 0 };
+	char paths[NODE_PATH_MAX + CONFIG_PATH_MAX];
+	if (strcmp(node->config.task_nodes, "auto") != 0)
+		snprintf(paths, sizeof(paths), "%s", node->config.task_nodes);
+	else if (node->simulated)
+		snprintf(paths, sizeof(paths), "%s" SIM_NODE_SUFFIX, node->sim_socket);
+	else
+		snprintf(paths, sizeof(paths), "%s", NVIDIA_NODE);
+	if (openings_start(node->loop, paths, node_opened, w, &w->openings, &err) < 0)
+		log_warning("GPU work without the library is noticed by polling alone, so that a "
+			    "container may hold memory before it is seen: %s",
+			    err.text);
+	else if (!openings_has_connector(w->openings))
+		log_info("the process connector can't be had (it needs the host's network "
+			 "namespace): containers with device nodes of their own are looked for "
+			 "once a second");
+}
+
+int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err)
+{
+	if (!node->config.is_freezing && (node->is_private || !node->config.watch_tasks))
+		return 0;
+	struct gpu_watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return error_set_errno(err, ENOMEM, "watch of GPU work");
+	w->node = node;
+	int r = gpu_tasks_new(node->loop, node->card_count,
+			      (struct gpu_tasks_events){ task_ended, w }, &w->tasks, err);
+	if (r >= 0)
+		r = freezer_new(node->loop, &node->config, node->run_dir, w->tasks, &w->freezer,
+				err);
+	if (r >= 0 && loop_add_timer(node->loop, reading_due, w, &w->timer) < 0)
+		r = error_set(err, ENOMEM, "watch of GPU work: timer");
+	if (r < 0) {
+		gpu_watch_stop(w);
+		return r;
+	}
+	start_openings(w);
+	/* Whoever is there already. */
+	w->foreign = true;
+	census_want_use(node->census, true);
+	census_request(node->census);
+	plan_reading(w);
+	*ret = w;
+	return 0;
+}
+
+struct gpu_watch *gpu_watch_stop(struct gpu_watch *w)
+{
+	if (!w)
+		return NULL;
+	openings_stop(w->openings);
+	loop_remove(w->timer);
+	freezer_free(w->freezer);
+	gpu_tasks_free(w->tasks);
+	free(w);
+	return NULL;
+}

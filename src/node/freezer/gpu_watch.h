@@ -1,0 +1,44 @@
+/*
+ * All GPU work of this machine, also that without the library: notices a task when it opens the device
+ * node (openings.h), or at the latest when the driver lists it (census.h), counts what it uses, and tells
+ * the freezer. A task that is a tenant's is charged by its leases; another by the driver's samples, or by
+ * its presence.
+ *
+ * Where openings can't be watched, the driver's list is read every census_interval, which is said once.
+ * A private daemon watches only with freezer = on. Main thread only.
+ */
+#ifndef ALLOT_NODE_FREEZER_GPU_WATCH_H
+#define ALLOT_NODE_FREEZER_GPU_WATCH_H
+
+#include "base/error.h"
+#include "node/json.h"
+
+struct node;
+struct census_card;
+struct gpu_watch;
+struct gpu_container;
+
+/* After the node's cards, census and tenants. *ret is NULL where settings say that nothing is watched. */
+int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
+/* Thaws everything. NULL is fine; returns NULL. */
+struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
+
+/* Every card as read; NULL is fine. */
+void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
+
+/*
+ * What containers without the library that have just been let go may still take of a card: as good as
+ * taken. NULL is fine.
+ */
+uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
+
+/*
+ * By hand, a container by the beginning of its id. -ENOENT: nothing of that name is known, or `watch`
+ * is NULL.
+ */
+int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, struct error *err);
+
+/* Adds "tasks", "containers", "watch" to the reply (docs/protocol.md). */
+void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);
+
+#endif

@@ -1,0 +1,23 @@
+/* What gpu_watch.c and gpu_watch_json.c share. */
+#ifndef ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
+#define ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
+
+#include "node/freezer/freezer.h"
+#include "node/freezer/gpu_tasks.h"
+#include "node/freezer/gpu_watch.h"
+#include "node/freezer/openings.h"
+#include "node/node.h"
+
+struct gpu_watch {
+	struct node *node;
+	struct gpu_tasks *tasks;
+	struct freezer *freezer;
+	struct openings *openings; /* NULL: polling alone */
+	struct loop_source *timer;
+	uint64_t every_ns; /* of the timer */
+	bool has_read;     /* once: whoever the first reading shows was there before this daemon */
+	bool said_many;
+	bool foreign; /* there are tasks that no tenant has, or may be */
+};
+
+#endif

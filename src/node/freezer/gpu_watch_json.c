@@ -1,0 +1,73 @@
+/* What `allot tasks --json` prints (docs/protocol.md). */
+#include "base/clock.h"
+#include "node/freezer/gpu_watch_inside.h"
+
+static double seconds(uint64_t ns)
+{
+	return (double)(ns / 1000) / 1e6;
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] ? json_string(text) : json_null();
+}
+
+/* Cards that were ever used. */
+static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < count; i++)
+		if (card[i].most_bytes || card[i].used_ns || card[i].is_present)
+			json_array_append_new(
+				list, json_pack("{s:i, s:I, s:I, s:f}", "index", (int)i,
+						"memory_used_bytes", (json_int_t)card[i].held_bytes,
+						"memory_most_bytes", (json_int_t)card[i].most_bytes,
+						"used_s", seconds(card[i].used_ns)));
+	return list;
+}
+
+static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
+{
+	return json_pack("{s:i, s:s, s:o, s:o, s:f, s:f, s:b, s:o}", "pid", t->pid, "name", t->name,
+			 "container", text_or_null(t->container_id), "tenant",
+			 text_or_null(t->tenant), "begun_s", t->begun_s, "lasted_s",
+			 seconds((t->ended_ns ? t->ended_ns : now_ns) - t->begun_ns), "ended",
+			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
+}
+
+static json_t *container_to_json(const struct gpu_watch *w, const struct gpu_container *c,
+				 uint64_t now_ns)
+{
+	const char *path = c->what.v2_path[0] ? c->what.v2_path : c->what.v1_path;
+	uint64_t half_life_ns = w->node->config.use_half_life_ns;
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:f, s:f, s:o}", "id", c->what.id,
+			 "engine", c->what.engine, "cgroup", path, "state", freezer_state_name(c),
+			 "tasks", (int)c->live, "library", c->has_library, "frozen_s",
+			 seconds(freezer_frozen_ns(c, now_ns)), "faded_use_s",
+			 seconds((uint64_t)fade_use_ns(&c->fade, now_ns, half_life_ns)), "devices",
+			 cards_to_json(c->card, w->tasks->card_count));
+}
+
+void gpu_watch_to_json(struct gpu_watch *w, json_t *reply)
+{
+	json_t *tasks = json_array(), *containers = json_array();
+	uint64_t now_ns = clock_now_ns();
+	const struct gpu_container *c;
+	const struct gpu_task *t;
+	if (w) {
+		TAILQ_FOREACH(t, &w->tasks->ended, link)
+		json_array_append_new(tasks, task_to_json(t, now_ns));
+		TAILQ_FOREACH(t, &w->tasks->live, link)
+		json_array_append_new(tasks, task_to_json(t, now_ns));
+		TAILQ_FOREACH(c, &w->tasks->containers, link)
+		json_array_append_new(containers, container_to_json(w, c, now_ns));
+	}
+	json_object_set_new(reply, "version", json_integer(1));
+	json_object_set_new(reply, "watch",
+			    json_string(!w            ? "off"
+					: w->openings ? "openings"
+						      : "polling"));
+	json_object_set_new(reply, "freezer", json_boolean(w && w->node->config.is_freezing));
+	json_object_set_new(reply, "tasks", tasks);
+	json_object_set_new(reply, "containers", containers);
+}

@@ -1,0 +1,273 @@
+"""Containers without the library: they are seen when they begin, wait frozen while memory is short, go on
+one by one, and never stay frozen. Cgroups are real, GPU and containers' engine are not."""
+
+import signal
+import subprocess
+
+import pytest
+from boxes import Boxes, why_not
+from conftest import BUILD, wait_until
+from held import compile_c, link_with_driver
+from sim_peers import start_sim  # noqa: F401
+
+GIB = 1 << 30
+CARD_GIB = 139    # of a simulated H200, less than that
+NEED_MIB = 44 << 10  # three fit, not four
+# From cuInit to the context: 90 to 190 ms on an H200; the simulated one takes none.
+CONTEXT_MS = 100
+
+VERSIONS = [pytest.param(v, marks=pytest.mark.skipif(why_not(v) is not None,
+                                                     reason=f"{v}: {why_not(v)}"))
+            for v in ("v2", "v1")]
+
+
+@pytest.fixture(scope="session")
+def hoard(tmp_path_factory):
+    return compile_c(tmp_path_factory.mktemp("hoard") / "hoard", *link_with_driver(), "hoard.c")
+
+
+@pytest.fixture
+def make_boxes(start_sim, tmp_path):  # noqa: F811
+    made = []
+
+    def make(version, **settings):
+        made.append(Boxes(version, start_sim("h200"), tmp_path, **settings))
+        return made[-1]
+
+    yield make
+    for boxes in made:
+        boxes.close()
+
+
+def lines_of(process):
+    return {line.split()[0]: float(line.split()[-1]) for line in process.stdout.read().splitlines()}
+
+
+def six(boxes, hoard):
+    """The third seed's scene: six containers of equal need, started together, room for three."""
+    started = [(box, box.start(hoard, NEED_MIB, 4 << 10, 20, 700, CONTEXT_MS)) for box in
+               [boxes.make() for _ in range(6)]]
+    return [(box, process.wait(timeout=60), lines_of(process)) for box, process in started]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_seeds_scene(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="45GiB")
+    ended = six(boxes, hoard)
+    assert [status for _, status, _ in ended] == [0] * 6, boxes.log.read_text()
+    # Some waited, and none of those is thawed before another has settled.
+    waited = [boxes.container(box)["frozen_s"] for box, _, _ in ended]
+    assert sum(frozen > 0.3 for frozen in waited) >= 3, waited
+    assert not any(box.is_frozen() for box, _, _ in ended)
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_without_it_three_of_six_fail(version, make_boxes, hoard):
+    boxes = make_boxes(version, freezer="off")
+    statuses = [status for _, status, _ in six(boxes, hoard)]
+    assert statuses.count(1) >= 2, statuses
+    # They are recorded all the same.
+    tasks = boxes.tasks()
+    assert not tasks["freezer"] and tasks["watch"] == "openings"
+    assert sum(task["name"] == "hoard" and task["ended"] for task in tasks["tasks"]) == 6
+
+
+def hold_the_card(boxes, hoard):
+    """A container that has most of the card; and one that waits for it."""
+    first, second = boxes.make(), boxes.make()
+    holder = first.start(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
+    wait_until(lambda: holder.stdout.readline().startswith("full"), what="the holder")
+    wait_until(lambda: boxes.state(first) in ("starting", "running"), what="the holder's task")
+    waiter = second.start(hoard, 20 << 10, 4 << 10, 1, 300, CONTEXT_MS)
+    wait_until(second.is_frozen, what="the waiter to be frozen")
+    wait_until(lambda: boxes.state(second) == "waiting", what="the waiter to wait")
+    return first, holder, second, waiter
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_waits_until_the_holder_ends(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    table = boxes.allot("tasks")
+    assert table.returncode == 0, table.stderr
+    assert f"{second.id[:12]}  docker      waiting" in table.stdout
+    # Once running it is let be.
+    assert not first.is_frozen()
+    holder.kill()
+    assert waiter.wait(timeout=20) == 0
+    found = wait_until(lambda: boxes.state(second) == "ended" and boxes.container(second),
+                       what="its end")
+    assert found["frozen_s"] > 0
+    assert 20 * GIB <= found["devices"][0]["memory_most_bytes"] < 22 * GIB
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nothing_stays_frozen_after_the_daemon(version, how, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    boxes.end_daemon(how)
+    wait_until(lambda: not second.is_frozen(), what="the thaw")
+    # As it would be without any freezer.
+    assert waiter.wait(timeout=20) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
+    """Both killed at once, as a service manager can: the next daemon thaws what the file names."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(boxes.daemon.pid)],
+                              capture_output=True, text=True, check=True).stdout.split()
+    assert children[1] == "allot-thaw", children
+    watchdog = int(children[0])
+    boxes.daemon.send_signal(signal.SIGSTOP)
+    subprocess.run(["kill", "-KILL", str(watchdog)], check=True)
+    boxes.end_daemon(signal.SIGKILL)
+    assert second.is_frozen()
+    boxes.start_daemon()
+    assert "left frozen are thawed" in boxes.log.read_text()
+    holder.kill()
+    assert waiter.wait(timeout=20) in (0, 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_watchdog_alone_is_killed(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    child = subprocess.run(["ps", "-o", "pid=", "--ppid", str(boxes.daemon.pid)],
+                           capture_output=True, text=True, check=True).stdout.split()[0]
+    subprocess.run(["kill", "-KILL", child], check=True)
+    wait_until(lambda: not second.is_frozen(), what="the thaw")
+    assert "watchdog has died" in boxes.log.read_text()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_by_hand(version, make_boxes, hoard):
+    boxes = make_boxes(version, freezer="off")
+    box = boxes.make()
+    process = box.start(hoard, 100, 100, 0, 60000)
+    wait_until(lambda: boxes.state(box) == "running", what="its task")
+    assert boxes.allot("pause", box.id[:63]).returncode == 0
+    wait_until(box.is_frozen, what="the freeze")
+    assert boxes.state(box) == "paused"
+    used = boxes.container(box)["devices"]
+    assert boxes.allot("resume", box.id).returncode == 0
+    wait_until(lambda: not box.is_frozen(), what="the thaw")
+    assert boxes.container(box)["devices"][0]["memory_used_bytes"] == \
+        used[0]["memory_used_bytes"] > 100 << 20
+    again = boxes.allot("resume", box.id)
+    assert again.returncode == 1 and "is not paused" in again.stderr
+    unknown = boxes.allot("pause", "nobody")
+    assert unknown.returncode == 1 and "no container with GPU work" in unknown.stderr
+    assert process.poll() is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_killed_while_it_waits(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    waiter.kill()
+    # Version 1 keeps the killed until they are thawed.
+    assert waiter.wait(timeout=5) == -signal.SIGKILL
+    wait_until(lambda: boxes.state(second) == "ended", what="its end")
+    second.remove()
+    # A cgroup that is gone is in nobody's way.
+    third = boxes.make()
+    waiter = third.start(hoard, 20 << 10, 4 << 10, 1, 100, CONTEXT_MS)
+    wait_until(third.is_frozen, what="the next one to be frozen")
+    holder.kill()
+    assert waiter.wait(timeout=20) == 0
+
+
+def start_tenant(boxes, box, *arguments):
+    """`allot run`, of which this daemon and its card are found where that looks for them."""
+    base = boxes.directory / "base"
+    if not base.exists():
+        base.mkdir(mode=0o700)
+        (base / "sim-h200").symlink_to(boxes.run_dir)
+        for end in ("", ".uvm"):
+            (boxes.run_dir / f"sim.sock{end}").symlink_to(boxes.sim.socket + end)
+    box.environment = {**boxes.environment, "ALLOT_RUN_DIR": str(base)}
+    return box.start(BUILD / "allot", "run", "--sim", "h200", "--name", "governed", *arguments)
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_what_was_granted_is_not_free(version, make_boxes, hoard):
+    """A tenant that waits for memory has been granted all that it declared, and holds little of it yet."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, second = boxes.make(), boxes.make()
+    tenant = start_tenant(boxes, first, "--memory", "120GiB", "--on-full", "wait", "--", hoard, 100,
+                          100, 1, 60000)
+    wait_until(lambda: boxes.state(first) == "running" and boxes.container(first)["library"],
+               what="the tenant")
+    waiter = second.start(hoard, 1 << 10, 1 << 10, 1, 100, CONTEXT_MS)
+    wait_until(lambda: boxes.state(second) == "waiting", what="the container to wait")
+    tenant.terminate()
+    assert waiter.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_a_tenant_is_never_frozen(version, make_boxes, hoard):
+    """It has the library, and a quota; whether it waits is said by its --on-full."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    third = boxes.make()
+    tenant = start_tenant(boxes, third, "--memory", "4GiB", "--", hoard, 100, 10, 1, 300)
+    assert tenant.wait(timeout=20) == 0
+    found = boxes.container(third)
+    assert found["frozen_s"] < 0.3 and second.is_frozen()
+    task = [t for t in boxes.tasks()["tasks"] if t["container"] == third.id]
+    assert [t["tenant"] for t in task] == ["governed"]
+    assert found["devices"][0]["used_s"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_who_runs_is_let_be_by_the_next_daemon(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    third = boxes.make()
+    boxes.end_daemon()
+    small = third.start(hoard, 1 << 10, 1 << 10, 1, 60000)
+    wait_until(lambda: small.stdout.readline().startswith("full"), what="its memory")
+    boxes.start_daemon()
+    wait_until(lambda: boxes.state(third) in ("starting", "running"), what="the next daemon")
+    assert boxes.container(third)["frozen_s"] == 0
+
+
+@pytest.mark.skipif(why_not("no freezer") is not None, reason=str(why_not("no freezer")))
+def test_no_freezer(make_boxes, hoard):
+    """A container whose cgroup can't be frozen starts as it would without one; that is said once."""
+    boxes = make_boxes("no freezer", freeze_threshold="130GiB")
+    started = [boxes.make().start(hoard, 10 << 10, 1 << 10, 1, 100) for _ in range(3)]
+    assert [process.wait(timeout=20) for process in started] == [0, 0, 0]
+    assert boxes.log.read_text().count("there is no freezer for its cgroup") == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_lists_of_containers(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="130GiB", freeze_never="*/docker/a1100001*")
+    first, second = boxes.make(), boxes.make()
+    one = first.start(hoard, 20 << 10, 4 << 10, 1, 1000)
+    wait_until(lambda: boxes.state(first) == "starting", what="the first")
+    two = second.start(hoard, 20 << 10, 4 << 10, 1, 100)
+    assert two.wait(timeout=20) == 0 and one.wait(timeout=20) == 0
+    assert boxes.container(second)["frozen_s"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_gpu_time(version, make_boxes):
+    """By the driver's samples: a process at work all the time, and one that holds memory alone."""
+    boxes = make_boxes(version, freezer="off")
+    busy, idle = boxes.make(), boxes.make()
+    idle.start(BUILD / "allot-load", "--seconds", 6, "--mib", 64, "--iters", 1000,
+               "--burst", 1, "--period-ms", 2000)
+    process = busy.start(BUILD / "allot-load", "--seconds", 4, "--iters", 1000)
+    assert process.wait(timeout=60) == 0
+    wait_until(lambda: boxes.state(busy) == "ended", what="its end")
+    used = boxes.container(busy)["devices"][0]["used_s"]
+    other = boxes.container(idle)["devices"][0]["used_s"]
+    # The sample of the last 0.2 s comes after its end; the machine may be busy with other things.
+    assert 2.0 < used < 5.5, used
+    assert other < 0.3 * used, (other, used)
+    assert 0 < boxes.container(busy)["faded_use_s"] <= used

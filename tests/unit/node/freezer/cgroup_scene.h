@@ -1,0 +1,32 @@
+/*
+ * Cgroups for tests: below one that the test makes itself, in whichever hierarchies this machine has
+ * mounted and lets it write. Everything is thawed, killed and removed at its end.
+ */
+#ifndef ALLOT_TESTS_CGROUP_SCENE_H
+#define ALLOT_TESTS_CGROUP_SCENE_H
+
+#include <sys/types.h>
+
+#include "node/freezer/cgroups.h"
+
+#define SCENE_ID "3f4c1a0b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a"
+#define SCENE_PROCESSES 7
+
+struct cgroup_scene {
+	struct cgroups cgroups;
+	struct container container; /* "/allot-test-<pid>/docker/<SCENE_ID>" */
+	struct cgroup cgroup;
+	pid_t pid[SCENE_PROCESSES]; /* each counts in counter[] while it runs */
+	volatile unsigned long *counter;
+};
+
+/* False: this machine has no such hierarchy that may be written; nothing was made then. */
+bool cgroup_scene_make(struct cgroup_scene *scene, bool v2);
+void cgroup_scene_start(struct cgroup_scene *scene);
+/* Processes that do nothing but start children, which end at once. */
+void cgroup_scene_start_forking(struct cgroup_scene *scene);
+/* Does any of the processes run, within `ms`? */
+bool cgroup_scene_runs(struct cgroup_scene *scene, unsigned ms);
+void cgroup_scene_end(struct cgroup_scene *scene);
+
+#endif

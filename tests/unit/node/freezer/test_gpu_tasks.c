@@ -1,0 +1,166 @@
+/* The registry: beginning, end and use of tasks, with real processes in no container. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "node/freezer/gpu_tasks.h"
+
+struct scene {
+	struct loop *loop;
+	struct gpu_tasks *tasks;
+	unsigned ended;
+};
+
+static void count_end(void *data, struct gpu_task *task)
+{
+	struct scene *s = data;
+	assert_true(task->ended_ns >= task->begun_ns);
+	s->ended++;
+}
+
+static int setup(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	struct error err = { 0 };
+	if (loop_new(&s->loop, &err) < 0 ||
+	    gpu_tasks_new(s->loop, 2, (struct gpu_tasks_events){ count_end, s }, &s->tasks, &err) < 0)
+		return -1;
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *s = *state;
+	assert_null(gpu_tasks_free(s->tasks));
+	loop_free(s->loop);
+	free(s);
+	return 0;
+}
+
+static pid_t start(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void turn_until(struct scene *s, unsigned ended)
+{
+	uint64_t end_ns = clock_now_ns() + 5 * NSEC_PER_SEC;
+	while (s->ended < ended && clock_now_ns() < end_ns)
+		loop_step(s->loop, 10);
+	assert_int_equal(s->ended, ended);
+}
+
+static void test_from_beginning_to_end(void **state)
+{
+	struct scene *s = *state;
+	struct gpu_task *t, *again;
+	bool is_new;
+	pid_t pid = start();
+	assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), 0);
+	assert_true(is_new);
+	assert_int_equal(gpu_tasks_add(s->tasks, pid, &again, &is_new), 0);
+	assert_false(is_new);
+	assert_ptr_equal(again, t);
+	assert_ptr_equal(gpu_tasks_find(s->tasks, pid), t);
+	assert_true(strlen(t->name) > 0);
+	gpu_task_use(t, 1, 5 * NSEC_PER_MSEC);
+	gpu_task_use(t, 1, 2 * NSEC_PER_MSEC);
+	t->card[1].held_bytes = t->card[1].most_bytes = 100;
+	end(pid);
+	turn_until(s, 1);
+	assert_null(gpu_tasks_find(s->tasks, pid));
+	struct gpu_task *ended = TAILQ_FIRST(&s->tasks->ended);
+	assert_int_equal(ended->card[1].used_ns, 7 * NSEC_PER_MSEC);
+	assert_int_equal(ended->card[1].held_bytes, 0);
+	assert_int_equal(ended->card[1].most_bytes, 100);
+	assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), -ESRCH);
+}
+
+static void test_a_dead_one_is_none(void **state)
+{
+	struct scene *s = *state;
+	struct gpu_task *t;
+	bool is_new;
+	pid_t pid = start();
+	kill(pid, SIGKILL);
+	siginfo_t info;
+	/* Dead, not yet waited for. */
+	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
+	assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), -ESRCH);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_history_is_bounded(void **state)
+{
+	struct scene *s = *state;
+	unsigned count = GPU_TASKS_HISTORY + 10;
+	for (unsigned i = 1; i <= count; i++) {
+		struct gpu_task *t;
+		bool is_new;
+		pid_t pid = start();
+		assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), 0);
+		end(pid);
+		turn_until(s, i);
+	}
+	assert_int_equal(s->tasks->ended_count, GPU_TASKS_HISTORY);
+	assert_int_equal(s->tasks->live_count, 0);
+	assert_int_equal(s->tasks->begun, count);
+}
+
+static struct gpu_container *put(struct scene *s, const char *id)
+{
+	struct gpu_container *c = calloc(1, sizeof(*c) + 2 * sizeof(c->card[0]));
+	strcpy(c->what.id, id);
+	TAILQ_INSERT_TAIL(&s->tasks->containers, c, link);
+	s->tasks->container_count++;
+	return c;
+}
+
+static void test_containers_by_the_beginning_of_their_id(void **state)
+{
+	struct scene *s = *state;
+	bool many;
+	struct gpu_container *a = put(s, "abcd1111"), *b = put(s, "abcd2222"), *c = put(s, "web");
+	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "abcd1", &many), a);
+	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "abcd2222", &many), b);
+	assert_false(many);
+	assert_null(gpu_tasks_find_container(s->tasks, "abcd", &many));
+	assert_true(many);
+	/* Too short to mean one by chance; a whole name may be short. */
+	assert_null(gpu_tasks_find_container(s->tasks, "abc", &many));
+	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "web", &many), c);
+	assert_null(gpu_tasks_find_container(s->tasks, "none", &many));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_from_beginning_to_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_dead_one_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_history_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_containers_by_the_beginning_of_their_id, setup,
+						teardown),
+	};
+	return cmocka_run_group_tests_name("gpu_tasks", tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* What is frozen is thawed when the process that froze it is killed, and by the file when both were. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cgroup_scene.h"
+#include "node/freezer/frozen_list.h"
+#include "node/freezer/watchdog.h"
+
+static bool make_either(struct cgroup_scene *s, unsigned version)
+{
+	if (cgroup_scene_make(s, version == 2))
+		return true;
+	print_message("version %u: not to be had here\n", version);
+	return false;
+}
+
+/* A daemon of which only the freezing is there; says how far it is, then waits to be killed. */
+static _Noreturn void pretend_daemon(const struct cgroup *cgroup, int ready_fd)
+{
+	struct watchdog *w;
+	struct error err = { 0 };
+	if (watchdog_start(&w, &err) < 0 || watchdog_add(w, cgroup) < 0 ||
+	    cgroup_freeze(cgroup) < 0 || cgroup_wait_frozen(cgroup, 5000) != 1)
+		_exit(1);
+	int pid = watchdog_pid(w);
+	ssize_t n = write(ready_fd, &pid, sizeof(pid));
+	(void)n;
+	pause();
+	_exit(0);
+}
+
+static pid_t start_daemon(const struct cgroup *cgroup, int *ret_watchdog)
+{
+	int fds[2];
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		pretend_daemon(cgroup, fds[1]);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], ret_watchdog, sizeof(*ret_watchdog)), sizeof(*ret_watchdog));
+	close(fds[0]);
+	return pid;
+}
+
+static void test_killed_daemon(void **state)
+{
+	for (unsigned v = 1; v <= 2; v++) {
+		struct cgroup_scene s;
+		int watchdog;
+		if (!make_either(&s, v))
+			continue;
+		cgroup_scene_start(&s);
+		/* The watchdog ends as an orphan: here, where it can be waited for. */
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+		pid_t daemon = start_daemon(&s.cgroup, &watchdog);
+		assert_false(cgroup_scene_runs(&s, 50));
+		/* As a service manager does: polite to all, then not. */
+		kill(watchdog, SIGTERM);
+		kill(daemon, SIGKILL);
+		assert_int_equal(waitpid(daemon, NULL, 0), daemon);
+		assert_true(cgroup_scene_runs(&s, 5000));
+		int status;
+		assert_int_equal(waitpid(watchdog, &status, 0), watchdog);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
+		cgroup_scene_end(&s);
+	}
+}
+
+static void test_what_was_thawed_is_forgotten(void **state)
+{
+	struct cgroup_scene s;
+	struct watchdog *w;
+	struct error err = { 0 };
+	if (!make_either(&s, 2) && !make_either(&s, 1)) {
+		skip();
+		return;
+	}
+	cgroup_scene_start(&s);
+	assert_int_equal(watchdog_start(&w, &err), 0);
+	assert_int_equal(watchdog_add(w, &s.cgroup), 0);
+	watchdog_remove(w, &s.cgroup);
+	assert_int_equal(cgroup_freeze(&s.cgroup), 0);
+	assert_int_equal(cgroup_wait_frozen(&s.cgroup, 5000), 1);
+	/* Frozen by someone else meanwhile: not ours to thaw. */
+	watchdog_stop(w);
+	assert_int_equal(cgroup_is_frozen(&s.cgroup), 1);
+	cgroup_scene_end(&s);
+}
+
+static void test_limits(void **state)
+{
+	struct cgroup cgroup = { .is_v2 = true };
+	struct watchdog *w;
+	struct error err = { 0 };
+	assert_int_equal(watchdog_start(&w, &err), 0);
+	for (unsigned i = 0; i <= WATCHDOG_MAX; i++) {
+		snprintf(cgroup.dir, sizeof(cgroup.dir), "/nowhere/%u", i);
+		assert_int_equal(watchdog_add(w, &cgroup), i < WATCHDOG_MAX ? 0 : -ENOSPC);
+	}
+	watchdog_remove(w, &(struct cgroup){ .is_v2 = true, .dir = "/nowhere/7" });
+	assert_int_equal(watchdog_add(w, &cgroup), 0);
+	/* Twice is once. */
+	assert_int_equal(watchdog_add(w, &cgroup), 0);
+	kill(watchdog_pid(w), SIGKILL);
+	while (watchdog_add(w, &cgroup) != -EPIPE)
+		usleep(1000);
+	assert_null(watchdog_stop(w));
+	assert_null(watchdog_stop(NULL));
+}
+
+static void test_state_file(void **state)
+{
+	struct cgroup_scene s;
+	char dir[] = "/tmp/allot-test-XXXXXX", path[64];
+	if (!make_either(&s, 2) && !make_either(&s, 1)) {
+		skip();
+		return;
+	}
+	const struct cgroup alien = { .is_v2 = s.cgroup.is_v2, .dir = "/etc" };
+	const struct cgroup *list[] = { &alien, &s.cgroup };
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/frozen", dir);
+	cgroup_scene_start(&s);
+	assert_int_equal(frozen_list_write(dir, list, 2), 0);
+	assert_int_equal(cgroup_freeze(&s.cgroup), 0);
+	assert_int_equal(cgroup_wait_frozen(&s.cgroup, 5000), 1);
+	assert_int_equal(frozen_list_thaw(dir, &s.cgroups), 1);
+	assert_true(cgroup_scene_runs(&s, 1000));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(frozen_list_thaw(dir, &s.cgroups), 0);
+	assert_int_equal(frozen_list_write(dir, list, 0), 0);
+	assert_true(frozen_list_write("/nowhere", list, 1) < 0);
+	assert_int_equal(rmdir(dir), 0);
+	cgroup_scene_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_killed_daemon),
+		cmocka_unit_test(test_what_was_thawed_is_forgotten),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_state_file),
+	};
+	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
+}
