@@ -244,6 +244,20 @@ def test_no_freezer(make_boxes, hoard):
     assert boxes.log.read_text().count("there is no freezer for its cgroup") == 1
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_freezer_that_is_read_only(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="130GiB")
+    boxes.end_daemon()
+    mount = boxes.top.parent
+    boxes.wrapper = ["unshare", "--mount", "sh", "-c",
+                     f'mount -o remount,bind,ro {mount} || exit 1; exec "$@"', "sh"]
+    boxes.start_daemon()
+    started = [boxes.make().start(hoard, 10 << 10, 1 << 10, 1, 100) for _ in range(3)]
+    assert [process.wait(timeout=20) for process in started] == [0, 0, 0]
+    assert boxes.log.read_text().count("Read-only file system; such containers start") == 1
+    assert not boxes.boxes[0].is_frozen()
+
+
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_lists_of_containers(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="130GiB", freeze_never="*/docker/a1100001*")
