@@ -79,7 +79,7 @@ static const struct option_row rows[] = {
 	       .help = "when the card is full: its --memory is promised to\n"
 		       "it from the start, or this is refused (fail, the\n"
 		       "default); or the first allocation waits until all\n"
-		       "of it is free, whoever used the GPU least first (wait)"),
+		       "of it is free, least use of the GPU first (wait)"),
 	OPTION("--reserve", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, reserve,
 	       .help = "with --on-full wait: how much to wait for; of more,\n"
 		       "up to --memory, it gets what is free or is refused\n"

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/census.h"
 #include "node/drain.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/tenant.h"
@@ -16,6 +15,9 @@
 #include "node/use.h"
 
 #define MIB (UINT64_C(1) << 20)
+/* After a restart, who waited asks again so soon once it has a slot (interpose/admission.c). */
+#define RETURN_NS (200 * NSEC_PER_MSEC)
+#define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /* Growth is granted in such steps while the card has twice as much: one ask serves many allocations. */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -79,15 +81,33 @@ void admission_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-void admission_restore(struct tenant *tenant, const uint64_t granted_bytes[REGION_MAX_DEVICES])
+void admission_restore(struct tenant *tenant, const struct admission_past *past)
 {
 	struct tenant_admission *a = &tenant->admission;
+	uint64_t now_ns = clock_now_ns();
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		a->granted_bytes[i] = granted_bytes[i];
-		if (granted_bytes[i])
+		a->granted_bytes[i] = past->granted_bytes[i];
+		if (past->granted_bytes[i])
 			a->state = ADMISSION_HOLDING;
 	}
+	/* The clock of another boot says nothing. */
+	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
+		a->past = *past;
+		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
+		if (tenant->node->arrivals < past->arrival)
+			tenant->node->arrivals = past->arrival;
+	}
 	publish(tenant);
+}
+
+struct admission_past admission_past(const struct tenant *tenant)
+{
+	const struct tenant_admission *a = &tenant->admission;
+	struct admission_past past = a->past;
+	if (a->state == ADMISSION_QUEUED)
+		past = (struct admission_past){ .arrival = a->arrival, .since_ns = a->since_ns };
+	memcpy(past.granted_bytes, a->granted_bytes, sizeof(past.granted_bytes));
+	return past;
 }
 
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device)
@@ -121,9 +141,20 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
+	struct admission_past past = a->past;
+	if (!past.arrival)
+		past = (struct admission_past){ .arrival = ++node->arrivals, .since_ns = now_ns };
 	*a = (struct tenant_admission){ .state = ADMISSION_QUEUED,
-					.arrival = ++node->arrivals,
-					.since_ns = now_ns };
+					.arrival = past.arrival,
+					.since_ns = past.since_ns };
+	tenant_state_save_soon(t);
+}
+
+/* It waited for the daemon before this one, and may be about to ask again. */
+static bool is_to_return(struct tenant *t, uint64_t now_ns)
+{
+	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
+	       t->process_count > 0 && !asks(t);
 }
 
 static void end_hold(struct tenant *t)
@@ -178,6 +209,12 @@ void admission_give_up(struct tenant *tenant)
 	admission_soon(tenant->node);
 }
 
+static void leave_queue(struct tenant *t)
+{
+	t->admission = (struct tenant_admission){ 0 };
+	tenant_state_save_soon(t);
+}
+
 static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
@@ -192,6 +229,8 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 	case ADMISSION_QUEUED:
 		if (held_bytes(t))
 			hold_what_it_has(t);
+		else if (!asks(t) && a->state == ADMISSION_QUEUED)
+			leave_queue(t);
 		else if (!asks(t))
 			*a = (struct tenant_admission){ 0 };
 		else if (a->state == ADMISSION_NONE)
@@ -392,8 +431,13 @@ static void decide(struct node *node, uint64_t now_ns)
 
 void admission_soon(struct node *node)
 {
-	if (node->waiter_count)
+	if (node->waiter_count) {
 		loop_arm(node->admission_timer, 0, 0);
+		return;
+	}
+	/* Nothing is decided any more, so what was kept would be for ever. */
+	for (unsigned i = 0; i < node->card_count; i++)
+		node->card[i].kept_bytes = 0;
 }
 
 void admission_due(void *data, uint32_t events)
@@ -405,62 +449,14 @@ void admission_due(void *data, uint32_t events)
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
+	if (waits(t) && is_to_return(t, now_ns)) {
+		loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
+		return;
+	}
+	TAILQ_FOREACH(t, &node->tenants, link)
 	if (waits(t)) {
 		use_update(t, now_ns);
 		update_state(node, t, now_ns);
 	}
 	decide(node, now_ns);
-}
-
-/* ---- what nobody's ledger has ---- */
-
-static bool is_of_tenant(const struct node *node, int pid)
-{
-	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
-		for (unsigned i = 0; i < t->slot_limit; i++)
-			if (t->process[i] && t->process[i]->pid == pid)
-				return true;
-		for (const struct old_process *o = t->old; o; o = o->next)
-			if (o->pid == pid)
-				return true;
-	}
-	return false;
-}
-
-/* By the list of processes. False: it does not tell of all what they hold. */
-static bool sum_foreign(const struct node *node, const struct card *card,
-			const struct census_card *seen, uint64_t *ret_bytes)
-{
-	uint64_t sum = 0;
-	for (size_t i = 0; i < seen->process_count; i++) {
-		const struct gpu_process *p = &seen->process[i];
-		if (!p->used_known)
-			return false;
-		if (!is_of_tenant(node, p->pid) && !drain_has(card, p->pid))
-			sum += p->used_bytes;
-	}
-	*ret_bytes = sum;
-	return true;
-}
-
-void admission_note_census(struct node *node, struct card *card, const struct census_card *seen)
-{
-	uint64_t foreign = 0, known = drain_bytes(card);
-	struct tenant *t;
-	if (!(seen->processes_known && sum_foreign(node, card, seen, &foreign)) &&
-	    seen->memory_known) {
-		TAILQ_FOREACH(t, &node->tenants, link)
-		for (unsigned i = 0; i < t->terms.device_count; i++)
-			if (t->terms.device[i].card == card)
-				known += tenant_usage(t, i).used_bytes;
-		foreign = seen->memory.used_bytes > known ? seen->memory.used_bytes - known : 0;
-	}
-	if (foreign > card->foreign_bytes)
-		log_debug("GPU %u: %" PRIu64 " MiB are held by processes of no tenant", card->index,
-			  foreign / MIB);
-	card->foreign_bytes = foreign;
-	node->foreign_known |= card->index + 1 == node->card_count;
-	admission_soon(node);
 }

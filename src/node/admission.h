@@ -23,24 +23,34 @@
 struct node;
 struct card;
 struct tenant;
-struct census_card;
 
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
+
+/* What the state file keeps of it. All 0: it neither held nor waited. */
+struct admission_past {
+	uint64_t granted_bytes[REGION_MAX_DEVICES];
+	uint64_t arrival, since_ns; /* on the monotonic clock */
+};
 
 /* Of a tenant that waits. */
 struct tenant_admission {
 	enum admission_state state;
 	uint64_t arrival, since_ns; /* of QUEUED */
 	uint32_t passes;
-	unsigned place;                             /* in the order of waiting, from 1 */
-	bool is_logged;                             /* that it waits */
+	unsigned place; /* in the order of waiting, from 1 */
+	bool is_logged; /* that it waits */
+	/* After a restart: its place is kept for one that waited, until then. */
+	struct admission_past past;
+	uint64_t past_until_ns;
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* HOLDING; else 0 */
 };
 
 /* Publishes a new tenant's terms of waiting. */
 void admission_begin(struct tenant *tenant);
-/* What a daemon before this one had granted it; all 0: nothing. */
-void admission_restore(struct tenant *tenant, const uint64_t granted_bytes[REGION_MAX_DEVICES]);
+/* What the daemon before this one knew of it. */
+void admission_restore(struct tenant *tenant, const struct admission_past *past);
+/* For the state file. */
+struct admission_past admission_past(const struct tenant *tenant);
 
 /* Something changed that may let somebody in: decides soon. Cheap; nothing without tenants that wait. */
 void admission_soon(struct node *node);
@@ -54,7 +64,5 @@ void admission_give_up(struct tenant *tenant);
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device);
 /* A card as admission sees it; kept_bytes is of the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);
-/* A census of the card: what processes hold that are no tenant's. */
-void admission_note_census(struct node *node, struct card *card, const struct census_card *seen);
 
 #endif

@@ -121,7 +121,7 @@ static int adopt(struct node *node, const char *id, struct error *err)
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	admission_restore(tenant, state.granted_bytes);
+	admission_restore(tenant, &state.past);
 	use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
 	tenant->grace = true;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "node/drain.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/foreign.h"
 #include "node/tenant.h"
 
 struct census {
@@ -116,7 +117,7 @@ static void reading_ready(void *data, uint32_t events)
 	for (unsigned i = 0; i < node->card_count; i++) {
 		census_compare(node, i, &census->card[i]);
 		drain_update(node, &node->card[i], &census->card[i]);
-		admission_note_census(node, &node->card[i], &census->card[i]);
+		foreign_note_census(node, &node->card[i], &census->card[i]);
 	}
 	gpu_watch_census(node->watch, census->card);
 }

@@ -43,8 +43,8 @@ struct card {
 	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
 	bool unlisted_known; /* what NVML's figure has beyond its list of processes, in the last census */
 	uint64_t unlisted_bytes;
-	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see admission.h */
-	uint64_t kept_bytes; /* free, and kept for tenants that have waited long enough */
+	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see foreign.h */
+	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 };
 
 TAILQ_HEAD(tenant_list, tenant);

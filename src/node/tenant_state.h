@@ -25,10 +25,10 @@ void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
 	struct tenant_terms terms;
-	uint64_t epoch;                             /* of the daemon that wrote it */
-	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* see admission.h */
-	double use_ns;                              /* faded, when it was written */
-	struct old_process *old;                    /* its processes, owned */
+	uint64_t epoch;             /* of the daemon that wrote it */
+	struct admission_past past; /* see admission.h */
+	double use_ns;              /* faded, when it was written */
+	struct old_process *old;    /* its processes, owned */
 };
 
 /*

@@ -65,7 +65,7 @@ static int devices_from_json(struct node *node, const json_t *root, struct tenan
 		return error_set(err, EINVAL, "devices: %zu of them", count);
 	for (size_t i = 0; i < count; i++) {
 		int r = device_from_json(node, json_array_get(list, i), &terms->device[i],
-					 &state->granted_bytes[i], err);
+					 &state->past.granted_bytes[i], err);
 		if (r < 0)
 			return r;
 		for (size_t j = 0; j < i; j++)
@@ -125,7 +125,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	struct tenant_terms *t = &state->terms;
 	const char *text = NULL;
 	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0;
-	int64_t timeout_ns = 0;
+	int64_t timeout_ns = 0, arrival = 0, since_ns = 0;
 	double use_s = 0;
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return missing(err, "version");
@@ -155,9 +155,15 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	r = json_read_int(root, "wait_timeout_ns", 0, INT64_MAX, &timeout_ns, err);
 	if (r >= 0)
 		r = json_read_number(root, "use_s", &use_s, err);
+	if (r >= 0)
+		r = json_read_int(root, "wait_arrival", 0, INT64_MAX, &arrival, err);
+	if (r >= 0)
+		r = json_read_int(root, "wait_since_ns", 0, INT64_MAX, &since_ns, err);
 	if (r < 0)
 		return r;
 	t->wait_timeout_ns = (uint64_t)timeout_ns;
+	state->past.arrival = (uint64_t)arrival;
+	state->past.since_ns = (uint64_t)since_ns;
 	state->use_ns = use_s > 0 && use_s < USE_MOST_S ? use_s * 1e9 : 0;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;

@@ -330,16 +330,23 @@ def test_a_restarted_daemon_knows_who_holds_and_who_waits(machine, python):
     says(holder)
     waiter = held(machine, python, "waiter", 100)
     wait_queued(machine, "waiter")
+    late = held(machine, python, "late", 100)
+    wait_queued(machine, "late", 2)
     kill_daemon(machine)
-    wait_queued(machine, "waiter")
+    wait_queued(machine, "waiter", 1)
+    wait_queued(machine, "late", 2)
     assert machine.tenants()["holder"]["devices"][0]["memory_granted_bytes"] == 101 * GIB
     time.sleep(1.5)
     assert state(machine, "waiter") == "queued"
     holder.go()
     holder.end()
     says(waiter)
+    assert state(machine, "late") == "queued"
     waiter.go()
     waiter.end()
+    says(late)
+    late.go()
+    late.end()
 
 
 def test_what_others_hold_counts(machine, python):

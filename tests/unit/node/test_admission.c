@@ -143,6 +143,30 @@ static void test_what_strangers_hold_is_not_granted(void **state)
 	client_kill(pid);
 }
 
+static void hold_some(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = 2 * GIB;
+}
+
+/* NVML's pids may be of another namespace, or the list lacks some: then the figure counts, less the ledgers. */
+static void test_a_list_of_other_pids_is_not_taken_for_strangers(void **state)
+{
+	struct fixture *f = *state;
+	struct card *card = &f->node->card[0];
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":"
+				  "[{\"index\":0,\"memory_bytes\":3221225472}]}"));
+	int pid = client_spawn(f, node_find_tenant(f->node, "a"), 0, hold_some);
+	fake_gpu.pid = 1; /* it is known by another pid there */
+	fake_gpu.pid_bytes = 2 * GIB;
+	fake_gpu.used_bytes = 3 * GIB;
+	fixture_until(f, card->memory_used_bytes == 3 * GIB && card->foreign_bytes == GIB);
+	fixture_turn(f, 150);
+	assert_int_equal(card->foreign_bytes, GIB);
+	fake_gpu.pid = pid;
+	fixture_until(f, card->foreign_bytes == 0);
+	client_kill(pid);
+}
+
 static void test_promises_and_grants_know_of_each_other(void **state)
 {
 	struct fixture *f = *state;
@@ -169,6 +193,34 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
 	fixture_until(f, granted(c) == 6 * GIB);
 	client_kill(pid);
+}
+
+/* For one that has waited long enough bytes are kept, from grants and from promises; not for ever. */
+static void test_what_is_kept_is_not_promised(void **state)
+{
+	struct fixture *f = *state;
+	struct card *card = &f->node->card[0];
+	f->node->config.wait_patience_ns = 50 * NSEC_PER_MSEC;
+	struct tenant *a = make(f, "a", 5, ""), *b = make(f, "b", 6, ""), *c = make(f, "c", 1, "");
+	int a_pid = ask_first(f, a);
+	fixture_until(f, granted(a) == 5 * GIB);
+	int b_pid = ask_first(f, b);
+	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_turn(f, 60);
+	int c_pid = ask_first(f, c);
+	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	assert_int_equal(card->kept_bytes, 3 * GIB);
+	fixture_refused(f,
+			"{\"version\":1,\"op\":\"create\",\"name\":\"d\",\"devices\":"
+			"[{\"index\":0,\"memory_bytes\":1073741824}]}",
+			ENOSPC, "at most 0");
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"c\"}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a\"}"));
+	assert_int_equal(card->kept_bytes, 0);
+	client_kill(a_pid);
+	client_kill(b_pid);
+	client_kill(c_pid);
 }
 
 static void test_growth_is_answered_at_once(void **state)
@@ -240,6 +292,47 @@ static void test_a_restart_keeps_grants(void **state)
 	client_kill(pid);
 }
 
+static void ask_and_stay(struct client *c)
+{
+	struct region_want *w = &c->report->want[c->reply.slot][0];
+	atomic_store(&w->bytes, 100 * MIB);
+	atomic_fetch_add(&w->ask, 1);
+	atomic_fetch_add(&c->report->bell[0].rung, 1);
+	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Whoever asks first after a restart: who waited longer is before. */
+static void test_a_restart_keeps_the_order_of_waiting(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make(f, "a", 8, ""), *b = make(f, "b", 5, ""), *c = make(f, "c", 5, "");
+	int a_pid = client_spawn(f, a, 0, ask_and_stay);
+	fixture_until(f, granted(a) == 8 * GIB);
+	int b_pid = client_spawn(f, b, 0, ask_and_stay);
+	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	int c_pid = client_spawn(f, c, 0, ask_and_stay);
+	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	uint64_t epoch = f->node->epoch;
+	fixture_turn(f, 50); /* the state files */
+	fixture_stop(f);
+	fixture_start(f);
+	a = node_find_tenant(f->node, "a");
+	b = node_find_tenant(f->node, "b");
+	c = node_find_tenant(f->node, "c");
+	client_kill(a_pid);
+	/* The two come back, as other processes here, and the later one asks first. */
+	int c_again = client_spawn(f, c, epoch, ask_and_stay);
+	int b_again = client_spawn(f, b, epoch, ask_and_stay);
+	client_kill(b_pid);
+	client_kill(c_pid);
+	fixture_until(f, granted(b) == 5 * GIB);
+	assert_int_equal(c->admission.state, ADMISSION_QUEUED);
+	assert_int_equal(c->admission.arrival, 3);
+	client_kill(b_again);
+	fixture_until(f, granted(c) == 5 * GIB);
+	client_kill(c_again);
+}
+
 static void test_use_is_remembered_by_name(void **state)
 {
 	struct fixture *f = *state;
@@ -308,10 +401,13 @@ int main(void)
 		test(test_the_next_waits_until_it_fits),
 		test(test_what_drains_is_not_granted),
 		test(test_what_strangers_hold_is_not_granted),
+		test(test_a_list_of_other_pids_is_not_taken_for_strangers),
 		test(test_promises_and_grants_know_of_each_other),
+		test(test_what_is_kept_is_not_promised),
 		test(test_growth_is_answered_at_once),
 		test(test_an_ask_that_is_taken_back),
 		test(test_a_restart_keeps_grants),
+		test(test_a_restart_keeps_the_order_of_waiting),
 		test(test_use_is_remembered_by_name),
 		test(test_nonsense_is_bounded),
 		test(test_refusals),
