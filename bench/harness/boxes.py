@@ -124,6 +124,7 @@ class Boxes:
     def __init__(self, version, card, directory, allotd, sim_dir=None, **settings):
         self.card = card
         self.allotd = allotd
+        self.wrapper = []       # what starts the daemon
         directory = pathlib.Path(directory)
         self.top = hierarchies()[version] / f"allot-test-{os.getpid()}"
         self.top.mkdir()
@@ -146,7 +147,7 @@ class Boxes:
     def start_daemon(self):
         with open(self.log, "a") as log:
             self.daemon = subprocess.Popen(
-                [self.allotd, "--foreground", "--run-dir", self.run_dir, "--config", self.config,
+                [*self.wrapper, self.allotd, "--foreground", "--run-dir", self.run_dir, "--config", self.config,
                  *(["--sim-socket", self.card] if self.card else [])],
                 env=self.environment, stderr=log)
         wait_until(self.answers, what="the daemon")

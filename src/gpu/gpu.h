@@ -73,6 +73,8 @@ struct gpu_backend {
 	 */
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
 		   size_t max, size_t *ret_count, struct error *err);
+	/* What share of its time the card worked of late, for whomever: 0 to 1. -EOPNOTSUPP as above. */
+	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 };
 
 extern const struct gpu_backend gpu_nvml;

@@ -30,6 +30,7 @@
 	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
 	X(process_use, "nvmlDeviceGetProcessUtilization", false, \
 	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
+	X(rates, "nvmlDeviceGetUtilizationRates", false, (nvmlDevice_t, nvmlUtilization_t *)) \
 	X(minor, "nvmlDeviceGetMinorNumber", false, (nvmlDevice_t, unsigned *)) \
 	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned))
 
@@ -296,6 +297,19 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 	return 0;
 }
 
+static int nvml_busy(struct gpu *gpu, unsigned index, double *ret_share, struct error *err)
+{
+	nvmlUtilization_t rates = { 0 };
+	if (!gpu->rates)
+		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no use", index);
+	nvmlReturn_t r = gpu->rates(gpu->device[index], &rates);
+	if (r != NVML_SUCCESS)
+		return error_add(err, nvml_fail(err, "nvmlDeviceGetUtilizationRates", r), "GPU %u",
+				 index);
+	*ret_share = rates.gpu < 100 ? rates.gpu / 100.0 : 1;
+	return 0;
+}
+
 const struct gpu_backend gpu_nvml = {
 	.name = "nvml",
 	.open = nvml_open,
@@ -306,4 +320,5 @@ const struct gpu_backend gpu_nvml = {
 	.memory = nvml_memory,
 	.processes = nvml_processes,
 	.use = nvml_use,
+	.busy = nvml_busy,
 };

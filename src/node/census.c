@@ -44,6 +44,8 @@ static void read_use(struct node *node, unsigned index, struct census_card *c)
 	c->use_known = node->backend->use &&
 		       node->backend->use(node->gpu, index, c->use_since_us, c->use,
 					  CENSUS_MAX_PROCESSES, &c->use_count, &err) >= 0;
+	c->busy_known = node->backend->busy &&
+			node->backend->busy(node->gpu, index, &c->busy_share, &err) >= 0;
 	for (size_t i = 0; c->use_known && i < c->use_count; i++)
 		if (c->use[i].stamp_us > c->use_since_us)
 			c->use_since_us = c->use[i].stamp_us;

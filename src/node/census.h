@@ -50,6 +50,8 @@ struct census_card {
 	bool use_known;
 	size_t use_count;
 	struct gpu_use *use;
+	bool busy_known;
+	double busy_share;     /* of the card's time, by whomever */
 	uint64_t use_since_us; /* the latest sample that was read, by the driver's clock */
 };
 

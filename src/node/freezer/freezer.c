@@ -230,7 +230,8 @@ static void say_held(const struct freezer *f, const struct gpu_container *c)
 static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
 {
 	freeze_let_go(&c->item, clock_now_ns());
-	if (f->said)
+	/* It went while it was looked at: nothing to complain of. */
+	if (f->said || err->code == ENOENT || err->code == ENODEV)
 		return;
 	f->said = true;
 	log_warning("freezer: %s; such containers start without waiting (said once)", err->text);

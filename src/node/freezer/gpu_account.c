@@ -21,3 +21,9 @@ uint64_t gpu_account_ns(const struct gpu_account_interval *i)
 	ns = ns > i->frozen_ns ? ns - i->frozen_ns : 0;
 	return i->has_samples && i->share < 1 ? (uint64_t)(i->share * (double)ns) : ns;
 }
+
+double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted)
+{
+	double rest = busy - listed - tenants;
+	return unlisted && rest > GPU_ACCOUNT_NOISE ? rest / unlisted : 0;
+}

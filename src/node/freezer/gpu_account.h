@@ -26,6 +26,14 @@ struct gpu_account_interval {
  * A sample stands for the time since the one before, as long as censuses and samples follow each other: of
  * several between two censuses the last one is known. After a pause it stands for itself.
  */
+/*
+ * What each of `unlisted` tasks is taken to have had, as a share: the driver may leave a busy process out
+ * of its samples (one of two, on an H200 with driver 580). What the card did beyond the samples that there
+ * are, and what tenants were charged, is theirs in equal parts. Little of it is noise: 0.
+ */
+#define GPU_ACCOUNT_NOISE 0.1
+double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);
+
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);
 
 #endif

@@ -37,8 +37,10 @@ struct gpu_task_card {
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
 	uint64_t sample_us; /* task: end of the last sample that was counted, by the driver's clock */
-	uint64_t seen_ns;   /* task: the last census */
-	uint64_t frozen_ns; /* task: its container's, in sum, when its time was last counted */
+	double sample_share; /* task: of the card, in that sample ... */
+	uint64_t sampled_ns; /* ... which was read then; 0: there was none */
+	uint64_t seen_ns;    /* task: the last census */
+	uint64_t frozen_ns;  /* task: its container's, in sum, when its time was last counted */
 };
 
 struct gpu_container {

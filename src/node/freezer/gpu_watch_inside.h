@@ -1,4 +1,4 @@
-/* What gpu_watch.c and gpu_watch_json.c share. */
+/* What gpu_watch.c, gpu_watch_use.c and gpu_watch_json.c share. */
 #ifndef ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
 #define ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
 
@@ -19,5 +19,8 @@ struct gpu_watch {
 	bool said_many;
 	bool foreign; /* there are tasks that no tenant has, or may be */
 };
+
+/* Counts what tasks and containers used until this census. */
+void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
 #endif

@@ -36,6 +36,7 @@ struct openings {
 	unsigned path_count;
 	const char *path[OPENINGS_MAX_NODES];
 	int fan_fd, exec_fd;
+	uint64_t own_marked_ns;
 	struct loop_source *fan_source, *exec_source, *scan_timer;
 	struct {
 		uint64_t number, at_ns;
@@ -126,6 +127,12 @@ static void scan_due(void *data, uint32_t events)
 static void exec_ready(void *data, uint32_t events)
 {
 	struct openings *o = data;
+	uint64_t now_ns = clock_now_ns();
+	/* A driver's node may be made at the first use. Whoever began may be gone before it is looked at. */
+	if (now_ns - o->own_marked_ns >= SEEN_NS) {
+		o->own_marked_ns = now_ns;
+		mark_own(o);
+	}
 	for (unsigned i = 0; i < READS_MOST; i++) {
 		int pid = exec_events_read(o->exec_fd);
 		if (pid == -ENOBUFS) {

@@ -1,8 +1,8 @@
 /*
  * Who opens a device node: told by fanotify, at the opening itself, which on a GPU is 90 ms and more before
- * the process holds memory. It needs CAP_SYS_ADMIN. Device nodes are told of by file handle alone (FAN_REPORT_FID, Linux
- * 5.1; on a devtmpfs 5.13), and nobody can be held up at the opening of one: measured on Linux 6.18, and
- * so in fs/notify/fanotify/fanotify.c, fanotify_group_event_mask().
+ * the process holds memory. It needs CAP_SYS_ADMIN. Device nodes are told of by file handle alone
+ * (FAN_REPORT_FID, Linux 5.1; on a devtmpfs 5.13), and nobody can be held up at the opening of one:
+ * measured on Linux 6.18, and so in fs/notify/fanotify/fanotify.c, fanotify_group_event_mask().
  *
  * A container may have a node of its own instead of the host's (runc makes one; the NVIDIA runtime mounts
  * the host's). So whatever begins a program is looked at by the process connector (CAP_NET_ADMIN, the

@@ -29,16 +29,18 @@ static void test_both(void **state)
 		"{\"pid\":12345,\"name\":\"python3\",\"container\":\"3f4c1a0b9d8e7f6a5b4c\","
 		"\"tenant\":null,\"lasted_s\":4,\"ended\":false,\"devices\":[]}]}");
 	assert_string_equal(
-		text,
-		"CONTAINER     ENGINE      STATE     TASKS     MEMORY  GPU TIME   FROZEN\n"
-		"3f4c1a0b9d8e  docker      waiting       1  160.0 MiB      0.8s     2.1s\n"
-		"\n"
-		"    PID  NAME             CONTAINER     TENANT              MEMORY  GPU TIME    LASTED"
-		"  STATE\n"
-		"      7  old              -             a                  1.0 MiB      3.0s     1m05s"
-		"  ended\n"
-		"  12345  python3          3f4c1a0b9d8e  -                      0 B      0.0s      4.0s"
-		"  runs\n");
+		text, "CONTAINER     ENGINE      STATE     TASKS     MEMORY  GPU TIME   FROZEN\n"
+		      "3f4c1a0b9d8e  docker      waiting       1  160.0 MiB      0.8s     2.1s\n"
+		      "\n"
+		      "    PID  NAME             CONTAINER     TENANT              MEMORY  GPU "
+		      "TIME    LASTED"
+		      "  STATE\n"
+		      "      7  old              -             a                  1.0 MiB      "
+		      "3.0s     1m05s"
+		      "  ended\n"
+		      "  12345  python3          3f4c1a0b9d8e  -                      0 B      "
+		      "0.0s      4.0s"
+		      "  runs\n");
 	free(text);
 }
 

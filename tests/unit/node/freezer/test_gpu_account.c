@@ -76,8 +76,21 @@ static void test_rows(void **state)
 				 (unsigned long long)gpu_account_ns(&rows[i].interval));
 }
 
+static void test_what_samples_leave_out(void **state)
+{
+	/* One of two busy ones is not listed; nothing is left out; nobody who could be; tenants' work. */
+	assert_true(gpu_account_unlisted(1, 0.5, 0, 1) == 0.5);
+	assert_true(gpu_account_unlisted(1, 0.5, 0, 2) == 0.25);
+	assert_true(gpu_account_unlisted(0.5, 0.45, 0, 1) == 0);
+	assert_true(gpu_account_unlisted(1, 0, 0, 0) == 0);
+	assert_true(gpu_account_unlisted(1, 0.2, 0.8, 3) == 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rows) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_what_samples_leave_out),
+	};
 	return cmocka_run_group_tests_name("gpu_account", tests, NULL, NULL);
 }
