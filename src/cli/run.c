@@ -35,6 +35,7 @@ struct run_options {
 	struct option_devices gpu;
 	struct option_size memory;
 	struct option_size host_memory;
+	struct option_size swap_arena;
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	struct option_int priority;
@@ -71,9 +72,15 @@ static const struct option_row rows[] = {
 	       .min = -100, .max = 100,
 	       .help = "-100 to 100; higher may interrupt lower, within its\n"
 		       "--cores (without: 20 % of what is left) (default: 0)"),
-	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail", option_choice, struct run_options,
-	       on_full, .offered = "fail", .of_later = "wait swap",
-	       .help = "when the card is full: allocations fail"),
+	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|swap", option_choice, struct run_options,
+	       on_full, .offered = "fail swap", .of_later = "wait",
+	       .help = "when the card is full: allocations fail; with swap\nits memory can be "
+		       "moved "
+		       "to host memory and back\n(allot pause --swap-out); needs --memory"),
+	OPTION("--swap-arena", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
+	       swap_arena,
+	       .help = "host memory kept for that; what does not fit stays\non the card (default: "
+		       "as much as --memory)"),
 	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
 	       .offered = "lease feedback token",
 	       .help = "how the GPU's time is handed out, to all its tenants:\n"
@@ -112,6 +119,12 @@ static int check_options(const struct run_options *options, struct error *err)
 				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
 				 "leave it out",
 				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
+	bool is_swap = options->on_full && strcmp(options->on_full, "swap") == 0;
+	if (is_swap && !options->memory.is_set)
+		return error_set(err, EINVAL,
+				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
+	if (options->swap_arena.is_set && !is_swap)
+		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
 	return 0;
 }
 
@@ -172,7 +185,11 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "pid", json_integer(getpid()));
 	json_object_set_new(body, "devices", make_devices(run, selection));
 	json_object_set_new(body, "hold", json_true());
-	json_object_set_new(body, "on_full", json_string("fail"));
+	json_object_set_new(body, "on_full",
+			    json_string(run->options.on_full ? run->options.on_full : "fail"));
+	if (run->options.swap_arena.is_set)
+		json_object_set_new(body, "swap_arena_bytes",
+				    json_integer((json_int_t)run->options.swap_arena.bytes));
 	if (run->options.name)
 		json_object_set_new(body, "name", json_string(run->options.name));
 	if (run->options.host_memory.is_set)

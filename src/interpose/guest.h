@@ -30,7 +30,7 @@ enum guest_mode {
  */
 struct guest_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
-	_Atomic uint32_t has_one_device; /* the tenant has no second */
+	_Atomic uint32_t has_one_device; /* the tenant has no second, and is not swappable */
 	struct piece_desk desk;
 	struct sys_lock join_lock;
 };
@@ -49,6 +49,7 @@ struct guest {
 	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
 	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
+	_Atomic uint32_t is_swappable;    /* its calls pass the hold: swap_hold.h */
 };
 
 SYS_DATA struct guest guest;

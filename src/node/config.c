@@ -63,6 +63,8 @@ static const struct setting settings[] = {
 	  "after a restart, how long a held tenant may have neither holder nor process" },
 	{ "context_bytes", KIND_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
 	  "memory charged for a CUDA context, until it has been measured" },
+	{ "swap_arena", KIND_SIZE, AT(swap_arena_bytes), "auto", 2 * MIB, 1024 * GIB,
+	  "host memory for what is taken off the cards; auto: half of the machine's" },
 	{ "overcommit_cores", KIND_OVERCOMMIT, AT(refuse_overcommit), "warn", 0, 0,
 	  "guarantees over 100 % in sum: warn (and scale them), or refuse" },
 	{ "urgent_window", KIND_DURATION, AT(arbiter.urgent_window_ns), NULL, MS(1), S(60),
@@ -219,6 +221,10 @@ static int set_number(const struct setting *s, uint64_t *field, const char *valu
 {
 	char low[32], high[32];
 	uint64_t number;
+	if (s->kind == KIND_SIZE && !strcmp(value, "auto") && !strcmp(s->default_text, "auto")) {
+		*field = 0;
+		return 0;
+	}
 	int r = s->kind == KIND_SIZE ? parse_size(value, &number, err)
 				     : parse_duration(value, &number, err);
 	if (r < 0)

@@ -24,8 +24,9 @@ struct config {
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	uint64_t free_depth_ns; /* bound of work in flight while a tenant runs alone */
-	bool refuse_overcommit; /* guarantees that sum over 100 % are refused, not scaled */
+	uint64_t swap_arena_bytes; /* of all tenants together; 0: half of the machine's memory */
+	uint64_t free_depth_ns;    /* bound of work in flight while a tenant runs alone */
+	bool refuse_overcommit;    /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */

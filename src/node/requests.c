@@ -10,6 +10,7 @@
 #include "node/elastic.h"
 #include "node/request_devices.h"
 #include "node/session.h"
+#include "node/swap.h"
 #include "node/tenant_state.h"
 
 static json_t *terms_to_json(const struct tenant *tenant)
@@ -129,7 +130,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 {
 	struct tenant_terms terms = { .uid = session->uid };
 	const char *on_full = NULL;
-	int64_t priority = 0, host_bytes = 0;
+	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
 	if (r >= 0)
 		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
@@ -144,16 +145,23 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		terms.has_host_quota = r > 0;
 		terms.host_quota_bytes = (uint64_t)host_bytes;
 	}
+	if (r >= 0) {
+		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
+		terms.swap_arena_bytes = (uint64_t)arena_bytes;
+	}
 	if (r < 0)
 		return r;
 	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
 		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
 				 on_full);
-	if (terms.on_full != ON_FULL_FAIL)
+	if (terms.on_full == ON_FULL_WAIT)
 		return error_set(err, EOPNOTSUPP,
-				 "on_full: '%s' is not supported yet: must be fail", on_full);
+				 "on_full: '%s' is not supported yet: must be fail or swap",
+				 on_full);
 	terms.priority = (int)priority;
 	r = choose_devices(session->node, request, &terms, err);
+	if (r >= 0)
+		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
 		r = make_id(session->node, terms.id, err);
 	if (r < 0)
@@ -303,13 +311,23 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 static int set_paused(struct session *session, const json_t *request, bool paused, struct error *err)
 {
 	struct tenant *tenant;
+	bool swap_out = false;
 	int r = session_find_own(session, request, "name", &tenant, err);
-	if (r < 0 || tenant->terms.paused == paused)
+	if (r >= 0 && paused)
+		r = json_read_bool(request, "swap_out", &swap_out, err);
+	if (r < 0)
 		return r;
-	tenant_set_paused(tenant, paused);
+	bool was_paused = tenant->terms.paused, was_out = tenant->terms.swapped_out;
+	if (swap_out && tenant->terms.on_full != ON_FULL_SWAP)
+		return error_set(err, EINVAL,
+				 "swap_out: tenant '%s' was not made swappable (on_full 'swap')",
+				 tenant->terms.name);
+	if (was_paused == paused && was_out == swap_out)
+		return 0;
+	tenant_set_paused(tenant, paused, swap_out);
 	r = tenant_state_save(tenant, true, err);
 	if (r < 0)
-		tenant_set_paused(tenant, !paused);
+		tenant_set_paused(tenant, was_paused, was_out);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "node/adopt.h"
 #include "node/elastic.h"
 #include "node/registration.h"
+#include "node/swap.h"
 #include "node/tenant_state.h"
 
 static const char *const on_full_names[] = {
@@ -131,8 +132,8 @@ void tenant_delete_files(const struct node *node, const char *id)
 		log_warning("can't remove %s: %s", path, strerror(errno));
 }
 
-int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
-		 struct error *err)
+static int open_tenant(struct node *node, const struct tenant_terms *terms, bool is_new,
+		       struct tenant **ret, struct error *err)
 {
 	struct tenant *tenant = calloc(1, sizeof(*tenant));
 	if (!tenant)
@@ -149,6 +150,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
+		swap_set_order(tenant, terms->swapped_out ? SWAP_ORDER_OUT : SWAP_ORDER_IN);
+	if (r >= 0 && is_new)
+		r = swap_open(tenant, err);
+	if (r >= 0)
 		r = registration_open(tenant, &tenant->registration, err);
 	if (r < 0) {
 		tenant_free(tenant);
@@ -159,10 +164,20 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	return 0;
 }
 
+/*
+ * Without an arena: its processes have that of the daemon before, and what is in there. Those that come
+ * to it from here on are not swappable.
+ */
+int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+		 struct error *err)
+{
+	return open_tenant(node, terms, false, ret, err);
+}
+
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err)
 {
-	int r = tenant_adopt(node, terms, ret, err);
+	int r = open_tenant(node, terms, true, ret, err);
 	if (r < 0)
 		tenant_delete_files(node, terms->id);
 	return r;
@@ -181,6 +196,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);
 	adopt_forget_all(tenant);
+	swap_close(tenant);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
 	tenant->node->tenant_count--;
@@ -238,9 +254,11 @@ void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_byt
 			      memory_order_seq_cst);
 }
 
-void tenant_set_paused(struct tenant *tenant, bool paused)
+void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 {
 	tenant->terms.paused = paused;
+	tenant->terms.swapped_out = swapped_out;
+	swap_set_order(tenant, swapped_out ? SWAP_ORDER_OUT : SWAP_ORDER_IN);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_set_paused(tenant->device[i].lessee, paused);
 }

@@ -62,13 +62,15 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 	for (unsigned i = 0; i < t->device_count; i++)
 		json_array_append_new(devices, device_to_json(&t->device[i]));
 	return json_pack(
-		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o}", "version",
-		TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid", (json_int_t)t->uid,
-		"epoch", (json_int_t)tenant->node->epoch, "hold", t->hold, "paused", t->paused,
-		"priority", t->priority, "on_full", on_full_name(t->on_full), "devices", devices,
-		"processes", processes_to_json(tenant, ret_used), "host_memory_quota_bytes",
+		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, s:b}",
+		"version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
+		(json_int_t)t->uid, "epoch", (json_int_t)tenant->node->epoch, "hold", t->hold,
+		"paused", t->paused, "priority", t->priority, "on_full", on_full_name(t->on_full),
+		"devices", devices, "processes", processes_to_json(tenant, ret_used),
+		"host_memory_quota_bytes",
 		t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null(),
-		"elastic", elastic_choice_to_json(t->elastic));
+		"elastic", elastic_choice_to_json(t->elastic), "swap_arena_bytes",
+		(json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out);
 }
 
 static int write_all(int fd, const char *text, size_t size)

@@ -114,7 +114,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 {
 	struct tenant_terms *t = &state->terms;
 	const char *text = NULL;
-	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0;
+	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0, arena_bytes = 0;
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return missing(err, "version");
 	if (version != TENANT_STATE_VERSION)
@@ -140,6 +140,13 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	if (r < 0)
 		return r;
 	t->has_host_quota = r > 0;
+	/* Of a daemon before there was swapping: none. */
+	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
+	if (r >= 0)
+		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
+	if (r < 0)
+		return r;
+	t->swap_arena_bytes = (uint64_t)arena_bytes;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;
 	t->priority = (int)priority;
