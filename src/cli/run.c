@@ -74,9 +74,9 @@ static const struct option_row rows[] = {
 		       "--cores (without: 20 % of what is left) (default: 0)"),
 	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|swap", option_choice, struct run_options,
 	       on_full, .offered = "fail swap", .of_later = "wait",
-	       .help = "when the card is full: allocations fail; with swap\nits memory can be "
-		       "moved "
-		       "to host memory and back\n(allot pause --swap-out); needs --memory"),
+	       .help = "when the card is full: allocations fail; or tenants\nwith swap take turns "
+		       "on it, "
+		       "their memory moves to host\nmemory and back; needs --memory"),
 	OPTION("--swap-arena", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
 	       swap_arena,
 	       .help = "host memory kept for that; what does not fit stays\non the card (default: "

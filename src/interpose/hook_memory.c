@@ -6,6 +6,7 @@
 #include "interpose/real.h"
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
@@ -43,15 +44,42 @@ static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr
 	return result == CUDA_ERROR_NOT_SUPPORTED ? alloc(ptr, bytes) : result;
 }
 
-static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
-						   CUdeviceptr *ptr, size_t bytes)
+static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
+			     size_t bytes, bool *ret_is_full)
 {
+	*ret_is_full = false;
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes);
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, call_alloc(alloc, ptr, bytes), ptr, undo);
+	CUresult result = call_alloc(alloc, ptr, bytes);
+	*ret_is_full = result == CUDA_ERROR_OUT_OF_MEMORY && swap_is_on() && h.device >= 0;
+	return charge_end(&h, result, ptr, undo);
+}
+
+/* The quota allows it and the card is full: others are sent away for it. */
+static CUresult allocate_later(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
+			       size_t bytes)
+{
+	uint64_t begin_ns = sys_now_ns();
+	int64_t wanted = (int64_t)charge_rounded(bytes < PIECE_CHUNK ? PIECE_CHUNK : bytes);
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	swap_want(wanted);
+	for (bool is_full = true; is_full && swap_wait_for_room(begin_ns);)
+		result = try_allocate(alloc, ptr, bytes, &is_full);
+	swap_want(-wanted);
+	return result;
+}
+
+static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
+						   CUdeviceptr *ptr, size_t bytes)
+{
+	bool is_full;
+	CUresult result = try_allocate(alloc, ptr, bytes, &is_full);
+
+	return unlikely(is_full) ? allocate_later(alloc, ptr, bytes) : result;
 }
 
 /* A piece that the driver failed to make, or that is the first of its chunk. */

@@ -11,6 +11,7 @@
 #include "interpose/swap_arena.h"
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)         /* until a move that can't begin is given up */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
@@ -85,6 +86,7 @@ void swap_move(struct region_slot *slot)
 {
 	atomic_store(&slot->swappable_bytes, swap_backing_movable());
 	atomic_store(&slot->swapped_bytes, swap_backing_out());
+	atomic_store(&slot->swap_wanted_bytes, swap_wanted());
 	atomic_store(&slot->swap_moved_ns, atomic_load(&own.moved_ns));
 	atomic_store(&slot->swap_failed, atomic_load(&own.failed));
 	atomic_store(&slot->swap_word, atomic_load(&own.word));
@@ -383,6 +385,8 @@ static uint64_t look(uint32_t word)
 /* Ahead of any move, and never in the way of one. */
 static void lock_ahead(const _Atomic uint32_t *order, uint32_t word)
 {
+	uint32_t locked = 0;
+
 	while (atomic_load(order) == word && !atomic_load(&is_leaving)) {
 		/* The context does not end before it is nobody's current one. */
 		WITH_LOCK(&contexts_lock);
@@ -391,8 +395,11 @@ static void lock_ahead(const _Atomic uint32_t *order, uint32_t word)
 				 swap_arena_lock_next();
 		real.cuCtxSetCurrent(NULL);
 		if (!is_locked)
-			return;
+			break;
+		locked++;
 	}
+	if (locked)
+		log_debug("swap: %u more chunks of the arena are page-locked", locked);
 }
 
 static void *swap_main(void *unused)
@@ -454,6 +461,7 @@ void swap_reset(void)
 	atomic_store(&own.moved_ns, 0);
 	atomic_store(&wait, WAIT_NONE);
 	return_since_ns = 0;
+	swap_room_reset();
 	atomic_store(&guest.is_swappable, 0);
 	swap_hold_reset();
 	swap_backing_reset();

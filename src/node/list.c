@@ -7,6 +7,7 @@
 #include "node/elastic.h"
 #include "node/session.h"
 #include "node/swap.h"
+#include "node/swap_turns.h"
 
 static const char *const mode_names[] = {
 	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
@@ -52,6 +53,8 @@ static const char *state_name(const struct tenant *t, const struct lessee_figure
 		return t->terms.swapped_out ? "swapped" : "paused";
 	if (!t->started)
 		return "starting";
+	if (swap_turns_is_away(t))
+		return "swapped";
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (figures[i].busy)
 			return "running";
@@ -120,9 +123,10 @@ static json_t *swap_to_json(struct tenant *t)
 	struct swap_figures f = swap_figures(t);
 	if (!state)
 		return json_null();
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:f}", "state", state, "swappable_bytes",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "swappable_bytes",
 			 (json_int_t)f.swappable_bytes, "swapped_bytes", (json_int_t)f.swapped_bytes,
-			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "failed",
+			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
 }
 

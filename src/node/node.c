@@ -19,6 +19,7 @@
 #include "node/elastic.h"
 #include "node/lock.h"
 #include "node/sensor.h"
+#include "node/swap_turns.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 
@@ -63,7 +64,10 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 				continue;
 			p.tenant_count++;
 			p.promised_cores_pct += q->cores_pct;
-			if (q->memory_given)
+			if (t->terms.on_full == ON_FULL_SWAP)
+				p.movable_bytes = q->quota_bytes > p.movable_bytes ? q->quota_bytes
+										   : p.movable_bytes;
+			else if (q->memory_given)
 				p.promised_bytes += q->quota_bytes;
 			else
 				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
@@ -173,6 +177,7 @@ static int make_timers(struct node *node, struct error *err)
 		{ adopt_look, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
+		{ swap_turns_due, &node->swap_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
 		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
@@ -320,6 +325,7 @@ static void close_cards(struct node *node)
 		card->sensor = sensor_stop(card->sensor);
 		arbitration_stop(card->arbitration);
 		drain_free_all(card);
+		swap_turns_free(card);
 		lock_release(card->lock_fd);
 	}
 	node->card_count = 0;
@@ -349,5 +355,6 @@ void node_close(struct node *node)
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);
 	node->drain_timer = loop_remove(node->drain_timer);
+	node->swap_timer = loop_remove(node->swap_timer);
 	node->loop = loop_free(node->loop);
 }

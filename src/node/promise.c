@@ -28,8 +28,8 @@ static struct amount amount(uint64_t bytes)
 
 uint64_t promise_rest_bytes(const struct promise_card *card)
 {
-	return card->memory_bytes > card->promised_bytes ? card->memory_bytes - card->promised_bytes
-							 : 0;
+	uint64_t taken = card->promised_bytes + card->movable_bytes;
+	return card->memory_bytes > taken ? card->memory_bytes - taken : 0;
 }
 
 double promise_effective_pct(double promised_cores_pct, double cores_pct)
@@ -76,7 +76,8 @@ static int check_given_memory(const struct promise_card *card, uint64_t want, ui
 				 "most %" PRIu64 " (%s) is right",
 				 i, want, amount(want).text, card->memory_bytes,
 				 amount(card->memory_bytes).text);
-	uint64_t taken = card->promised_bytes + card->rest_held_bytes;
+	uint64_t taken = card->promised_bytes + card->rest_held_bytes +
+			 (card->is_movable ? 0 : card->movable_bytes);
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want > left)
 		return error_set(

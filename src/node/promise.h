@@ -6,6 +6,9 @@
  * none has "the rest": what the card has less what is promised, now and as that changes. It is
  * promised nothing, but what it holds can't be promised to others.
  *
+ * Tenants whose memory can be moved off the card (swap_turns.h) take turns on what is promised to nobody:
+ * each may be promised all of that, and it is never less than the largest of their quotas.
+ *
  * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
  * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
  */
@@ -32,6 +35,8 @@ struct promise_card {
 	uint64_t memory_bytes;
 	uint64_t promised_bytes;  /* sum of the quotas asked for */
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
+	uint64_t movable_bytes; /* largest quota of a tenant whose memory can be moved: see below */
+	bool is_movable;        /* the request is of such a tenant */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum over 100 % */
 	unsigned tenant_count;

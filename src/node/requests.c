@@ -115,6 +115,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 			return error_set(err, ENODEV, "devices: there are only %u GPUs",
 					 node->card_count);
 		struct promise_card card = node_promised(node, list[i].card, NULL);
+		card.is_movable = terms->on_full == ON_FULL_SWAP;
 		int r = promise_decide(&card, NULL, 0, &list[i].terms, &terms->device[i].promise,
 				       err);
 		if (r < 0)
@@ -228,6 +229,7 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 {
 	struct card *card = tenant->terms.device[device].card;
 	struct promise_card others = node_promised(tenant->node, card, tenant);
+	others.is_movable = tenant->terms.on_full == ON_FULL_SWAP;
 	return promise_decide(&others, &tenant->terms.device[device].promise,
 			      tenant_usage(tenant, device).used_bytes, wanted, ret, err);
 }

@@ -15,6 +15,7 @@
 #include "node/elastic.h"
 #include "node/registration.h"
 #include "node/swap.h"
+#include "node/swap_turns.h"
 #include "node/tenant_state.h"
 
 static const char *const on_full_names[] = {
@@ -140,6 +141,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 		return error_set_errno(err, ENOMEM, "tenant '%s'", terms->name);
 	tenant->node = node;
 	tenant->gang = -1;
+	tenant->residence = -1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
 	node->tenant_count++;
@@ -160,6 +162,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 		return error_add(err, r, "tenant '%s'", terms->name);
 	}
 	node_tenants_changed(node);
+	swap_turns_look(node);
 	*ret = tenant;
 	return 0;
 }
@@ -196,6 +199,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);
 	adopt_forget_all(tenant);
+	swap_turns_forget(tenant);
 	swap_close(tenant);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
@@ -258,7 +262,7 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 {
 	tenant->terms.paused = paused;
 	tenant->terms.swapped_out = swapped_out;
-	swap_set_order(tenant, swapped_out ? SWAP_ORDER_OUT : SWAP_ORDER_IN);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		lessee_set_paused(tenant->device[i].lessee, paused);
+		lessee_set_paused(tenant->device[i].lessee, paused || swap_turns_is_away(tenant));
+	swap_turns_look(tenant->node);
 }

@@ -175,7 +175,8 @@ struct region_slot {
 	_Atomic uint32_t swap_failed; /* moves that came to nothing: an order given up on counts once */
 	_Atomic uint64_t swappable_bytes;
 	_Atomic uint64_t swapped_bytes;
-	_Atomic uint64_t swap_moved_ns; /* how long the last whole move took */
+	_Atomic uint64_t swap_wanted_bytes; /* more, that allocations wait for: the card is full */
+	_Atomic uint64_t swap_moved_ns;     /* how long the last whole move took */
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import textwrap
+import time
 
 import pytest
 
@@ -261,6 +262,65 @@ def test_killed_while_it_is_out(machine, python):
     tenant.process.wait(timeout=10)
     wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
     machine.wait_until_gone()
+
+
+@pytest.mark.parametrize("after_ms", [0, 2, 5, 10, 20, 50])
+def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
+    """Whatever it was doing: its memory is given back, and another's is as it was."""
+    other = swappable(machine, python, "look(); check()", name="other")
+    other.line()
+    tenant = swappable(machine, python, "look()")
+    tenant.line()
+    if after_ms % 20:
+        pause(machine)
+    process = machine.tenants()["a"]["processes"][0]["pid"]
+    command = "resume" if after_ms % 20 else "pause"
+    options = ["--swap-out"] if command == "pause" else []
+    done = machine.allot(command, "a", *options, *machine.sim)
+    assert done.returncode == 0, done.stderr
+    time.sleep(after_ms / 1000)
+    os.kill(process, signal.SIGKILL)
+    wait_until(lambda: "a" not in machine.tenants(), 10, "the end of the tenant")
+    wait_until(lambda: card_used(machine) == CONTEXT + HELD, 5, "its memory on the card")
+    other.go()
+    other.end()
+
+
+def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
+    tenant = swappable(machine, python, """
+        look()
+        check()
+        """, environment={"ALLOT_SIM_FAULT": "fail=cuMemcpyDtoHAsync_v2:999:2"})
+    tenant.line()
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: swap_of(machine)["failed"] == 1, 10, "a move given up")
+    assert swap_of(machine)["swapped_bytes"] == 0
+    assert card_used(machine) == CONTEXT + HELD
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_without_room_to_return_to_calls_are_told(machine, python):
+    """The card has no memory any more, for whatever reason: what is out stays there, as it is."""
+    tenant = swappable(machine, python, """
+        look()
+        data = bytearray(8)
+        for i in range(100):
+            result = cu.cuMemcpyDtoH(data, held[0][0], 8)[0]
+            if result == R.CUDA_ERROR_OUT_OF_MEMORY:
+                break
+            time.sleep(0.1)
+        assert result == R.CUDA_ERROR_OUT_OF_MEMORY, result
+        for ptr, n, _ in held:
+            ok0(cu.cuMemFree(ptr))
+        """, environment={"ALLOT_SIM_FAULT": "fail=cuMemCreate:2:7"})
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    resume(machine)
+    tenant.end()
 
 
 def test_ends_while_it_is_out(machine, python):
