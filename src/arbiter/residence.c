@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define NS_PER_S 1e9
+#define ANSWER_MOVES 4
 #define IDLE_STAYS 2    /* an idle tenant stays so many times the move's length */
 #define RATE_WEIGHT 0.5 /* of the last move in what moves are thought to cost */
 #define RATE_LEAST 1e6  /* bytes a second: whatever is said of a move, turns end */
@@ -14,6 +15,7 @@ struct residence_config residence_default_config(void)
 	return (struct residence_config){ .turn_min_ns = UINT64_C(1000000000),
 					  .idle_ns = UINT64_C(500000000),
 					  .retry_ns = UINT64_C(10000000000),
+					  .answer_ns = UINT64_C(10000000000),
 					  .move_part = 0.1,
 					  .bytes_per_s = 20e9 };
 }
@@ -100,6 +102,16 @@ static void learn_rate(struct residence *r, const struct residence_seen *seen)
 		r->bytes_per_s = RATE_LEAST;
 }
 
+/* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
+static bool is_deaf(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
+{
+	uint64_t limit_ns = ANSWER_MOVES * move_ns(r, t->seen.movable_bytes);
+	if (limit_ns < r->config.answer_ns)
+		limit_ns = r->config.answer_ns;
+	return !t->is_to_be_in && t->seen.place == RESIDENCE_LEAVING &&
+	       now_ns - t->leaves_since_ns > limit_ns;
+}
+
 /* What it lacks; 0: nothing. */
 static uint64_t need_of(const struct residence_tenant *t)
 {
@@ -129,7 +141,7 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 		t->in_since_ns = now_ns;
 	if (seen->has_work)
 		t->work_ns = now_ns;
-	if (seen->has_refused && !t->is_to_be_in && !seen->is_put_out) {
+	if (!t->is_to_be_in && !seen->is_put_out && (seen->has_refused || is_deaf(r, t, now_ns))) {
 		t->is_to_be_in = true;
 		t->spared_until_ns = now_ns + r->config.retry_ns;
 	}
@@ -226,6 +238,7 @@ static void make_room(struct residence *r, int tenant, uint64_t need, uint64_t n
 	for (unsigned i = 0; i < r->end && room >= need; i++)
 		if (is_chosen[i]) {
 			r->tenant[i].is_to_be_in = false;
+			r->tenant[i].leaves_since_ns = now_ns;
 			r->orders++;
 		}
 }
@@ -272,8 +285,10 @@ void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_n
 		/* One for whom others can make room queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				can_ever(r, (int)i, t->seen.movable_bytes);
-		if (t->is_used && (t->seen.is_put_out || is_again))
+		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
 			t->is_to_be_in = false;
+			t->leaves_since_ns = now_ns;
+		}
 		if (is_again && !t->needs_since_ns)
 			t->needs_since_ns = now_ns;
 	}

@@ -7,7 +7,7 @@
  *   served first, and nobody passes him, unless all others together could not make enough room for him.
  * - Room is made by those who have had no work for `idle_ns`, the longest first; then by those whose turn
  *   is over, who came in first. Nobody leaves unless with him there is room enough. Who was ordered to
- *   leave and did not is passed over for `retry_ns`.
+ *   leave and did not, or does not answer, is passed over for `retry_ns`.
  * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
  *   slow moves and large tenants make long turns, so there is no thrashing. An idle tenant stays for twice
  *   the time that the move takes.
@@ -31,6 +31,7 @@ struct residence_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
+	uint64_t answer_ns; /* an order to leave is given up after this, or four times the move */
 	double move_part;   /* 0 to 1 */
 	double bytes_per_s; /* of a move, until one was seen */
 };
@@ -60,6 +61,7 @@ struct residence_tenant {
 	bool is_to_be_in; /* the order */
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* last seen to have some */
+	uint64_t leaves_since_ns; /* ordered to; holds while it is */
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
 	uint64_t spared_until_ns; /* passed over */
 };

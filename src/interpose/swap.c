@@ -445,6 +445,9 @@ void swap_leave_driver(void)
 	atomic_store(&is_leaving, true);
 	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
 		sys_sleep_ns(100 * NS_PER_US);
+	/* Nobody hears orders any more. */
+	if (is_started)
+		atomic_store(&atomic_load(&guest.slot)->swap_state, SWAP_NONE);
 }
 
 void swap_reset(void)

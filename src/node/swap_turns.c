@@ -76,15 +76,14 @@ static void see(struct tenant *t, uint64_t now_ns)
 	uint64_t used = tenant_usage(t, 0).used_bytes;
 	seen.fixed_bytes = used > f.swappable_bytes ? used - f.swappable_bytes : 0;
 	seen.has_work = has_work(t, &seen.wanted_bytes);
-	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind &&
-			   f.failed > t->swap_failed_seen;
-	if (seen.has_refused)
+	/* All have done what was asked or have given it up, and some are in. */
+	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind && f.in;
+	if (seen.has_refused && !t->terms.swapped_out)
 		log_info("tenant '%s': its memory can't leave the card for now", t->terms.name);
 	if (f.is_short && !t->was_short &&
 	    turns->margin_bytes < t->terms.device[0].card->info.memory_bytes / MARGIN_PART)
 		turns->margin_bytes += MARGIN_STEP_BYTES;
 	t->was_short = f.is_short;
-	t->swap_failed_seen = f.failed;
 	residence_see(&turns->residence, t->residence, &seen, now_ns);
 }
 

@@ -79,10 +79,9 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	int residence; /* its number in swap_turns.h; negative: none, or not yet */
-	bool is_away;  /* its memory is not on the card, or not all of it: no lease */
-	bool was_short;
-	uint64_t swap_failed_seen;
+	int residence;       /* its number in swap_turns.h; negative: none, or not yet */
+	bool is_away;        /* its memory is not on the card, or not all of it: no lease */
+	bool was_short;      /* at the last look: no room to return to */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */

@@ -305,6 +305,24 @@ static void test_who_refuses_is_passed_over(void **state)
 	assert_int_equal(m.t[second].place, RESIDENCE_OUT);
 }
 
+/* One that is stopped does not keep the others from each other's room. */
+static void test_who_does_not_answer_is_passed_over(void **state)
+{
+	start(100 * GIB, 40e9, 1);
+	int deaf = add(40 * GIB, S, 0, true);
+	run(S);
+	add(40 * GIB, S, 0, true);
+	int comes = add(40 * GIB, S, 0, false);
+	while (m.t[deaf].place != RESIDENCE_LEAVING)
+		run(TICK);
+	m.t[deaf].move_ends = UINT64_MAX;
+	uint64_t begin = m.now;
+	while (m.t[comes].place != RESIDENCE_IN)
+		run(TICK);
+	printf("%.1f s\n", (double)(m.now - begin) / 1e9);
+	assert_true(m.now - begin < 30 * S);
+}
+
 static void test_who_is_put_out_by_hand_stays_out(void **state)
 {
 	start(100 * GIB, 40e9, 1);
@@ -417,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_the_idle_leave_first),
 		cmocka_unit_test(test_room_is_kept_for_whom_it_was_made),
 		cmocka_unit_test(test_who_refuses_is_passed_over),
+		cmocka_unit_test(test_who_does_not_answer_is_passed_over),
 		cmocka_unit_test(test_who_is_put_out_by_hand_stays_out),
 		cmocka_unit_test(test_who_can_never_fit_is_let_in_to_be_told),
 		cmocka_unit_test(test_random_scenes),

@@ -136,6 +136,74 @@ static void test_figures_are_bounded(void **state)
 	assert_null(swap_state_text(t));
 }
 
+static void do_nothing(struct client *c)
+{
+}
+
+/* What a process of the tenant says, by the daemon's own map of the report. */
+static struct region_slot *say(struct tenant *t, enum swap_state state, uint64_t bytes, bool works)
+{
+	struct region_slot *slot = &t->region.report->slot[0];
+	slot->swappable_bytes = bytes;
+	slot->swapped_bytes = state == SWAP_OUT ? bytes : 0;
+	slot->device[0].used_bytes = bytes;
+	slot->device[0].waiting = works;
+	slot->swap_word = t->region.control->swap;
+	slot->swap_state = state;
+	return slot;
+}
+
+static bool has_no_lease(const struct tenant *t)
+{
+	return lease_state_of(t->region.control->device[0].lease) == LEASE_STOP;
+}
+
+#define OF_5_GIB "\"devices\":[{\"index\":0,\"memory_bytes\":5368709120}]"
+#define SWAPPABLE "\"on_full\":\"swap\",\"swap_arena_bytes\":2097152,"
+
+/* Two of 5 GiB on a card of 8: in turns, with orders and leases as they should be. */
+static void test_turns(void **state)
+{
+	struct fixture *f = *state;
+	ok(f, CREATE("\"name\":\"a\"," SWAPPABLE OF_5_GIB));
+	ok(f, CREATE("\"name\":\"b\"," SWAPPABLE OF_5_GIB));
+	fixture_refused(f, CREATE("\"name\":\"c\"," OF_5_GIB), ENOSPC, "is not left");
+	struct tenant *a = node_find_tenant(f->node, "a"), *b = node_find_tenant(f->node, "b");
+	int first = client_spawn(f, a, 0, do_nothing), second = client_spawn(f, b, 0, do_nothing);
+	say(a, SWAP_IN, 5 * GIB, false);
+	struct region_slot *slot = say(b, SWAP_IN, GIB, true);
+	fixture_turn(f, 100);
+	assert_int_equal(order_of(a), SWAP_ORDER_IN);
+	/* An allocation of 4 GiB more waits: a, which has no work, goes for it. */
+	slot->swap_wanted_bytes = 4 * GIB;
+	fixture_until(f, order_of(a) == SWAP_ORDER_OUT);
+	fixture_until(f, has_no_lease(a));
+	assert_int_equal(order_of(b), SWAP_ORDER_IN);
+	say(a, SWAP_OUT, 5 * GIB, true);
+	slot->swap_wanted_bytes = 0;
+	say(b, SWAP_IN, 5 * GIB, true);
+	fixture_turn(f, 200);
+	assert_int_equal(order_of(a), SWAP_ORDER_OUT); /* b's turn is not over */
+	/* b rests: a is next. */
+	say(b, SWAP_IN, 5 * GIB, false);
+	fixture_until(f, order_of(b) == SWAP_ORDER_OUT);
+	say(b, SWAP_OUT, 5 * GIB, false);
+	fixture_until(f, order_of(a) == SWAP_ORDER_IN);
+	assert_true(has_no_lease(a));
+	say(a, SWAP_IN, 5 * GIB, true);
+	fixture_until(f, !has_no_lease(a));
+	/* One that has given up leaving is as it was. */
+	say(b, SWAP_OUT, 5 * GIB, true);
+	say(a, SWAP_IN, 5 * GIB, false);
+	fixture_until(f, order_of(a) == SWAP_ORDER_OUT);
+	say(a, SWAP_IN, 5 * GIB, false);
+	fixture_until(f, order_of(a) == SWAP_ORDER_IN);
+	/* When it is killed there is room for the other. */
+	client_kill(first);
+	fixture_until(f, order_of(b) == SWAP_ORDER_IN);
+	client_kill(second);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -145,6 +213,7 @@ int main(void)
 		test(test_arenas_keep_to_the_budget),
 		test(test_pause_and_resume),
 		test(test_figures_are_bounded),
+		test(test_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
