@@ -332,6 +332,7 @@ typedef enum CUpointer_attribute_enum {
 
 /* Passed on unread. */
 typedef int CUmemRangeHandleType;
+typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;

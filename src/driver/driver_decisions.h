@@ -27,6 +27,7 @@
 	       "asks or says something of an address: memory that can be moved off the card is other " \
 	       "memory to the driver than to the program, or none at the moment") \
 	GOVERNED(VALUE, "a word that a stream waits for or writes may be in memory that can be moved") \
+	GOVERNED(NODE, "names memory, which the driver looks at: it may not be on the card") \
 	GOVERNED(MULTICAST, \
 	       "keeps the memory that is bound to it, though its handle was released") \
 	GOVERNED(HOST, "page-locked host memory: a tenant may have a quota of it") \
@@ -243,8 +244,8 @@
 	PASSED(GRAPHS, cuGraphAddExternalSemaphoresSignalNode) \
 	PASSED(GRAPHS, cuGraphAddExternalSemaphoresWaitNode) PASSED(GRAPHS, cuGraphAddHostNode) \
 	PASSED(GRAPHS, cuGraphAddKernelNode) PASSED(GRAPHS, cuGraphAddMemAllocNode) \
-	PASSED(GRAPHS, cuGraphAddMemFreeNode) PASSED(GRAPHS, cuGraphAddMemcpyNode) \
-	PASSED(GRAPHS, cuGraphAddMemsetNode) PASSED(GRAPHS, cuGraphAddNode) \
+	PASSED(GRAPHS, cuGraphAddMemFreeNode) \
+	PASSED(GRAPHS, cuGraphAddNode) \
 	PASSED(GRAPHS, cuGraphBatchMemOpNodeGetParams) \
 	PASSED(GRAPHS, cuGraphBatchMemOpNodeSetParams) \
 	PASSED(GRAPHS, cuGraphChildGraphNodeGetGraph) PASSED(GRAPHS, cuGraphClone) \
@@ -263,8 +264,7 @@
 	PASSED(GRAPHS, cuGraphExecGetFlags) PASSED(GRAPHS, cuGraphExecGetId) \
 	PASSED(GRAPHS, cuGraphExecHostNodeSetParams) \
 	PASSED(GRAPHS, cuGraphExecKernelNodeSetParams) \
-	PASSED(GRAPHS, cuGraphExecMemcpyNodeSetParams) \
-	PASSED(GRAPHS, cuGraphExecMemsetNodeSetParams) PASSED(GRAPHS, cuGraphExecNodeSetParams) \
+	PASSED(GRAPHS, cuGraphExecNodeSetParams) \
 	PASSED(GRAPHS, cuGraphExecUpdate) \
 	PASSED(GRAPHS, cuGraphExternalSemaphoresSignalNodeGetParams) \
 	PASSED(GRAPHS, cuGraphExternalSemaphoresSignalNodeSetParams) \
@@ -277,8 +277,8 @@
 	PASSED(GRAPHS, cuGraphKernelNodeGetAttribute) PASSED(GRAPHS, cuGraphKernelNodeGetParams) \
 	PASSED(GRAPHS, cuGraphKernelNodeSetAttribute) PASSED(GRAPHS, cuGraphKernelNodeSetParams) \
 	PASSED(GRAPHS, cuGraphMemAllocNodeGetParams) PASSED(GRAPHS, cuGraphMemFreeNodeGetParams) \
-	PASSED(GRAPHS, cuGraphMemcpyNodeGetParams) PASSED(GRAPHS, cuGraphMemcpyNodeSetParams) \
-	PASSED(GRAPHS, cuGraphMemsetNodeGetParams) PASSED(GRAPHS, cuGraphMemsetNodeSetParams) \
+	PASSED(GRAPHS, cuGraphMemcpyNodeGetParams) \
+	PASSED(GRAPHS, cuGraphMemsetNodeGetParams) \
 	PASSED(GRAPHS, cuGraphNodeFindInClone) PASSED(GRAPHS, cuGraphNodeGetContainingGraph) \
 	PASSED(GRAPHS, cuGraphNodeGetDependencies) PASSED(GRAPHS, cuGraphNodeGetDependentNodes) \
 	PASSED(GRAPHS, cuGraphNodeGetEnabled) PASSED(GRAPHS, cuGraphNodeGetLocalId) \

@@ -177,6 +177,28 @@
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp) \
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp_v2)
 
+/* Nodes that name memory, which the driver looks at as they are made: it has to be there. */
+#define DRIVER_TABLE_NODE(HOOK) \
+	HOOK(cuGraphAddMemcpyNode, add_copy_node, \
+	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	      const CUDA_MEMCPY3D *copy, CUcontext ctx), \
+	     (node, graph, dependencies, count, copy, ctx)) \
+	HOOK(cuGraphAddMemsetNode, add_set_node, \
+	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	      const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx), \
+	     (node, graph, dependencies, count, params, ctx)) \
+	HOOK(cuGraphMemcpyNodeSetParams, set_copy_node, \
+	     (CUgraphNode node, const CUDA_MEMCPY3D *copy), (node, copy)) \
+	HOOK(cuGraphMemsetNodeSetParams, set_set_node, \
+	     (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params), (node, params)) \
+	HOOK(cuGraphExecMemcpyNodeSetParams, set_exec_copy_node, \
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext ctx), \
+	     (exec, node, copy, ctx)) \
+	HOOK(cuGraphExecMemsetNodeSetParams, set_exec_set_node, \
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params, \
+	      CUcontext ctx), \
+	     (exec, node, params, ctx))
+
 /* Multicast objects: what is bound to one lives on when its handle is released. */
 #define DRIVER_TABLE_MULTICAST(HOOK) \
 	HOOK(cuMulticastCreate, multicast_create, \
@@ -647,6 +669,7 @@
 	DRIVER_TABLE_MULTICAST(HOOK) \
 	DRIVER_TABLE_POINTER(HOOK) \
 	DRIVER_TABLE_VALUE(HOOK) \
+	DRIVER_TABLE_NODE(HOOK) \
 	DRIVER_TABLE_HOST(HOOK) \
 	DRIVER_TABLE_STREAM(HOOK) \
 	DRIVER_TABLE_OLD(HOOK) \

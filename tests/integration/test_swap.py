@@ -178,6 +178,25 @@ def test_a_graph_made_before_runs_after(machine, python):
     tenant.end()
 
 
+def test_a_node_is_made_when_the_memory_is_there(machine, python):
+    tenant = swappable(machine, python, """
+        ptr, n, _ = held[3]
+        graph = ok(cu.cuGraphCreate(0))
+        p = cu.CUDA_MEMSET_NODE_PARAMS()
+        p.dst, p.value, p.elementSize, p.width, p.height = ptr, 7, 1, n, 1
+        look()
+        node = ok(cu.cuGraphAddMemsetNode(graph, None, 0, p, ok(cu.cuCtxGetCurrent())))
+        print("made", flush=True)
+        """)
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    assert not tenant_says(tenant, 0.5)
+    resume(machine)
+    assert tenant.line() == "made"
+    tenant.end()
+
+
 def test_what_a_pointer_is_does_not_change(machine, python):
     """What is asked of memory that can be moved is answered as for any other, also while it is out."""
     tenant = swappable(machine, python, """

@@ -91,14 +91,14 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
-typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+struct CUDA_MEMSET_NODE_PARAMS_st {
 	CUdeviceptr dst;
 	size_t pitch;
 	unsigned int value;
 	unsigned int elementSize;
 	size_t width;
 	size_t height;
-} CUDA_MEMSET_NODE_PARAMS;
+};
 
 typedef struct CUDA_HOST_NODE_PARAMS_st {
 	CUhostFn fn;
