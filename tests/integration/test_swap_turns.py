@@ -166,6 +166,8 @@ def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
         """)
     idle.line()
     comes = tenant(small, python, "comes", """
+        free, total = ok(cu.cuMemGetInfo())
+        assert (free, total) == ((1536 - 518) * MIB, 1536 * MIB), (free, total)
         pieces = [take(30), take(50)]
         big = ballast(800)
         pieces.append(take(50))
