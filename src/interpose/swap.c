@@ -40,6 +40,7 @@ enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
+static uint64_t copied_ns;       /* of the last move, the copies alone */
 static uint64_t return_since_ns; /* 0: no return is under way */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
@@ -256,10 +257,12 @@ static bool leave_card(void)
 		give_up("the host has too little memory");
 		return false;
 	}
+	uint64_t begin_ns = sys_now_ns();
 	if (copy_all(copy_out) != CUDA_SUCCESS) {
 		give_up("copying failed");
 		return false;
 	}
+	copied_ns = sys_now_ns() - begin_ns;
 	/* One that can't be taken away is there still, as it was. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
@@ -285,8 +288,10 @@ static void try_leave(uint32_t word)
 	atomic_store(&own.word, word);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	if (is_out)
-		log_debug("swap: %llu bytes out in %llu us", (unsigned long long)swap_backing_out(),
-			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US));
+		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
+			  (unsigned long long)swap_backing_out(),
+			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			  (unsigned long long)(copied_ns / NS_PER_US));
 }
 
 static void take_all(uint32_t end)
@@ -313,7 +318,10 @@ static bool return_to_card(void)
 		}
 	}
 	/* Also of what could not be taken away: it is what it was. */
-	if (copy_all(copy_in) == CUDA_SUCCESS)
+	uint64_t begin_ns = sys_now_ns();
+	CUresult result = copy_all(copy_in);
+	copied_ns = sys_now_ns() - begin_ns;
+	if (result == CUDA_SUCCESS)
 		return true;
 	take_all(UINT32_MAX);
 	return false;
@@ -338,8 +346,9 @@ static void try_return(uint32_t word)
 		return_since_ns = 0;
 		tell(SWAP_IN);
 		swap_hold_open(true);
-		log_debug("swap: back in %llu us",
-			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US));
+		log_debug("swap: back in %llu us, of which copies %llu",
+			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			  (unsigned long long)(copied_ns / NS_PER_US));
 		return;
 	}
 	if (was_short || (!atomic_load(&guest.daemon_lost) &&
