@@ -1,4 +1,7 @@
-/* allot pause and allot resume: a paused tenant starts no more work on its GPUs. */
+/*
+ * allot pause and allot resume: a paused tenant starts no more work on its GPUs; with --swap-out its memory
+ * leaves them as well.
+ */
 #include <string.h>
 
 #include "base/parse.h"
@@ -10,9 +13,17 @@
 
 struct pause_options {
 	struct daemon_target target;
+	bool swap_out;
 };
 
-static const struct option_row rows[] = {
+static const struct option_row pause_rows[] = {
+	OPTION("--swap-out", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, swap_out,
+	       .help = "move its memory to host memory too, where it was\nrun with --on-full swap"),
+	TARGET_ROWS(struct pause_options),
+	OPTION_END,
+};
+
+static const struct option_row resume_rows[] = {
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
@@ -26,7 +37,10 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 
 	if (r < 0)
 		return error_add(err, r, "'%s'", name);
-	return client_request(client, op, json_pack("{s:s}", "name", name), NULL, err);
+	json_t *body = json_pack("{s:s}", "name", name);
+	if (options->swap_out)
+		json_object_set_new(body, "swap_out", json_true());
+	return client_request(client, op, body, NULL, err);
 }
 
 static int pause_run(const struct command *self, int argc, char **argv)
@@ -53,12 +67,15 @@ const struct command command_pause = {
 	.name = "pause",
 	.usage = "NAME [OPTION...]",
 	.summary = "let a tenant start no more work on its GPUs",
-	.about = "Lets a tenant start no more work on its GPUs, until allot resume. Its memory "
-		 "stays, and\n"
-		 "what runs already ends. NAME may also be the id, or its beginning, of a "
-		 "container with GPU\n"
-		 "work (allot tasks): that is frozen. For root and members of group allot.",
-	.rows = rows,
+	.about = "Lets a tenant start no more work on its GPUs, until allot resume. What runs "
+		 "already ends,\n"
+		 "and its memory stays; or, with --swap-out, is copied to host memory and given "
+		 "back, as\n"
+		 "far as it can be (allot ps --json: swap). NAME may also be the id, or its "
+		 "beginning, of a\n"
+		 "container with GPU work (allot tasks): that is frozen. For root and members of "
+		 "group allot.",
+	.rows = pause_rows,
 	.run = pause_run,
 };
 
@@ -66,6 +83,6 @@ const struct command command_resume = {
 	.name = "resume",
 	.usage = "NAME [OPTION...]",
 	.summary = "let a paused tenant go on",
-	.rows = rows,
+	.rows = resume_rows,
 	.run = pause_run,
 };

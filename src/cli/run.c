@@ -36,6 +36,7 @@ struct run_options {
 	struct option_devices gpu;
 	struct option_size memory;
 	struct option_size host_memory;
+	struct option_size swap_arena;
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	struct option_int priority;
@@ -74,12 +75,14 @@ static const struct option_row rows[] = {
 	       .min = -100, .max = 100,
 	       .help = "-100 to 100; higher may interrupt lower, within its\n"
 		       "--cores (without: 20 % of what is left) (default: 0)"),
-	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait", option_choice, struct run_options,
-	       on_full, .offered = "fail wait", .of_later = "swap",
+	OPTION("--on-full", OPTION_VALUE_REQUIRED, "fail|wait|swap", option_choice,
+	       struct run_options, on_full, .offered = "fail wait swap",
 	       .help = "when the card is full: its --memory is promised to\n"
 		       "it from the start, or this is refused (fail, the\n"
 		       "default); or the first allocation waits until all\n"
-		       "of it is free, least use of the GPU first (wait)"),
+		       "of it is free, least use of the GPU first (wait);\n"
+		       "or such tenants take turns on the card, and their\n"
+		       "memory moves to host memory and back (swap)"),
 	OPTION("--reserve", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, reserve,
 	       .help = "with --on-full wait: how much to wait for; of more,\n"
 		       "up to --memory, it gets what is free or is refused\n"
@@ -88,6 +91,11 @@ static const struct option_row rows[] = {
 	       wait_timeout,
 	       .help = "with --on-full wait: an allocation that waited so\n"
 		       "long is refused, such as 90s, 5m (default: none is)"),
+	OPTION("--swap-arena", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options,
+	       swap_arena,
+	       .help = "with --on-full swap: host memory kept for it; what\n"
+		       "does not fit there stays on the card (default: as\n"
+		       "much as --memory)"),
 	OPTION("--policy", OPTION_VALUE_REQUIRED, "NAME", option_choice, struct run_options, policy,
 	       .offered = "lease feedback token",
 	       .help = "how the GPU's time is handed out, to all its tenants:\n"
@@ -148,6 +156,12 @@ static int check_options(const struct run_options *options, struct error *err)
 				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
 				 "leave it out",
 				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
+	bool is_swap = options->on_full && strcmp(options->on_full, "swap") == 0;
+	if (is_swap && !options->memory.is_set)
+		return error_set(err, EINVAL,
+				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
+	if (options->swap_arena.is_set && !is_swap)
+		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
 	return check_waiting(options, err);
 }
 
@@ -217,6 +231,9 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 		json_object_set_new(
 			body, "wait_timeout_s",
 			json_real((double)run->options.wait_timeout.ns / (double)NSEC_PER_SEC));
+	if (run->options.swap_arena.is_set)
+		json_object_set_new(body, "swap_arena_bytes",
+				    json_integer((json_int_t)run->options.swap_arena.bytes));
 	if (run->options.name)
 		json_object_set_new(body, "name", json_string(run->options.name));
 	if (run->options.host_memory.is_set)

@@ -18,6 +18,7 @@ enum column {
 	COLUMN_STATE,
 	COLUMN_MEMORY_ASKED,
 	COLUMN_MEMORY_GOT,
+	COLUMN_SWAPPED, /* shown when a tenant's memory can be moved */
 	COLUMN_CORES_ASKED,
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
@@ -40,6 +41,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_STATE] = { "", "STATE", true },
 	[COLUMN_MEMORY_ASKED] = { "MEMORY", "ASKED", false },
 	[COLUMN_MEMORY_GOT] = { NULL, "GOT", false },
+	[COLUMN_SWAPPED] = { NULL, "SWAPPED", false },
 	[COLUMN_CORES_ASKED] = { "COMPUTE %", "ASKED", false },
 	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
 	[COLUMN_GOT_1S] = { NULL, "1s", false },
@@ -128,6 +130,17 @@ static void put_state(const json_t *tenant, char cell[64])
 		 (long long)json_integer_value(json_object_get(wait, "place")), since);
 }
 
+/* Of its memory, what is not on the card. A tenant that can't be moved has "-". */
+static void put_swapped(const json_t *tenant, char *cell)
+{
+	const json_t *swap = json_object_get(tenant, "swap");
+
+	if (json_is_object(swap))
+		put_bytes(swap, "swapped_bytes", cell);
+	else
+		strcpy(cell, "-");
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -137,6 +150,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_text(tenant, "name", row->cell[COLUMN_TENANT]);
 		put_state(tenant, row->cell[COLUMN_STATE]);
 		put_number(tenant, "use_s", format_seconds, row->cell[COLUMN_USE]);
+		put_swapped(tenant, row->cell[COLUMN_SWAPPED]);
 	}
 	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
@@ -183,6 +197,15 @@ static int total_width(const struct table *table)
 	return total;
 }
 
+static bool is_anyone_swappable(const struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (*table->rows[i].cell[COLUMN_SWAPPED] &&
+		    strcmp(table->rows[i].cell[COLUMN_SWAPPED], "-") != 0)
+			return true;
+	return false;
+}
+
 static void set_widths(struct table *table, int width)
 {
 	int over;
@@ -198,6 +221,8 @@ static void set_widths(struct table *table, int width)
 	}
 	if (!table->has_waiters)
 		table->width[COLUMN_USE] = 0;
+	if (!is_anyone_swappable(table))
+		table->width[COLUMN_SWAPPED] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_WAITED] = 0;
 	over = total_width(table) - width;

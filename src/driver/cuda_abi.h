@@ -37,6 +37,7 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
 	CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
 	CUDA_ERROR_LAUNCH_FAILED = 719,
 	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
@@ -302,7 +303,10 @@ typedef enum CUgraphMem_attribute_enum {
 	CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
 } CUgraphMem_attribute;
 
-typedef struct CUmemAccessDesc_st CUmemAccessDesc;
+typedef struct CUmemAccessDesc_st {
+	CUmemLocation location;
+	int flags; /* 3: read and write */
+} CUmemAccessDesc;
 
 typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
 	CUmemPoolProps poolProps;
@@ -318,10 +322,18 @@ typedef struct CUmemPoolPtrExportData_st {
 } CUmemPoolPtrExportData;
 
 typedef enum CUpointer_attribute_enum {
+	CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+	CU_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
+	CU_POINTER_ATTRIBUTE_BUFFER_ID = 7,
 	CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+	CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+	CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
 } CUpointer_attribute;
 
 /* Passed on unread. */
+typedef int CUmemRangeHandleType;
+typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
+typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
 

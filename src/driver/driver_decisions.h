@@ -23,6 +23,11 @@
 	       "what was allocated in it") \
 	GOVERNED(INFO, "tells the size of the card: the tenant's quota is its card") \
 	GOVERNED(MEMORY, "makes memory appear on the card, or go") \
+	GOVERNED(POINTER, \
+	       "asks or says something of an address: memory that can be moved off the card is other " \
+	       "memory to the driver than to the program, or none at the moment") \
+	GOVERNED(VALUE, "a word that a stream waits for or writes may be in memory that can be moved") \
+	GOVERNED(NODE, "names memory, which the driver looks at: it may not be on the card") \
 	GOVERNED(MULTICAST, \
 	       "keeps the memory that is bound to it, though its handle was released") \
 	GOVERNED(HOST, "page-locked host memory: a tenant may have a quota of it") \
@@ -92,9 +97,6 @@
 	REASON(NAMES, \
 	       "names an allocation for a process that has imported its pool, which is " \
 	       "governed: nothing is made and nothing kept") \
-	REASON(EXPORTS, \
-	       "a name by which a network card reaches memory that stays charged here; what " \
-	       "outlives its freeing shows when the daemon compares with NVML") \
 	REASON(MULTICAST, \
 	       "a multicast object is addresses; what is bound to it is charged where it was " \
 	       "made, until it is unbound as well") \
@@ -147,7 +149,7 @@
 	PASSED(ASKS, cuKernelGetName) PASSED(ASKS, cuKernelGetParamCount) \
 	PASSED(ASKS, cuKernelGetParamInfo) PASSED(ASKS, cuLibraryEnumerateKernels) \
 	PASSED(ASKS, cuLibraryGetKernelCount) PASSED(ASKS, cuMemGetAccess) \
-	PASSED(ASKS, cuMemGetAddressRange) PASSED(ASKS, cuMemGetAllocationGranularity) \
+	PASSED(ASKS, cuMemGetAllocationGranularity) \
 	PASSED(ASKS, cuMemGetAllocationPropertiesFromHandle) \
 	PASSED(ASKS, cuMemGetDefaultMemPool) PASSED(ASKS, cuMemGetLocationInfo) \
 	PASSED(ASKS, cuMemGetMemPool) PASSED(ASKS, cuMemHostGetDevicePointer) \
@@ -164,8 +166,8 @@
 	PASSED(ASKS, cuOccupancyMaxActiveClusters) \
 	PASSED(ASKS, cuOccupancyMaxPotentialBlockSize) \
 	PASSED(ASKS, cuOccupancyMaxPotentialBlockSizeWithFlags) \
-	PASSED(ASKS, cuOccupancyMaxPotentialClusterSize) PASSED(ASKS, cuPointerGetAttribute) \
-	PASSED(ASKS, cuPointerGetAttributes) PASSED(ASKS, cuStreamGetAttribute) \
+	PASSED(ASKS, cuOccupancyMaxPotentialClusterSize) \
+	PASSED(ASKS, cuStreamGetAttribute) \
 	PASSED(ASKS, cuStreamGetCaptureInfo) PASSED(ASKS, cuStreamGetCtx) \
 	PASSED(ASKS, cuStreamGetDevResource) PASSED(ASKS, cuStreamGetDevice) \
 	PASSED(ASKS, cuStreamGetFlags) PASSED(ASKS, cuStreamGetGreenCtx) \
@@ -189,7 +191,7 @@
 	PASSED(SETTINGS, cuMemSetMemPool) PASSED(SETTINGS, cuParamSetSize) \
 	PASSED(SETTINGS, cuParamSetTexRef) PASSED(SETTINGS, cuParamSetf) \
 	PASSED(SETTINGS, cuParamSeti) PASSED(SETTINGS, cuParamSetv) \
-	PASSED(SETTINGS, cuPointerSetAttribute) PASSED(SETTINGS, cuStreamCopyAttributes) \
+	PASSED(SETTINGS, cuStreamCopyAttributes) \
 	PASSED(SETTINGS, cuStreamSetAttribute) \
 	PASSED(SETTINGS, cuThreadExchangeStreamCaptureMode) PASSED(SETTINGS, cuUserObjectCreate) \
 	PASSED(SETTINGS, cuUserObjectRelease) PASSED(SETTINGS, cuUserObjectRetain) \
@@ -202,10 +204,8 @@
 	PASSED(ORDERS, cuEventRecord) PASSED(ORDERS, cuEventRecordWithFlags) \
 	PASSED(ORDERS, cuEventSynchronize) PASSED(ORDERS, cuGreenCtxRecordEvent) \
 	PASSED(ORDERS, cuGreenCtxWaitEvent) PASSED(ORDERS, cuImportExternalSemaphore) \
-	PASSED(ORDERS, cuSignalExternalSemaphoresAsync) PASSED(ORDERS, cuStreamBatchMemOp) \
+	PASSED(ORDERS, cuSignalExternalSemaphoresAsync) \
 	PASSED(ORDERS, cuStreamSynchronize) PASSED(ORDERS, cuStreamWaitEvent) \
-	PASSED(ORDERS, cuStreamWaitValue32) PASSED(ORDERS, cuStreamWaitValue64) \
-	PASSED(ORDERS, cuStreamWriteValue32) PASSED(ORDERS, cuStreamWriteValue64) \
 	PASSED(ORDERS, cuWaitExternalSemaphoresAsync) \
 	PASSED(PROCESSOR, cuLaunchHostFunc) PASSED(PROCESSOR, cuStreamAddCallback) \
 	PASSED(MANAGED, cuMemAdvise) PASSED(MANAGED, cuStreamAttachMemAsync) \
@@ -244,8 +244,8 @@
 	PASSED(GRAPHS, cuGraphAddExternalSemaphoresSignalNode) \
 	PASSED(GRAPHS, cuGraphAddExternalSemaphoresWaitNode) PASSED(GRAPHS, cuGraphAddHostNode) \
 	PASSED(GRAPHS, cuGraphAddKernelNode) PASSED(GRAPHS, cuGraphAddMemAllocNode) \
-	PASSED(GRAPHS, cuGraphAddMemFreeNode) PASSED(GRAPHS, cuGraphAddMemcpyNode) \
-	PASSED(GRAPHS, cuGraphAddMemsetNode) PASSED(GRAPHS, cuGraphAddNode) \
+	PASSED(GRAPHS, cuGraphAddMemFreeNode) \
+	PASSED(GRAPHS, cuGraphAddNode) \
 	PASSED(GRAPHS, cuGraphBatchMemOpNodeGetParams) \
 	PASSED(GRAPHS, cuGraphBatchMemOpNodeSetParams) \
 	PASSED(GRAPHS, cuGraphChildGraphNodeGetGraph) PASSED(GRAPHS, cuGraphClone) \
@@ -264,8 +264,7 @@
 	PASSED(GRAPHS, cuGraphExecGetFlags) PASSED(GRAPHS, cuGraphExecGetId) \
 	PASSED(GRAPHS, cuGraphExecHostNodeSetParams) \
 	PASSED(GRAPHS, cuGraphExecKernelNodeSetParams) \
-	PASSED(GRAPHS, cuGraphExecMemcpyNodeSetParams) \
-	PASSED(GRAPHS, cuGraphExecMemsetNodeSetParams) PASSED(GRAPHS, cuGraphExecNodeSetParams) \
+	PASSED(GRAPHS, cuGraphExecNodeSetParams) \
 	PASSED(GRAPHS, cuGraphExecUpdate) \
 	PASSED(GRAPHS, cuGraphExternalSemaphoresSignalNodeGetParams) \
 	PASSED(GRAPHS, cuGraphExternalSemaphoresSignalNodeSetParams) \
@@ -278,8 +277,8 @@
 	PASSED(GRAPHS, cuGraphKernelNodeGetAttribute) PASSED(GRAPHS, cuGraphKernelNodeGetParams) \
 	PASSED(GRAPHS, cuGraphKernelNodeSetAttribute) PASSED(GRAPHS, cuGraphKernelNodeSetParams) \
 	PASSED(GRAPHS, cuGraphMemAllocNodeGetParams) PASSED(GRAPHS, cuGraphMemFreeNodeGetParams) \
-	PASSED(GRAPHS, cuGraphMemcpyNodeGetParams) PASSED(GRAPHS, cuGraphMemcpyNodeSetParams) \
-	PASSED(GRAPHS, cuGraphMemsetNodeGetParams) PASSED(GRAPHS, cuGraphMemsetNodeSetParams) \
+	PASSED(GRAPHS, cuGraphMemcpyNodeGetParams) \
+	PASSED(GRAPHS, cuGraphMemsetNodeGetParams) \
 	PASSED(GRAPHS, cuGraphNodeFindInClone) PASSED(GRAPHS, cuGraphNodeGetContainingGraph) \
 	PASSED(GRAPHS, cuGraphNodeGetDependencies) PASSED(GRAPHS, cuGraphNodeGetDependentNodes) \
 	PASSED(GRAPHS, cuGraphNodeGetEnabled) PASSED(GRAPHS, cuGraphNodeGetLocalId) \
@@ -290,7 +289,6 @@
 	PASSED(GRAPHS, cuStreamUpdateCaptureDependencies) \
 	PASSED(ADDRESSES, cuMemAddressFree) PASSED(ADDRESSES, cuMemAddressReserve) \
 	PASSED(ADDRESSES, cuMemSetAccess) \
-	PASSED(EXPORTS, cuMemGetHandleForAddressRange) \
 	PASSED(NAMES, cuMemPoolExportPointer) \
 	PASSED(MULTICAST, cuMulticastAddDevice) \
 	PASSED(EXTERNAL, cuDestroyExternalMemory) \

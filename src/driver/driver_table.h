@@ -137,6 +137,68 @@
 	     (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags), (ptr, handle, flags)) \
 	HOOK(cuIpcCloseMemHandle, ipc_close, (CUdeviceptr ptr), (ptr))
 
+/* What is asked and said of a device address: of memory that can be moved off the card, ours (swap.h). */
+#define DRIVER_TABLE_POINTER(HOOK) \
+	HOOK(cuMemGetAddressRange_v2, get_address_range, \
+	     (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr), (base, bytes, ptr)) \
+	HOOK(cuMemGetAddressRange, get_address_range_v1, \
+	     (CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr), (base, bytes, ptr)) \
+	HOOK(cuPointerGetAttribute, pointer_get_attribute, \
+	     (void *value, CUpointer_attribute attr, CUdeviceptr ptr), (value, attr, ptr)) \
+	HOOK(cuPointerGetAttributes, pointer_get_attributes, \
+	     (unsigned int n, CUpointer_attribute *attrs, void **values, CUdeviceptr ptr), \
+	     (n, attrs, values, ptr)) \
+	HOOK(cuPointerSetAttribute, pointer_set_attribute, \
+	     (const void *value, CUpointer_attribute attr, CUdeviceptr ptr), (value, attr, ptr)) \
+	HOOK(cuMemGetHandleForAddressRange, get_handle_for_range, \
+	     (void *handle, CUdeviceptr ptr, size_t bytes, CUmemRangeHandleType type, \
+	      unsigned long long flags), \
+	     (handle, ptr, bytes, type, flags))
+
+#define HOOK_VALUES(HOOK, symbol, hook, type) \
+	HOOK_TWINS(HOOK, symbol, _ptsz, hook, \
+		   (CUstream stream, CUdeviceptr ptr, type value, unsigned int flags), \
+		   (stream, ptr, value, flags)) \
+	HOOK_TWINS(HOOK, symbol##_v2, _ptsz, hook, \
+		   (CUstream stream, CUdeviceptr ptr, type value, unsigned int flags), \
+		   (stream, ptr, value, flags))
+#define HOOK_BATCH_OF_VALUES(HOOK, symbol) \
+	HOOK_TWINS(HOOK, symbol, _ptsz, stream_batch_values, \
+		   (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, \
+		    unsigned int flags), \
+		   (stream, n, ops, flags))
+
+/* A stream that reads or writes a word, which may be in memory that can be moved. */
+#define DRIVER_TABLE_VALUE(HOOK) \
+	HOOK_VALUES(HOOK, cuStreamWaitValue32, stream_value32, cuuint32_t) \
+	HOOK_VALUES(HOOK, cuStreamWaitValue64, stream_value64, cuuint64_t) \
+	HOOK_VALUES(HOOK, cuStreamWriteValue32, stream_value32, cuuint32_t) \
+	HOOK_VALUES(HOOK, cuStreamWriteValue64, stream_value64, cuuint64_t) \
+	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp) \
+	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp_v2)
+
+/* Nodes that name memory, which the driver looks at as they are made: it has to be there. */
+#define DRIVER_TABLE_NODE(HOOK) \
+	HOOK(cuGraphAddMemcpyNode, add_copy_node, \
+	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	      const CUDA_MEMCPY3D *copy, CUcontext ctx), \
+	     (node, graph, dependencies, count, copy, ctx)) \
+	HOOK(cuGraphAddMemsetNode, add_set_node, \
+	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
+	      const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx), \
+	     (node, graph, dependencies, count, params, ctx)) \
+	HOOK(cuGraphMemcpyNodeSetParams, set_copy_node, \
+	     (CUgraphNode node, const CUDA_MEMCPY3D *copy), (node, copy)) \
+	HOOK(cuGraphMemsetNodeSetParams, set_set_node, \
+	     (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params), (node, params)) \
+	HOOK(cuGraphExecMemcpyNodeSetParams, set_exec_copy_node, \
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext ctx), \
+	     (exec, node, copy, ctx)) \
+	HOOK(cuGraphExecMemsetNodeSetParams, set_exec_set_node, \
+	     (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params, \
+	      CUcontext ctx), \
+	     (exec, node, params, ctx))
+
 /* Multicast objects: what is bound to one lives on when its handle is released. */
 #define DRIVER_TABLE_MULTICAST(HOOK) \
 	HOOK(cuMulticastCreate, multicast_create, \
@@ -605,6 +667,9 @@
 	DRIVER_TABLE_INFO(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
 	DRIVER_TABLE_MULTICAST(HOOK) \
+	DRIVER_TABLE_POINTER(HOOK) \
+	DRIVER_TABLE_VALUE(HOOK) \
+	DRIVER_TABLE_NODE(HOOK) \
 	DRIVER_TABLE_HOST(HOOK) \
 	DRIVER_TABLE_STREAM(HOOK) \
 	DRIVER_TABLE_OLD(HOOK) \
@@ -641,6 +706,14 @@
 	CALL(cuDeviceGetAttribute, (int *value, CUdevice_attribute attr, CUdevice dev)) \
 	CALL(cuCtxFromGreenCtx, (CUcontext *ctx, CUgreenCtx green)) \
 	CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
+	CALL(cuCtxSynchronize, (void)) \
+	CALL(cuStreamCreate, (CUstream *stream, unsigned int flags)) \
+	CALL(cuMemAddressReserve, \
+	     (CUdeviceptr *ptr, size_t bytes, size_t alignment, CUdeviceptr hint, \
+	      unsigned long long flags)) \
+	CALL(cuMemAddressFree, (CUdeviceptr ptr, size_t bytes)) \
+	CALL(cuMemSetAccess, \
+	     (CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc, size_t count)) \
 	CALL(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status)) \
 	CALL(cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status)) \
 	CALL(cuStreamGetCtx, (CUstream stream, CUcontext *ctx)) \
@@ -662,10 +735,8 @@
 	     (CUdevice dev, CUgraphMem_attribute attr, void *value)) \
 	CALL(cuMemGetAllocationPropertiesFromHandle, \
 	     (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)) \
-	CALL(cuPointerGetAttribute, (void *value, CUpointer_attribute attr, CUdeviceptr ptr)) \
 	CALL(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool)) \
 	CALL(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
-	CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)) \
 	CALL(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value)) \
 	CALL(cuArrayGetMemoryRequirements, \
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUarray array, CUdevice dev)) \

@@ -18,13 +18,12 @@ uint64_t exports_fabric_key(const void *handle)
 	return exports_key(handle, EXPORTS_FABRIC_SIZE) >> 3 | 1;
 }
 
-/* A slot and its generation: another process in the same slot is another owner. */
-static uint64_t owner_of(const struct region_report *report, const struct region_slot *slot)
+uint64_t exports_owner(const struct region_report *report, const struct region_slot *slot)
 {
 	return (uint64_t)atomic_load(&slot->generation) << 32 | (uint32_t)(slot - report->slot + 1);
 }
 
-static bool is_alive(const struct region_report *report, uint64_t owner)
+bool exports_is_alive(const struct region_report *report, uint64_t owner)
 {
 	uint32_t index = (uint32_t)owner - 1;
 
@@ -52,7 +51,8 @@ static bool seize(struct region_report *report, struct region_export *e, uint64_
 {
 	uint64_t old = atomic_load(&e->owner);
 
-	return !is_alive(report, old) && atomic_compare_exchange_strong(&e->owner, &old, owner);
+	return !exports_is_alive(report, old) &&
+	       atomic_compare_exchange_strong(&e->owner, &old, owner);
 }
 
 /* An entry for a key that has none: one whose owner is gone. Without any, nobody else learns of it. */
@@ -85,14 +85,14 @@ bool exports_take(uint64_t key)
 {
 	struct region_report *report = atomic_load(&guest.report);
 
-	return take(report, owner_of(report, atomic_load(&guest.slot)), key);
+	return take(report, exports_owner(report, atomic_load(&guest.slot)), key);
 }
 
 void exports_leave(uint64_t key)
 {
 	struct region_report *report = atomic_load(&guest.report);
 	struct region_export *e = find(report, key);
-	uint64_t own = owner_of(report, atomic_load(&guest.slot));
+	uint64_t own = exports_owner(report, atomic_load(&guest.slot));
 
 	if (e)
 		atomic_compare_exchange_strong(&e->owner, &own, 0);
@@ -100,5 +100,5 @@ void exports_leave(uint64_t key)
 
 void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key)
 {
-	take(report, owner_of(report, slot), key);
+	take(report, exports_owner(report, slot), key);
 }

@@ -23,6 +23,10 @@ uint64_t exports_key(const void *bytes, size_t size);
 #define EXPORTS_FABRIC_SIZE 64
 uint64_t exports_fabric_key(const void *handle);
 
+/* A slot and its generation: another process in the same slot is another owner. 0 is none. */
+uint64_t exports_owner(const struct region_report *report, const struct region_slot *slot);
+bool exports_is_alive(const struct region_report *report, uint64_t owner);
+
 /*
  * True when this process is to charge the memory: nobody who lives is its owner, so this process is
  * from now on. False: another is, or this one already.

@@ -4,6 +4,7 @@
 #include "interpose/door.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"
+#include "interpose/swap_hold.h"
 
 /* Sleeps are bounded, so that a page of a dead daemon is left soon. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
@@ -179,6 +180,34 @@ static inline bool is_free(const struct region_control_device *c, const struct f
 		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 }
 
+/* False: what the work may touch is not on the card now, and the gate is to be passed anew. */
+static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
+{
+	enum swap_pass held = swap_try_enter();
+
+	if (likely(held != SWAP_IS_SHUT)) {
+		pass->is_held = held == SWAP_PASSED;
+		pass->is_refused = held == SWAP_NO_ROOM;
+		return true;
+	}
+	if (pass->is_raised)
+		atomic_fetch_sub(&pass->device->launching, 1);
+	swap_wait();
+	return false;
+}
+
+static inline void pass_gate(struct gate_pass *pass, const struct work *work)
+{
+	const struct region_control_device *c = guest_control_device(pass->index);
+
+	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
+		pass->device = guest_slot_device(pass->index);
+		pass->is_leased = pass->is_raised = false;
+	} else {
+		pass_under_lease(pass, c, work);
+	}
+}
+
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&guest.captures, memory_order_relaxed)) &&
@@ -189,14 +218,10 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->index < 0))
 		return; /* no context: the driver will say so */
 
-	const struct region_control_device *c = guest_control_device(pass->index);
-
-	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
-		pass->device = guest_slot_device(pass->index);
-		pass->is_leased = pass->is_raised = false;
-	} else {
-		pass_under_lease(pass, c, work);
-	}
+	pass->is_held = false;
+	do
+		pass_gate(pass, work);
+	while (swap_is_on() && !enter_hold(pass));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream)
@@ -216,6 +241,8 @@ static void show_busy(struct region_slot_device *slot, int index)
 
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
 {
+	if (unlikely(pass->is_held))
+		swap_leave();
 	if (pass->stream && unlikely(pass->is_leased))
 		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))

@@ -34,6 +34,8 @@ struct gate_pass {
 	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
 	int index;
 	bool is_leased; /* predicted and sampled, and ... */
+	bool is_held;   /* inside the hold: swap_hold.h */
+	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
 	struct flight_pass flight;
 };
@@ -44,6 +46,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 static inline void gate_enter(struct gate_pass *pass, const struct work *work)
 {
 	pass->device = NULL;
+	pass->is_refused = false;
 	if (likely(guest_is_active()))
 		gate_enter_active(pass, work);
 }

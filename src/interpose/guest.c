@@ -21,6 +21,7 @@
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
 #include "interpose/registration.h"
+#include "interpose/swap.h"
 
 #ifndef JOIN_PATIENCE_NS /* tests have less */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
@@ -92,6 +93,7 @@ static void forget_parent(void)
 	piece_reset();
 	flight_reset();
 	helper_reset();
+	swap_reset();
 	atomic_store(&guest.mode, GUEST_UNKNOWN);
 }
 
@@ -124,6 +126,7 @@ static void adopt(const struct registration *r)
 	struct region_report *old_report = atomic_load(&guest.report);
 
 	shared_move(r->report, &r->report->slot[r->slot]);
+	swap_move(&r->report->slot[r->slot]);
 	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
 	registration_unmap(previous.control, previous.report);
 	previous.control = old_control;
@@ -166,6 +169,7 @@ static enum guest_mode ask_until_answered(const char *path)
 	}
 	atomic_store(&guest.slot, NULL);
 	ledger_move(NULL, signed_slot(&r), publish, &r);
+	swap_begin(r.arena, r.control->arena_bytes);
 	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
 	return GUEST_ACTIVE;
 }
@@ -211,7 +215,8 @@ enum guest_mode guest_join(void)
 	door_prepare();
 	mode = ask_until_answered(path);
 	atomic_store(&page->has_one_device,
-		     mode == GUEST_ACTIVE && atomic_load(&guest.control)->device_count == 1);
+		     mode == GUEST_ACTIVE && atomic_load(&guest.control)->device_count == 1 &&
+			     !atomic_load(&guest.is_swappable)); /* the quick way holds nothing */
 	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
 	atomic_store(&guest.own, page);
 	atomic_store(&guest.mode, mode);

@@ -30,7 +30,7 @@ enum guest_mode {
  */
 struct guest_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
-	_Atomic uint32_t has_one_device; /* the tenant has no second */
+	_Atomic uint32_t has_one_device; /* the tenant has no second, and is not swappable */
 	struct piece_desk desk;
 	struct sys_lock join_lock;
 };
@@ -50,6 +50,7 @@ struct guest {
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
 	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
 	_Atomic uint32_t turn;            /* what a device's turn says when it is ours: slot + 1 */
+	_Atomic uint32_t is_swappable;    /* its calls pass the hold: swap_hold.h */
 };
 
 SYS_DATA struct guest guest;

@@ -16,6 +16,7 @@
 #include "interpose/log.h"
 #include "interpose/piece.h"
 #include "interpose/real.h"
+#include "interpose/swap.h"
 
 /* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
@@ -245,6 +246,7 @@ static uint64_t look(bool *ret_any_busy)
 	hook_pool_refresh(now_ns);
 	shared_refresh(now_ns);
 	hook_graph_refresh(now_ns);
+	swap_watch(now_ns);
 	piece_rest(now_ns);
 	watch_heartbeat(now_ns);
 	*ret_any_busy = any_busy;
@@ -303,12 +305,13 @@ static void leave(void)
 	atomic_store(&is_leaving, true);
 	atomic_store(&guest.mode, GUEST_LEAVING);
 	door_shut(DOOR_ALL);
+	swap_leave_driver();
 	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
 		sys_sleep_ns(100 * NS_PER_US);
 }
 
 /* pthread_create lives in libpthread before glibc 2.34: looked up when it is needed. */
-static bool create_thread(void)
+bool helper_start_thread(void *(*main)(void *))
 {
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
 		      void *) = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
@@ -319,7 +322,7 @@ static bool create_thread(void)
 	if (!create)
 		return false;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
-	int error = create(&thread, NULL, helper_main, NULL);
+	int error = create(&thread, NULL, main, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	/* Nobody joins it: a thread sanitizer would call it a leak. */
 	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&guest, "pthread_detach");
@@ -335,7 +338,7 @@ void helper_start(void)
 		return;
 	is_started = true;
 	atexit(leave);
-	if (!create_thread())
+	if (!helper_start_thread(helper_main))
 		log_write("no helper thread: work of this process is gated, but not measured");
 }
 

@@ -5,6 +5,7 @@
 #include "interpose/charge.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
+#include "interpose/swap_hold.h"
 
 /* Arrays whose memory the program maps itself: charged where it is made (cuMemCreate). */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
@@ -111,6 +112,7 @@ static struct holding charge_of(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned le
 CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
 			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
+	WITH_MEMORY_HELD();
 	if (!desc)
 		return create(array, desc);
 	CUDA_ARRAY3D_DESCRIPTOR same = {
@@ -128,6 +130,7 @@ CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRI
 CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
 			     CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
+	WITH_MEMORY_HELD();
 	struct holding h = charge_of(desc, 0);
 
 	if (!charge_begin(&h))
@@ -140,6 +143,7 @@ CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_AR
 			    CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			    unsigned int levels)
 {
+	WITH_MEMORY_HELD();
 	struct holding h = charge_of(desc, levels ? levels : 1);
 
 	if (!charge_begin(&h))

@@ -6,6 +6,7 @@
 #include "interpose/hooks.h"
 #include "interpose/measured.h"
 #include "interpose/real.h"
+#include "interpose/swap_hold.h"
 
 #define UNWRAP(...) __VA_ARGS__
 
@@ -15,6 +16,7 @@
 #define LOADS(name, params, args, made, unload) \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
+		WITH_MEMORY_HELD(); \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
@@ -28,6 +30,7 @@
 #define LOADS_FOR_GOOD(name, params, args) \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
+		WITH_MEMORY_HELD(); \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
@@ -107,6 +110,7 @@ static uint64_t expected(CUlimit limit, size_t old, size_t value)
 
 CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
 {
+	WITH_MEMORY_HELD();
 	struct holding h = { .device = charge_index() };
 	struct measured m;
 	size_t old;

@@ -15,6 +15,8 @@
 #include "interpose/measured.h"
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
+#include "interpose/swap.h"
+#include "interpose/swap_hold.h"
 
 #define DEVICES 64
 
@@ -36,6 +38,7 @@ static void context_gone(CUcontext context)
 	struct holding h;
 
 	hook_ipc_context_gone(context);
+	swap_context_gone(context);
 	charge_context_gone(context);
 	if (ptrmap_remove(HOLDING_CONTEXT, (uint64_t)(uintptr_t)context, &h))
 		ledger_release_context(h.device, h.bytes);
@@ -68,6 +71,8 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	};
 
 	helper_start();
+	swap_context_made(context);
+	swap_start();
 	return ptrmap_insert(&h);
 }
 
@@ -75,6 +80,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
 			       CUdevice device, int index, uint64_t *ret_lacks)
 {
+	WITH_MEMORY_HELD();
 	CUresult result;
 
 	*ret_lacks = 0;
@@ -138,9 +144,13 @@ static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_
 	CUcontext context = primary[device].context;
 
 	/* Marks die with the context: nobody may query them once it is gone. */
-	if (is_last)
+	if (is_last) {
 		flight_drop_context(context);
+		swap_context_ends(context);
+	}
 	CUresult result = end(device);
+	if (is_last && (result != CUDA_SUCCESS || is_active(device)))
+		swap_context_made(context);
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (primary[device].retained)
@@ -156,6 +166,7 @@ static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_
 
 CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
 {
+	WITH_MEMORY_STILL();
 	if (!guest_is_active() || device < 0 || device >= DEVICES)
 		return release(device);
 	WITH_LOCK(&primary_lock);
@@ -166,6 +177,7 @@ CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
 
 CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
 {
+	WITH_MEMORY_STILL();
 	if (!guest_is_active() || device < 0 || device >= DEVICES)
 		return reset(device);
 	WITH_LOCK(&primary_lock);
@@ -228,6 +240,7 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
 			 CUcontext *context, unsigned int flags, CUdevice device)
 {
+	WITH_MEMORY_HELD();
 	struct creation c;
 	CUresult result = begin_create(device, &c);
 
@@ -244,6 +257,7 @@ CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam 
 			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
 			    unsigned int flags, CUdevice device)
 {
+	WITH_MEMORY_HELD();
 	struct creation c;
 	CUresult result = begin_create(device, &c);
 
@@ -260,6 +274,7 @@ CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *,
 			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
 			    CUdevice device)
 {
+	WITH_MEMORY_HELD();
 	struct creation c;
 	CUresult result = begin_create(device, &c);
 
@@ -273,12 +288,16 @@ CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *,
 
 CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 {
+	WITH_MEMORY_STILL();
 	if (!guest_is_active())
 		return destroy(context);
 	flight_drop_context(context);
+	swap_context_ends(context);
 	CUresult result = destroy(context);
 	if (result == CUDA_SUCCESS)
 		context_gone(context);
+	else
+		swap_context_made(context);
 	return result;
 }
 

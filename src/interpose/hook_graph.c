@@ -16,6 +16,7 @@
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 #include "interpose/reserved.h"
+#include "interpose/swap_hold.h"
 
 /* One launch of a graph with memory at a time: a figure before and after must not mix with another's. */
 static struct sys_lock graph_lock;
@@ -126,6 +127,7 @@ CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraph
 				CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 				char *log, size_t log_size)
 {
+	WITH_MEMORY_HELD();
 	struct holding need = need_of(graph);
 
 	if (!fits(&need))
@@ -136,6 +138,7 @@ CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraph
 CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, unsigned long long),
 				      CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
+	WITH_MEMORY_HELD();
 	struct holding need = need_of(graph);
 
 	if (!fits(&need))
@@ -148,6 +151,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 				       CUgraphExec *exec, CUgraph graph,
 				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+	WITH_MEMORY_HELD();
 	struct holding need = need_of(graph);
 
 	if (!fits(&need))
@@ -212,7 +216,7 @@ static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphE
 
 	work.streams = streams;
 	gate_enter(&pass, &work);
-	if (begin_launch(exec, &work, &need)) {
+	if (!pass.is_refused && begin_launch(exec, &work, &need)) {
 		result = launch(exec, stream);
 		if (need.device >= 0) {
 			settle(need.device, need.bytes);

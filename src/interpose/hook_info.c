@@ -2,6 +2,7 @@
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
+#include "interpose/swap_hold.h"
 
 CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_bytes,
 			   size_t *total_bytes)
@@ -12,11 +13,13 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	if (index < 0)
 		return result;
 	uint64_t quota = ledger_quota(index), used = ledger_used(index);
-	if (quota >= *total_bytes)
+	if (quota >= *total_bytes && !swap_is_on())
 		return result;
 	uint64_t left = used < quota ? quota - used : 0;
-	*total_bytes = quota;
-	if (*free_bytes > left)
+	if (*total_bytes > quota)
+		*total_bytes = quota;
+	/* What others hold leaves the card when it is wanted: the part of the tenant's own is free. */
+	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;
 	return result;
 }

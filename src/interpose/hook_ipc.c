@@ -4,7 +4,10 @@
 #include "interpose/exports.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
+#include "interpose/log.h"
 #include "interpose/real.h"
+#include "interpose/swap_backing.h"
+#include "interpose/swap_hold.h"
 
 /* Held over the driver's calls, so that an address can't be closed and given anew meanwhile. */
 static struct sys_lock ipc_lock;
@@ -53,8 +56,15 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHandle *handle,
 		      CUdeviceptr ptr)
 {
+	struct backing backing;
+
 	if (!guest_is_active())
 		return get(handle, ptr);
+	if (swap_is_on() && swap_backing_find(ptr, &backing)) {
+		log_write("cuIpcGetMemHandle: memory that can be swapped out can't be shared with "
+			  "other processes this way");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	WITH_LOCK(&ipc_lock);
 	CUresult result = get(handle, ptr);
 	if (result == CUDA_SUCCESS)
@@ -82,6 +92,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
 		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 {
+	WITH_MEMORY_HELD();
 	int index = charge_index();
 
 	if (index < 0)

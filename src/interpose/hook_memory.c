@@ -4,13 +4,24 @@
 #include "interpose/hook_pool.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"
+#include "interpose/swap_backing.h"
+#include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
+/* The driver's call, but for what it does not know of. */
+static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+{
+	CUresult result;
+
+	return swap_is_on() && swap_backing_free(ptr, &result) ? result : release(ptr);
+}
+
 static void undo(uint64_t ptr)
 {
-	real.cuMemFree_v2(ptr);
+	call_free(real.cuMemFree_v2, ptr);
 }
 
 static struct holding charge_of(uint64_t bytes)
@@ -22,14 +33,53 @@ static struct holding charge_of(uint64_t bytes)
 	};
 }
 
-static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
-						   CUdeviceptr *ptr, size_t bytes)
+/* Where it can be moved off the card, or as the driver has it. */
+static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
+	/* The old one's addresses have 32 bits. */
+	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
+				  ? swap_backing_alloc(ptr, bytes)
+				  : CUDA_ERROR_NOT_SUPPORTED;
+
+	return result == CUDA_ERROR_NOT_SUPPORTED ? alloc(ptr, bytes) : result;
+}
+
+static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
+			     size_t bytes, bool *ret_is_full)
+{
+	*ret_is_full = false;
+	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes);
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, alloc(ptr, bytes), ptr, undo);
+	CUresult result = call_alloc(alloc, ptr, bytes);
+	*ret_is_full = result == CUDA_ERROR_OUT_OF_MEMORY && swap_is_on() && h.device >= 0;
+	return charge_end(&h, result, ptr, undo);
+}
+
+/* The quota allows it and the card is full: others are sent away for it. */
+static CUresult allocate_later(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
+			       size_t bytes)
+{
+	uint64_t begin_ns = sys_now_ns();
+	int64_t wanted = (int64_t)charge_rounded(bytes < PIECE_CHUNK ? PIECE_CHUNK : bytes);
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	swap_want(wanted);
+	for (bool is_full = true; is_full && swap_wait_for_room(begin_ns);)
+		result = try_allocate(alloc, ptr, bytes, &is_full);
+	swap_want(-wanted);
+	return result;
+}
+
+static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
+						   CUdeviceptr *ptr, size_t bytes)
+{
+	bool is_full;
+	CUresult result = try_allocate(alloc, ptr, bytes, &is_full);
+
+	return unlikely(is_full) ? allocate_later(alloc, ptr, bytes) : result;
 }
 
 /* A piece that the driver failed to make, or that is the first of its chunk. */
@@ -65,6 +115,7 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
 				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
+	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes < MANAGED_PAGE ? MANAGED_PAGE : bytes);
 
 	if (h.device >= 0)
@@ -72,6 +123,21 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo);
+}
+
+/* Rows as on every GPU that we know; what is wrong with the parameters the driver says. */
+static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
+				    size_t height, unsigned int element_bytes)
+{
+	size_t row = (width_bytes + PITCH - 1) / PITCH * PITCH;
+
+	if (!pitch || !width_bytes || !height ||
+	    (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	CUresult result = swap_backing_alloc(ptr, row * height);
+	if (result == CUDA_SUCCESS)
+		*pitch = row;
+	return result;
 }
 
 /*
@@ -83,6 +149,7 @@ CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t,
 			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
 			      unsigned int element_bytes)
 {
+	WITH_MEMORY_HELD();
 	uint64_t area, row = (uint64_t)width_bytes + PITCH - 1;
 	bool is_absurd = row < PITCH - 1 ||
 			 __builtin_mul_overflow(row / PITCH * PITCH, (uint64_t)height, &area);
@@ -90,7 +157,12 @@ CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t,
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = alloc(ptr, pitch, width_bytes, height, element_bytes);
+	CUresult result = swap_is_on() && alloc == real.cuMemAllocPitch_v2
+				  ? alloc_pitch_movable(ptr, pitch, width_bytes, height,
+							element_bytes)
+				  : CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_ERROR_NOT_SUPPORTED)
+		result = alloc(ptr, pitch, width_bytes, height, element_bytes);
 	if (result == CUDA_SUCCESS && !charge_resize(&h, charge_rounded((uint64_t)*pitch * height))) {
 		undo(*ptr);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -132,14 +204,15 @@ static inline struct piece_chunk *piece_nearby(CUdeviceptr ptr)
 
 static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
+	WITH_MEMORY_STILL();
 	struct piece_chunk *chunk = charge_piece_at(ptr);
 	struct holding h;
 
 	if (chunk)
 		return give_back_piece(chunk, ptr, release(ptr));
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
-		return release(forget_import(ptr));
-	return give_back(&h, release(ptr));
+		return call_free(release, forget_import(ptr));
+	return give_back(&h, call_free(release, ptr));
 }
 
 CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
@@ -153,11 +226,16 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {
+	WITH_MEMORY_STILL();
 	struct piece_chunk *chunk = charge_piece_at(ptr);
+	struct backing backing;
 	struct holding h;
 
 	if (chunk)
 		return give_back_piece(chunk, ptr, release(ptr, stream));
+	/* Not in the stream's order, but with all work done: as the driver has it for such memory. */
+	if (swap_is_on() && swap_backing_find(ptr, &backing))
+		return free_any(real.cuMemFree_v2, ptr);
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
 		return release(forget_import(ptr), stream);
 	return give_back(&h, release(ptr, stream));

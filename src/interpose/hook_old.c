@@ -217,14 +217,16 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 {
 	struct work work[REGION_MAX_DEVICES];
 	struct gate_pass pass[REGION_MAX_DEVICES];
+	bool is_refused = false;
 
 	if (!launches || count > REGION_MAX_DEVICES)
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);
 		gate_enter(&pass[i], &work[i]);
+		is_refused |= pass[i].is_refused;
 	}
-	CUresult result = launch(launches, count, flags);
+	CUresult result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : launch(launches, count, flags);
 	while (count-- > 0)
 		gate_leave(&pass[count], &work[count], result);
 	return result;

@@ -9,6 +9,7 @@
 #include "interpose/real.h"
 #include "interpose/reserved.h"
 #include "interpose/shared.h"
+#include "interpose/swap_hold.h"
 
 #define MAX_POOLS 1024
 
@@ -261,6 +262,7 @@ static bool is_captured(CUstream stream)
 CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
 			      size_t bytes, CUstream stream)
 {
+	WITH_MEMORY_HELD();
 	struct async_request r = { .stream = stream, .alloc = alloc };
 	CUdevice device;
 
@@ -296,6 +298,7 @@ CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t,
 					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
 					CUstream stream)
 {
+	WITH_MEMORY_HELD();
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
 
 	if (!guest_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)

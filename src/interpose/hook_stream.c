@@ -2,6 +2,7 @@
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
+#include "interpose/swap_hold.h"
 
 static CUresult capture_began(CUresult result)
 {
@@ -13,6 +14,7 @@ static CUresult capture_began(CUresult result)
 CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
 			    CUstreamCaptureMode mode)
 {
+	WITH_MEMORY_STILL();
 	flight_capture_begins();
 	return capture_began(begin(stream, mode));
 }
@@ -24,6 +26,7 @@ CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const 
 				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
 				     size_t count, CUstreamCaptureMode mode)
 {
+	WITH_MEMORY_STILL();
 	flight_capture_begins();
 	return capture_began(begin(stream, graph, dependencies, edges, count, mode));
 }

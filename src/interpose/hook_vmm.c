@@ -8,6 +8,8 @@
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 #include "interpose/shared.h"
+#include "interpose/swap_backing.h"
+#include "interpose/swap_hold.h"
 
 struct sys_lock vmm_lock;
 static uint64_t numbers;
@@ -95,6 +97,7 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 			 CUmemGenericAllocationHandle *handle, size_t bytes,
 			 const CUmemAllocationProp *prop, unsigned long long flags)
 {
+	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
 	if (guest_is_active() && prop)
@@ -132,8 +135,13 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle *, void *),
 				CUmemGenericAllocationHandle *handle, void *addr)
 {
+	struct backing backing;
+
 	if (!guest_is_active())
 		return retain(handle, addr);
+	/* Of memory as cuMemAlloc makes it there is none. */
+	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
+		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&vmm_lock);
 	CUresult result = retain(handle, addr);
 	/* By the mapping, as the handle may be a new one; by the handle for an address inside one. */

@@ -12,6 +12,7 @@
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 #include "interpose/shared.h"
+#include "interpose/swap_hold.h"
 
 /* What is not this tenant's memory, or came from another process itself, is charged where it goes. */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
@@ -115,6 +116,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 			 CUmemGenericAllocationHandle *handle, void *os_handle,
 			 CUmemAllocationHandleType type)
 {
+	WITH_MEMORY_HELD();
 	bool is_sized;
 
 	if (!guest_is_active())

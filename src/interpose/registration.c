@@ -9,7 +9,7 @@
 #include "interpose/sys.h"
 #include "region/registration.h"
 
-enum { FD_CONTROL, FD_REPORT, FD_COUNT };
+enum { FD_CONTROL, FD_REPORT, FD_ARENA, FD_COUNT };
 
 static int connect_to(const char *path, uint64_t patience_ns)
 {
@@ -66,7 +66,7 @@ static int send_request(int fd, uint64_t previous_epoch)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(request) ? 0 : -errno;
 }
 
-/* The two that were agreed on into `fds`; any others are closed: nothing is left in the program. */
+/* Those that were agreed on into `fds`; any others are closed: nothing is left in the program. */
 static void take_descriptors(struct msghdr *message, int fds[FD_COUNT])
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -76,7 +76,7 @@ static void take_descriptors(struct msghdr *message, int fds[FD_COUNT])
 		for (size_t i = 0; i < count; i++) {
 			int fd;
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (count == FD_COUNT && fds[i] < 0)
+			if (count <= FD_COUNT && fds[i] < 0)
 				fds[i] = fd;
 			else
 				close(fd);
@@ -119,7 +119,21 @@ void registration_unmap(const struct region_control *control, struct region_repo
 		munmap(report, sizeof(*report));
 }
 
-static int map_files(const int fds[FD_COUNT], struct registration *r)
+/* Where it can't be had, memory stays on the card. Not in a core file: it is the card's, and large. */
+static void *map_arena(int fd, uint64_t bytes)
+{
+	void *arena = fd < 0 || !bytes
+			      ? MAP_FAILED
+			      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (arena == MAP_FAILED)
+		return NULL;
+	madvise(arena, bytes, MADV_DONTDUMP);
+	madvise(arena, bytes, MADV_DONTFORK);
+	return arena;
+}
+
+static int map_files(const int fds[FD_COUNT], bool is_again, struct registration *r)
 {
 	void *control = mmap(NULL, sizeof(*r->control), PROT_READ, MAP_SHARED, fds[FD_CONTROL], 0);
 	void *report = mmap(NULL, sizeof(*r->report), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -128,8 +142,13 @@ static int map_files(const int fds[FD_COUNT], struct registration *r)
 	r->control = control == MAP_FAILED ? NULL : control;
 	r->report = report == MAP_FAILED ? NULL : report;
 	if (r->control && r->report && region_control_is_valid(r->control) &&
-	    region_report_is_valid(r->report) && r->slot < REGION_MAX_SLOTS)
+	    region_report_is_valid(r->report) && r->slot < REGION_MAX_SLOTS &&
+	    (fds[FD_ARENA] >= 0) == (r->control->arena_bytes > 0)) {
+		/* A process that joins again has its arena already, and maybe memory in there. */
+		if (!is_again)
+			r->arena = map_arena(fds[FD_ARENA], r->control->arena_bytes);
 		return 0;
+	}
 	int error = r->control && r->report ? -EPROTO : -ENOMEM;
 	registration_unmap(r->control, r->report);
 	r->control = NULL;
@@ -141,7 +160,7 @@ static int ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 	       struct registration *ret)
 {
 	struct registration_reply reply;
-	int fds[FD_COUNT] = { -1, -1 };
+	int fds[FD_COUNT] = { -1, -1, -1 };
 	int fd = connect_to(path, patience_ns);
 
 	if (fd < 0)
@@ -158,7 +177,7 @@ static int ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 		error = -EPROTO;
 	if (!error) {
 		ret->slot = reply.slot;
-		error = map_files(fds, ret);
+		error = map_files(fds, previous_epoch != 0, ret);
 	}
 	for (int i = 0; i < FD_COUNT; i++)
 		if (fds[i] >= 0)

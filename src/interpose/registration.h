@@ -10,6 +10,7 @@ struct registration {
 	const struct region_control *control; /* read-only mapping */
 	struct region_report *report;         /* shared mapping */
 	uint32_t slot;
+	void *arena;       /* shared mapping of control->arena_bytes; NULL: not swappable */
 	char message[128]; /* why it failed */
 };
 

@@ -36,7 +36,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 		struct gate_pass pass; \
 		work.streams = meaning; \
 		gate_enter(&pass, &work); \
-		CUresult result = real.symbol args; \
+		CUresult result = likely(!pass.is_refused) ? real.symbol args \
+							   : CUDA_ERROR_OUT_OF_MEMORY; \
 		gate_leave(&pass, &work, result); \
 		return result; \
 	}

@@ -180,6 +180,9 @@ static void compare_process(struct node *node, struct card *card, struct process
 	for (size_t i = 0; i < seen->process_count; i++)
 		if (seen->process[i].pid == p->pid && seen->process[i].used_known)
 			nvml_bytes = seen->process[i].used_bytes;
+	/* What is off the card counts in the ledger, which is what NVML is held against. */
+	if (nvml_bytes)
+		nvml_bytes += process_swapped_bytes(p);
 	if (nvml_bytes) {
 		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
 		/* A context's cost first: a wrong one would look like a violation. */

@@ -83,6 +83,10 @@ static int set_number(const struct setting *s, uint64_t *field, const char *valu
 {
 	char low[32], high[32];
 	uint64_t number;
+	if (s->kind == KIND_SIZE && !strcmp(value, "auto") && !strcmp(s->default_text, "auto")) {
+		*field = 0;
+		return 0;
+	}
 	int r = s->kind == KIND_SIZE ? parse_size(value, &number, err)
 				     : parse_duration(value, &number, err);
 	if (r < 0)

@@ -8,6 +8,8 @@
 #include "node/freezer/gpu_watch.h"
 #include "node/session.h"
 #include "node/use.h"
+#include "node/swap.h"
+#include "node/swap_turns.h"
 
 static const char *const mode_names[] = {
 	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
@@ -51,11 +53,13 @@ static const char *state_name(const struct tenant *t, const struct lessee_figure
 {
 	bool waiting = false;
 	if (t->terms.paused)
-		return "paused";
+		return t->terms.swapped_out ? "swapped" : "paused";
 	if (t->admission.state == ADMISSION_QUEUED)
 		return "queued";
 	if (!t->started)
 		return "starting";
+	if (swap_turns_is_away(t))
+		return "swapped";
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (figures[i].busy)
 			return "running";
@@ -136,6 +140,20 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
+/* null: not swappable, or none of its processes is. */
+static json_t *swap_to_json(struct tenant *t)
+{
+	const char *state = swap_state_text(t);
+	struct swap_figures f = swap_figures(t);
+	if (!state)
+		return json_null();
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "swappable_bytes",
+			 (json_int_t)f.swappable_bytes, "swapped_bytes", (json_int_t)f.swapped_bytes,
+			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
+			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
+}
+
 static json_t *host_quota_to_json(const struct tenant_terms *t)
 {
 	return t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null();
@@ -151,7 +169,8 @@ static json_t *tenant_to_json(struct tenant *t)
 		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
 	}
 	return json_pack(
-		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o}",
+		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
+		"s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
 		"devices", devices, "elastic", elastic_is_on(t), "uid", (json_int_t)t->terms.uid,
 		"priority", t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
@@ -159,7 +178,7 @@ static json_t *tenant_to_json(struct tenant *t)
 		processes_to_json(t), "host_memory_quota_bytes", host_quota_to_json(&t->terms),
 		"host_memory_used_bytes", (json_int_t)tenant_host_bytes(t), "use_s",
 		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
-		wait_to_json(t, now_ns));
+		wait_to_json(t, now_ns), "swap", swap_to_json(t));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

@@ -21,6 +21,7 @@
 #include "node/freezer/gpu_watch.h"
 #include "node/lock.h"
 #include "node/sensor.h"
+#include "node/swap_turns.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
@@ -69,6 +70,9 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 			p.promised_cores_pct += q->cores_pct;
 			if (t->terms.on_full == ON_FULL_WAIT)
 				p.granted_bytes += admission_taken_bytes(t, i);
+			else if (t->terms.on_full == ON_FULL_SWAP)
+				p.movable_bytes = q->quota_bytes > p.movable_bytes ? q->quota_bytes
+										   : p.movable_bytes;
 			else if (q->memory_given)
 				p.promised_bytes += q->quota_bytes;
 			else
@@ -187,6 +191,7 @@ static int make_timers(struct node *node, struct error *err)
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
 		{ admission_due, &node->admission_timer },
+		{ swap_turns_due, &node->swap_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
 		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
@@ -338,6 +343,7 @@ static void close_cards(struct node *node)
 		card->sensor = sensor_stop(card->sensor);
 		arbitration_stop(card->arbitration);
 		drain_free_all(card);
+		swap_turns_free(card);
 		lock_release(card->lock_fd);
 	}
 	node->card_count = 0;
@@ -369,5 +375,6 @@ void node_close(struct node *node)
 	node->linger_timer = loop_remove(node->linger_timer);
 	node->drain_timer = loop_remove(node->drain_timer);
 	node->admission_timer = loop_remove(node->admission_timer);
+	node->swap_timer = loop_remove(node->swap_timer);
 	node->loop = loop_free(node->loop);
 }

@@ -28,7 +28,8 @@ static struct amount amount(uint64_t bytes)
 
 uint64_t promise_rest_bytes(const struct promise_card *card)
 {
-	uint64_t taken = card->promised_bytes + card->granted_bytes + card->kept_bytes;
+	uint64_t taken = card->promised_bytes + card->granted_bytes + card->kept_bytes +
+			 card->movable_bytes;
 	return card->memory_bytes > taken ? card->memory_bytes - taken : 0;
 }
 
@@ -66,7 +67,9 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
 {
 	unsigned i = card->index;
-	uint64_t granted = card->granted_bytes + card->kept_bytes;
+	/* Tenants that take turns on the card take nothing from one another. */
+	uint64_t granted = card->granted_bytes + card->kept_bytes +
+			   (card->is_movable ? 0 : card->movable_bytes);
 	uint64_t taken = card->promised_bytes + card->rest_held_bytes + granted;
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want <= left)
@@ -74,7 +77,7 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	return error_set(err, ENOSPC,
 			 "GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
 			 "promised to others, %s held by tenants without a quota of their own and "
-			 "%s granted to tenants that wait; at most %" PRIu64 " (%s) is right",
+			 "%s granted to tenants that wait or swap; at most %" PRIu64 " (%s) is right",
 			 i, want, amount(want).text, amount(card->memory_bytes).text,
 			 amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
 			 amount(granted).text, left, amount(left).text);

@@ -7,6 +7,9 @@
  * promised nothing, but what it holds can't be promised to others. A tenant that waits for memory is
  * promised none either: its quota may be anything that the card has; what it is granted counts.
  *
+ * Tenants whose memory can be moved off the card (swap_turns.h) take turns on what is promised to nobody:
+ * each may be promised all of that, and it is never less than the largest of their quotas.
+ *
  * Shares: guarantees of more than 100 % in sum are refused or, where the card may be promised too often,
  * scaled down in proportion for as long as that is so (the arbiter's weights are the same).
  */
@@ -36,6 +39,8 @@ struct promise_card {
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
 	uint64_t granted_bytes;   /* to tenants that wait */
 	uint64_t kept_bytes;      /* free for those of them that have waited long enough */
+	uint64_t movable_bytes; /* largest quota of a tenant whose memory can be moved: see below */
+	bool is_movable;        /* the request is of such a tenant */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum over 100 % */
 	unsigned tenant_count;

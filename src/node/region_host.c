@@ -220,6 +220,13 @@ void region_host_clear_slot(struct region_host *host, unsigned slot)
 	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_state, SWAP_NONE, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_word, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_failed, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swappable_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swapped_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_wanted_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_moved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
 }
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/arena.h"
 #include "node/join.h"
 #include "node/listen.h"
 #include "node/tenant.h"
@@ -57,7 +58,7 @@ static bool send_reply(int fd, const struct registration_reply *reply, const int
 {
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(2 * sizeof(int))];
+		char space[CMSG_SPACE(3 * sizeof(int))];
 	} control = { 0 };
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply) };
 	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -116,8 +117,9 @@ static void answer(struct exchange *x, const struct registration_request *reques
 					    .version = REGISTRATION_VERSION,
 					    .slot = process->slot,
 					    .epoch = tenant->node->epoch };
-	int fds[2] = { tenant->region.control_fd, tenant->region.report_fd };
-	if (send_reply(x->fd, &reply, fds, 2)) {
+	int fds[3] = { tenant->region.control_fd, tenant->region.report_fd,
+		       tenant->arena ? arena_fd(tenant->arena) : -1 };
+	if (send_reply(x->fd, &reply, fds, tenant->arena ? 3 : 2)) {
 		log_debug("tenant '%s': process %d has slot %u", tenant->terms.name, process->pid,
 			  process->slot);
 		return;

@@ -12,6 +12,7 @@
 #include "node/freezer/gpu_watch.h"
 #include "node/request_devices.h"
 #include "node/session.h"
+#include "node/swap.h"
 #include "node/tenant_state.h"
 
 #define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
@@ -119,6 +120,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 					 node->card_count);
 		struct promise_card card = node_promised(node, list[i].card, NULL);
 		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
+		card.is_movable = terms->on_full == ON_FULL_SWAP;
 		int r = promise_decide(&card, NULL, 0, &list[i].terms, &terms->device[i].promise,
 				       err);
 		if (r < 0)
@@ -150,7 +152,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 {
 	struct tenant_terms terms = { .uid = session->uid };
 	const char *on_full = NULL;
-	int64_t priority = 0, host_bytes = 0;
+	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
 	if (r >= 0)
 		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
@@ -165,20 +167,22 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		terms.has_host_quota = r > 0;
 		terms.host_quota_bytes = (uint64_t)host_bytes;
 	}
+	if (r >= 0) {
+		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
+		terms.swap_arena_bytes = (uint64_t)arena_bytes;
+	}
 	if (r < 0)
 		return r;
 	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
 		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
-				 on_full);
-	if (terms.on_full == ON_FULL_SWAP)
-		return error_set(err, EOPNOTSUPP,
-				 "on_full: '%s' is not supported yet: must be fail or wait",
 				 on_full);
 	r = read_wait_timeout(request, &terms, err);
 	if (r < 0)
 		return r;
 	terms.priority = (int)priority;
 	r = choose_devices(session->node, request, &terms, err);
+	if (r >= 0)
+		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
 		r = make_id(session->node, terms.id, err);
 	if (r < 0)
@@ -247,6 +251,7 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 	struct promise_card others = node_promised(tenant->node, card, tenant);
 	struct promise_request request = *wanted;
 	request.waits = tenant->terms.on_full == ON_FULL_WAIT;
+	others.is_movable = tenant->terms.on_full == ON_FULL_SWAP;
 	return promise_decide(&others, &tenant->terms.device[device].promise,
 			      tenant_usage(tenant, device).used_bytes, &request, ret, err);
 }
@@ -331,17 +336,27 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 {
 	struct tenant *tenant;
 	const char *name = NULL;
+	bool swap_out = false;
 	int r = json_read_string(request, "name", &name, err);
 	/* What is no tenant may be a container, which has no owner here. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return gpu_watch_set_paused(session->node->watch, name, paused, err);
 	r = session_find_own(session, request, "name", &tenant, err);
-	if (r < 0 || tenant->terms.paused == paused)
+	if (r >= 0 && paused)
+		r = json_read_bool(request, "swap_out", &swap_out, err);
+	if (r < 0)
 		return r;
-	tenant_set_paused(tenant, paused);
+	bool was_paused = tenant->terms.paused, was_out = tenant->terms.swapped_out;
+	if (swap_out && tenant->terms.on_full != ON_FULL_SWAP)
+		return error_set(err, EINVAL,
+				 "swap_out: tenant '%s' was not made swappable (on_full 'swap')",
+				 tenant->terms.name);
+	if (was_paused == paused && was_out == swap_out)
+		return 0;
+	tenant_set_paused(tenant, paused, swap_out);
 	r = tenant_state_save(tenant, true, err);
 	if (r < 0)
-		tenant_set_paused(tenant, !paused);
+		tenant_set_paused(tenant, was_paused, was_out);
 	return r;
 }
 

@@ -15,6 +15,8 @@
 #include "node/census.h"
 #include "node/elastic.h"
 #include "node/registration.h"
+#include "node/swap.h"
+#include "node/swap_turns.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
 
@@ -134,14 +136,15 @@ void tenant_delete_files(const struct node *node, const char *id)
 		log_warning("can't remove %s: %s", path, strerror(errno));
 }
 
-int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
-		 struct error *err)
+static int open_tenant(struct node *node, const struct tenant_terms *terms, bool is_new,
+		       struct tenant **ret, struct error *err)
 {
 	struct tenant *tenant = calloc(1, sizeof(*tenant));
 	if (!tenant)
 		return error_set_errno(err, ENOMEM, "tenant '%s'", terms->name);
 	tenant->node = node;
 	tenant->gang = -1;
+	tenant->residence = -1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
 	node->tenant_count++;
@@ -154,6 +157,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
+		swap_set_order(tenant, terms->swapped_out ? SWAP_ORDER_OUT : SWAP_ORDER_IN);
+	if (r >= 0 && is_new)
+		r = swap_open(tenant, err);
+	if (r >= 0)
 		r = registration_open(tenant, &tenant->registration, err);
 	if (r < 0) {
 		tenant_free(tenant);
@@ -163,14 +170,25 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	/* It may ask at once, and nothing is granted before a first census. */
 	if (node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
+	swap_turns_look(node);
 	*ret = tenant;
 	return 0;
+}
+
+/*
+ * Without an arena: its processes have that of the daemon before, and what is in there. Those that come
+ * to it from here on are not swappable.
+ */
+int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
+		 struct error *err)
+{
+	return open_tenant(node, terms, false, ret, err);
 }
 
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err)
 {
-	int r = tenant_adopt(node, terms, ret, err);
+	int r = open_tenant(node, terms, true, ret, err);
 	if (r < 0)
 		tenant_delete_files(node, terms->id);
 	return r;
@@ -190,6 +208,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);
 	adopt_forget_all(tenant);
+	swap_turns_forget(tenant);
+	swap_close(tenant);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
 	tenant->node->tenant_count--;
@@ -248,10 +268,12 @@ void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_byt
 			      memory_order_seq_cst);
 }
 
-void tenant_set_paused(struct tenant *tenant, bool paused)
+void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 {
 	tenant->terms.paused = paused;
+	tenant->terms.swapped_out = swapped_out;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		lessee_set_paused(tenant->device[i].lessee, paused);
+		lessee_set_paused(tenant->device[i].lessee, paused || swap_turns_is_away(tenant));
 	admission_soon(tenant->node);
+	swap_turns_look(tenant->node);
 }

@@ -27,6 +27,8 @@ struct tenant_terms {
 	int priority;
 	enum on_full on_full;
 	uint64_t wait_timeout_ns; /* an allocation waits for memory so long at most; 0: without a limit */
+	uint64_t swap_arena_bytes; /* of host memory, with ON_FULL_SWAP; 0: none */
+	bool swapped_out;          /* by request: off the card until it is resumed */
 	enum elastic_choice elastic;
 	bool has_host_quota; /* of page-locked host memory */
 	uint64_t host_quota_bytes;
@@ -81,6 +83,10 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
+	int residence;       /* its number in swap_turns.h; negative: none, or not yet */
+	bool is_away;        /* its memory is not on the card, or not all of it: no lease */
+	bool was_short;      /* at the last look: no room to return to */
+	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
 	struct fade use;         /* see use.h ... */
@@ -138,7 +144,8 @@ void tenant_end_if_unused(struct tenant *tenant);
 /* Puts new terms of a device into force. The tenant holds no more than the quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_priority(struct tenant *tenant, int priority);
-void tenant_set_paused(struct tenant *tenant, bool paused);
+/* swapped_out, of one that is paused and has ON_FULL_SWAP: its memory leaves the card as well. */
+void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 
@@ -149,7 +156,9 @@ uint64_t tenant_host_bytes(const struct tenant *tenant);
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /* What no call named: as measured by the last censuses, and by its library since. Bounded likewise. */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
-/* Both. */
+/* Of what it holds, bytes that are not on the card (swap.h); such a tenant has one device. */
+uint64_t process_swapped_bytes(struct process *process);
+/* What it holds by both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */
 void tenant_mark_corrupt(struct tenant *tenant, const char *what);

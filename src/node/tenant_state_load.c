@@ -124,7 +124,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 {
 	struct tenant_terms *t = &state->terms;
 	const char *text = NULL;
-	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0;
+	int64_t version = 0, uid = 0, epoch = 0, priority = 0, host_bytes = 0, arena_bytes = 0;
 	int64_t timeout_ns = 0, arrival = 0, since_ns = 0;
 	double use_s = 0;
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
@@ -165,6 +165,13 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	state->past.arrival = (uint64_t)arrival;
 	state->past.since_ns = (uint64_t)since_ns;
 	state->use_ns = use_s > 0 && use_s < USE_MOST_S ? use_s * 1e9 : 0;
+	/* Of a daemon before there was swapping: none. */
+	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
+	if (r >= 0)
+		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
+	if (r < 0)
+		return r;
+	t->swap_arena_bytes = (uint64_t)arena_bytes;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;
 	t->priority = (int)priority;

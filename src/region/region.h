@@ -27,9 +27,10 @@
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
 #define REGION_VERSION 6U
 #define REGION_MAX_DEVICES 16
-#define REGION_MAX_SLOTS 1024   /* processes of one tenant at a time */
-#define REGION_MAX_EXPORTS 4096 /* see interpose/exports.h */
-#define REGION_NAME_MAX 64      /* bytes of a tenant's name, the final NUL included */
+#define REGION_MAX_SLOTS 1024    /* processes of one tenant at a time */
+#define REGION_MAX_EXPORTS 4096  /* see interpose/exports.h */
+#define REGION_NAME_MAX 64       /* bytes of a tenant's name, the final NUL included */
+#define REGION_ARENA_CHUNKS 4096 /* parts of a swap arena, see interpose/swap_arena.h */
 /* Page-locked host memory is counted as if it were on one more device. */
 #define REGION_HOST REGION_MAX_DEVICES
 
@@ -51,6 +52,29 @@ static inline enum lease_state lease_state_of(uint32_t word)
 {
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
+
+/* The swap word: what D asks for in the low 8 bits, a change counter above them, as in a lease word. */
+enum swap_order {
+	SWAP_ORDER_IN = 0,  /* be on the card */
+	SWAP_ORDER_OUT = 1, /* leave it: copy what can be moved to the arena, give its memory back */
+};
+#define SWAP_ORDER_MASK 0xffU
+#define SWAP_SEQUENCE_STEP 0x100U
+
+static inline enum swap_order swap_order_of(uint32_t word)
+{
+	return (enum swap_order)(word & SWAP_ORDER_MASK);
+}
+
+/* Where the swappable memory of a process is (interpose/swap.h). */
+enum swap_state {
+	SWAP_NONE = 0, /* it has none: not a swappable tenant's, or not begun */
+	SWAP_IN = 1,   /* on the card */
+	SWAP_LEAVING = 2,
+	SWAP_OUT = 3, /* in the arena: its calls wait */
+	SWAP_RETURNING = 4,
+	SWAP_SHORT = 5, /* in the arena, and the card has no room: its calls are told so */
+};
 
 /* One device as the tenant sees it. Written by D. */
 struct region_control_device {
@@ -102,6 +126,13 @@ struct region_control {
 	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
 	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
 	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
+	/*
+	 * Swapping, of a tenant of one device. arena_bytes is fixed, 0: not swappable; the arena is a
+	 * third file, of which so much has memory as arena_ready_bytes says, which only grows.
+	 */
+	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
+	uint64_t arena_bytes;
+	_Atomic uint64_t arena_ready_bytes;
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };
@@ -151,6 +182,14 @@ struct region_slot {
 	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
 	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
 	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
+	/* Swapping; all T's. What is out counts as used all the same: swapped_bytes are not on the card. */
+	_Atomic uint32_t swap_state; /* enum swap_state */
+	_Atomic uint32_t swap_word;  /* the order that was last carried out, or given up on */
+	_Atomic uint32_t swap_failed; /* moves that came to nothing: an order given up on counts once */
+	_Atomic uint64_t swappable_bytes;
+	_Atomic uint64_t swapped_bytes;
+	_Atomic uint64_t swap_wanted_bytes; /* more, that allocations wait for: the card is full */
+	_Atomic uint64_t swap_moved_ns;     /* how long the last whole move took */
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
 
@@ -187,6 +226,11 @@ struct region_want {
 	_Atomic uint32_t answered; /* D; seq_cst */
 };
 
+/* A part of the swap arena, and whose it is. T alone. */
+struct region_arena_chunk {
+	_Atomic uint64_t owner; /* seq_cst; as in region_export */
+};
+
 struct region_report {
 	uint32_t magic;
 	uint32_t version;
@@ -197,6 +241,7 @@ struct region_report {
 	struct region_spent spent[REGION_MAX_DEVICES];
 	struct region_bell bell[REGION_MAX_DEVICES];
 	struct region_want want[REGION_MAX_SLOTS][REGION_MAX_DEVICES];
+	struct region_arena_chunk arena[REGION_ARENA_CHUNKS];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");

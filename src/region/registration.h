@@ -4,7 +4,8 @@
  *
  *   process -> daemon   struct registration_request, with SCM_CREDENTIALS added by the kernel
  *   daemon -> process   struct registration_reply; when status is 0, with two file descriptors
- *                       (SCM_RIGHTS): control, opened read-only, and report
+ *                       (SCM_RIGHTS): control, opened read-only, and report; a third, the swap
+ *                       arena, where control says that there is one
  *
  * A process that registers again (the daemon was restarted, or the process forked) gets a slot of
  * its own; `previous_epoch` tells the daemon that usage is about to be carried over.

@@ -22,11 +22,6 @@
 #define CU_MEM_ATTACH_GLOBAL 0x1u
 #define CU_MEM_ACCESS_FLAGS_PROT_READWRITE 0x3
 
-struct CUmemAccessDesc_st {
-	CUmemLocation location;
-	int flags;
-};
-
 typedef struct CUipcEventHandle_st {
 	char reserved[64];
 } CUipcEventHandle;

@@ -58,11 +58,12 @@ def prop(types=0):
 class Tenant:
     """One Python program as a tenant, that does a step whenever it is told to."""
 
-    def __init__(self, machine, python, code, memory="4GiB", name="a", options=()):
+    def __init__(self, machine, python, code, memory="4GiB", name="a", options=(),
+                 environment=None):
         self.machine, self.name = machine, name
         self.process = machine.start(
             "--name", name, "--memory", memory, *options, "--", python, "-c",
-            PREAMBLE + textwrap.dedent(code), stdin=subprocess.PIPE)
+            PREAMBLE + textwrap.dedent(code), stdin=subprocess.PIPE, environment=environment or {})
 
     def line(self):
         line = self.process.stdout.readline()

@@ -53,7 +53,7 @@ KNOWN_BEFORE = [
     (["-x"], 125, ["-x", "unknown option"]),
     (["--elastic", "maybe"], 125, ["--elastic", "'maybe'", "on off"]),
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "needs --memory"]),
-    (["--on-full", "swap"], 125, ["--on-full", "'swap'", "only fail"]),
+    (["--on-full", "swap"], 125, ["--on-full", "'swap'", "needs --memory"]),
     (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
     (["--sharing", "space"], 125, ["--sharing", "only time"]),
     (["--sharing", "nonsense"], 125, ["--sharing", "unknown"]),

@@ -11,7 +11,6 @@
 #define CUDA_ERROR_NOT_MAPPED_AS_POINTER ((CUresult)213)
 #define CUDA_ERROR_INVALID_SOURCE ((CUresult)300)
 #define CUDA_ERROR_ALREADY_ACQUIRED ((CUresult)210)
-#define CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED ((CUresult)712)
 #define CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ((CUresult)713)
 
 #define CU_CTX_FLAGS_MASK 0xff
@@ -25,7 +24,6 @@ typedef int CUsharedconfig;
 typedef int CUmem_advise;
 typedef int CUmem_range_attribute;
 typedef int CUmemAllocationGranularity_flags;
-typedef int CUmemRangeHandleType;
 typedef int CUexecAffinityType;
 typedef int CUmoduleLoadingMode;
 typedef int CUstreamAttrID;
@@ -69,11 +67,6 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
 	unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
-typedef struct CUmemAccessDesc_st {
-	CUmemLocation location;
-	int flags;
-} CUmemAccessDesc;
-
 typedef struct CUdevprop_st {
 	int maxThreadsPerBlock;
 	int maxThreadsDim[3];
@@ -98,14 +91,14 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
-typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+struct CUDA_MEMSET_NODE_PARAMS_st {
 	CUdeviceptr dst;
 	size_t pitch;
 	unsigned int value;
 	unsigned int elementSize;
 	size_t width;
 	size_t height;
-} CUDA_MEMSET_NODE_PARAMS;
+};
 
 typedef struct CUDA_HOST_NODE_PARAMS_st {
 	CUhostFn fn;
@@ -141,7 +134,7 @@ struct CUDA_MEMCPY3D_BATCH_OP_st {
 };
 
 /* One operation of cuStreamBatchMemOp: 48 bytes, told apart by the first word. */
-typedef union CUstreamBatchMemOpParams_union {
+union CUstreamBatchMemOpParams_union {
 	int operation; /* 1: wait 32, 2: write 32, 3: flush, 4: wait 64, 5: write 64, 6: barrier */
 	struct {
 		int operation;
@@ -151,6 +144,6 @@ typedef union CUstreamBatchMemOpParams_union {
 		CUdeviceptr alias;
 	} value;
 	cuuint64_t pad[6];
-} CUstreamBatchMemOpParams;
+};
 
 #endif

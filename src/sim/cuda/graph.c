@@ -422,6 +422,44 @@ static uint64_t ns_of(uint64_t bytes, uint64_t per_s)
 	return (uint64_t)((double)bytes * 1e9 / (double)per_s);
 }
 
+static bool is_allocated(CUdeviceptr ptr)
+{
+	struct sim_region *region;
+	uint64_t base, bytes;
+
+	pthread_mutex_lock(&sim.lock);
+	bool found = !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
+	pthread_mutex_unlock(&sim.lock);
+	return found;
+}
+
+/* What a node does is not kept here: there is nothing to change. */
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *copy)
+{
+	SIM_ENTER(cuGraphMemcpyNodeSetParams);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+{
+	SIM_ENTER(cuGraphMemsetNodeSetParams);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const CUDA_MEMCPY3D *copy, CUcontext ctx)
+{
+	SIM_ENTER(cuGraphExecMemcpyNodeSetParams);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
+{
+	SIM_ENTER(cuGraphExecMemsetNodeSetParams);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 			      size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
 {
@@ -441,7 +479,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	struct sim_step step = { .kind = STEP_SET };
 
 	SIM_ENTER(cuGraphAddMemsetNode);
-	if (!params || !sim_context_is_valid(ctx))
+	if (!params || !sim_context_is_valid(ctx) || !is_allocated(params->dst))
 		return CUDA_ERROR_INVALID_VALUE;
 	step.ns = ns_of(params->width * params->height * params->elementSize,
 			sim_context_device(ctx)->info.set_bytes_per_s);

@@ -216,6 +216,9 @@ bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
 		return sim_heap_find(region, addr, ret_base, ret_bytes);
 	if (region->kind == REGION_POOL)
 		return sim_pool_find(region, addr, ret_base, ret_bytes);
+	/* An address that is reserved and has no memory is one that nothing is at. */
+	if (region->kind == REGION_RESERVED)
+		return sim_vmm_find(addr, ret_base, ret_bytes);
 	*ret_base = region->base;
 	*ret_bytes = region->bytes;
 	return addr < region->base + region->bytes;

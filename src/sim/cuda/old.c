@@ -37,6 +37,25 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *ptr, unsigned int bytes)
 	return narrow(cuMemAlloc_v2(&wide, bytes), wide, ptr);
 }
 
+CUresult cuMemGetAddressRange(CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
+{
+	SIM_ENTER(cuMemGetAddressRange);
+	return CUDA_ERROR_NOT_FOUND; /* nothing is there */
+}
+
+#define OLD_VALUE(symbol, type) \
+	OLD_TWINS(symbol, _ptsz, \
+		  (CUstream stream, CUdeviceptr addr, type value, unsigned int flags), \
+		  symbol##_v2(stream, addr, value, flags))
+
+OLD_VALUE(cuStreamWaitValue32, cuuint32_t)
+OLD_VALUE(cuStreamWaitValue64, cuuint64_t)
+OLD_VALUE(cuStreamWriteValue32, cuuint32_t)
+OLD_VALUE(cuStreamWriteValue64, cuuint64_t)
+OLD_TWINS(cuStreamBatchMemOp, _ptsz,
+	  (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, unsigned int flags),
+	  cuStreamBatchMemOp_v2(stream, n, ops, flags))
+
 CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes,
 			 unsigned int height, unsigned int element_bytes)
 {

@@ -324,6 +324,9 @@ CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 /* Page-locked host memory at addr. */
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 void sim_vmm_region_gone(struct sim_region *region);
+/* The mapping that addr is in; and whether n bytes from there on are kept. With sim.lock. */
+bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
+bool sim_vmm_has_bytes(uint64_t addr, uint64_t n);
 
 /* module.c */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks);

@@ -153,5 +153,7 @@ bool sim_va_has_bytes(uint64_t addr, uint64_t n)
 	if (!sim_va_is_device(addr))
 		return true;
 	region = sim_va_find(addr);
+	if (region && region->kind == REGION_RESERVED)
+		return sim_vmm_has_bytes(addr, n);
 	return region && region->backed && addr + n <= region->base + region->span;
 }

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sim/cuda/vmm.h"
 
@@ -22,6 +23,46 @@ struct reserved {
 };
 
 static struct vmm *handles; /* with sim.lock */
+
+/*
+ * Real bytes of a handle, until so many are kept in all: a mapping of ours, of which each address that it
+ * is mapped at has a second one. What was in a handle is gone with it.
+ */
+#define KEPT_MAX (256ull << 20)
+static uint64_t kept_bytes;
+
+static void keep_bytes(struct vmm *vmm)
+{
+	if (!vmm->block || vmm->bytes_at || kept_bytes + vmm->bytes > KEPT_MAX)
+		return;
+	void *at = mmap(NULL, vmm->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return;
+	vmm->bytes_at = at;
+	kept_bytes += vmm->bytes;
+}
+
+static void forget_bytes(struct vmm *vmm)
+{
+	if (!vmm->bytes_at)
+		return;
+	munmap(vmm->bytes_at, vmm->bytes);
+	kept_bytes -= vmm->bytes;
+}
+
+static void show_bytes(const struct vmm *vmm, uint64_t offset, uint64_t ptr, uint64_t bytes)
+{
+	if (vmm->bytes_at)
+		mremap((char *)vmm->bytes_at + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       (void *)(uintptr_t)ptr);
+}
+
+static void hide_bytes(const struct mapping *m)
+{
+	if (m->vmm->bytes_at)
+		mmap((void *)(uintptr_t)m->base, m->bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
 
 struct vmm *sim_vmm_of(CUmemGenericAllocationHandle handle)
 {
@@ -50,6 +91,7 @@ void sim_vmm_check(struct vmm *vmm)
 		free(binding);
 	}
 	sim_block_free(vmm->block);
+	forget_bytes(vmm);
 	free(vmm);
 }
 
@@ -231,6 +273,7 @@ void sim_vmm_region_gone(struct sim_region *region)
 		struct mapping *m = reserved->mappings;
 
 		reserved->mappings = m->next;
+		hide_bytes(m);
 		m->vmm->maps--;
 		sim_vmm_check(m->vmm);
 		free(m);
@@ -264,6 +307,8 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 		*mapping = (struct mapping){ reserved->mappings, ptr, bytes, vmm, 0 };
 		reserved->mappings = mapping;
 		vmm->maps++;
+		keep_bytes(vmm);
+		show_bytes(vmm, offset, ptr, bytes);
 	}
 	pthread_mutex_unlock(&sim.lock);
 	if (r != CUDA_SUCCESS)
@@ -295,6 +340,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 				continue;
 			}
 			*at = m->next;
+			hide_bytes(m);
 			m->vmm->maps--;
 			sim_vmm_check(m->vmm);
 			free(m);
@@ -314,6 +360,24 @@ static struct mapping *mapping_at(CUdeviceptr ptr)
 	while (m && (ptr < m->base || ptr >= m->base + m->bytes))
 		m = m->next;
 	return m;
+}
+
+bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+	struct mapping *m = mapping_at(addr);
+
+	if (!m)
+		return false;
+	*ret_base = m->base;
+	*ret_bytes = m->bytes;
+	return true;
+}
+
+bool sim_vmm_has_bytes(uint64_t addr, uint64_t n)
+{
+	struct mapping *m = mapping_at(addr);
+
+	return m && m->vmm->bytes_at && addr + n <= m->base + m->bytes;
 }
 
 struct vmm *sim_vmm_at(CUdeviceptr ptr)

@@ -19,6 +19,7 @@ struct vmm {
 	CUmemAllocationProp prop;
 	uint64_t bytes;
 	uint32_t block;      /* 0: host memory, or a multicast object */
+	void *bytes_at;      /* what is kept in it, wherever it is mapped; NULL: nothing is */
 	uint32_t refs, maps; /* a binding counts as a mapping */
 	bool is_multicast;
 	uint32_t devices; /* of a multicast object: bit i: device i */

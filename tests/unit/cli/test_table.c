@@ -100,6 +100,25 @@ static void test_queued(void **state)
 	free(text);
 }
 
+/* Where memory can be moved off the card there is a column for what is not on it. */
+static void test_swapped(void **state)
+{
+	char *text = render("{\"devices\":[],\"tenants\":["
+			    "{\"name\":\"a\",\"swap\":{\"swapped_bytes\":2147483648},"
+			    "\"devices\":[{\"index\":0,\"memory_used_bytes\":3221225472}]},"
+			    "{\"name\":\"b\",\"swap\":null,\"devices\":[{\"index\":0}]}]}",
+			    100);
+
+	assert_non_null(strstr(text, "GOT  SWAPPED"));
+	assert_non_null(strstr(text, "3.0 GiB  2.0 GiB"));
+	free(text);
+	text = render("{\"devices\":[],\"tenants\":[{\"name\":\"b\",\"swap\":null,"
+		      "\"devices\":[{\"index\":0}]}]}",
+		      100);
+	assert_null(strstr(text, "SWAPPED"));
+	free(text);
+}
+
 static void test_lent(void **state)
 {
 	char *text = render(
@@ -150,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
 		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_swapped),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_odd_values),

@@ -1,0 +1,98 @@
+/*
+ * Residence: whose memory is on a card, when all that may leave it does not fit at once (on_full swap).
+ * Pure policy on plain data: what is seen of each tenant goes in, who is to be on the card comes out.
+ *
+ * - What fits together stays: nobody is moved but to make room for somebody who needs it.
+ * - Who needs room (is out and has work, or has an allocation waiting) queues; the first in the queue is
+ *   served first, and nobody passes him, unless all others together could not make enough room for him.
+ * - Room is made by those who have had no work for `idle_ns`, the longest first; then by those whose turn
+ *   is over, who came in first. Nobody leaves unless with him there is room enough. Who was ordered to
+ *   leave and did not, or does not answer, is passed over for `retry_ns`.
+ * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
+ *   slow moves and large tenants make long turns, so there is no thrashing. An idle tenant stays for twice
+ *   the time that the move takes.
+ * - Nobody returns before there is room for all of him. That is reserved from the order on. But for whom
+ *   there never can be, he may try, and is told.
+ *
+ * So a tenant that needs room, and could have it, gets it after at most one turn of each who is on the
+ * card, for each one before him in the queue, and the moves.
+ *
+ * Bytes and nanoseconds. Not thread safe.
+ */
+#ifndef ALLOT_ARBITER_RESIDENCE_H
+#define ALLOT_ARBITER_RESIDENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RESIDENCE_MOST 256
+
+struct residence_config {
+	uint64_t turn_min_ns;
+	uint64_t idle_ns;
+	uint64_t retry_ns;
+	uint64_t answer_ns; /* an order to leave is given up after this, or four times the move */
+	double move_part;   /* 0 to 1 */
+	double bytes_per_s; /* of a move, until one was seen */
+};
+
+enum residence_place {
+	RESIDENCE_IN,
+	RESIDENCE_LEAVING, /* ordered to, and not gone yet */
+	RESIDENCE_OUT,
+	RESIDENCE_RETURNING, /* ordered to, and not all there yet */
+};
+
+struct residence_seen {
+	enum residence_place place;
+	uint64_t fixed_bytes;   /* on the card wherever the rest is */
+	uint64_t movable_bytes; /* on the card unless it is out */
+	uint64_t wanted_bytes;  /* more, of an allocation that waits; 0: none does */
+	bool has_work;          /* or waits for it */
+	bool is_put_out;        /* by hand: it is to be out, and needs no room */
+	bool has_refused;       /* the last order to leave came to nothing */
+	bool is_short;          /* it found no room to return to */
+	uint64_t moved_ns;      /* how long its last move took; 0: none was seen */
+};
+
+struct residence_tenant {
+	bool is_used;
+	struct residence_seen seen;
+	bool is_to_be_in; /* the order */
+	uint64_t in_since_ns;
+	uint64_t work_ns;         /* last seen to have some */
+	uint64_t leaves_since_ns; /* ordered to; holds while it is */
+	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
+	uint64_t spared_until_ns; /* passed over */
+};
+
+struct residence {
+	struct residence_config config;
+	uint64_t capacity_bytes; /* as of the last step */
+	uint64_t granted_bytes;  /* in it: to allocations that wait, which take them in a moment */
+	double bytes_per_s;
+	struct residence_tenant tenant[RESIDENCE_MOST];
+	unsigned end;    /* all tenants are below */
+	uint64_t orders; /* to leave, ever */
+};
+
+struct residence_config residence_default_config(void);
+void residence_init(struct residence *r, const struct residence_config *config);
+
+/* A tenant's number; negative: there are RESIDENCE_MOST. It is to be where it is. */
+int residence_add(struct residence *r, bool is_in, uint64_t now_ns);
+void residence_remove(struct residence *r, int tenant);
+
+void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
+		   uint64_t now_ns);
+
+/* Decides: writes is_to_be_in. `capacity_bytes`: what of the card these tenants may hold together. */
+void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_ns);
+
+/* How long a tenant may stay while another needs `need_bytes`. */
+uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes);
+
+/* What is on the card or reserved there. */
+uint64_t residence_taken_bytes(const struct residence *r);
+
+#endif

@@ -1,0 +1,481 @@
+#include "interpose/swap.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include "interpose/guest.h"
+#include "interpose/helper.h"
+#include "interpose/ledger.h"
+#include "interpose/log.h"
+#include "interpose/real.h"
+#include "interpose/swap_arena.h"
+#include "interpose/swap_backing.h"
+#include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
+
+#define PATIENCE_NS (2 * NS_PER_S)         /* until a move that can't begin is given up */
+#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
+#define NAP_NS (50 * NS_PER_MS)
+#define RETRY_NS (20 * NS_PER_MS)
+#define EXIT_PATIENCE_NS (5 * NS_PER_S)
+#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
+#define CONTEXTS_MAX 64
+
+static struct sys_lock start_lock, contexts_lock;
+static bool is_started;
+static _Atomic bool is_leaving, is_in_driver;
+
+static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
+static uint32_t contexts_count;
+static bool has_too_many;
+
+/* What the slot says; the thread's own. */
+static struct {
+	_Atomic uint32_t state, word, failed;
+	_Atomic uint64_t moved_ns;
+} own = { .state = SWAP_IN };
+
+/* While work is waited for, which may take for ever: the helper gives it up. */
+enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
+static _Atomic uint32_t wait;
+static _Atomic uint64_t wait_since_ns;
+
+static uint64_t copied_ns;       /* of the last move, the copies alone */
+static uint64_t return_since_ns; /* 0: no return is under way */
+
+void swap_begin(void *arena, uint64_t arena_bytes)
+{
+	if (!arena)
+		return;
+	swap_arena_begin(arena, arena_bytes);
+	atomic_store(&guest.is_swappable, 1);
+}
+
+void swap_context_made(CUcontext context)
+{
+	if (!swap_is_on())
+		return;
+	swap_context_ends(context);
+	WITH_LOCK(&contexts_lock);
+	if (contexts_count < CONTEXTS_MAX)
+		contexts[contexts_count++] = context;
+	else
+		has_too_many = true;
+}
+
+void swap_context_ends(CUcontext context)
+{
+	if (!swap_is_on())
+		return;
+	WITH_LOCK(&contexts_lock);
+	for (uint32_t i = contexts_count; i-- > 0;)
+		if (contexts[i] == context)
+			contexts[i] = contexts[--contexts_count];
+}
+
+void swap_context_gone(CUcontext context)
+{
+	if (!swap_is_on())
+		return;
+	swap_backing_context_gone(context);
+	/* What was locked in it may be so no longer. */
+	WITH_LOCK(&contexts_lock);
+	swap_arena_unlocked();
+}
+
+void swap_move(struct region_slot *slot)
+{
+	atomic_store(&slot->swappable_bytes, swap_backing_movable());
+	atomic_store(&slot->swapped_bytes, swap_backing_out());
+	atomic_store(&slot->swap_wanted_bytes, swap_wanted());
+	atomic_store(&slot->swap_moved_ns, atomic_load(&own.moved_ns));
+	atomic_store(&slot->swap_failed, atomic_load(&own.failed));
+	atomic_store(&slot->swap_word, atomic_load(&own.word));
+	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
+}
+
+static void tell(enum swap_state state)
+{
+	atomic_store(&own.state, (uint32_t)state);
+	swap_move(atomic_load(&guest.slot));
+}
+
+/* ---- work ---- */
+
+void swap_watch(uint64_t now_ns)
+{
+	uint32_t expected = WAIT_WORK;
+
+	/* It may have begun since that was now. */
+	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
+		return;
+	/* Whoever is held may be what the work waits for. */
+	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
+		swap_hold_open(true);
+}
+
+/* All work of all contexts has ended, and none can begin. False: given up, the hold is open. */
+static bool wait_for_work(void)
+{
+	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+
+	atomic_store(&wait_since_ns, sys_now_ns());
+	atomic_store(&wait, WAIT_WORK);
+	for (uint32_t i = 0; i < contexts_count && result == CUDA_SUCCESS; i++) {
+		result = real.cuCtxSetCurrent(contexts[i]);
+		if (result == CUDA_SUCCESS)
+			result = real.cuCtxSynchronize();
+	}
+	bool is_given_up = atomic_exchange(&wait, WAIT_NONE) == WAIT_GIVEN_UP;
+	if (!is_given_up && result != CUDA_SUCCESS)
+		swap_hold_open(true);
+	if (is_given_up || result != CUDA_SUCCESS)
+		log_debug("swap: work: %s, error %d", is_given_up ? "does not end" : "failed",
+			  (int)result);
+	return !is_given_up && result == CUDA_SUCCESS;
+}
+
+/* A capture would be broken by waiting, and what it is made of is not known yet: it ends first. */
+static bool wait_for_captures(uint64_t until_ns)
+{
+	while (atomic_load(&guest.captures)) {
+		if (sys_now_ns() > until_ns)
+			return false;
+		sys_sleep_ns(NS_PER_MS);
+	}
+	return true;
+}
+
+/* Nothing of this process is at work or can begin: the hold is shut. False: it is open. */
+static bool come_to_rest(void)
+{
+	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
+
+	do {
+		if (!wait_for_captures(until_ns) || !swap_hold_shut(PATIENCE_NS)) {
+			log_debug("swap: %s", atomic_load(&guest.captures)
+						      ? "a capture does not end"
+						      : "a call does not return");
+			return false;
+		}
+		if (!atomic_load(&guest.captures))
+			return wait_for_work();
+		swap_hold_open(true);
+	} while (sys_now_ns() < until_ns);
+	return false;
+}
+
+/* ---- copies ---- */
+
+typedef CUresult copy_piece(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream);
+
+static CUresult copy_out(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream)
+{
+	return real.cuMemcpyDtoHAsync_v2(host, card, bytes, stream);
+}
+
+static CUresult copy_in(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream)
+{
+	return real.cuMemcpyHtoDAsync_v2(card, host, bytes, stream);
+}
+
+static CUresult copy_backing(const struct backing *b, copy_piece *copy, CUstream stream)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t run;
+
+	for (uint64_t done = 0; done < b->bytes && result == CUDA_SUCCESS; done += run) {
+		void *host = swap_arena_at(b->arena_at + done, &run);
+		if (run > b->bytes - done)
+			run = b->bytes - done;
+		result = copy(b->base + done, host, run, stream);
+		/* A process that ends does not wait for all of it. */
+		if (atomic_load(&is_leaving))
+			return CUDA_ERROR_NOT_READY;
+	}
+	return result;
+}
+
+static bool is_to_move(const struct backing *b)
+{
+	return !b->is_kept;
+}
+
+/* Copies all that is to move, in a stream of the first one's context. Returns when it is done. */
+static CUresult copy_all(copy_piece *copy)
+{
+	CUresult result = CUDA_SUCCESS;
+	CUstream stream = NULL;
+	uint32_t at = 0;
+
+	for (struct backing *b; result == CUDA_SUCCESS && (b = swap_backing_next(&at));) {
+		if (!is_to_move(b))
+			continue;
+		if (!stream) {
+			result = real.cuCtxSetCurrent(b->owner);
+			if (result == CUDA_SUCCESS)
+				result = real.cuStreamCreate(&stream, NON_BLOCKING);
+		}
+		if (result == CUDA_SUCCESS)
+			result = copy_backing(b, copy, stream);
+	}
+	if (!stream)
+		return result;
+	CUresult end = real.cuStreamSynchronize(stream);
+	real.cuStreamDestroy_v2(stream);
+	return result == CUDA_SUCCESS ? end : result;
+}
+
+/* Gives each a place; the sum is what the arena must have. */
+static uint64_t lay_out(void)
+{
+	uint64_t sum = 0;
+	uint32_t at = 0;
+
+	for (struct backing *b; (b = swap_backing_next(&at));)
+		if (is_to_move(b)) {
+			b->arena_at = sum;
+			sum += b->bytes;
+		}
+	return sum;
+}
+
+/* ---- moves ---- */
+
+static void give_up(const char *why)
+{
+	atomic_fetch_add(&own.failed, 1);
+	log_write("swap: %s: memory stays on the card", why);
+}
+
+/* The hold is shut. False: all is on the card as before. */
+static bool leave_card(void)
+{
+	uint32_t at = 0;
+
+	if (!swap_arena_is_ready(lay_out())) {
+		give_up("the host has too little memory");
+		return false;
+	}
+	uint64_t begin_ns = sys_now_ns();
+	if (copy_all(copy_out) != CUDA_SUCCESS) {
+		give_up("copying failed");
+		return false;
+	}
+	copied_ns = sys_now_ns() - begin_ns;
+	/* One that can't be taken away is there still, as it was. */
+	for (struct backing *b; (b = swap_backing_next(&at));)
+		if (is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
+			log_debug("swap: %llu bytes could not be unmapped",
+				  (unsigned long long)b->bytes);
+	return true;
+}
+
+static void try_leave(uint32_t word)
+{
+	uint64_t begin_ns = sys_now_ns();
+
+	tell(SWAP_LEAVING);
+	bool is_at_rest = come_to_rest();
+	bool is_out = is_at_rest && leave_card();
+	real.cuCtxSetCurrent(NULL); /* it may end before the next move */
+	if (!is_at_rest)
+		give_up("work or a capture does not end");
+	else if (!is_out)
+		swap_hold_open(true);
+	if (is_out)
+		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
+	atomic_store(&own.word, word);
+	tell(is_out ? SWAP_OUT : SWAP_IN);
+	if (is_out)
+		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
+			  (unsigned long long)swap_backing_out(),
+			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			  (unsigned long long)(copied_ns / NS_PER_US));
+}
+
+static void take_all(uint32_t end)
+{
+	uint32_t at = 0;
+
+	for (struct backing *b; at < end && (b = swap_backing_next(&at));)
+		if (is_to_move(b) && b->is_on_card)
+			swap_backing_take(b);
+}
+
+/* The hold is shut. False: all is in the arena as before. */
+static bool return_to_card(void)
+{
+	uint32_t at = 0;
+
+	for (struct backing *b; (b = swap_backing_next(&at));) {
+		if (!is_to_move(b) || b->is_on_card)
+			continue;
+		if (real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS ||
+		    swap_backing_put(b) != CUDA_SUCCESS) {
+			take_all(at);
+			return false;
+		}
+	}
+	/* Also of what could not be taken away: it is what it was. */
+	uint64_t begin_ns = sys_now_ns();
+	CUresult result = copy_all(copy_in);
+	copied_ns = sys_now_ns() - begin_ns;
+	if (result == CUDA_SUCCESS)
+		return true;
+	take_all(UINT32_MAX);
+	return false;
+}
+
+static void try_return(uint32_t word)
+{
+	uint64_t begin_ns = sys_now_ns();
+	bool was_short = atomic_load(&own.state) == SWAP_SHORT;
+
+	if (!return_since_ns)
+		return_since_ns = begin_ns;
+	/* While it has no room, calls pass that free: they are out first. */
+	if (was_short && !swap_hold_shut(PATIENCE_NS))
+		return;
+	tell(was_short ? SWAP_SHORT : SWAP_RETURNING);
+	bool is_back = return_to_card();
+	real.cuCtxSetCurrent(NULL);
+	if (is_back) {
+		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
+		atomic_store(&own.word, word);
+		return_since_ns = 0;
+		tell(SWAP_IN);
+		swap_hold_open(true);
+		log_debug("swap: back in %llu us, of which copies %llu",
+			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			  (unsigned long long)(copied_ns / NS_PER_US));
+		return;
+	}
+	if (was_short || (!atomic_load(&guest.daemon_lost) &&
+			  sys_now_ns() - return_since_ns > RETURN_PATIENCE_NS)) {
+		if (!was_short) {
+			atomic_fetch_add(&own.failed, 1);
+			log_write("swap: the card has no room for what is out: calls that need it "
+				  "fail");
+		}
+		tell(SWAP_SHORT);
+		swap_hold_open(false);
+	}
+}
+
+static bool is_on_card(void)
+{
+	return atomic_load(&own.state) == SWAP_IN;
+}
+
+/* One look at what is asked for; returns how long to sleep at most. */
+static uint64_t look(uint32_t word)
+{
+	/* Nobody else brings memory back while there is no daemon. */
+	enum swap_order order = atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN
+								: swap_order_of(word);
+
+	if (order == SWAP_ORDER_OUT && is_on_card() && atomic_load(&own.word) != word)
+		try_leave(word);
+	else if (order == SWAP_ORDER_IN && !is_on_card())
+		try_return(word);
+	else
+		atomic_store(&own.word, word);
+	/* A return that was called off: the hold is shut, or calls fail for now. */
+	if (order == SWAP_ORDER_OUT && !is_on_card() &&
+	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
+		return_since_ns = 0;
+		atomic_store(&own.state, SWAP_OUT);
+	}
+	tell((enum swap_state)atomic_load(&own.state));
+	return order == SWAP_ORDER_IN && !is_on_card() ? RETRY_NS : NAP_NS;
+}
+
+/* Ahead of any move, and never in the way of one. */
+static void lock_ahead(const _Atomic uint32_t *order, uint32_t word)
+{
+	uint32_t locked = 0;
+
+	while (atomic_load(order) == word && !atomic_load(&is_leaving)) {
+		/* The context does not end before it is nobody's current one. */
+		WITH_LOCK(&contexts_lock);
+		bool is_locked = contexts_count &&
+				 real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS &&
+				 swap_arena_lock_next();
+		real.cuCtxSetCurrent(NULL);
+		if (!is_locked)
+			break;
+		locked++;
+	}
+	if (locked)
+		log_debug("swap: %u more chunks of the arena are page-locked", locked);
+}
+
+static void *swap_main(void *unused)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	prctl(PR_SET_NAME, "allot-swap", 0, 0, 0);
+	if (real.cuThreadExchangeStreamCaptureMode)
+		real.cuThreadExchangeStreamCaptureMode(&mode);
+	ledger_mark_unsure(0);
+	for (;;) {
+		const _Atomic uint32_t *order = &atomic_load(&guest.control)->swap;
+		uint32_t word = atomic_load(order);
+
+		atomic_store(&is_in_driver, true);
+		if (atomic_load(&is_leaving)) {
+			atomic_store(&is_in_driver, false);
+			return NULL;
+		}
+		uint64_t sleep_ns = look(word);
+		lock_ahead(order, word);
+		atomic_store(&is_in_driver, false);
+		sys_futex_wait(order, word, sleep_ns, true);
+	}
+}
+
+void swap_start(void)
+{
+	if (!swap_is_on())
+		return;
+	WITH_LOCK(&start_lock);
+	if (is_started)
+		return;
+	is_started = helper_start_thread(swap_main);
+	if (!is_started)
+		log_write("no thread to move memory: it stays on the card");
+}
+
+void swap_leave_driver(void)
+{
+	uint64_t begin_ns = sys_now_ns();
+
+	atomic_store(&is_leaving, true);
+	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
+		sys_sleep_ns(100 * NS_PER_US);
+	/* Nobody hears orders any more. */
+	if (is_started)
+		atomic_store(&atomic_load(&guest.slot)->swap_state, SWAP_NONE);
+}
+
+void swap_reset(void)
+{
+	start_lock = contexts_lock = (struct sys_lock){ 0 };
+	is_started = false;
+	atomic_store(&is_leaving, false);
+	atomic_store(&is_in_driver, false);
+	contexts_count = 0;
+	has_too_many = false;
+	atomic_store(&own.state, SWAP_IN);
+	atomic_store(&own.word, 0);
+	atomic_store(&own.failed, 0);
+	atomic_store(&own.moved_ns, 0);
+	atomic_store(&wait, WAIT_NONE);
+	return_since_ns = 0;
+	swap_room_reset();
+	atomic_store(&guest.is_swappable, 0);
+	swap_hold_reset();
+	swap_backing_reset();
+	swap_arena_reset();
+}

@@ -1,0 +1,279 @@
+#include "interpose/swap_backing.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/guest.h"
+#include "interpose/real.h"
+#include "interpose/swap_arena.h"
+
+#define FIRST_PLACES 1024
+#define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+
+/* By address, so that one inside is found by halving. Held for no call of the driver. */
+static struct sys_lock list_lock;
+static struct backing *list;
+static uint32_t count, places;
+static _Atomic uint64_t movable_bytes, out_bytes;
+
+/* How many begin at or before ptr. Holds the lock. */
+static uint32_t place_of(CUdeviceptr ptr)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (list[middle].base <= ptr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Holds the lock. */
+static struct backing *find(CUdeviceptr ptr)
+{
+	uint32_t i = place_of(ptr);
+
+	return i && ptr - list[i - 1].base < list[i - 1].bytes ? &list[i - 1] : NULL;
+}
+
+static bool make_room(void)
+{
+	uint32_t more = places ? places * 2 : FIRST_PLACES;
+
+	if (count < places)
+		return true;
+	void *at = list ? mremap(list, places * sizeof(*list), more * sizeof(*list), MREMAP_MAYMOVE)
+			: mmap(NULL, more * sizeof(*list), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	list = at;
+	places = more;
+	return true;
+}
+
+static bool insert(const struct backing *b)
+{
+	WITH_LOCK(&list_lock);
+	if (!make_room())
+		return false;
+	uint32_t i = place_of(b->base);
+	memmove(&list[i + 1], &list[i], (count - i) * sizeof(*list));
+	list[i] = *b;
+	count++;
+	return true;
+}
+
+/* Takes out what begins there. */
+static bool take_out(CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (!b || b->base != ptr)
+		return false;
+	*ret = *b;
+	count--;
+	memmove(b, b + 1, (size_t)(&list[count] - b) * sizeof(*b));
+	if (!ret->is_kept)
+		atomic_fetch_sub(&movable_bytes, ret->bytes);
+	if (!ret->is_on_card)
+		atomic_fetch_sub(&out_bytes, ret->bytes);
+	return true;
+}
+
+/* Memory, mapped and accessible, behind b's address. */
+static CUresult put(struct backing *b)
+{
+	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = place };
+	CUmemAccessDesc access = { .location = place, .flags = READ_WRITE };
+	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = real.cuMemMap(b->base, b->bytes, 0, b->handle, 0);
+	if (result == CUDA_SUCCESS) {
+		result = real.cuMemSetAccess(b->base, b->bytes, &access, 1);
+		if (result != CUDA_SUCCESS)
+			real.cuMemUnmap(b->base, b->bytes);
+	}
+	if (result != CUDA_SUCCESS)
+		real.cuMemRelease(b->handle);
+	return result;
+}
+
+static CUresult take(struct backing *b)
+{
+	CUresult result = real.cuMemUnmap(b->base, b->bytes);
+
+	if (result == CUDA_SUCCESS)
+		real.cuMemRelease(b->handle);
+	return result;
+}
+
+CUresult swap_backing_put(struct backing *b)
+{
+	CUresult result = put(b);
+
+	if (result == CUDA_SUCCESS) {
+		b->is_on_card = true;
+		atomic_fetch_sub(&out_bytes, b->bytes);
+	}
+	return result;
+}
+
+CUresult swap_backing_take(struct backing *b)
+{
+	CUresult result = take(b);
+
+	if (result == CUDA_SUCCESS) {
+		b->is_on_card = false;
+		atomic_fetch_add(&out_bytes, b->bytes);
+	}
+	return result;
+}
+
+static bool has_driver(void)
+{
+	return real.cuMemAddressReserve && real.cuMemAddressFree && real.cuMemCreate &&
+	       real.cuMemRelease && real.cuMemMap && real.cuMemUnmap && real.cuMemSetAccess &&
+	       real.cuCtxSynchronize && real.cuCtxGetDevice && real.cuCtxSetCurrent;
+}
+
+static CUresult alloc(struct backing *b)
+{
+	if (real.cuMemAddressReserve(&b->base, b->bytes, 0, 0, 0) != CUDA_SUCCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	CUresult result = put(b);
+	if (result == CUDA_SUCCESS) {
+		if (!real.cuPointerGetAttribute ||
+		    real.cuPointerGetAttribute(&b->buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+					       b->base) != CUDA_SUCCESS)
+			b->buffer_id = b->base;
+		if (insert(b))
+			return CUDA_SUCCESS;
+		take(b);
+	}
+	real.cuMemAddressFree(b->base, b->bytes);
+	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
+{
+	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
+
+	if (!ptr || bytes < SWAP_PAGE || bytes > UINT64_MAX - SWAP_PAGE || !b.owner ||
+	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
+	/* Counted first: of two at once, both are. */
+	uint64_t all = atomic_fetch_add(&movable_bytes, b.bytes) + b.bytes;
+	CUresult result = swap_arena_provide(all) ? alloc(&b) : CUDA_ERROR_NOT_SUPPORTED;
+	if (result == CUDA_SUCCESS)
+		*ptr = b.base;
+	else
+		atomic_fetch_sub(&movable_bytes, b.bytes);
+	return result;
+}
+
+/* As the driver waits in cuMemFree for what may use the memory; unmapping it waits for nothing. */
+static CUresult wait_for_work(CUcontext owner)
+{
+	CUcontext current = real_current_context();
+
+	if (current == owner)
+		return real.cuCtxSynchronize();
+	real.cuCtxSetCurrent(owner);
+	CUresult result = real.cuCtxSynchronize();
+	real.cuCtxSetCurrent(current);
+	return result;
+}
+
+static CUresult give_back(struct backing *b)
+{
+	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
+
+	return result == CUDA_SUCCESS ? real.cuMemAddressFree(b->base, b->bytes) : result;
+}
+
+bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
+{
+	struct backing b;
+
+	if (!swap_backing_find(ptr, &b) || b.base != ptr)
+		return false;
+	/* What is out has no work. */
+	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
+	/* Taken out first: its address may be another's at once. */
+	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
+		*ret_result = give_back(&b);
+	return true;
+}
+
+bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing)
+{
+	WITH_LOCK(&list_lock);
+	const struct backing *b = find(ptr);
+	if (b)
+		*ret_backing = *b;
+	return b;
+}
+
+void swap_backing_keep(CUdeviceptr ptr)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (!b || b->is_kept)
+		return;
+	b->is_kept = true;
+	atomic_fetch_sub(&movable_bytes, b->bytes);
+}
+
+/* The first that the context owns; 0: there is none. */
+static CUdeviceptr first_owned(CUcontext context)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].owner == context)
+			return list[i].base;
+	return 0;
+}
+
+void swap_backing_context_gone(CUcontext context)
+{
+	struct backing b;
+
+	/* Its work has ended with it. */
+	for (CUdeviceptr ptr; (ptr = first_owned(context));)
+		if (take_out(ptr, &b))
+			give_back(&b);
+}
+
+uint64_t swap_backing_movable(void)
+{
+	return atomic_load(&movable_bytes);
+}
+
+uint64_t swap_backing_out(void)
+{
+	return atomic_load(&out_bytes);
+}
+
+struct backing *swap_backing_next(uint32_t *at)
+{
+	return *at < count ? &list[(*at)++] : NULL;
+}
+
+void swap_backing_reset(void)
+{
+	list_lock = (struct sys_lock){ 0 };
+	if (list)
+		munmap(list, places * sizeof(*list));
+	list = NULL;
+	count = places = 0;
+	atomic_store(&movable_bytes, 0);
+	atomic_store(&out_bytes, 0);
+}

@@ -1,0 +1,67 @@
+/*
+ * Linear memory that can be taken off the card under its address: cuMemAlloc of 2 MiB and more, in a
+ * swappable process, is an address range of its own with memory of the virtual memory API behind it. To the
+ * program it is memory as cuMemAlloc makes it, but for what that API lacks: legacy IPC.
+ *
+ * Made and freed inside the hold (swap_hold.h). What the swap thread does with them, it does while the hold
+ * is shut. The rest is thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_SWAP_BACKING_H
+#define ALLOT_INTERPOSE_SWAP_BACKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/cuda_abi.h"
+
+#define SWAP_PAGE (2ULL << 20) /* from this size on; and what sizes are rounded to */
+
+struct backing {
+	CUdeviceptr base;
+	uint64_t bytes; /* whole pages */
+	uint64_t asked; /* what the program thinks */
+	CUcontext owner;
+	CUdevice device;
+	CUmemGenericAllocationHandle handle; /* while it is on the card */
+	bool is_on_card;
+	bool is_kept;                 /* stays there: others may know its memory by another way */
+	uint64_t arena_at;            /* while it is not on the card */
+	unsigned long long buffer_id; /* as the driver had it at first: unique for ever */
+};
+
+/*
+ * Allocates. CUDA_ERROR_NOT_SUPPORTED: not here (arena full, no context, a driver without the API): the
+ * caller allocates as it always did.
+ */
+CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
+
+/* Frees what begins at ptr, when all work that may use it has ended. False: it is none of ours. */
+bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result);
+
+/* What the address is in; false: none of ours. */
+bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
+
+/* Of what ptr is in: it stays on the card from now on. */
+void swap_backing_keep(CUdeviceptr ptr);
+
+/* The context is gone, and what it owned with it. */
+void swap_backing_context_gone(CUcontext context);
+
+/* Bytes that can be moved; and those that are out. */
+uint64_t swap_backing_movable(void);
+uint64_t swap_backing_out(void);
+
+/* ---- for the swap thread, while the hold is shut ---- */
+
+/* The next one from index *at on, which is counted up; NULL: that was the last. */
+struct backing *swap_backing_next(uint32_t *at);
+
+/* Puts memory of the card behind its address: undefined bytes. Nothing is left on failure. */
+CUresult swap_backing_put(struct backing *b);
+/* Takes it away. */
+CUresult swap_backing_take(struct backing *b);
+
+/* In a forked child. */
+void swap_backing_reset(void);
+
+#endif

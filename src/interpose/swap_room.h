@@ -1,0 +1,23 @@
+/*
+ * Allocations that the quota allows and the card has no room for, in a swappable process: they wait, and the
+ * daemon sends others off the card for them (swap.h). Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_SWAP_ROOM_H
+#define ALLOT_INTERPOSE_SWAP_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Wants `bytes` more from here on, until it wants them no more (negative). */
+void swap_want(int64_t bytes);
+
+/* Of all threads. */
+uint64_t swap_wanted(void);
+
+/* Waits a while; false: there is nobody to make room, or it has taken too long since begin_ns. */
+bool swap_wait_for_room(uint64_t begin_ns);
+
+/* In a forked child. */
+void swap_room_reset(void);
+
+#endif

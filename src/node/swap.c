@@ -1,0 +1,152 @@
+#include "node/swap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "node/arena.h"
+
+#define ARENA_UNIT (UINT64_C(2) << 20)
+#define MOVED_MAX_NS (UINT64_C(3600) * 1000000000)
+
+#define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static uint64_t budget_of(const struct node *node)
+{
+	return node->config.swap_arena_bytes ? node->config.swap_arena_bytes
+					     : arena_default_budget();
+}
+
+/* Those of adopted tenants too: their processes have the files of the daemon before. */
+static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
+{
+	const struct tenant *t;
+	uint64_t sum = 0;
+	*ret_pending = 0;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	{
+		sum += t->terms.swap_arena_bytes;
+		if (t->arena)
+			*ret_pending += arena_pending_bytes(t->arena);
+	}
+	return sum;
+}
+
+static int check_arena(struct node *node, uint64_t bytes, struct error *err)
+{
+	uint64_t pending, reserved = reserved_arenas(node, &pending), budget = budget_of(node);
+	uint64_t left = reserved < budget ? budget - reserved : 0;
+	if (bytes > left)
+		return error_set(err, ENOSPC,
+				 "swap_arena_bytes %" PRIu64 ": of %" PRIu64
+				 " bytes of host memory for all tenants (swap_arena), %" PRIu64
+				 " are left",
+				 bytes, budget, left);
+	return arena_check_memory(bytes, pending, err);
+}
+
+int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err)
+{
+	const struct promise *promise = &terms->device[0].promise;
+	if (terms->on_full != ON_FULL_SWAP) {
+		if (terms->swap_arena_bytes)
+			return error_set(
+				err, EINVAL,
+				"swap_arena_bytes: only a tenant with on_full 'swap' has one");
+		return 0;
+	}
+	if (terms->device_count != 1)
+		return error_set(err, EOPNOTSUPP,
+				 "on_full: 'swap' is for tenants of one GPU; this one has %u",
+				 terms->device_count);
+	if (!promise->memory_given)
+		return error_set(err, EINVAL,
+				 "on_full: 'swap' needs a quota: memory_bytes is missing");
+	if (!terms->swap_arena_bytes || terms->swap_arena_bytes > promise->quota_bytes)
+		terms->swap_arena_bytes = promise->quota_bytes;
+	terms->swap_arena_bytes = (terms->swap_arena_bytes + ARENA_UNIT - 1) / ARENA_UNIT *
+				  ARENA_UNIT;
+	return check_arena(node, terms->swap_arena_bytes, err);
+}
+
+int swap_open(struct tenant *tenant, struct error *err)
+{
+	if (tenant->terms.on_full != ON_FULL_SWAP)
+		return 0;
+	return arena_new(tenant->terms.swap_arena_bytes, tenant->region.control, &tenant->arena,
+			 err);
+}
+
+void swap_close(struct tenant *tenant)
+{
+	tenant->arena = arena_free(tenant->arena);
+}
+
+void swap_set_order(struct tenant *tenant, enum swap_order order)
+{
+	_Atomic uint32_t *word = &tenant->region.control->swap;
+	uint32_t old = load(*word);
+	if (swap_order_of(old) == order)
+		return;
+	atomic_store(word, ((old & ~SWAP_ORDER_MASK) + SWAP_SEQUENCE_STEP) | (uint32_t)order);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static uint64_t bounded(uint64_t value, uint64_t most)
+{
+	return value < most ? value : most;
+}
+
+static void add_process(struct swap_figures *f, const struct region_slot *slot, uint32_t word,
+			uint64_t most)
+{
+	uint64_t moved = bounded(load(slot->swap_moved_ns), MOVED_MAX_NS);
+	switch (load(slot->swap_state)) {
+	case SWAP_IN: f->in++; break;
+	case SWAP_LEAVING:
+	case SWAP_RETURNING: f->moving++; break;
+	case SWAP_OUT: f->out++; break;
+	case SWAP_SHORT:
+		f->out++;
+		f->is_short++;
+		break;
+	default: return; /* it has nothing to move, and hears no orders */
+	}
+	f->behind += load(slot->swap_word) != word;
+	f->swappable_bytes = bounded(f->swappable_bytes + bounded(load(slot->swappable_bytes), most),
+				     most);
+	f->swapped_bytes = bounded(f->swapped_bytes + bounded(load(slot->swapped_bytes), most),
+				   most);
+	f->failed += load(slot->swap_failed);
+	if (moved > f->moved_ns)
+		f->moved_ns = moved;
+}
+
+struct swap_figures swap_figures(struct tenant *tenant)
+{
+	struct swap_figures f = { 0 };
+	uint64_t most = tenant->terms.device[0].card->info.memory_bytes;
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i])
+			add_process(&f, &tenant->region.report->slot[i],
+				    load(tenant->region.control->swap), most);
+	return f;
+}
+
+const char *swap_state_text(struct tenant *tenant)
+{
+	struct swap_figures f = swap_figures(tenant);
+	bool is_leaving = swap_order_of(load(tenant->region.control->swap)) == SWAP_ORDER_OUT;
+	if (tenant->terms.on_full != ON_FULL_SWAP || !(f.in + f.moving + f.out))
+		return NULL;
+	if (f.is_short)
+		return "short";
+	if (is_leaving)
+		return f.in + f.moving ? "leaving" : "out";
+	return f.out + f.moving ? "returning" : "in";
+}

@@ -1,0 +1,37 @@
+/*
+ * Tenants whose memory can be moved off the card (on_full swap): what is asked for, what their processes
+ * say of it. The library does the moving (interpose/swap.h). Main thread only.
+ */
+#ifndef ALLOT_NODE_SWAP_H
+#define ALLOT_NODE_SWAP_H
+
+#include "node/tenant.h"
+
+/* What a tenant's processes say, every value bounded by the card. */
+struct swap_figures {
+	unsigned in, moving, out, is_short; /* processes; out includes is_short */
+	unsigned behind;          /* have not carried out or given up on the order in force */
+	uint64_t swappable_bytes; /* can be moved */
+	uint64_t swapped_bytes;   /* are not on the card */
+	uint64_t failed;          /* orders that came to nothing */
+	uint64_t moved_ns;        /* the longest of their last moves */
+};
+
+/*
+ * Checks a new tenant's terms and fills swap_arena_bytes in: its quota, unless the request named less.
+ * -EINVAL, -EOPNOTSUPP or -ENOSPC with the value and what would be right. Other tenants: 0.
+ */
+int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
+
+/* Makes a new tenant's arena; its region is there. */
+int swap_open(struct tenant *tenant, struct error *err);
+void swap_close(struct tenant *tenant);
+
+/* The tenant's processes are to be on the card, or to leave it. */
+void swap_set_order(struct tenant *tenant, enum swap_order order);
+
+struct swap_figures swap_figures(struct tenant *tenant);
+/* "in", "leaving", "out", "returning", "short"; NULL where there is nothing to say. */
+const char *swap_state_text(struct tenant *tenant);
+
+#endif

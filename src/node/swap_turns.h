@@ -1,0 +1,25 @@
+/*
+ * Turns on a card's memory: of the tenants whose memory can be moved, who is on the card, as
+ * arbiter/residence.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
+ * only, by a timer that runs while there are such tenants.
+ */
+#ifndef ALLOT_NODE_SWAP_TURNS_H
+#define ALLOT_NODE_SWAP_TURNS_H
+
+#include "node/tenant.h"
+
+/* A tenant came, or what it is changed: looks now, and from here on again and again. */
+void swap_turns_look(struct node *node);
+
+/* The timer's handler; data: the node. */
+void swap_turns_due(void *data, uint32_t events);
+
+/* The tenant goes. */
+void swap_turns_forget(struct tenant *tenant);
+
+/* Its lease is to rest: its memory is out, or on its way. */
+bool swap_turns_is_away(const struct tenant *tenant);
+
+void swap_turns_free(struct card *card);
+
+#endif

@@ -1,0 +1,250 @@
+"""Tenants whose memory does not fit on the card together: they take turns on it, and lose nothing."""
+
+import os
+import signal
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+from conftest import make_machine, wait_until
+from python_tenant import MIB, Tenant
+
+pytest.importorskip("cuda.bindings.driver")
+
+# Each tenant's context takes 518 MiB of it.
+CARD = 2560 * MIB
+SPEC = f"""
+[card]
+name = small
+memory = {CARD}
+"""
+
+# Holds pieces with bytes of their own, and works on them step by step: each step counts up a word in each
+# piece, by way of the host. At the end every word and byte is there. The simulated card keeps the bytes of so
+# much; what makes the tenant large (ballast) has none.
+WORKER = """
+import hashlib, select, struct
+start()
+def ok0(result):
+    assert result[0] == R.CUDA_SUCCESS, result[0]
+
+def take(mib):
+    p = int(ok(cu.cuMemAlloc(mib * MIB)))
+    data = hashlib.shake_128(b"%d" % p).digest(mib * MIB - 8) + struct.pack("<Q", 0)
+    ok0(cu.cuMemcpyHtoD(p, data, len(data)))
+    return p, mib * MIB, hashlib.sha256(data[:-8]).digest()
+
+def ballast(mib):
+    return int(ok(cu.cuMemAlloc(mib * MIB)))
+
+def step(pieces, n):
+    for p, size, _ in pieces:
+        word = bytearray(8)
+        ok0(cu.cuMemcpyDtoH(word, p + size - 8, 8))
+        assert struct.unpack("<Q", word)[0] == n, (n, word)
+        ok0(cu.cuMemcpyHtoD(p + size - 8, struct.pack("<Q", n + 1), 8))
+
+def check(pieces, n):
+    for p, size, want in pieces:
+        data = bytearray(size)
+        ok0(cu.cuMemcpyDtoH(data, p, size))
+        assert hashlib.sha256(data[:-8]).digest() == want, hex(p)
+        assert struct.unpack("<Q", data[-8:])[0] == n
+
+# Until the test says that it is enough.
+def work(pieces):
+    n = 0
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        step(pieces, n)
+        n += 1
+    check(pieces, n)
+    return n
+"""
+
+
+@pytest.fixture
+def small(tmp_path_factory):
+    spec = tmp_path_factory.mktemp("spec") / "small.sim"
+    spec.write_text(SPEC)
+    machine = make_machine(tmp_path_factory, str(spec))
+    yield machine
+    machine.clean()
+
+
+def tenant(machine, python, name, code):
+    """One that may hold 60 % of the card."""
+    return Tenant(machine, python, WORKER + textwrap.dedent(code), name=name, memory="1536MiB",
+                  options=("--on-full", "swap", "--swap-arena", "1024MiB"))
+
+
+def swaps(machine):
+    return {name: t["swap"] for name, t in machine.tenants().items() if t["swap"]}
+
+
+def test_two_of_sixty_percent_both_end(small, python):
+    """Either works for some seconds, in its turns; both end with what they should have."""
+    code = """
+        pieces = [take(m) for m in (40, 40, 30)]
+        big = ballast(800)
+        look()
+        print(work(pieces), flush=True)
+        """
+    a = tenant(small, python, "a", code)
+    a.line()
+    b = tenant(small, python, "b", code)
+    b.line()
+    # b has its memory: a had to go for it.
+    assert swaps(small)["a"]["swapped_bytes"] == 910 * MIB
+    a.go()
+    b.go()
+    wait_until(lambda: all(s["moved_s"] > 0 for s in swaps(small).values()), 60, "moves of both")
+    a.go()
+    b.go()
+    assert int(a.line()) > 0 and int(b.line()) > 0
+    a.end()
+    b.end()
+
+
+def test_never_more_on_the_card_than_it_has(small, python):
+    """While three take turns, what is not out is never more than the card."""
+    code = """
+        pieces = [take(m) for m in (20, 20, 20, 20)]
+        big = ballast(800)
+        look()
+        work(pieces)
+        """
+    tenants = []
+    for name in "abc":
+        tenants.append(tenant(small, python, name, code))
+        tenants[-1].line()
+    for t in tenants:
+        t.go()
+    for _ in range(40):
+        now = small.tenants().values()
+        on_card = sum(t["devices"][0]["memory_used_bytes"] - t["swap"]["swapped_bytes"]
+                      for t in now if t["swap"])
+        assert on_card <= CARD, now
+    for t in tenants:
+        t.go()
+    for t in tenants:
+        t.end()
+
+
+def test_what_fits_together_never_moves(small, python):
+    code = """
+        pieces = [take(40), take(40)]
+        big = ballast(300)
+        look()
+        step(pieces, 0)
+        print("works", flush=True)
+        for p, size, _ in pieces:
+            ok0(cu.cuMemcpyHtoD(p + size - 8, bytes(8), 8))
+        print(work(pieces), flush=True)
+        """
+    tenants = [tenant(small, python, name, code) for name in "ab"]
+    for t in tenants:
+        t.line()
+        t.go()
+        assert t.line() == "works"
+    time.sleep(3)
+    assert len(swaps(small)) == 2
+    assert all(s["moved_s"] == 0 and s["failed"] == 0 for s in swaps(small).values()), swaps(small)
+    for t in tenants:
+        t.go()
+        assert int(t.line()) > 0
+        t.end()
+
+
+def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
+    idle = tenant(small, python, "idle", """
+        pieces = [take(70), take(70)]
+        big = ballast(750)
+        look()
+        check(pieces, 0)
+        """)
+    idle.line()
+    comes = tenant(small, python, "comes", """
+        free, total = ok(cu.cuMemGetInfo())
+        assert (free, total) == ((1536 - 518) * MIB, 1536 * MIB), (free, total)
+        pieces = [take(30), take(50)]
+        big = ballast(800)
+        pieces.append(take(50))
+        look()
+        check(pieces, 0)
+        """)
+    comes.line()
+    assert swaps(small)["idle"]["state"] == "out"
+    assert small.tenants()["idle"]["state"] == "swapped"
+    assert small.tenants()["comes"]["devices"][0]["denied"] == 0
+    # It comes back when it wants something, though the other is there still.
+    idle.go()
+    idle.end()
+    comes.go()
+    comes.end()
+
+
+def test_memory_of_one_that_is_killed_is_anothers(small, python):
+    code = """
+        pieces = [take(m) for m in (40, 40, 30)]
+        big = ballast(800)
+        look()
+        check(pieces, 0)
+        """
+    a = tenant(small, python, "a", code)
+    a.line()
+    b = tenant(small, python, "b", code)
+    b.line()
+    assert swaps(small)["a"]["state"] == "out"
+    os.kill(small.tenants()["b"]["processes"][0]["pid"], signal.SIGKILL)
+    # There is room for all again.
+    wait_until(lambda: swaps(small)["a"]["state"] == "in", 10, "the return of a")
+    a.go()
+    a.end()
+
+
+def test_the_daemon_is_killed_among_the_turns(small, python):
+    code = """
+        pieces = [take(m) for m in (40, 40, 30)]
+        big = ballast(800)
+        look()
+        print(work(pieces), flush=True)
+        """
+    a = tenant(small, python, "a", code)
+    a.line()
+    b = tenant(small, python, "b", code)
+    b.line()
+    a.go()
+    b.go()
+    for _ in range(3):
+        daemon = next(pid for pid, line in small.servers().items() if "/allotd " in line)
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: daemon not in small.servers() and
+                   any("/allotd " in line for line in small.servers().values()), 20, "a daemon")
+        wait_until(lambda: len(swaps(small)) == 2, 10, "both of them")
+    a.go()
+    b.go()
+    assert int(a.line()) > 0 and int(b.line()) > 0
+    a.end()
+    b.end()
+
+
+def test_quotas_of_swappable_tenants_may_overlap_and_others_may_not(small):
+    movable = ("--on-full", "swap", "--swap-arena", "64MiB")
+
+    def run(*options, name):
+        return small.start("--name", name, *options, "--", "sleep", "30", stderr=subprocess.PIPE)
+
+    run("--memory", "2000MiB", *movable, name="a")
+    small.wait_for_tenant("a")
+    run("--memory", "2000MiB", *movable, name="b")
+    small.wait_for_tenant("b")
+    # What they take turns on is not there for others, ...
+    done = small.run("--memory", "600MiB", "--", "true")
+    assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
+    run("--memory", "500MiB", name="c")
+    small.wait_for_tenant("c")
+    # ... and what others are promised is not there for them.
+    done = small.run("--memory", "2100MiB", *movable, "--", "true")
+    assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
