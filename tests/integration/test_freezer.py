@@ -1,8 +1,9 @@
 """Containers without the library: they are seen when they begin, wait frozen while memory is short, go on
 one by one, and never stay frozen. Cgroups are real, GPU and containers' engine are not."""
 
+import os
+import pathlib
 import signal
-import subprocess
 
 import pytest
 from boxes import Boxes, why_not
@@ -112,17 +113,26 @@ def test_nothing_stays_frozen_after_the_daemon(version, how, make_boxes, hoard):
     assert waiter.wait(timeout=20) == 1
 
 
+def find_watchdog(boxes):
+    """The daemon's child of that name."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name == "allot-thaw" and int(rest.split()[1]) == boxes.daemon.pid:
+            return int(path.parent.name)
+    return pytest.fail("no watchdog")
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
     """Both killed at once, as a service manager can: the next daemon thaws what the file names."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
     first, holder, second, waiter = hold_the_card(boxes, hoard)
-    children = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(boxes.daemon.pid)],
-                              capture_output=True, text=True, check=True).stdout.split()
-    assert children[1] == "allot-thaw", children
-    watchdog = int(children[0])
+    watchdog = find_watchdog(boxes)
     boxes.daemon.send_signal(signal.SIGSTOP)
-    subprocess.run(["kill", "-KILL", str(watchdog)], check=True)
+    os.kill(watchdog, signal.SIGKILL)
     boxes.end_daemon(signal.SIGKILL)
     assert second.is_frozen()
     boxes.start_daemon()
@@ -135,9 +145,7 @@ def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
 def test_watchdog_alone_is_killed(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
     first, holder, second, waiter = hold_the_card(boxes, hoard)
-    child = subprocess.run(["ps", "-o", "pid=", "--ppid", str(boxes.daemon.pid)],
-                           capture_output=True, text=True, check=True).stdout.split()[0]
-    subprocess.run(["kill", "-KILL", child], check=True)
+    os.kill(find_watchdog(boxes), signal.SIGKILL)
     wait_until(lambda: not second.is_frozen(), what="the thaw")
     assert "watchdog has died" in boxes.log.read_text()
 

@@ -96,7 +96,7 @@ def test_two_of_sixty_percent_both_end(small, python):
     b = tenant(small, python, "b", code)
     b.line()
     # b has its memory: a had to go for it.
-    assert swaps(small)["a"]["swapped_bytes"] == 910 * MIB
+    wait_until(lambda: swaps(small)["a"]["swapped_bytes"] == 910 * MIB, 10, "a, all of it out")
     a.go()
     b.go()
     wait_until(lambda: all(s["moved_s"] > 0 for s in swaps(small).values()), 60, "moves of both")
@@ -175,7 +175,8 @@ def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
         check(pieces, 0)
         """)
     comes.line()
-    assert swaps(small)["idle"]["state"] == "out"
+    # Its last bytes were had before it said so.
+    wait_until(lambda: swaps(small)["idle"]["state"] == "out", 10, "idle, out")
     assert small.tenants()["idle"]["state"] == "swapped"
     assert small.tenants()["comes"]["devices"][0]["denied"] == 0
     # It comes back when it wants something, though the other is there still.
@@ -196,7 +197,7 @@ def test_memory_of_one_that_is_killed_is_anothers(small, python):
     a.line()
     b = tenant(small, python, "b", code)
     b.line()
-    assert swaps(small)["a"]["state"] == "out"
+    wait_until(lambda: swaps(small)["a"]["state"] == "out", 10, "a, out")
     os.kill(small.tenants()["b"]["processes"][0]["pid"], signal.SIGKILL)
     # There is room for all again.
     wait_until(lambda: swaps(small)["a"]["state"] == "in", 10, "the return of a")
