@@ -110,10 +110,13 @@ class Machine:
     def start_load(self, *terms, load=()):
         """A load in the background, in a tenant of these terms that stays for end_load()."""
         return self.start(*terms, "--", "sh", "-c", '"$@" && echo end && read -r line', "sh",
-                          *self.load(*load), stdin=subprocess.PIPE)
+                          *self.load(*load), stdin=subprocess.PIPE,
+                          environment={"ALLOT_LOG": str(self.base.parent / "tenants.log")})
 
     def end_load(self, tenant, name=None):
-        """Waits for its load's end, then ends it. Returns a Share, and the load's JSON lines."""
+        """Waits for its load's end, then ends it. Returns a Share, and the load's JSON lines. Skips the
+        test where allotd had no processor for so long that tenants took it for dead: nobody arbitrates
+        and charges then, as is meant."""
         lines = []
         for line in iter(tenant.stdout.readline, "end\n"):
             assert line, tenant.stderr.read()
@@ -121,6 +124,9 @@ class Machine:
         devices = self.tenants()[name or f"p{tenant.pid}"]["devices"]
         tenant.stdin.close()
         tenant.wait(timeout=20)
+        log = self.base.parent / "tenants.log"
+        if log.exists() and "no heartbeat from the daemon" in log.read_text():
+            pytest.skip("this machine let allotd stand still for 250 ms")
         last = [line for line in lines if "share_pct" in line]
         return Share(work_pct=sum(line["share_pct"] for line in last),
                      charged_pct=100 * sum(device["used_s"] for device in devices) /
