@@ -2,7 +2,6 @@
 
 #include "clock.h"
 
-#define AHEAD_S 0.004
 #define GRAPH_S 0.002
 #define GRAPH_KERNELS_MAX 32
 #define DEPTH_MAX 512 /* the driver blocks a launch at about 1,024 in a stream */
@@ -26,7 +25,7 @@ static void make_graph(struct lanes *l)
 }
 
 void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k, unsigned count,
-		bool use_graph)
+		bool use_graph, double ahead_s)
 {
 	*l = (struct lanes){ .driver = d, .kernel = k, .count = count, .kernels_per_launch = 1 };
 	pthread_mutex_init(&l->lock, NULL);
@@ -41,7 +40,7 @@ void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k,
 	}
 	/* Two at least, or the GPU waits while the next launch is on its way. Four
 	 * to seven marks in a full lane: LANE_MARKS holds them. */
-	l->depth = clamp(AHEAD_S / (k->cost_s * l->kernels_per_launch * count), 2, DEPTH_MAX);
+	l->depth = clamp(ahead_s / (k->cost_s * l->kernels_per_launch * count), 2, DEPTH_MAX);
 	l->mark_every = l->depth < 4 ? 1 : l->depth / 4;
 }
 

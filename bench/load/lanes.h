@@ -46,9 +46,11 @@ struct lanes {
 };
 
 /* Makes `count` (at most LANES_MAX) streams. With use_graph a launch is that of
- * a graph of several kernels, about 2 ms of work. */
+ * a graph of several kernels, about 2 ms of work. They are kept ahead_s ahead of the
+ * GPU, or LANES_AHEAD_S. */
+#define LANES_AHEAD_S 0.004
 void lanes_open(struct lanes *l, const struct driver *d, const struct kernel *k, unsigned count,
-		bool use_graph);
+		bool use_graph, double ahead_s);
 
 /* Launches once on the next lane that has room and returns the nanoseconds that
  * the driver call took. Returns 0, having launched nothing, when no lane has

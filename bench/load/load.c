@@ -63,7 +63,8 @@ static int work(const struct options *options, int id)
 
 	run.options = options;
 	run.kernel = &kernel;
-	lanes_open(&run.lanes, &driver, &kernel, (unsigned)options->streams, options->graph);
+	lanes_open(&run.lanes, &driver, &kernel, (unsigned)options->streams, options->graph,
+		   options->prepare_us > 0 ? PREPARED_AHEAD_S : LANES_AHEAD_S);
 	run_wait_until(options->start_at_s);
 	uint64_t end_ns = run_drive(&run, id);
 	report_end(&run, end_ns, &refusal, &driver);

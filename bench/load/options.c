@@ -40,6 +40,11 @@ static const struct row {
 	  "file of phases in which to be busy: lines of ROW BEGIN_S END_S" },
 	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "whose phases of --trace" },
 	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0, "synchronize after so many launches" },
+	{ "--prepare-us", REAL, AT(prepare_us), 0, 1e6, 0,
+	  "what is done without the GPU before each launch of every other phase, as a training "
+	  "does; "
+	  "streams are kept 20 ms ahead then" },
+	{ "--phase", WHOLE, AT(phase), 1, 1e6, 50, "launches of such a phase" },
 	{ "--mib", WHOLE, AT(mib), 0, 1e7, 0, "hold so much device memory" },
 	{ "--alloc-over", FLAG, AT(alloc_over), 0, 0, 0,
 	  "ask once for more than the total that the driver reports" },

@@ -12,6 +12,8 @@ struct options {
 	double kernels; /* so many, and end; 0: as many as fit into seconds */
 	double streams;
 	double sync_every;     /* launches; 0: never */
+	double prepare_us;     /* before each launch of every other phase; 0: never */
+	double phase;          /* launches of such a phase */
 	double mib;            /* device memory held; 0: none */
 	double iters;          /* 0: calibrate */
 	double report_every_s; /* 0: the last line only */

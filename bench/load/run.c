@@ -2,6 +2,8 @@
 
 #include "clock.h"
 
+#include <sys/prctl.h>
+
 volatile sig_atomic_t run_interrupted;
 
 void run_wait_until(double unix_s)
@@ -40,11 +42,24 @@ static bool is_enough(const struct run *r)
 	return r->options->kernels > 0 && r->sample_count >= (uint64_t)r->options->kernels;
 }
 
+/* What is done without the GPU before a launch; once for each, whether or not there is room for it. */
+static void prepare(struct run *r)
+{
+	const struct options *o = r->options;
+
+	if (o->prepare_us <= 0 || r->prepared_count == r->sample_count + 1 ||
+	    r->sample_count / (uint64_t)o->phase % 2 == 0)
+		return;
+	r->prepared_count = r->sample_count + 1;
+	clock_nap_ns((uint64_t)(o->prepare_us * 1e3));
+}
+
 /* As many kernels as are taken, until end_ns or the end of the run, or as many as were asked for. */
 static void saturate(struct run *r, uint64_t end_ns)
 {
 	uint64_t sync_every = (uint64_t)r->options->sync_every;
 	while (!is_over(r) && clock_now_ns() < end_ns && !is_enough(r)) {
+		prepare(r);
 		uint64_t took_ns = lanes_launch(&r->lanes);
 		if (took_ns == 0) {
 			clock_nap_ns(lanes_nap_ns(&r->lanes));
@@ -97,6 +112,8 @@ static void follow_trace(struct run *r)
 uint64_t run_drive(struct run *r, int id)
 {
 	const struct options *o = r->options;
+	if (o->prepare_us > 0)
+		prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* it is a sleep, of a length that counts */
 	r->begin_ns = clock_now_ns();
 	r->sampler = (struct sampler){ .lanes = &r->lanes,
 				       .begin_ns = r->begin_ns,

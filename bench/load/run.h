@@ -14,6 +14,9 @@
 /* The newest so many launch times: enough for a median, and a fixed size. */
 #define SAMPLE_MAX 65536
 
+/* How far a load with --prepare-us runs ahead of the GPU: a driver lets a program do so. */
+#define PREPARED_AHEAD_S 0.02
+
 struct run {
 	const struct options *options;
 	const struct kernel *kernel;
@@ -24,6 +27,7 @@ struct run {
 	uint64_t begin_ns;
 	uint32_t samples_ns[SAMPLE_MAX];
 	uint64_t sample_count;
+	uint64_t prepared_count; /* sample_count when it was last prepared for */
 };
 
 /* Set by a signal: the run is over. */

@@ -661,13 +661,16 @@
 	      unsigned int height), \
 	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 4))
 
-#define DRIVER_TABLE_HOOKS(HOOK) \
+/* These answer, and look at no work and at no memory that work uses: they wait for nothing that is queued. */
+#define DRIVER_TABLE_QUIET(HOOK) \
 	DRIVER_TABLE_ENTRY(HOOK) \
-	DRIVER_TABLE_CONTEXT(HOOK) \
 	DRIVER_TABLE_INFO(HOOK) \
+	DRIVER_TABLE_POINTER(HOOK)
+
+#define DRIVER_TABLE_WAITING(HOOK) \
+	DRIVER_TABLE_CONTEXT(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
 	DRIVER_TABLE_MULTICAST(HOOK) \
-	DRIVER_TABLE_POINTER(HOOK) \
 	DRIVER_TABLE_VALUE(HOOK) \
 	DRIVER_TABLE_NODE(HOOK) \
 	DRIVER_TABLE_HOST(HOOK) \
@@ -676,6 +679,10 @@
 	DRIVER_TABLE_GREEN(HOOK) \
 	DRIVER_TABLE_CODE(HOOK) \
 	DRIVER_TABLE_REFUSED(HOOK)
+
+#define DRIVER_TABLE_HOOKS(HOOK) \
+	DRIVER_TABLE_QUIET(HOOK) \
+	DRIVER_TABLE_WAITING(HOOK)
 
 #define DRIVER_TABLE_WORK(WORK) \
 	DRIVER_TABLE_LAUNCH(WORK) \
@@ -722,6 +729,12 @@
 	CALL(cuEventCreate, (CUevent *event, unsigned int flags)) \
 	CALL(cuEventRecord, (CUevent event, CUstream stream)) \
 	CALL(cuEventRecord_ptsz, (CUevent event, CUstream stream)) \
+	CALL(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags)) \
+	CALL(cuFuncGetAttribute, (int *value, CUfunction_attribute attr, CUfunction f)) \
+	CALL(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, size_t *bytes)) \
+	CALL(cuKernelGetAttribute, \
+	     (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \
+	CALL(cuKernelGetParamInfo, (CUkernel f, size_t index, size_t *offset, size_t *bytes)) \
 	CALL(cuEventQuery, (CUevent event)) \
 	CALL(cuEventElapsedTime, (float *ms, CUevent start, CUevent end)) \
 	CALL(cuEventDestroy_v2, (CUevent event)) \

@@ -8,7 +8,7 @@
 #include "interpose/sys.h"
 
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-static bool is_unusable, passes_unknown;
+static bool is_unusable, passes_unknown, launches_ahead;
 static _Atomic bool loaded;
 
 void config_load(void)
@@ -16,8 +16,11 @@ void config_load(void)
 	if (atomic_load_explicit(&loaded, memory_order_acquire))
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
+	const char *ahead = getenv("ALLOT_LAUNCH_AHEAD"),
+		   *blocking = getenv("CUDA_LAUNCH_BLOCKING");
 
 	log_open(getenv("ALLOT_LOG"));
+	launches_ahead = !(ahead && strcmp(ahead, "0") == 0) && !(blocking && atoi(blocking));
 	passes_unknown = unknown && strcmp(unknown, "pass") == 0;
 	is_unusable = path && strlen(path) >= sizeof(socket_path);
 	if (path && !is_unusable)
@@ -33,6 +36,12 @@ const char *config_socket(void)
 {
 	config_load();
 	return socket_path;
+}
+
+bool config_launch_ahead(void)
+{
+	config_load();
+	return launches_ahead;
 }
 
 bool config_is_unusable(void)

@@ -6,7 +6,10 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "interpose/ahead.h"
 #include "interpose/elf_lookup.h"
+#include "interpose/known.h"
+#include "interpose/name.h"
 #include "interpose/real.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
@@ -43,6 +46,18 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 	struct elf_object driver;
 
 	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
+}
+
+/* A function of the driver's that is handed out as it is must be quiet, or launches are not queued. */
+static void tell_bypass(const char *name)
+{
+	struct elf_object driver;
+
+	if (name[0] != 'c' || name[1] != 'u' || name[2] < 'A' || name[2] > 'Z' ||
+	    known_is_quiet(name_hash(name, name_base_length(name))))
+		return;
+	if (elf_find_object("libcuda.so.1", &driver) && elf_symbol(&driver, name))
+		ahead_bypassed(name);
 }
 
 /*
@@ -111,6 +126,8 @@ static struct trampoline_way look_up_driver(const struct query *q, const char *l
 {
 	void *hook = real_hook_of_name(q->name), *theirs;
 
+	if (!hook)
+		tell_bypass(q->name);
 	if (!hook && (q->handle == RTLD_DEFAULT || q->handle == RTLD_NEXT))
 		return trampoline_jump(q->real);
 	if (q->handle == RTLD_NEXT) {

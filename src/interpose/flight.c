@@ -463,6 +463,7 @@ void flight_drop_stream(CUstream stream)
 void flight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
+	atomic_fetch_add(&guest.code_gone, 1);
 	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
 		struct flight_stream *s = &flight_streams[used[i]];
 		if (atomic_load(&s->in_use) && s->context == context)

@@ -154,6 +154,14 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	}
 }
 
+/* Under leases, as the tenant's own, and if the daemon has it so: ahead.h. */
+static bool is_for_queue(enum lease_state state, const struct region_control_device *c)
+{
+	return (state == LEASE_GO || state == LEASE_STOP || state == LEASE_CLOSING) &&
+	       atomic_load_explicit(&c->launch_ahead_ns, memory_order_relaxed) &&
+	       !atomic_load(&guest.daemon_lost);
+}
+
 static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c,
 			     const struct work *work)
 {
@@ -168,7 +176,10 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 		pass->is_leased = state == LEASE_GO;
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
-		wait_at_gate(pass, work);
+		pass->would_wait = pass->may_queue && is_for_queue(state, c);
+		pass->is_leased = pass->is_raised = false;
+		if (!pass->would_wait)
+			wait_at_gate(pass, work);
 	}
 }
 

@@ -27,6 +27,7 @@
 
 #include "interpose/flight.h"
 #include "interpose/guest.h"
+#include "interpose/swap_hold.h"
 #include "interpose/work.h"
 
 struct gate_pass {
@@ -37,6 +38,8 @@ struct gate_pass {
 	bool is_held;   /* inside the hold: swap_hold.h */
 	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
+	bool may_queue; /* a call that would be held for a lease is not, if the tenant may queue it ... */
+	bool would_wait; /* ... and this was one: it is not let pass, and nothing is to be left */
 	struct flight_pass flight;
 };
 
@@ -47,8 +50,21 @@ static inline void gate_enter(struct gate_pass *pass, const struct work *work)
 {
 	pass->device = NULL;
 	pass->is_refused = false;
+	pass->may_queue = pass->would_wait = false;
 	if (likely(guest_is_active()))
 		gate_enter_active(pass, work);
+}
+
+/* The same of a call that may be queued (ahead.h): true when it is held, and has not passed. */
+static inline bool gate_holds(struct gate_pass *pass, const struct work *work)
+{
+	pass->device = NULL;
+	pass->is_refused = pass->would_wait = false;
+	/* What is queued could not be held while memory moves: swap_hold.h. */
+	pass->may_queue = !swap_is_on();
+	if (likely(guest_is_active()))
+		gate_enter_active(pass, work);
+	return unlikely(pass->would_wait);
 }
 
 static inline void gate_leave(struct gate_pass *pass, const struct work *work, CUresult result)

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "interpose/admission.h"
+#include "interpose/ahead.h"
 #include "interpose/bell.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
@@ -92,6 +93,7 @@ static void forget_parent(void)
 	ptrmap_reset();
 	piece_reset();
 	flight_reset();
+	ahead_reset();
 	helper_reset();
 	swap_reset();
 	atomic_store(&guest.mode, GUEST_UNKNOWN);

@@ -40,7 +40,9 @@ _Static_assert(offsetof(struct guest_own, desk.stock[1]) <= 64,
 
 /* What nearly every call looks at is in one line as well. */
 struct guest {
-	_Alignas(64) _Atomic uint32_t mode;
+	/* 1: calls wait for what is queued ahead of them, see ahead.h. First: the thunks look at it. */
+	_Alignas(64) _Atomic uint32_t ahead;
+	_Atomic uint32_t mode;
 	_Atomic uint32_t shared;       /* how much this process shares with others: shared.h */
 	struct guest_own *_Atomic own; /* never NULL; before it joins, one that all is zero in */
 	const struct region_control *_Atomic control;
@@ -51,6 +53,7 @@ struct guest {
 	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
 	_Atomic uint32_t turn;            /* what a device's turn says when it is ours: slot + 1 */
 	_Atomic uint32_t is_swappable;    /* its calls pass the hold: swap_hold.h */
+	_Atomic uint32_t code_gone;       /* counts unloads of functions, and ends of contexts */
 };
 
 SYS_DATA struct guest guest;

@@ -1,13 +1,11 @@
 #include "interpose/helper.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "interpose/ahead.h"
 #include "interpose/bell.h"
 #include "interpose/door.h"
-#include "interpose/elf_lookup.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hook_graph.h"
@@ -17,6 +15,7 @@
 #include "interpose/piece.h"
 #include "interpose/real.h"
 #include "interpose/swap.h"
+#include "interpose/thread.h"
 
 /* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
@@ -302,33 +301,13 @@ static void leave(void)
 {
 	if (!guest_is_active())
 		return; /* a forked child inherits the handler, but not the thread */
+	ahead_leave();
 	atomic_store(&is_leaving, true);
 	atomic_store(&guest.mode, GUEST_LEAVING);
 	door_shut(DOOR_ALL);
 	swap_leave_driver();
 	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
 		sys_sleep_ns(100 * NS_PER_US);
-}
-
-/* pthread_create lives in libpthread before glibc 2.34: looked up when it is needed. */
-bool helper_start_thread(void *(*main)(void *))
-{
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-		      void *) = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-					 void *))elf_any_symbol(&guest, "pthread_create");
-	uint64_t all = ~0ULL, old = 0;
-	pthread_t thread;
-
-	if (!create)
-		return false;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
-	int error = create(&thread, NULL, main, NULL);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
-	/* Nobody joins it: a thread sanitizer would call it a leak. */
-	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&guest, "pthread_detach");
-	if (!error && detach)
-		detach(thread);
-	return error == 0;
 }
 
 void helper_start(void)
@@ -338,7 +317,7 @@ void helper_start(void)
 		return;
 	is_started = true;
 	atexit(leave);
-	if (!helper_start_thread(helper_main))
+	if (!thread_create(helper_main))
 		log_write("no helper thread: work of this process is gated, but not measured");
 }
 

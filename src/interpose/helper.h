@@ -11,9 +11,6 @@
 /* Starts it unless it runs. Signals stay the program's: the thread blocks them all. */
 void helper_start(void);
 
-/* Starts a thread of the library's with all signals blocked, which nobody joins. False: can't be had. */
-bool helper_start_thread(void *(*main)(void *));
-
 /* Work has begun after a pause: look now. Cheap when it is awake already. */
 void helper_wake(void);
 

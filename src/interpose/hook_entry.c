@@ -1,4 +1,5 @@
 /* Start of the driver, and the look-ups that hand out its functions. */
+#include "interpose/ahead.h"
 #include "interpose/answers.h"
 #include "interpose/config.h"
 #include "interpose/guest.h"
@@ -22,17 +23,23 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of
- * a governed name that is in no row is handled by policy: true when it is not there.
+ * The driver has decided version and variant: hand out the hook, or the thunk, of the very symbol it chose.
+ * A form of a governed name that is in no row is handled by policy: true when it is not there. Past any
+ * other there is no order with what we have queued.
  */
 static bool substitute(struct answer *a, const char *name, uint64_t hash)
 {
-	if (a->result != CUDA_SUCCESS || !a->pfn || known_is_passed(hash))
+	if (a->result != CUDA_SUCCESS || !a->pfn || known_is_quiet(hash))
 		return false;
 	void *hook = real_hook_of_answer(a->pfn);
-	if (hook)
+	if (hook) {
 		a->pfn = hook;
-	return !hook && real_governs_form_of(name) && unknown_is_refused(name);
+		return false;
+	}
+	if (real_governs_form_of(name) && unknown_is_refused(name))
+		return true;
+	ahead_bypassed(name);
+	return false;
 }
 
 /* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */

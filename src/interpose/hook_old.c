@@ -2,6 +2,7 @@
  * Old ABIs of what is governed, and rare ways of doing the same. The newer hook does the work: an old
  * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
  */
+#include "interpose/ahead.h"
 #include "interpose/flight.h"
 #include "interpose/gate.h"
 #include "interpose/hooks.h"
@@ -180,7 +181,8 @@ static CUresult capture_began(CUresult result)
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
 	flight_capture_begins();
-	return capture_began(begin(stream));
+	CUresult result = ahead_flush();
+	return capture_began(result == CUDA_SUCCESS ? begin(stream) : result);
 }
 
 CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
@@ -189,6 +191,9 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 			      CUgraphRecaptureCallback callback, void *data)
 {
 	flight_capture_begins();
+	CUresult result = ahead_flush();
+	if (result != CUDA_SUCCESS)
+		return capture_began(result);
 	return capture_began(begin(stream, mode, graph, callback, data));
 }
 

@@ -1,4 +1,5 @@
 /* Streams and captures, as far as the gate must know of them. */
+#include "interpose/ahead.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
@@ -11,12 +12,14 @@ static CUresult capture_began(CUresult result)
 	return result;
 }
 
+/* From here on nothing is queued (ahead.h), and what is goes to the driver before the capture begins. */
 CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
 			    CUstreamCaptureMode mode)
 {
 	WITH_MEMORY_STILL();
 	flight_capture_begins();
-	return capture_began(begin(stream, mode));
+	CUresult result = ahead_flush();
+	return capture_began(result == CUDA_SUCCESS ? begin(stream, mode) : result);
 }
 
 CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const CUgraphNode *,
@@ -28,6 +31,9 @@ CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const 
 {
 	WITH_MEMORY_STILL();
 	flight_capture_begins();
+	CUresult result = ahead_flush();
+	if (result != CUDA_SUCCESS)
+		return capture_began(result);
 	return capture_began(begin(stream, graph, dependencies, edges, count, mode));
 }
 

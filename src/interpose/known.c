@@ -12,7 +12,7 @@
 
 struct known_form {
 	uint16_t since; /* version / 10 */
-	bool is_governed;
+	bool is_ours;   /* a hook or a thunk */
 	int32_t offset; /* from the driver's base, or from our own function below; 0: it has none */
 };
 
@@ -21,7 +21,7 @@ struct known_form {
  * outside of them.
  */
 struct table {
-	uintptr_t base[2]; /* by is_governed */
+	uintptr_t base[2]; /* by is_ours */
 	int version;       /* the driver is this new, or newer: of what it has, the newest */
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];
@@ -35,10 +35,10 @@ static const struct table *_Atomic newest;
 static struct known_form find_form(const struct elf_object *driver, const struct names_form *n,
 				   const struct table *t)
 {
-	struct known_form form = { .since = n->since, .is_governed = n->row >= 0 };
+	struct known_form form = { .since = n->since, .is_ours = n->row >= 0 };
 	void *found = n->row >= 0 ? real_hook_of_row((size_t)n->row)
 				  : elf_symbol_hashed(driver, names_text + n->text, n->gnu_hash);
-	intptr_t offset = found ? (intptr_t)((uintptr_t)found - t->base[form.is_governed]) : 0;
+	intptr_t offset = found ? (intptr_t)((uintptr_t)found - t->base[form.is_ours]) : 0;
 
 	form.offset = offset == (int32_t)offset ? (int32_t)offset : 0;
 	return form;
@@ -80,6 +80,13 @@ bool known_is_passed(uint64_t hash)
 	return number >= 0 && number < NAMES_PASSED;
 }
 
+bool known_is_quiet(uint64_t hash)
+{
+	int number = number_of(names_places, hash);
+
+	return number >= 0 && number < NAMES_QUIET;
+}
+
 bool known_is_governed(uint64_t hash)
 {
 	return number_of(names_places, hash) >= NAMES_PASSED;
@@ -113,6 +120,6 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 		return KNOWN_NOT;
 	if (!is_there)
 		return KNOWN_TOO_NEW;
-	*ret_function = (void *)(t->base[form->is_governed] + (uintptr_t)(intptr_t)form->offset);
+	*ret_function = (void *)(t->base[form->is_ours] + (uintptr_t)(intptr_t)form->offset);
 	return KNOWN_FOUND;
 }

@@ -24,11 +24,12 @@ void known_fill(const struct elf_object *driver);
 
 /* What is decided of all forms of a base name with that hash (name.h); neither: the name is not known. */
 bool known_is_passed(uint64_t hash);
+bool known_is_quiet(uint64_t hash); /* and passed: driver_quiet.h */
 bool known_is_governed(uint64_t hash);
 
 enum known_answer {
 	KNOWN_NOT, /* only the driver can tell: a version beyond the tables or the driver's own, ... */
-	KNOWN_FOUND,  /* *ret_function: ours where it is governed, else the driver's */
+	KNOWN_FOUND, /* *ret_function: ours where there is one (a hook or a thunk), else the driver's */
 	KNOWN_TOO_NEW /* the driver has the name, but not since so long ago */
 };
 

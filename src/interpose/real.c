@@ -8,6 +8,7 @@
 #include "interpose/name.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
+#include "interpose/thunk.h"
 #include "interpose/unknown.h"
 
 struct real_driver real;
@@ -32,8 +33,14 @@ struct symbol_row {
 	{ #symbol, (void **)&real.symbol, (void *)symbol },
 #define ROW_CALL(symbol, params) { #symbol, (void **)&real.symbol, NULL },
 
-static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK)
-							 DRIVER_CALLS(ROW_CALL) };
+#define ROW_THUNK(symbol, kind, number) \
+	{ #symbol, &allot_thunk_real[THUNK_##symbol], (void *)symbol },
+
+DRIVER_THUNKS(THUNK_DECLARE)
+
+/* In the order that names.h numbers them. */
+static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_THUNKS(
+	ROW_THUNK) DRIVER_CALLS(ROW_CALL) };
 
 #define ROW_NVML_HOOK(symbol, hook, params, args) \
 	{ #symbol, (void **)&real_nvml.symbol, (void *)symbol },
@@ -205,7 +212,7 @@ void *real_hook_of_address(const void *address)
 /* ---- by name ---- */
 
 /* The driver's hooked rows by the part of their names that forms share; filled at the first question. */
-#define NAME_PLACES 1024 /* a power of two */
+#define NAME_PLACES 2048 /* a power of two */
 static const struct symbol_row *by_name[NAME_PLACES];
 static _Atomic bool names_ready;
 

@@ -1,6 +1,5 @@
 #include "interpose/swap.h"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 
 #include "interpose/guest.h"
@@ -12,6 +11,7 @@
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
+#include "interpose/thread.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)         /* until a move that can't begin is given up */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
@@ -442,7 +442,7 @@ void swap_start(void)
 	WITH_LOCK(&start_lock);
 	if (is_started)
 		return;
-	is_started = helper_start_thread(swap_main);
+	is_started = thread_create(swap_main);
 	if (!is_started)
 		log_write("no thread to move memory: it stays on the card");
 }

@@ -93,6 +93,7 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
 		atomic_store(&d->long_work_ns, tenant->node->config.arbiter.long_work_ns);
+		atomic_store(&d->launch_ahead_ns, tenant->node->config.launch_ahead_ns);
 		atomic_store(&d->idle_ns, tenant->node->config.arbiter.idle_ns);
 		publish_promise(tenant, i);
 	}

@@ -1,32 +1,11 @@
 """Policy feedback with `feedback_sensor = nvml` on cards whose NVML fails it: the tenant is measured by
 allot's own busy time, held to its cap all the same, and the log says so once."""
 
-import subprocess
-
 import pytest
 
-from conftest import BUILD
+from servers import start_servers
 
-SETTINGS = "policy = feedback\nfeedback_sensor = nvml\nlinger = 30s\n"
-
-
-def start(program, *arguments):
-    """A server goes to the background when it is ready. Returns what it said until then."""
-    done = subprocess.run([BUILD / program, *arguments], stdin=subprocess.DEVNULL, check=False,
-                          capture_output=True, text=True, timeout=20)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
-def start_servers(machine, directory, defects):
-    """A card with these defects, and a daemon with the sensor's settings; returns what it said."""
-    machine.run_dir.mkdir(parents=True, mode=0o700)
-    socket = machine.run_dir / "sim.sock"
-    (directory / "cards").write_text(f"[card]\n{defects}")
-    (directory / "settings").write_text(SETTINGS)
-    start("allot-sim", "--socket", socket, "--spec", directory / "cards")
-    return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
-                 "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
+SETTINGS = "policy = feedback\nfeedback_sensor = nvml\n"
 
 
 def load(machine, seconds, *terms):
@@ -44,7 +23,7 @@ def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
     """Without a cap for as long as it takes to tell, then 30 % over 6 s: the charge within 5 points,
     where that is the measure; the work of a sound card, whose sensor knows nothing of ends that are
     seen late, below 40 %. Each missed process would be a warning ten times a second."""
-    text = start_servers(machine, tmp_path, defects)
+    text = start_servers(machine, tmp_path, SETTINGS, defects)
     load(machine, 5)
     got = load(machine, 6, "--cores", 30)
     assert got.is_sound() and got.charged_pct > 25 and got.work_pct < 40, got

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from conftest import BUILD, wait_until
+from conftest import wait_until
 from held import compile_c, link_with_driver
-from test_sensor import start
+from servers import start_servers
 
 HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
 
@@ -21,16 +21,6 @@ HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
 def partners(tmp_path_factory):
     return compile_c(tmp_path_factory.mktemp("turns") / "partners", "partners.c",
                      *link_with_driver())
-
-
-def start_servers(machine, directory, turns):
-    machine.run_dir.mkdir(parents=True, mode=0o700)
-    socket = machine.run_dir / "sim.sock"
-    (directory / "cards").write_text("[card]\n")
-    (directory / "settings").write_text(f"turns = {turns}\nlinger = 30s\n")
-    start("allot-sim", "--socket", socket, "--spec", directory / "cards")
-    start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
-          "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
 
 
 def shares(process):
@@ -49,7 +39,7 @@ def device_of(machine, name):
 @pytest.mark.parametrize("turns", ["on", "off"])
 def test_four_processes_beside_one(machine, tmp_path, turns):
     """Turns are taken, or not; the tenant gets one tenant's share, and its processes the same of that."""
-    start_servers(machine, tmp_path, turns)
+    start_servers(machine, tmp_path, f"turns = {turns}\n")
     begin = time.time() + 3
     load = ("--seconds", 5, "--start-at", begin)
     many = machine.start("--name", "many", *HALF, "--", *machine.load(
@@ -71,7 +61,7 @@ def test_four_processes_beside_one(machine, tmp_path, turns):
 @pytest.mark.parametrize("way", ["spin", "relay"])
 def test_processes_that_need_each_other(machine, tmp_path, partners, way):
     """They end, and soon run at the same time instead."""
-    start_servers(machine, tmp_path, "on")
+    start_servers(machine, tmp_path, "turns = on\n")
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 10))
     machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
     both = machine.start("--name", "both", *HALF, "--", partners, way, 5)
@@ -112,7 +102,7 @@ def test_a_gang_has_none(machine2):
 
 def test_one_that_dies_and_one_that_is_stopped(machine, tmp_path):
     """At any moment, its turn or not: the others go on, by turns."""
-    start_servers(machine, tmp_path, "on")
+    start_servers(machine, tmp_path, "turns = on\n")
     load = " ".join(machine.load("--seconds", 60))
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 60))
     three = machine.start("--name", "three", *HALF, "--", "sh", "-c",

@@ -18,7 +18,6 @@
 
 /* Enumerations that are only passed through or switched on by number. */
 typedef int CUdevice_P2PAttribute;
-typedef int CUfunction_attribute;
 typedef int CUfunc_cache;
 typedef int CUsharedconfig;
 typedef int CUmem_advise;

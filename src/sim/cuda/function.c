@@ -129,6 +129,31 @@ CUresult cuFuncIsLoaded(int *state, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
+/* One that spins takes an address; the others look at no parameter. */
+static CUresult param_info(CUfunction f, size_t index, size_t *offset, size_t *bytes)
+{
+	if (!is_function(f))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!offset || !f->spins || index)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = 0;
+	if (bytes)
+		*bytes = sizeof(uint64_t);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *bytes)
+{
+	SIM_ENTER(cuFuncGetParamInfo);
+	return param_info(f, index, offset, bytes);
+}
+
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
+{
+	SIM_ENTER(cuKernelGetParamInfo);
+	return param_info((CUfunction)kernel, index, offset, bytes);
+}
+
 /* By threads alone: 2048 of an SM, at most 32 blocks. */
 static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
 {

@@ -6,12 +6,14 @@
 #include "interpose/known.h"
 #include "interpose/name.h"
 #include "interpose/real.h"
+#include "interpose/thunks.h"
 
 /* ---- what real.c has: a driver in which a function's address is its name's ---- */
 
 #define ROW_HOOK(symbol, hook, params, args) #symbol,
 #define ROW_WORK(symbol, streams, params, args, ...) #symbol,
-static const char *const rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) };
+#define ROW_THUNK(symbol, kind, number) #symbol,
+static const char *const rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_THUNKS(ROW_THUNK) };
 static const char *lacking = "";
 static int newest_of_driver;
 

@@ -1,0 +1,25 @@
+"""A card and a daemon of a test's own, with settings that `allot run` has no option for."""
+
+import subprocess
+
+from conftest import BUILD
+
+
+def start(program, *arguments):
+    """A server goes to the background when it is ready. Returns what it said until then."""
+    done = subprocess.run([BUILD / program, *arguments], stdin=subprocess.DEVNULL, check=False,
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def start_servers(machine, directory, settings, card=""):
+    """settings: allotd's lines; card: lines of the card's description. Both end after the test: see
+    Machine. Returns what the daemon said while it started."""
+    machine.run_dir.mkdir(parents=True, mode=0o700)
+    socket = machine.run_dir / "sim.sock"
+    (directory / "cards").write_text(f"[card]\n{card}")
+    (directory / "settings").write_text(f"{settings}linger = 30s\n")
+    start("allot-sim", "--socket", socket, "--spec", directory / "cards")
+    return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
+                 "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
