@@ -246,8 +246,8 @@ struct admit_card admission_card(struct node *node, const struct card *card)
 	struct promise_card p = node_promised(node, card, NULL);
 	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
 				    .taken_bytes = p.promised_bytes + p.rest_held_bytes +
-						   p.granted_bytes + p.movable_bytes + drain_bytes(card) +
-						   card->foreign_bytes +
+						   p.granted_bytes + p.movable_bytes +
+						   drain_bytes(card) + card->foreign_bytes +
 						   gpu_watch_starting_bytes(node->watch, card->index),
 				    .kept_bytes = card->kept_bytes };
 }

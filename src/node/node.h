@@ -95,7 +95,7 @@ struct node {
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
 	struct loop_source *admission_timer; /* a decision is due: see admission.h */
-	struct loop_source *swap_timer; /* while there are tenants whose memory can be moved */
+	struct loop_source *swap_timer;      /* while there are tenants whose memory can be moved */
 };
 
 /*

@@ -77,7 +77,8 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	return error_set(err, ENOSPC,
 			 "GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
 			 "promised to others, %s held by tenants without a quota of their own and "
-			 "%s granted to tenants that wait or swap; at most %" PRIu64 " (%s) is right",
+			 "%s granted to tenants that wait or swap; at most %" PRIu64
+			 " (%s) is right",
 			 i, want, amount(want).text, amount(card->memory_bytes).text,
 			 amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
 			 amount(granted).text, left, amount(left).text);
