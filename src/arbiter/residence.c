@@ -83,13 +83,18 @@ static uint64_t move_ns(const struct residence *r, uint64_t bytes)
 	return (uint64_t)((double)bytes / r->bytes_per_s * NS_PER_S);
 }
 
+/* So long that moving so much is a small part of the time. */
+static uint64_t turn_ns(const struct residence *r, uint64_t moved_bytes)
+{
+	uint64_t ns = (uint64_t)((double)move_ns(r, moved_bytes) * (1 - r->config.move_part) /
+				 r->config.move_part);
+	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
+}
+
 uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes)
 {
 	/* One out, one in. */
-	uint64_t moves_ns = move_ns(r, r->tenant[tenant].seen.movable_bytes + need_bytes);
-	uint64_t turn_ns = (uint64_t)((double)moves_ns * (1 - r->config.move_part) /
-				      r->config.move_part);
-	return turn_ns > r->config.turn_min_ns ? turn_ns : r->config.turn_min_ns;
+	return turn_ns(r, r->tenant[tenant].seen.movable_bytes + need_bytes);
 }
 
 static void learn_rate(struct residence *r, const struct residence_seen *seen)
@@ -118,14 +123,17 @@ static uint64_t need_of(const struct residence_tenant *t)
 	if (t->seen.is_put_out)
 		return 0;
 	if (!t->is_to_be_in)
-		return t->seen.has_work ? t->seen.movable_bytes + t->seen.wanted_bytes : 0;
+		return t->seen.has_work || t->is_recalled
+			       ? t->seen.movable_bytes + t->seen.wanted_bytes
+			       : 0;
 	return is_on_card(t) ? t->seen.wanted_bytes : 0;
 }
 
 /* One that is out with nothing to move back needs to be let in, though it needs no bytes. */
 static bool is_in_need(const struct residence_tenant *t)
 {
-	return need_of(t) || (!t->is_to_be_in && t->seen.has_work && !t->seen.is_put_out);
+	return need_of(t) ||
+	       (!t->is_to_be_in && (t->seen.has_work || t->is_recalled) && !t->seen.is_put_out);
 }
 
 void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
@@ -134,7 +142,10 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 	struct residence_tenant *t = &r->tenant[tenant];
 	bool was_in = t->seen.place == RESIDENCE_IN;
 	bool has_moved = seen->moved_ns && seen->moved_ns != t->seen.moved_ns;
+	if (t->seen.is_put_out && !seen->is_put_out)
+		t->is_recalled = true;
 	t->seen = *seen;
+	t->is_recalled = t->is_recalled && !t->is_to_be_in;
 	if (has_moved)
 		learn_rate(r, seen);
 	if (!was_in && seen->place == RESIDENCE_IN)
@@ -252,8 +263,8 @@ static bool is_anyone_leaving(const struct residence *r)
 	return false;
 }
 
-/* Serves the queue from its head on, up to the first that has to wait. True: all were served. */
-static bool serve_queue(struct residence *r, uint64_t now_ns)
+/* Serves the queue from its head on, up to the first that has to wait. */
+static void serve_queue(struct residence *r, uint64_t now_ns)
 {
 	bool may_make_room = !is_anyone_leaving(r);
 	for (int i = next_in_queue(r, -1); i >= 0; i = next_in_queue(r, i)) {
@@ -271,9 +282,37 @@ static bool serve_queue(struct residence *r, uint64_t now_ns)
 		}
 		if (may_make_room)
 			make_room(r, i, need, now_ns);
-		return false;
+		return;
 	}
-	return true;
+}
+
+static bool is_out_without_need(const struct residence_tenant *t)
+{
+	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out;
+}
+
+/* Who needs nothing now comes back as well, where there is room for all who are out, and stays to be. */
+static void return_without_need(struct residence *r, bool is_quiet, uint64_t now_ns)
+{
+	uint64_t out = 0;
+	unsigned count = 0;
+	for (unsigned i = 0; i < r->end; i++)
+		if (is_out_without_need(&r->tenant[i])) {
+			out += is_on_card(&r->tenant[i]) ? 0 : r->tenant[i].seen.movable_bytes;
+			count++;
+		}
+	if (!is_quiet || !count || out > free_bytes(r)) {
+		r->room_since_ns = 0;
+		return;
+	}
+	if (!r->room_since_ns)
+		r->room_since_ns = now_ns;
+	if (now_ns - r->room_since_ns < turn_ns(r, out))
+		return;
+	for (unsigned i = 0; i < r->end; i++)
+		if (is_out_without_need(&r->tenant[i]))
+			r->tenant[i].is_to_be_in = true;
+	r->room_since_ns = 0;
 }
 
 void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_ns)
@@ -292,18 +331,7 @@ void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_n
 		if (is_again && !t->needs_since_ns)
 			t->needs_since_ns = now_ns;
 	}
-	if (!serve_queue(r, now_ns))
-		return;
-	/* Who needs nothing now comes back as well, where there is room for all who are out. */
-	uint64_t out = 0;
-	for (unsigned i = 0; i < r->end; i++)
-		if (r->tenant[i].is_used && !r->tenant[i].is_to_be_in &&
-		    !r->tenant[i].seen.is_put_out)
-			out += is_on_card(&r->tenant[i]) ? 0 : r->tenant[i].seen.movable_bytes;
-	for (unsigned i = 0; i < r->end && out <= free_bytes(r); i++)
-		if (r->tenant[i].is_used && !r->tenant[i].is_to_be_in &&
-		    !r->tenant[i].seen.is_put_out) {
-			out -= is_on_card(&r->tenant[i]) ? 0 : r->tenant[i].seen.movable_bytes;
-			r->tenant[i].is_to_be_in = true;
-		}
+	bool is_quiet = next_in_queue(r, -1) < 0;
+	serve_queue(r, now_ns);
+	return_without_need(r, is_quiet, now_ns);
 }

@@ -11,6 +11,8 @@
  * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
  *   slow moves and large tenants make long turns, so there is no thrashing. An idle tenant stays for twice
  *   the time that the move takes.
+ * - Who is out and needs nothing comes back when there has been room for all who are out, and nobody in the
+ *   queue, for as long as a turn is: not between two allocations of one that is still growing.
  * - Nobody returns before there is room for all of him. That is reserved from the order on. But for whom
  *   there never can be, he may try, and is told.
  *
@@ -59,6 +61,7 @@ struct residence_tenant {
 	bool is_used;
 	struct residence_seen seen;
 	bool is_to_be_in; /* the order */
+	bool is_recalled; /* was put out by hand, is no more, and has not been let in since */
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* last seen to have some */
 	uint64_t leaves_since_ns; /* ordered to; holds while it is */
@@ -72,8 +75,9 @@ struct residence {
 	uint64_t granted_bytes;  /* in it: to allocations that wait, which take them in a moment */
 	double bytes_per_s;
 	struct residence_tenant tenant[RESIDENCE_MOST];
-	unsigned end;    /* all tenants are below */
-	uint64_t orders; /* to leave, ever */
+	unsigned end;           /* all tenants are below */
+	uint64_t orders;        /* to leave, ever */
+	uint64_t room_since_ns; /* there is room for all who are out, and nobody needs any; 0: not now */
 };
 
 struct residence_config residence_default_config(void);

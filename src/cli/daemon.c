@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -134,10 +136,24 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
+/* The settings' file by its full path, as the daemon's folder is another; "" when none is named. */
+static int find_config(char path[PATH_MAX], struct error *err)
+{
+	const char *named = getenv("ALLOT_CONFIG");
+
+	path[0] = '\0';
+	if (!named || !*named)
+		return 0;
+	if (!realpath(named, path))
+		return error_set_errno(err, errno, "ALLOT_CONFIG: '%.200s'", named);
+	return 0;
+}
+
 static int start_daemon(const struct daemon_target *target, const char *run_dir,
 			const char *sim_socket, struct error *err)
 {
 	char daemon[PATHS_MAX], nvml[PATHS_MAX], log[PATHS_MAX];
+	char config[PATH_MAX];
 	char *argv[16];
 	size_t n = 0;
 	int r = install_find(INSTALL_DAEMON, daemon, err);
@@ -156,6 +172,13 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 	if (target->policy) {
 		argv[n++] = (char *)"--policy";
 		argv[n++] = (char *)target->policy;
+	}
+	r = find_config(config, err);
+	if (r < 0)
+		return r;
+	if (*config) {
+		argv[n++] = (char *)"--config";
+		argv[n++] = config;
 	}
 	if (sim_socket) {
 		r = install_find(INSTALL_SIM_NVML, nvml, err);

@@ -252,8 +252,9 @@ static void give_up(const char *why)
 static bool leave_card(void)
 {
 	uint32_t at = 0;
+	uint64_t leaves = lay_out();
 
-	if (!swap_arena_is_ready(lay_out())) {
+	if (!swap_arena_is_ready(leaves)) {
 		give_up("the host has too little memory");
 		return false;
 	}
@@ -263,6 +264,8 @@ static bool leave_card(void)
 		return false;
 	}
 	copied_ns = sys_now_ns() - begin_ns;
+	/* Said first: others take the bytes as soon as they are free, and would be counted beside them. */
+	atomic_store(&atomic_load(&guest.slot)->swapped_bytes, swap_backing_out() + leaves);
 	/* One that can't be taken away is there still, as it was. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)

@@ -71,8 +71,11 @@ class Tenant:
         return line.strip()
 
     def go(self, text=""):
-        self.process.stdin.write(text + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise AssertionError(self.process.stderr.read()) from None
 
     def end(self):
         out, err = self.process.communicate(timeout=30)

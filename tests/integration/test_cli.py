@@ -292,6 +292,27 @@ def test_two_runs_start_one_daemon(machine):
     machine.wait_until_gone()
 
 
+def test_settings_of_the_daemon_that_is_started(machine, tmp_path):
+    settings = tmp_path / "settings"
+    settings.write_text("policy = token\n")
+    done = machine.run("--", "sh", "-c", f'{BUILD}/allot ps --json "$@"', "sh", *machine.sim,
+                       cwd=tmp_path, environment={"ALLOT_CONFIG": "settings"})
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["devices"][0]["policy"] == "token"
+
+
+@pytest.mark.parametrize("text, says", [
+    (None, ["ALLOT_CONFIG: 'settings'", "No such file"]),
+    ("quantum = soon\n", ["settings:1: quantum", "'soon'"]),
+])
+def test_settings_that_are_not_right(machine, tmp_path, text, says):
+    if text:
+        (tmp_path / "settings").write_text(text)
+    done = machine.run("--", "true", cwd=tmp_path, environment={"ALLOT_CONFIG": "settings"})
+    assert done.returncode == 125
+    assert all(part in done.stderr for part in says), done.stderr
+
+
 def test_run_after_run(machine):
     """A daemon that is about to end is no obstacle."""
     begin = time.monotonic()

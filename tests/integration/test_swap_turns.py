@@ -95,6 +95,8 @@ def test_two_of_sixty_percent_both_end(small, python):
     a.line()
     b = tenant(small, python, "b", code)
     b.line()
+    # b has its memory: a had to go for it.
+    wait_until(lambda: swaps(small)["a"]["swapped_bytes"] == 910 * MIB, 10, "a, all of it out")
     a.go()
     b.go()
     wait_until(lambda: all(s["moved_s"] > 0 for s in swaps(small).values()), 60, "moves of both")
@@ -173,7 +175,9 @@ def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
         check(pieces, 0)
         """)
     comes.line()
-    wait_until(lambda: swaps(small)["idle"]["moved_s"] > 0, 10, "a move of the idle one")
+    # Its last bytes were had before it said so.
+    wait_until(lambda: swaps(small)["idle"]["state"] == "out", 10, "idle, out")
+    assert small.tenants()["idle"]["state"] == "swapped"
     assert small.tenants()["comes"]["devices"][0]["denied"] == 0
     # It comes back when it wants something, though the other is there still.
     idle.go()
@@ -193,7 +197,7 @@ def test_memory_of_one_that_is_killed_is_anothers(small, python):
     a.line()
     b = tenant(small, python, "b", code)
     b.line()
-    wait_until(lambda: swaps(small)["a"]["moved_s"] > 0, 10, "a move of a")
+    wait_until(lambda: swaps(small)["a"]["state"] == "out", 10, "a, out")
     os.kill(small.tenants()["b"]["processes"][0]["pid"], signal.SIGKILL)
     # There is room for all again.
     wait_until(lambda: swaps(small)["a"]["state"] == "in", 10, "the return of a")

@@ -267,9 +267,35 @@ static void test_the_idle_leave_first(void **state)
 	/* When there is room for all again, it comes back though it has no work. */
 	residence_remove(&m.r, comes);
 	m.t[comes].is_there = false;
-	run(10 * S);
+	run(60 * S);
 	assert_int_equal(m.t[idle].place, RESIDENCE_IN);
 	assert_int_equal(m.r.orders, 1);
+}
+
+/* Between the allocations of one that grows there is room for an idle one: it is not moved there and back. */
+static void test_the_idle_stay_out_while_another_grows(void **state)
+{
+	start(100 * GIB, 40e9, 1);
+	int idle = add(60 * GIB, 1, UINT64_MAX / 4, true);
+	run(20 * S);
+	int grows = add(20 * GIB, S, 0, true);
+	m.t[grows].wanted = 20 * GIB;
+	run(30 * S);
+	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
+	/* It frees what it had, and takes it again. */
+	for (int i = 0; i < 20; i++) {
+		m.t[grows].movable = 10 * GIB;
+		run(2 * S);
+		m.t[grows].wanted = 30 * GIB;
+		run(2 * S);
+		assert_int_equal(m.t[grows].wanted, 0);
+	}
+	assert_int_equal(m.r.orders, 1);
+	assert_int_equal(m.t[idle].place, RESIDENCE_OUT);
+	assert_true(m.most_held <= m.capacity);
+	m.t[grows].movable = 10 * GIB;
+	run(60 * S);
+	assert_int_equal(m.t[idle].place, RESIDENCE_IN);
 }
 
 /* What one left for is not taken back by him before it was used. */
@@ -337,7 +363,8 @@ static void test_who_is_put_out_by_hand_stays_out(void **state)
 	residence_see(&m.r, a, &seen, m.now + S);
 	residence_step(&m.r, m.capacity, m.now + S);
 	assert_false(m.r.tenant[a].is_to_be_in);
-	seen.is_put_out = false;
+	/* Called back it comes at once, also when it has nothing to do. */
+	seen.is_put_out = seen.has_work = false;
 	residence_see(&m.r, a, &seen, m.now + 2 * S);
 	residence_step(&m.r, m.capacity, m.now + 2 * S);
 	assert_true(m.r.tenant[a].is_to_be_in);
@@ -433,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_two_that_do_not_fit_take_turns),
 		cmocka_unit_test(test_slow_moves_make_long_turns),
 		cmocka_unit_test(test_the_idle_leave_first),
+		cmocka_unit_test(test_the_idle_stay_out_while_another_grows),
 		cmocka_unit_test(test_room_is_kept_for_whom_it_was_made),
 		cmocka_unit_test(test_who_refuses_is_passed_over),
 		cmocka_unit_test(test_who_does_not_answer_is_passed_over),
