@@ -67,6 +67,13 @@ static inline bool gate_holds(struct gate_pass *pass, const struct work *work)
 	return unlikely(pass->would_wait);
 }
 
+/* Whether the daemon lets such calls queue on that device at all; of a pass that was gated. */
+static inline bool gate_lets_queue(const struct gate_pass *pass)
+{
+	return atomic_load_explicit(&guest_control_device(pass->index)->launch_ahead_ns,
+				    memory_order_relaxed) != 0;
+}
+
 static inline void gate_leave(struct gate_pass *pass, const struct work *work, CUresult result)
 {
 	if (likely(pass->device != NULL))

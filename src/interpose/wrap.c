@@ -66,7 +66,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 			gate_enter(&pass, &work); \
 		result = likely(!pass.is_refused) ? real.symbol args : CUDA_ERROR_OUT_OF_MEMORY; \
 		gate_leave(&pass, &work, result); \
-		if (MAY_QUEUE(symbol) && pass.device && pass.is_raised && !result) \
+		if (MAY_QUEUE(symbol) && pass.device && pass.is_raised && \
+		    gate_lets_queue(&pass) && !result) \
 			PROVE(symbol); \
 		return result; \
 	}

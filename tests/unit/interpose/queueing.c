@@ -212,9 +212,10 @@ static CUresult call(const struct work *work, const struct ahead_kernel *k,
 		gate_enter(&pass, work);
 	result = start(what);
 	gate_leave(&pass, work, result);
-	if (pass.device && pass.is_raised && !result && k)
+	bool proves = pass.device && pass.is_raised && gate_lets_queue(&pass) && !result;
+	if (proves && k)
 		ahead_prove_launch(work, k);
-	else if (pass.device && pass.is_raised && !result)
+	else if (proves)
 		ahead_prove_stream(work);
 	return result;
 }
