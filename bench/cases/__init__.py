@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, overhead,
-               policies, response, scale, sensors, shares, together, training)
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
+               overhead, policies, response, scale, sensors, shares, together, training)
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,9 @@ CASES = [
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("order", order.order, "six tasks of equal need, room for three: native and --on-full wait",
          order.seconds_of),
+    Case("oversubscribe", oversubscribe.oversubscribe,
+         "two tasks of 60 % of the memory each: native and --on-full swap; moves; two that fit",
+         oversubscribe.seconds_of),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",

@@ -12,7 +12,7 @@ LARGE = Kernel(1000, 8192)      # many waves of short blocks
 
 
 def capped(name, kernel, pct):
-    return Load(name, kernel, [*MEMORY, "--cores", str(pct)])
+    return Load(name, kernel, [*MEMORY, "--cores", f"{pct:.4g}"])
 
 
 def fair(name, kernel, pct):

@@ -78,6 +78,20 @@ static uint64_t free_bytes(const struct residence *r)
 	return taken < r->capacity_bytes ? r->capacity_bytes - taken : 0;
 }
 
+/* Its bytes are reserved, and not there yet. */
+static bool is_awaited(const struct residence_tenant *t)
+{
+	return t->is_used && t->is_to_be_in && t->seen.place != RESIDENCE_IN && !t->seen.is_short;
+}
+
+uint64_t residence_may_take(const struct residence *r, int tenant)
+{
+	for (unsigned i = 0; i < r->end; i++)
+		if ((int)i != tenant && is_awaited(&r->tenant[i]))
+			return r->tenant[tenant].granted_bytes;
+	return UINT64_MAX;
+}
+
 static uint64_t move_ns(const struct residence *r, uint64_t bytes)
 {
 	return (uint64_t)((double)bytes / r->bytes_per_s * NS_PER_S);
@@ -102,9 +116,10 @@ static void learn_rate(struct residence *r, const struct residence_seen *seen)
 	double rate = (double)seen->movable_bytes / ((double)seen->moved_ns / NS_PER_S);
 	if (seen->movable_bytes < RATE_BYTES_LEAST)
 		return;
-	r->bytes_per_s += (rate - r->bytes_per_s) * RATE_WEIGHT;
-	if (!(r->bytes_per_s > RATE_LEAST))
-		r->bytes_per_s = RATE_LEAST;
+	/* Of what a byte costs, not of the rate: one slow move weighs as much as it took. */
+	if (!(rate > RATE_LEAST))
+		rate = RATE_LEAST;
+	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
 /* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
@@ -144,6 +159,8 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 	bool has_moved = seen->moved_ns && seen->moved_ns != t->seen.moved_ns;
 	if (t->seen.is_put_out && !seen->is_put_out)
 		t->is_recalled = true;
+	if (seen->progress != t->seen.progress)
+		t->leaves_since_ns = now_ns;
 	t->seen = *seen;
 	t->is_recalled = t->is_recalled && !t->is_to_be_in;
 	if (has_moved)
@@ -272,14 +289,25 @@ static void serve_queue(struct residence *r, uint64_t now_ns)
 		uint64_t need = need_of(t);
 		if (need <= free_bytes(r)) {
 			t->is_to_be_in = true;
-			r->granted_bytes += t->seen.wanted_bytes;
+			t->never_since_ns = 0;
+			t->granted_bytes = t->seen.wanted_bytes;
+			r->granted_bytes += t->granted_bytes;
+			if (t->granted_bytes)
+				t->in_since_ns =
+					now_ns; /* others left for this: it is to have a turn of it */
 			continue;
 		}
-		/* It would wait for ever: it is let in, to be told that there is no room. */
+		/*
+		 * It would wait for ever: it is let in, to be told that there is no room. But not by what is
+		 * seen for a moment, while somebody's figures change.
+		 */
 		if (!can_ever(r, i, need)) {
-			t->is_to_be_in = true;
+			if (!t->never_since_ns)
+				t->never_since_ns = now_ns;
+			t->is_to_be_in |= now_ns - t->never_since_ns >= r->config.turn_min_ns;
 			continue;
 		}
+		t->never_since_ns = 0;
 		if (may_make_room)
 			make_room(r, i, need, now_ns);
 		return;
@@ -321,6 +349,7 @@ void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_n
 	r->granted_bytes = 0;
 	for (unsigned i = 0; i < r->end; i++) {
 		struct residence_tenant *t = &r->tenant[i];
+		t->granted_bytes = 0;
 		/* One for whom others can make room queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				can_ever(r, (int)i, t->seen.movable_bytes);

@@ -9,8 +9,8 @@
  *   is over, who came in first. Nobody leaves unless with him there is room enough. Who was ordered to
  *   leave and did not, or does not answer, is passed over for `retry_ns`.
  * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
- *   slow moves and large tenants make long turns, so there is no thrashing. An idle tenant stays for twice
- *   the time that the move takes.
+ *   slow moves and large tenants make long turns, so there is no thrashing. It begins with the last of what
+ *   was waited for. An idle tenant stays for twice the time that the move takes.
  * - Who is out and needs nothing comes back when there has been room for all who are out, and nobody in the
  *   queue, for as long as a turn is: not between two allocations of one that is still growing.
  * - Nobody returns before there is room for all of him. That is reserved from the order on. But for whom
@@ -33,7 +33,7 @@ struct residence_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	uint64_t answer_ns; /* an order to leave is given up after this, or four times the move */
+	uint64_t answer_ns; /* an order to leave is given up after this, or four times the move, without progress */
 	double move_part;   /* 0 to 1 */
 	double bytes_per_s; /* of a move, until one was seen */
 };
@@ -55,6 +55,7 @@ struct residence_seen {
 	bool has_refused;       /* the last order to leave came to nothing */
 	bool is_short;          /* it found no room to return to */
 	uint64_t moved_ns;      /* how long its last move took; 0: none was seen */
+	uint64_t progress;      /* changes while it moves */
 };
 
 struct residence_tenant {
@@ -64,9 +65,11 @@ struct residence_tenant {
 	bool is_recalled; /* was put out by hand, is no more, and has not been let in since */
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* last seen to have some */
-	uint64_t leaves_since_ns; /* ordered to; holds while it is */
+	uint64_t leaves_since_ns; /* ordered to, or seen to go on with it */
+	uint64_t granted_bytes;   /* of what it wants: served by the last step, and not taken yet */
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
 	uint64_t spared_until_ns; /* passed over */
+	uint64_t never_since_ns;  /* there can't be room for it, as far as seen; 0: there can */
 };
 
 struct residence {
@@ -95,6 +98,12 @@ void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_n
 
 /* How long a tenant may stay while another needs `need_bytes`. */
 uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes);
+
+/*
+ * What a tenant on the card may hold there beyond what it does: UINT64_MAX where nobody else is to return, whose
+ * bytes are reserved; then what the last step granted it.
+ */
+uint64_t residence_may_take(const struct residence *r, int tenant);
 
 /* What is on the card or reserved there. */
 uint64_t residence_taken_bytes(const struct residence *r);

@@ -4,8 +4,9 @@
  * All others wait for the queue first, and so does each that is in no table.
  *
  *   QUIET(base)     all forms of that name: the program gets the driver's own function
- *   WATCHED(base)   none is quiet, and we must know of each call: by these, other processes come to know
- *                   an event, whose place in the order of calls they can then observe
+ *   WATCHED(base)   none is quiet, and we must know of each call, also while nothing is queued: events that
+ *                   begin, events that other processes come to know (they can then observe their place in
+ *                   the order of calls), functions that may be launched in other ways from then on
  *
  * A function belongs here if it puts nothing into a stream, waits for nothing, frees and changes nothing that
  * queued work uses, and tells nothing that queued work changes. cuGetExportTable hands out private functions,
@@ -31,11 +32,11 @@
 	QUIET(cuDeviceGetMemPool) QUIET(cuDeviceGetName) QUIET(cuDeviceGetP2PAttribute) \
 	QUIET(cuDeviceGetPCIBusId) QUIET(cuDeviceGetProperties) \
 	QUIET(cuDeviceGetTexture1DLinearMaxWidth) QUIET(cuDeviceGetUuid) \
-	QUIET(cuDevicePrimaryCtxGetState) QUIET(cuDriverGetVersion) QUIET(cuEventCreate) \
-	QUIET(cuFuncGetAttribute) QUIET(cuFuncGetModule) QUIET(cuFuncGetName) \
+	QUIET(cuDevicePrimaryCtxGetState) QUIET(cuDriverGetVersion) \
+	QUIET(cuFuncGetModule) QUIET(cuFuncGetName) \
 	QUIET(cuFuncGetParamCount) QUIET(cuFuncGetParamInfo) QUIET(cuFuncIsLoaded) \
 	QUIET(cuGetErrorName) QUIET(cuGetErrorString) QUIET(cuGetExportTable) \
-	QUIET(cuGreenCtxGetDevResource) QUIET(cuGreenCtxGetId) QUIET(cuKernelGetAttribute) \
+	QUIET(cuGreenCtxGetDevResource) QUIET(cuGreenCtxGetId) \
 	QUIET(cuKernelGetFunction) QUIET(cuKernelGetLibrary) QUIET(cuKernelGetName) \
 	QUIET(cuKernelGetParamCount) QUIET(cuKernelGetParamInfo) \
 	QUIET(cuLibraryEnumerateKernels) QUIET(cuLibraryGetKernel) \
@@ -64,7 +65,8 @@
 	QUIET(cuThreadExchangeStreamCaptureMode)
 
 #define DRIVER_WATCHED(WATCHED) \
-	WATCHED(cuIpcGetEventHandle) WATCHED(cuIpcOpenEventHandle)
+	WATCHED(cuEventCreate) WATCHED(cuFuncSetAttribute) WATCHED(cuIpcGetEventHandle) \
+	WATCHED(cuIpcOpenEventHandle) WATCHED(cuKernelSetAttribute)
 /* clang-format on */
 
 #endif

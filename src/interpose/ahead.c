@@ -1,5 +1,6 @@
 #include "interpose/ahead_inside.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "interpose/ahead_feed.h"
@@ -76,6 +77,12 @@ static bool prepare(void)
 	return atomic_load(&is_ready);
 }
 
+bool ahead_is_used(void)
+{
+	return atomic_load_explicit(&is_ready, memory_order_relaxed) &&
+	       !atomic_load_explicit(&ahead_queue.is_off, memory_order_relaxed) && guest_is_active();
+}
+
 bool ahead_is_on(void)
 {
 	return !atomic_load_explicit(&ahead_queue.is_off, memory_order_relaxed) &&
@@ -84,6 +91,27 @@ bool ahead_is_on(void)
 }
 
 /* ---- waiting ---- */
+
+/* For the log: whose calls waited, and how often. Under the queue's lock. */
+#define WAITERS 64
+static struct waiter {
+	const char *name;
+	uint64_t count;
+} waiters[WAITERS];
+static uint64_t waits;
+
+static void note_wait(const char *who)
+{
+	waits++;
+	for (struct waiter *w = waiters; w < waiters + WAITERS; w++) {
+		if (!w->name)
+			w->name = who;
+		if (w->name == who) {
+			w->count++;
+			return;
+		}
+	}
+}
 
 /* Until so many were handed over, or a moment has passed. Holds the lock, but not meanwhile. */
 static void sleep_until(uint64_t handed)
@@ -98,14 +126,14 @@ static void sleep_until(uint64_t handed)
 	sys_lock(&q->lock);
 }
 
-CUresult ahead_settle(void)
+CUresult ahead_settle(const char *who)
 {
 	struct ahead_queue *q = &ahead_queue;
 
 	if (!guest_is_active() || ahead_feed_is_me())
 		return CUDA_SUCCESS; /* a fork, or the end */
 	WITH_LOCK(&q->lock);
-	ahead_count(&ahead_counts.waits);
+	note_wait(who);
 	for (uint64_t until = q->pushed; q->handed < until && guest_is_active();)
 		sleep_until(until);
 	CUresult result = (CUresult)atomic_exchange(&kept, 0);
@@ -147,8 +175,9 @@ static bool fits(uint32_t bytes, uint64_t ns, int device)
 		(int64_t)(q->pushed - q->handed) + inflight(device) < AHEAD_IN_FLIGHT);
 }
 
-struct ahead_record *ahead_reserve(uint32_t bytes, uint64_t ns, int device)
+struct ahead_record *ahead_reserve(uint32_t bytes, uint64_t ns)
 {
+	int device = atomic_load(&only_device) - 1; /* it is known where anything may be queued */
 	struct ahead_queue *q = &ahead_queue;
 
 	sys_lock(&q->lock);
@@ -160,6 +189,11 @@ struct ahead_record *ahead_reserve(uint32_t bytes, uint64_t ns, int device)
 	}
 	sys_unlock(&q->lock);
 	return NULL;
+}
+
+struct ahead_record *ahead_reserve_small(void)
+{
+	return ahead_reserve(sizeof(struct ahead_record), 0);
 }
 
 void ahead_push(struct ahead_record *r)
@@ -178,9 +212,9 @@ void ahead_push(struct ahead_record *r)
 		sys_futex_wake(&q->filled, 1);
 }
 
-bool ahead_settle_call(CUresult *ret_result)
+bool ahead_settle_call(const char *who, CUresult *ret_result)
 {
-	CUresult result = ahead_flush();
+	CUresult result = ahead_flush(who);
 
 	if (result == CUDA_SUCCESS)
 		return false;
@@ -204,43 +238,55 @@ bool ahead_find_target(const struct work *work, struct ahead_target *t)
 
 /* ---- ends ---- */
 
+/* The names that waited the most often, the first first. */
+static const char *most_often(char *text, size_t size)
+{
+	bool is_told[WAITERS] = { false };
+	size_t length = 0;
+
+	*text = '\0';
+	for (int n = 0; n < 5 && length < size; n++) {
+		size_t most = WAITERS;
+		for (size_t i = 0; i < WAITERS && waiters[i].name; i++)
+			if (!is_told[i] &&
+			    (most == WAITERS || waiters[i].count > waiters[most].count))
+				most = i;
+		if (most == WAITERS)
+			break;
+		is_told[most] = true;
+		length += (size_t)snprintf(text + length, size - length, "%s%s %llu", n ? ", " : "",
+					   waiters[most].name,
+					   (unsigned long long)waiters[most].count);
+	}
+	return text;
+}
+
 void ahead_log(void)
 {
-#define THUNK_NAME(symbol, kind, number) #symbol,
-	static const char names[][64] = { DRIVER_THUNKS(THUNK_NAME) };
-	uint32_t most = 0;
+	char names[256];
 
-	if (!atomic_load(&is_ready))
+	if (!log_is_on || !atomic_load(&is_ready))
 		return;
-	for (uint32_t i = 1; i < THUNK_COUNT; i++)
-		if (atomic_load(&ahead_counts.by_thunk[i]) >
-		    atomic_load(&ahead_counts.by_thunk[most]))
-			most = i;
-	log_debug(
-		"calls queued ahead of a lease: %llu; waits for them: %llu, of passed functions %s "
-		"the "
-		"most often (%u); kernels not queued: %llu for their stream, %llu not seen before, "
-		"%llu of unknown parameters",
-		(unsigned long long)ahead_queue.pushed, (unsigned long long)ahead_counts.waits,
-		names[most], atomic_load(&ahead_counts.by_thunk[most]),
-		(unsigned long long)ahead_counts.no_stream,
-		(unsigned long long)ahead_counts.unproved, (unsigned long long)ahead_counts.unknown);
+	WITH_LOCK(&ahead_queue.lock);
+	log_debug("calls queued ahead of a lease: %llu; waits for them: %llu (%s); kernels not "
+		  "queued: %llu for "
+		  "their stream, %llu not seen before, %llu of unknown parameters",
+		  (unsigned long long)ahead_queue.pushed, (unsigned long long)waits,
+		  most_often(names, sizeof(names)), (unsigned long long)ahead_counts.no_stream,
+		  (unsigned long long)ahead_counts.unproved,
+		  (unsigned long long)ahead_counts.unknown);
 }
 
 void ahead_reset(void)
 {
-	struct ahead_queue *q = &ahead_queue;
-	unsigned char *ring = q->ring;
-	bool is_off = atomic_load(&q->is_off);
-
-	memset(q, 0, sizeof(*q));
-	q->ring = ring;
-	atomic_store(&q->is_off, is_off);
-	q->wake_at = UINT64_MAX;
+	ahead_queue_reset();
+	memset(waiters, 0, sizeof(waiters));
+	waits = 0;
 	atomic_store(&is_ready, false);
 	atomic_store(&kept, 0);
 	atomic_store(&only_device, 0);
 	atomic_store(&guest.ahead, 0);
 	proof_reset();
+	ahead_forget_lowered();
 	ahead_feed_reset();
 }

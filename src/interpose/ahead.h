@@ -13,9 +13,10 @@
  *             -- any other call: waits until the queue has been handed over, then goes on
  *
  * What is queued: kernels (not cooperative ones) of a function, shape and stream that have succeeded
- * before in that context, memsets and copies within device memory that the driver knows, and records of
- * and waits for events by the way. Never: while a capture is under way; into a per-thread stream. What else a program calls comes first by ahead_flush() (hooks), or by a
- * thunk (thunk.h), unless it is quiet (driver_quiet.h). So nobody sees that a launch is late, but:
+ * before in that context, memsets and copies within device memory that the driver knows, and, by the way, records
+ * of events, waits for them, and their ends. Never: while a capture is under way; into a per-thread stream. What
+ * else a program calls comes first by ahead_flush() (hooks), or by a thunk (thunk.h), unless it is quiet
+ * (driver_quiet.h). So nobody sees that a launch is late, but:
  *   - an error of a launch that had succeeded before, with that function and shape, is returned by the next
  *     call that waits for the queue, as errors of the GPU's are; then nothing more is queued in this process;
  *   - tools see launches made by another thread.
@@ -48,12 +49,15 @@ static inline bool ahead_is_pending(void)
 	return unlikely(atomic_load_explicit(&guest.ahead, memory_order_acquire));
 }
 
-/* Waits until all that was queued before this call has been handed over. Returns a kept error, once. */
-CUresult ahead_settle(void);
+/*
+ * Waits until all that was queued before this call has been handed over. Returns a kept error, once.
+ * who: the function that waits, a literal; for the log alone.
+ */
+CUresult ahead_settle(const char *who);
 
-static inline CUresult ahead_flush(void)
+static inline CUresult ahead_flush(const char *who)
 {
-	return ahead_is_pending() ? ahead_settle() : CUDA_SUCCESS;
+	return ahead_is_pending() ? ahead_settle(who) : CUDA_SUCCESS;
 }
 
 /* A kernel's launch, as the two calls that there are describe it. */

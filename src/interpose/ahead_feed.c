@@ -4,10 +4,12 @@
 
 #include "interpose/ahead_queue.h"
 #include "interpose/gate.h"
+#include "interpose/log.h"
 #include "interpose/real.h"
 #include "interpose/thread.h"
 
 #define IDLE_NAP_NS (1 * NS_PER_S)
+#define LOG_NS (10 * NS_PER_S)
 /*
  * At exit: what is queued has this long to be handed over (what comes after main() may still wait for it, and
  * a turn comes sooner), and then the feeder to end.
@@ -88,6 +90,8 @@ static CUresult hand_over(struct ahead_record *r, CUcontext *current)
 	struct gate_pass pass;
 	CUresult result;
 
+	if (r->kind == AHEAD_END)
+		return ahead_end_event(r->event);
 	if (r->context != *current) {
 		result = real.cuCtxSetCurrent(r->context);
 		if (result != CUDA_SUCCESS)
@@ -140,6 +144,12 @@ static void done(struct ahead_record *r, CUresult result)
 	if (result != CUDA_SUCCESS)
 		ahead_failed(result);
 	ahead_queue_pop(r);
+	if (q->handed == q->pushed && ahead_has_lowered()) {
+		/* In the driver without the lock, as always. What comes meanwhile is queued behind it. */
+		sys_unlock(&q->lock);
+		ahead_set_lowered();
+		lock_queue();
+	}
 	if (q->handed == q->pushed && !ahead_keeps_error())
 		atomic_store(&guest.ahead, 0);
 	has_waiters = q->handed >= q->wake_at;
@@ -161,6 +171,19 @@ static void rest(CUcontext *current, uint32_t filled)
 	sys_futex_wait(&ahead_queue.filled, filled, IDLE_NAP_NS, false);
 }
 
+/* Programs may be killed before they could log at their end. */
+static void log_now_and_then(void)
+{
+	static uint64_t last_ns;
+	uint64_t now = sys_now_ns();
+
+	if (now - last_ns < LOG_NS)
+		return;
+	if (last_ns)
+		ahead_log();
+	last_ns = now;
+}
+
 static void *feeder_main(void *unused)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -177,6 +200,8 @@ static void *feeder_main(void *unused)
 		if (atomic_load(&is_leaving))
 			break;
 		struct ahead_record *r = next();
+		if (unlikely(log_is_on))
+			log_now_and_then();
 		if (r)
 			done(r, hand_over(r, &current));
 		else

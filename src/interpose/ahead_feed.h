@@ -21,7 +21,14 @@ void ahead_feed_reset(void);
 void ahead_failed(CUresult result);
 bool ahead_keeps_error(void);
 
-/* At exit, to the log: how much was queued, and what was not. */
+/* Of ahead_meet.c: an event's end has its turn. */
+CUresult ahead_end_event(CUevent event);
+
+/* Of ahead_attribute.c: what was kept until nothing is queued any more; and now it is to be set. */
+bool ahead_has_lowered(void);
+void ahead_set_lowered(void);
+
+/* To the log: how much was queued so far, and what was not. */
 void ahead_log(void);
 
 #endif

@@ -10,6 +10,10 @@
 
 static _Atomic bool shares_event; /* other processes may know one */
 
+/* By thunk; for the log. */
+#define NAME(symbol, kind, number) #symbol,
+static const char names[][64] = { DRIVER_THUNKS(NAME) };
+
 /* ---- events ---- */
 
 struct event_call {
@@ -22,7 +26,7 @@ struct event_call {
 
 static bool push_event(const struct event_call *c, const struct ahead_target *t)
 {
-	struct ahead_record *r = ahead_reserve(sizeof(struct ahead_record), 0, t->record->device);
+	struct ahead_record *r = ahead_reserve_small();
 
 	if (!r)
 		return false;
@@ -53,7 +57,8 @@ static bool meet_event(const struct event_call *c,
 		*ret_result = CUDA_SUCCESS;
 		return true;
 	}
-	if (ahead_settle_call(ret_result))
+	if (ahead_settle_call(c->kind == AHEAD_RECORD ? "cuEventRecord" : "cuStreamWaitEvent",
+			      ret_result))
 		return true;
 	*ret_result = call(argument, real_function);
 	if (*ret_result == CUDA_SUCCESS && context && !atomic_load(&guest.captures)) {
@@ -104,6 +109,7 @@ static bool meet_wait(const uintptr_t a[6], enum stream_meaning streams, void *r
  * of that queued: the driver can answer. Else a query is told "not ready", and a wait waits for the queue.
  */
 struct question {
+	const char *who;
 	CUevent event[2]; /* NULL: none */
 	CUstream stream;  /* NULL: none */
 };
@@ -134,62 +140,109 @@ static bool meet_question(const struct question *q, bool waits, CUresult *ret_re
 	bool is_told = !atomic_load(&guest.captures) && !ahead_keeps_error();
 
 	if (!is_told || (!q->event[0] && is_default(q->stream)))
-		return ahead_settle_call(ret_result);
+		return ahead_settle_call(q->who, ret_result);
 	if (!is_queued(q))
 		return false;
 	if (waits)
-		return ahead_settle_call(ret_result);
+		return ahead_settle_call(q->who, ret_result);
 	*ret_result = CUDA_ERROR_NOT_READY;
 	return true;
 }
 
-static bool meet_event_question(uintptr_t event, bool waits, CUresult *ret_result)
+static bool meet_event_question(uint32_t thunk, uintptr_t event, bool waits, CUresult *ret_result)
 {
-	const struct question q = { .event = { (CUevent)event } };
+	const struct question q = { names[thunk], .event = { (CUevent)event } };
 
 	return meet_question(&q, waits, ret_result);
 }
 
-static bool meet_stream_question(uintptr_t stream, bool waits, CUresult *ret_result)
+static bool meet_stream_question(uint32_t thunk, uintptr_t stream, bool waits, CUresult *ret_result)
 {
-	const struct question q = { .stream = (CUstream)stream };
+	const struct question q = { names[thunk], .stream = (CUstream)stream };
 
 	return meet_question(&q, waits, ret_result);
 }
 
-static bool meet_elapsed(const uintptr_t a[6], CUresult *ret_result)
+static bool meet_elapsed(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 {
-	const struct question q = { .event = { (CUevent)a[1], (CUevent)a[2] } };
+	const struct question q = { names[thunk], .event = { (CUevent)a[1], (CUevent)a[2] } };
 
 	return meet_question(&q, false, ret_result);
 }
 
-/* What is set already changes nothing for what is queued: libraries say it before each launch. */
-static bool is_set(CUfunction function, CUfunction_attribute attribute, int value)
-{
-	int now;
+/* ---- how events begin and end ---- */
 
-	return real.cuFuncGetAttribute &&
-	       real.cuFuncGetAttribute(&now, attribute, function) == CUDA_SUCCESS && now == value;
+#define EVENT_INTERPROCESS 4 /* CU_EVENT_INTERPROCESS */
+
+typedef CUresult create_function(CUevent *event, unsigned int flags);
+typedef CUresult destroy_function(CUevent event);
+
+/* An event of the current context can be recorded there, and waited for: libraries make one for each use. */
+static bool meet_create(const uintptr_t a[6], void *real_function, CUresult *ret_result)
+{
+	CUevent *event = (CUevent *)a[0];
+	unsigned int flags = (unsigned int)a[1];
+	CUcontext context;
+
+	if (!ahead_is_used())
+		return false;
+	*ret_result = ((create_function *)real_function)(event, flags);
+	context = *ret_result == CUDA_SUCCESS ? real_current_context() : NULL;
+	if (context && !(flags & EVENT_INTERPROCESS)) {
+		proof_add(proof_of_handle(PROOF_RECORD, *event, context));
+		proof_add(proof_of_handle(PROOF_WAIT, *event, context));
+	}
+	return true;
 }
 
-static bool is_set_of_kernel(CUkernel kernel, CUfunction_attribute attribute, int value,
-			     CUdevice device)
+static bool may_be_queued(CUevent event)
 {
-	int now;
+	if (!guest_is_active())
+		return false;
+	WITH_LOCK(&ahead_queue.lock);
+	return ahead_queue_may_know(event);
+}
 
-	return real.cuKernelGetAttribute &&
-	       real.cuKernelGetAttribute(&now, attribute, kernel, device) == CUDA_SUCCESS &&
-	       now == value;
+/* Behind its last use, if that is queued; its handle is nobody else's until then. */
+static bool meet_destroy(const uintptr_t a[6], const char *who, CUresult *ret_result)
+{
+	CUevent event = (CUevent)a[0];
+
+	if (atomic_load(&guest.captures) || ahead_keeps_error())
+		return ahead_settle_call(who, ret_result);
+	if (!may_be_queued(event))
+		return false;
+	struct ahead_record *r = ahead_is_on() ? ahead_reserve_small() : NULL;
+	if (!r)
+		return ahead_settle_call(who, ret_result);
+	r->kind = AHEAD_END;
+	r->context = NULL;
+	r->stream = NULL;
+	r->ns = 0;
+	r->event = event;
+	ahead_push(r);
+	*ret_result = CUDA_SUCCESS;
+	return true;
+}
+
+CUresult ahead_end_event(CUevent event)
+{
+	destroy_function *destroy = (destroy_function *)allot_thunk_real[THUNK_cuEventDestroy_v2];
+
+	return destroy ? destroy(event) : CUDA_SUCCESS;
 }
 
 bool ahead_meet(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 {
 	void *real_function = allot_thunk_real[thunk];
 
+	/* What the queue must know of though nothing may be in it. */
 	switch (thunk) {
 	case THUNK_cuIpcGetEventHandle:
 	case THUNK_cuIpcOpenEventHandle: atomic_store(&shares_event, true); break;
+	case THUNK_cuEventCreate: return meet_create(a, real_function, ret_result);
+	case THUNK_cuFuncSetAttribute:
+	case THUNK_cuKernelSetAttribute: return ahead_meet_attribute(thunk, a, ret_result);
 	default: break;
 	}
 	if (!ahead_is_pending())
@@ -205,23 +258,18 @@ bool ahead_meet(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 	case THUNK_cuStreamWaitEvent: return meet_wait(a, LEGACY, real_function, ret_result);
 	case THUNK_cuStreamWaitEvent_ptsz:
 		return meet_wait(a, PER_THREAD, real_function, ret_result);
-	case THUNK_cuEventQuery: return meet_event_question(a[0], false, ret_result);
-	case THUNK_cuEventSynchronize: return meet_event_question(a[0], true, ret_result);
+	case THUNK_cuEventQuery: return meet_event_question(thunk, a[0], false, ret_result);
+	case THUNK_cuEventSynchronize: return meet_event_question(thunk, a[0], true, ret_result);
 	case THUNK_cuEventElapsedTime:
-	case THUNK_cuEventElapsedTime_v2: return meet_elapsed(a, ret_result);
+	case THUNK_cuEventElapsedTime_v2: return meet_elapsed(thunk, a, ret_result);
 	case THUNK_cuStreamQuery:
-	case THUNK_cuStreamQuery_ptsz: return meet_stream_question(a[0], false, ret_result);
+	case THUNK_cuStreamQuery_ptsz: return meet_stream_question(thunk, a[0], false, ret_result);
 	case THUNK_cuStreamSynchronize:
-	case THUNK_cuStreamSynchronize_ptsz: return meet_stream_question(a[0], true, ret_result);
-	case THUNK_cuFuncSetAttribute:
-		return !is_set((CUfunction)a[0], (CUfunction_attribute)a[1], (int)a[2]) &&
-		       ahead_settle_call(ret_result);
-	case THUNK_cuKernelSetAttribute:
-		return !is_set_of_kernel((CUkernel)a[2], (CUfunction_attribute)a[0], (int)a[1],
-					 (CUdevice)a[3]) &&
-		       ahead_settle_call(ret_result);
-	default:
-		atomic_fetch_add_explicit(&ahead_counts.by_thunk[thunk], 1, memory_order_relaxed);
-		return ahead_settle_call(ret_result);
+	case THUNK_cuStreamSynchronize_ptsz:
+		return meet_stream_question(thunk, a[0], true, ret_result);
+	case THUNK_cuFuncGetAttribute:
+	case THUNK_cuKernelGetAttribute: return ahead_meet_attribute(thunk, a, ret_result);
+	case THUNK_cuEventDestroy_v2: return meet_destroy(a, names[thunk], ret_result);
+	default: return ahead_settle_call(names[thunk], ret_result);
 	}
 }

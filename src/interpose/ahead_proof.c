@@ -45,9 +45,73 @@ uint64_t proof_of_handle(enum proof_kind kind, const void *handle, CUcontext con
 	return end(mix(mix(begin(kind), (uint64_t)(uintptr_t)handle), (uint64_t)(uintptr_t)context));
 }
 
+/*
+ * Attributes (CUlaunchAttributeID) that say how a kernel runs: clusters, start beside the kernel before it,
+ * priority, memory domains, caches; and how much of the value each means, as the rest is whatever the caller's
+ * stack held. Not there: cooperative, events, graphs, and what is not known.
+ */
+#define VALUE_BYTES_MAX 32
+static const struct {
+	uint32_t id;
+	uint8_t bytes;
+} harmless[] = {
+	{ 0, 0 },   /* ignore */
+	{ 1, 28 },  /* access policy window */
+	{ 3, 4 },   /* synchronization policy */
+	{ 4, 12 },  /* cluster dimension */
+	{ 5, 4 },   /* cluster scheduling policy */
+	{ 6, 4 },   /* programmatic stream serialization */
+	{ 8, 4 },   /* priority */
+	{ 9, 2 },   /* memory synchronization domains: which stands for which */
+	{ 10, 4 },  /* memory synchronization domain */
+	{ 11, 12 }, /* preferred cluster dimension */
+	{ 14, 4 },  /* preferred shared memory carve-out */
+	{ 16, 4 },  /* scheduling for NVLink */
+};
+
+/* How many bytes of its value mean something; negative: it is none of these. */
+static int value_bytes(const CUlaunchConfig *config, unsigned int i)
+{
+	uint32_t id;
+
+	memcpy(&id, (const unsigned char *)config->attrs + (size_t)i * AHEAD_ATTRIBUTE_BYTES,
+	       sizeof(id));
+	for (size_t n = 0; n < sizeof(harmless) / sizeof(harmless[0]); n++)
+		if (harmless[n].id == id)
+			return harmless[n].bytes;
+	return -1;
+}
+
+bool proof_allows(const CUlaunchConfig *config)
+{
+	if (config->numAttrs > AHEAD_ATTRIBUTES_MAX || (config->numAttrs && !config->attrs))
+		return false;
+	for (unsigned int i = 0; i < config->numAttrs; i++)
+		if (value_bytes(config, i) < 0)
+			return false;
+	return true;
+}
+
+static uint64_t mix_attribute(uint64_t h, const CUlaunchConfig *config, unsigned int i)
+{
+	const unsigned char *at = (const unsigned char *)config->attrs +
+				  (size_t)i * AHEAD_ATTRIBUTE_BYTES;
+	uint64_t words[VALUE_BYTES_MAX / 8] = { 0 };
+	int bytes = value_bytes(config, i);
+	uint32_t id;
+
+	memcpy(&id, at, sizeof(id));
+	if (bytes > 0)
+		memcpy(words, at + AHEAD_ATTRIBUTE_VALUE, (size_t)bytes);
+	h = mix(h, id);
+	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++)
+		h = mix(h, words[n]);
+	return h;
+}
+
 uint64_t proof_of_kernel(const struct ahead_kernel *k, CUcontext context)
 {
-	uint64_t h = mix(begin(PROOF_KERNEL), (uint64_t)(uintptr_t)k->function), word;
+	uint64_t h = mix(begin(PROOF_KERNEL), (uint64_t)(uintptr_t)k->function);
 
 	h = mix(h, (uint64_t)(uintptr_t)context);
 	for (int i = 0; i < 3; i++)
@@ -56,11 +120,8 @@ uint64_t proof_of_kernel(const struct ahead_kernel *k, CUcontext context)
 			   (k->config ? 1U : 0));
 	if (!k->config)
 		return end(h);
-	h = mix(h, k->config->numAttrs);
-	for (size_t at = 0; at < (size_t)k->config->numAttrs * AHEAD_ATTRIBUTE_BYTES; at += 8) {
-		memcpy(&word, (const unsigned char *)k->config->attrs + at, sizeof(word));
-		h = mix(h, word);
-	}
+	for (unsigned int i = 0; i < k->config->numAttrs; i++)
+		h = mix_attribute(h, k->config, i);
 	return end(h);
 }
 

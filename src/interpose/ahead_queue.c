@@ -5,6 +5,27 @@
 
 struct ahead_queue ahead_queue = { .wake_at = UINT64_MAX };
 
+/* How many records of events are in it, by a hash of the event: libraries ask of events all the time. */
+#define EVENT_COUNTS 1024
+static uint32_t event_counts[EVENT_COUNTS];
+
+static uint32_t *count_of(CUevent event)
+{
+	uint64_t h = (uint64_t)(uintptr_t)event * 0x9e3779b97f4a7c15ULL;
+
+	return &event_counts[h >> 32 & (EVENT_COUNTS - 1)];
+}
+
+static bool is_of_event(const struct ahead_record *r)
+{
+	return r->kind == AHEAD_RECORD || r->kind == AHEAD_WAIT || r->kind == AHEAD_END;
+}
+
+bool ahead_queue_may_know(CUevent event)
+{
+	return *count_of(event) > 0;
+}
+
 bool ahead_queue_prepare(void)
 {
 	struct ahead_queue *q = &ahead_queue;
@@ -58,6 +79,8 @@ void ahead_queue_push(struct ahead_record *r)
 	q->used_bytes += r->bytes;
 	q->ns += r->ns;
 	q->pushed++;
+	if (is_of_event(r))
+		++*count_of(r->event);
 }
 
 struct ahead_record *ahead_queue_head(void)
@@ -83,6 +106,8 @@ void ahead_queue_pop(struct ahead_record *r)
 	q->used_bytes -= r->bytes;
 	q->ns -= r->ns;
 	q->handed++;
+	if (is_of_event(r))
+		--*count_of(r->event);
 	if (q->handed == q->pushed)
 		q->head = q->tail = q->used_bytes = 0;
 }
@@ -112,7 +137,7 @@ static bool is_record_of(const struct ahead_record *r, const void *event)
 
 bool ahead_queue_records(CUevent event)
 {
-	return find(is_record_of, &event);
+	return ahead_queue_may_know(event) && find(is_record_of, &event);
 }
 
 struct stream_of_context {
@@ -132,4 +157,17 @@ bool ahead_queue_uses(CUstream stream, CUcontext context)
 	const struct stream_of_context what = { stream, context };
 
 	return find(is_on_stream, &what);
+}
+
+void ahead_queue_reset(void)
+{
+	struct ahead_queue *q = &ahead_queue;
+	unsigned char *ring = q->ring;
+	bool is_off = atomic_load(&q->is_off);
+
+	memset(q, 0, sizeof(*q));
+	memset(event_counts, 0, sizeof(event_counts));
+	q->ring = ring;
+	atomic_store(&q->is_off, is_off);
+	q->wake_at = UINT64_MAX;
 }

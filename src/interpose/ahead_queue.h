@@ -18,14 +18,16 @@ enum ahead_kind {
 	AHEAD_COPY,
 	AHEAD_RECORD,
 	AHEAD_WAIT,
+	AHEAD_END,  /* of an event */
 	AHEAD_SKIP, /* up to the ring's end */
 };
 
 #define AHEAD_PARAMS_MAX 48         /* of a kernel */
 #define AHEAD_PARAM_BYTES_MAX 32768 /* what a kernel may have */
 #define AHEAD_ATTRIBUTES_MAX 8
-#define AHEAD_ATTRIBUTE_BYTES \
-	72 /* CUlaunchAttribute: its number, and 64 bytes from the eighth on */
+/* CUlaunchAttribute: its number, and 64 bytes of its value from the eighth on. */
+#define AHEAD_ATTRIBUTE_BYTES 72
+#define AHEAD_ATTRIBUTE_VALUE 8
 
 /* Where a kernel's parameters lie in the buffer that holds all of them. */
 struct ahead_layout {
@@ -88,6 +90,9 @@ SYS_DATA struct ahead_queue ahead_queue;
 /* Makes the ring if there is none; false: no memory. */
 bool ahead_queue_prepare(void);
 
+/* In a forked child: empty. */
+void ahead_queue_reset(void);
+
 /* Is there room for a record of so many bytes? */
 bool ahead_queue_has_bytes(uint32_t bytes);
 
@@ -102,5 +107,8 @@ void ahead_queue_pop(struct ahead_record *record);
 /* Is a record of that event in it? Anything on that stream? */
 bool ahead_queue_records(CUevent event);
 bool ahead_queue_uses(CUstream stream, CUcontext context);
+
+/* May anything of that event be in it? Without a search: another event's may be taken for it. */
+bool ahead_queue_may_know(CUevent event);
 
 #endif

@@ -9,9 +9,6 @@
 
 /* What a launch is taken for before anything is known of it. */
 #define UNKNOWN_NS (20 * NS_PER_US)
-/* Beyond so much dynamic shared memory a function must have been told that it may. */
-#define SHARED_FREE_BYTES (48U << 10)
-#define ATTRIBUTE_MAX_DYNAMIC_SHARED 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 
 static uint64_t predicted_ns(const struct work *work, const struct flight_stream *s)
 {
@@ -27,7 +24,7 @@ static struct ahead_record *reserve_work(enum ahead_kind kind, const struct ahea
 {
 	uint64_t ns = predicted_ns(work, t->record);
 	uint32_t bytes = (uint32_t)((sizeof(struct ahead_record) + more + 15) & ~(size_t)15);
-	struct ahead_record *r = ahead_reserve(bytes, ns, t->record->device);
+	struct ahead_record *r = ahead_reserve(bytes, ns);
 
 	if (!r)
 		return NULL;
@@ -43,43 +40,6 @@ static struct ahead_record *reserve_work(enum ahead_kind kind, const struct ahea
 }
 
 /* ---- kernels ---- */
-
-/*
- * Attributes (CUlaunchAttributeID) that say how a kernel runs: clusters, start beside the kernel before it,
- * priority, memory domains, caches. Not: cooperative, events, graphs, and what is not known.
- */
-static bool is_harmless(uint32_t id)
-{
-	static const uint8_t all[] = { 0, 1, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16 };
-
-	return memchr(all, (int)id, sizeof(all)) != NULL && id < 256;
-}
-
-static bool are_harmless(const CUlaunchConfig *config)
-{
-	uint32_t id;
-
-	if (config->numAttrs > AHEAD_ATTRIBUTES_MAX || (config->numAttrs && !config->attrs))
-		return false;
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		memcpy(&id, (const unsigned char *)config->attrs + (size_t)i * AHEAD_ATTRIBUTE_BYTES,
-		       sizeof(id));
-		if (!is_harmless(id))
-			return false;
-	}
-	return true;
-}
-
-static bool may_use_shared(const struct ahead_kernel *k)
-{
-	int most = 0;
-
-	return k->shared_bytes <= SHARED_FREE_BYTES ||
-	       (real.cuFuncGetAttribute &&
-		real.cuFuncGetAttribute(&most, ATTRIBUTE_MAX_DYNAMIC_SHARED, k->function) ==
-			CUDA_SUCCESS &&
-		most >= 0 && (unsigned int)most >= k->shared_bytes);
-}
 
 /* Parameters in one buffer: { 1: pointer, 2: size, 0 }, in any order. */
 static bool read_extra(void **extra, const void **ret_buffer, size_t *ret_bytes)
@@ -159,12 +119,12 @@ bool ahead_launch(const struct work *work, const struct ahead_kernel *k, CUresul
 	struct ahead_target t;
 	struct ahead_record *r = NULL;
 
-	if (ahead_is_on() && (!k->config || are_harmless(k->config))) {
+	if (ahead_is_on() && (!k->config || proof_allows(k->config))) {
 		bool has_target = ahead_find_target(work, &t);
 		uint64_t proof = has_target ? proof_of_kernel(k, t.context) : 0;
 		if (!has_target) {
 			ahead_count(&ahead_counts.no_stream);
-		} else if (!proof_is_there(proof) || !may_use_shared(k)) {
+		} else if (!proof_is_there(proof)) {
 			ahead_count(&ahead_counts.unproved);
 		} else if (find_parameters(k, &p)) {
 			r = reserve_work(AHEAD_KERNEL, &t, work, attributes_bytes(k) + p.bytes);
@@ -174,7 +134,8 @@ bool ahead_launch(const struct work *work, const struct ahead_kernel *k, CUresul
 		}
 	}
 	if (!r)
-		return ahead_settle_call(ret_result);
+		return ahead_settle_call(k->config ? "cuLaunchKernelEx" : "cuLaunchKernel",
+					 ret_result);
 	fill_kernel(r, k, &p);
 	ahead_push(r);
 	*ret_result = CUDA_SUCCESS;
@@ -186,7 +147,7 @@ void ahead_prove_launch(const struct work *work, const struct ahead_kernel *k)
 	CUcontext context = real_current_context();
 
 	if (atomic_load_explicit(&ahead_queue.is_off, memory_order_relaxed) || !context ||
-	    (k->config && !are_harmless(k->config)))
+	    (k->config && !proof_allows(k->config)))
 		return;
 	uint64_t proof = proof_of_kernel(k, context);
 	if (likely(proof_is_there(proof))) {
@@ -232,7 +193,7 @@ bool ahead_set(const struct work *work, CUdeviceptr dst, uint32_t value, unsigne
 	    ahead_find_target(work, &t) && is_device_range(dst, count * element_bytes))
 		r = reserve_work(AHEAD_SET, &t, work, 0);
 	if (!r)
-		return ahead_settle_call(ret_result);
+		return ahead_settle_call("cuMemset", ret_result);
 	r->set.dst = dst;
 	r->set.value = value;
 	r->set.element_bytes = element_bytes;
@@ -252,7 +213,7 @@ bool ahead_copy(const struct work *work, CUdeviceptr dst, CUdeviceptr src, size_
 	    is_device_range(src, bytes))
 		r = reserve_work(AHEAD_COPY, &t, work, 0);
 	if (!r)
-		return ahead_settle_call(ret_result);
+		return ahead_settle_call("cuMemcpyDtoD", ret_result);
 	r->copy.dst = dst;
 	r->copy.src = src;
 	r->copy.bytes = bytes;

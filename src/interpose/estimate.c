@@ -5,6 +5,12 @@
 #define FIRST_SAMPLES 4
 #define SAMPLES_AFTER_SURPRISE 2
 #define SAMPLE_EVERY 64
+/*
+ * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds: of short ones that
+ * are known, one use in so many. Where several streams share the GPU, each second sample is a surprise.
+ */
+#define SHORT_NS 200000
+#define SHORT_EVERY 8
 
 static struct estimate table[ENTRIES];
 
@@ -59,8 +65,10 @@ bool estimate_wants_sample(struct estimate *estimate)
 	 * By samples come back, not by uses: a stream has one sample under way at a time, so in a row of
 	 * many different kernels the first few uses of most get none.
 	 */
-	return uses % SAMPLE_EVERY == 0 ||
-	       atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed) > 0;
+	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
+		return uses % SAMPLE_EVERY == 0;
+	uint64_t ns = atomic_load_explicit(&estimate->ns, memory_order_relaxed);
+	return !ns || ns >= SHORT_NS || uses % SHORT_EVERY == 0;
 }
 
 static uint64_t median_of(uint64_t a, uint64_t b, uint64_t c)
@@ -91,7 +99,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* A surprise is looked into at the next use, not the 64th. */
+	/* A surprise is looked into soon, not at the 64th use. */
 	if (known && !is_near(known, ns))
 		wanted = SAMPLES_AFTER_SURPRISE;
 	else if (wanted)

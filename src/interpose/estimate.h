@@ -30,7 +30,7 @@ struct estimate {
 /* The entry for this work, made when there is none. Never NULL. */
 struct estimate *estimate_of(const struct work *work);
 
-/* Counts a use and says whether this one should be timed: till a few were, then one in 64. */
+/* Counts a use and says whether this one should be timed: till a few were (of short ones now and then), then one in 64. */
 bool estimate_wants_sample(struct estimate *estimate);
 
 /* Takes in one timed sample. */

@@ -53,7 +53,10 @@ static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdevicep
 
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = call_alloc(alloc, ptr, bytes);
+	/* The card may have room that is kept for another's return. */
+	CUresult result = swap_is_on() && h.device >= 0 && swap_is_beyond_bound()
+				  ? CUDA_ERROR_OUT_OF_MEMORY
+				  : call_alloc(alloc, ptr, bytes);
 	*ret_is_full = result == CUDA_ERROR_OUT_OF_MEMORY && swap_is_on() && h.device >= 0;
 	return charge_end(&h, result, ptr, undo);
 }

@@ -181,7 +181,7 @@ static CUresult capture_began(CUresult result)
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
 	flight_capture_begins();
-	CUresult result = ahead_flush();
+	CUresult result = ahead_flush("cuStreamBeginCapture");
 	return capture_began(result == CUDA_SUCCESS ? begin(stream) : result);
 }
 
@@ -191,7 +191,7 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 			      CUgraphRecaptureCallback callback, void *data)
 {
 	flight_capture_begins();
-	CUresult result = ahead_flush();
+	CUresult result = ahead_flush("cuStreamBeginCapture");
 	if (result != CUDA_SUCCESS)
 		return capture_began(result);
 	return capture_began(begin(stream, mode, graph, callback, data));

@@ -119,27 +119,19 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 }
 
 /* Words elsewhere are not held up: another thread's progress may hang on them. */
-CUresult hook_stream_value32(CUresult (*order)(CUstream, CUdeviceptr, cuuint32_t, unsigned int),
-			     CUstream stream, CUdeviceptr ptr, cuuint32_t value, unsigned int flags)
-{
-	struct backing b;
-
-	if (!is_movable(ptr, &b))
-		return order(stream, ptr, value, flags);
-	WITH_MEMORY_HELD();
-	return order(stream, ptr, value, flags);
-}
-
-CUresult hook_stream_value64(CUresult (*order)(CUstream, CUdeviceptr, cuuint64_t, unsigned int),
-			     CUstream stream, CUdeviceptr ptr, cuuint64_t value, unsigned int flags)
-{
-	struct backing b;
-
-	if (!is_movable(ptr, &b))
-		return order(stream, ptr, value, flags);
-	WITH_MEMORY_HELD();
-	return order(stream, ptr, value, flags);
-}
+#define STREAM_VALUE(bits) \
+	CUresult hook_stream_value##bits( \
+		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
+		CUstream stream, CUdeviceptr ptr, cuuint##bits##_t value, unsigned int flags) \
+	{ \
+		struct backing b; \
+		if (!is_movable(ptr, &b)) \
+			return order(stream, ptr, value, flags); \
+		WITH_MEMORY_HELD(); \
+		return order(stream, ptr, value, flags); \
+	}
+STREAM_VALUE(32)
+STREAM_VALUE(64)
 
 /* Of several words it is not looked which. */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,

@@ -18,7 +18,7 @@ CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CU
 {
 	WITH_MEMORY_STILL();
 	flight_capture_begins();
-	CUresult result = ahead_flush();
+	CUresult result = ahead_flush("cuStreamBeginCapture");
 	return capture_began(result == CUDA_SUCCESS ? begin(stream, mode) : result);
 }
 
@@ -31,7 +31,7 @@ CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const 
 {
 	WITH_MEMORY_STILL();
 	flight_capture_begins();
-	CUresult result = ahead_flush();
+	CUresult result = ahead_flush("cuStreamBeginCapture");
 	if (result != CUDA_SUCCESS)
 		return capture_began(result);
 	return capture_began(begin(stream, graph, dependencies, edges, count, mode));

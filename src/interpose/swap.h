@@ -11,7 +11,7 @@
  * until all is back nothing of the arena is given up: whatever fails in between, the data is where it was.
  * A move that can't begin within two seconds (a capture under way, work that does not end, a thread that
  * does not come out of a call) is given up, and counted (swap_failed); so is one that can't copy. A return
- * that finds no room goes on trying; after ten seconds the calls that wait fail, out of memory.
+ * that finds no room goes on looking; after ten seconds the calls that wait fail, out of memory.
  * Without a daemon memory comes back as soon as the card has room.
  *
  * What stays on the card: what is below 2 MiB, arrays, pools, managed memory, modules, contexts, what the

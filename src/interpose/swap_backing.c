@@ -14,7 +14,7 @@
 static struct sys_lock list_lock;
 static struct backing *list;
 static uint32_t count, places;
-static _Atomic uint64_t movable_bytes, out_bytes;
+static _Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 
 /* How many begin at or before ptr. Holds the lock. */
 static uint32_t place_of(CUdeviceptr ptr)
@@ -77,8 +77,7 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 	*ret = *b;
 	count--;
 	memmove(b, b + 1, (size_t)(&list[count] - b) * sizeof(*b));
-	if (!ret->is_kept)
-		atomic_fetch_sub(&movable_bytes, ret->bytes);
+	atomic_fetch_sub(ret->is_kept ? &kept_bytes : &movable_bytes, ret->bytes);
 	if (!ret->is_on_card)
 		atomic_fetch_sub(&out_bytes, ret->bytes);
 	return true;
@@ -171,6 +170,8 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
 	/* Counted first: of two at once, both are. */
 	uint64_t all = atomic_fetch_add(&movable_bytes, b.bytes) + b.bytes;
+	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
+	atomic_store(&atomic_load(&guest.slot)->swappable_bytes, all);
 	CUresult result = swap_arena_provide(all) ? alloc(&b) : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)
 		*ptr = b.base;
@@ -229,6 +230,7 @@ void swap_backing_keep(CUdeviceptr ptr)
 	if (!b || b->is_kept)
 		return;
 	b->is_kept = true;
+	atomic_fetch_add(&kept_bytes, b->bytes);
 	atomic_fetch_sub(&movable_bytes, b->bytes);
 }
 
@@ -257,6 +259,11 @@ uint64_t swap_backing_movable(void)
 	return atomic_load(&movable_bytes);
 }
 
+uint64_t swap_backing_kept(void)
+{
+	return atomic_load(&kept_bytes);
+}
+
 uint64_t swap_backing_out(void)
 {
 	return atomic_load(&out_bytes);
@@ -275,5 +282,6 @@ void swap_backing_reset(void)
 	list = NULL;
 	count = places = 0;
 	atomic_store(&movable_bytes, 0);
+	atomic_store(&kept_bytes, 0);
 	atomic_store(&out_bytes, 0);
 }

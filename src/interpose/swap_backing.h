@@ -47,8 +47,9 @@ void swap_backing_keep(CUdeviceptr ptr);
 /* The context is gone, and what it owned with it. */
 void swap_backing_context_gone(CUcontext context);
 
-/* Bytes that can be moved; and those that are out. */
+/* Bytes that can be moved; those that could, but that others know them; and those that are out. */
 uint64_t swap_backing_movable(void);
+uint64_t swap_backing_kept(void);
 uint64_t swap_backing_out(void);
 
 /* ---- for the swap thread, while the hold is shut ---- */

@@ -1,11 +1,19 @@
 #include "interpose/swap_room.h"
 
 #include "interpose/guest.h"
+#include "interpose/ledger.h"
 
 #define PATIENCE_NS (60 * NS_PER_S) /* until it fails */
 #define NAP_NS (10 * NS_PER_MS)
 
 static _Atomic uint64_t wanted_bytes;
+
+bool swap_is_beyond_bound(void)
+{
+	uint64_t bound = atomic_load(&atomic_load(&guest.control)->swap_bound_bytes);
+
+	return bound != UINT64_MAX && !atomic_load(&guest.daemon_lost) && ledger_used(0) > bound;
+}
 
 void swap_want(int64_t bytes)
 {

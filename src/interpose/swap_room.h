@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is in use now, an allocation that is about to be made included, is more than the daemon leaves to it. */
+bool swap_is_beyond_bound(void);
+
 /* Wants `bytes` more from here on, until it wants them no more (negative). */
 void swap_want(int64_t bytes);
 

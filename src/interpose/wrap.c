@@ -22,7 +22,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 #define WRAP_HOOK(symbol, hook, params, args) \
 	static __attribute__((noinline, cold)) CUresult first_##symbol params \
 	{ \
-		CUresult kept = ahead_flush(); \
+		CUresult kept = ahead_flush(#symbol); \
 		if (kept != CUDA_SUCCESS) \
 			return kept; \
 		return real_find_driver() && real.symbol ? hook_##hook(real.symbol, UNWRAP args) \
@@ -58,7 +58,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 		struct gate_pass pass; \
 		CUresult result; \
 		work.streams = meaning; \
-		if (ahead_is_pending() && (QUEUE(symbol) || (result = ahead_settle()))) \
+		if (ahead_is_pending() && (QUEUE(symbol) || (result = ahead_settle(#symbol)))) \
 			return result; \
 		if (MAY_QUEUE(symbol) && gate_holds(&pass, &work) && QUEUE(symbol)) \
 			return result; \

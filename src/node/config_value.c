@@ -79,11 +79,26 @@ void setting_format(const struct setting *s, uint64_t value, char *text, size_t 
 		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
 }
 
+/* No time at all is a duration of no request's, but may be a setting: 0, 0s, 0.0ms. */
+static bool is_no_time(const char *value)
+{
+	static const char *const units[] = { "", "us", "ms", "s", "m", "h" };
+	size_t digits = strspn(value, "0.");
+	for (size_t i = 0; digits && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(value + digits, units[i]))
+			return true;
+	return false;
+}
+
 static int set_number(const struct setting *s, uint64_t *field, const char *value, struct error *err)
 {
 	char low[32], high[32];
 	uint64_t number;
 	if (s->kind == KIND_SIZE && !strcmp(value, "auto") && !strcmp(s->default_text, "auto")) {
+		*field = 0;
+		return 0;
+	}
+	if (s->kind == KIND_DURATION && s->min == 0 && is_no_time(value)) {
 		*field = 0;
 		return 0;
 	}

@@ -140,6 +140,16 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
+/* Of what it holds, what stays on the card, by the reason for it. */
+static json_t *stays_to_json(struct tenant *t, const struct swap_figures *f)
+{
+	uint64_t used = tenant_usage(t, 0).used_bytes;
+	uint64_t told = f->swappable_bytes + f->kept_bytes + f->context_bytes;
+	return json_pack("{s:I, s:I, s:I}", "contexts_bytes", (json_int_t)f->context_bytes,
+			 "known_to_others_bytes", (json_int_t)f->kept_bytes, "not_movable_bytes",
+			 (json_int_t)(used > told ? used - told : 0));
+}
+
 /* null: not swappable, or none of its processes is. */
 static json_t *swap_to_json(struct tenant *t)
 {
@@ -147,9 +157,10 @@ static json_t *swap_to_json(struct tenant *t)
 	struct swap_figures f = swap_figures(t);
 	if (!state)
 		return json_null();
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "swappable_bytes",
-			 (json_int_t)f.swappable_bytes, "swapped_bytes", (json_int_t)f.swapped_bytes,
-			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "stays",
+			 stays_to_json(t, &f), "swappable_bytes", (json_int_t)f.swappable_bytes,
+			 "swapped_bytes", (json_int_t)f.swapped_bytes, "arena_bytes",
+			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
 }

@@ -122,7 +122,11 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 				     most);
 	f->swapped_bytes = bounded(f->swapped_bytes + bounded(load(slot->swapped_bytes), most),
 				   most);
+	f->kept_bytes = bounded(f->kept_bytes + bounded(load(slot->swap_kept_bytes), most), most);
+	f->context_bytes = bounded(
+		f->context_bytes + bounded(load(slot->device[0].context_used_bytes), most), most);
 	f->failed += load(slot->swap_failed);
+	f->progress += load(slot->swap_progress_bytes);
 	if (moved > f->moved_ns)
 		f->moved_ns = moved;
 }

@@ -13,8 +13,11 @@ struct swap_figures {
 	unsigned behind;          /* have not carried out or given up on the order in force */
 	uint64_t swappable_bytes; /* can be moved */
 	uint64_t swapped_bytes;   /* are not on the card */
+	uint64_t kept_bytes;      /* could be, but that others know them */
+	uint64_t context_bytes;   /* of contexts, which stay */
 	uint64_t failed;          /* orders that came to nothing */
 	uint64_t moved_ns;        /* the longest of their last moves */
+	uint64_t progress;        /* changes while any of them moves */
 };
 
 /*

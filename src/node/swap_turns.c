@@ -72,6 +72,7 @@ static void see(struct tenant *t, uint64_t now_ns)
 		.is_put_out = t->terms.swapped_out,
 		.is_short = f.is_short,
 		.moved_ns = f.moved_ns,
+		.progress = f.progress,
 	};
 	uint64_t used = tenant_usage(t, 0).used_bytes;
 	seen.fixed_bytes = used > f.swappable_bytes ? used - f.swappable_bytes : 0;
@@ -94,6 +95,15 @@ static uint64_t capacity_of(struct node *node, struct card *card)
 	uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.kept_bytes +
 			 card->foreign_bytes + drain_bytes(card) + card->swap_turns->margin_bytes;
 	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
+}
+
+/* Before any order: what is reserved for who returns is nobody else's from there on. */
+static void publish_bound(struct tenant *t)
+{
+	uint64_t more = residence_may_take(&turns_of(t)->residence, t->residence);
+	uint64_t used = tenant_usage(t, 0).used_bytes;
+	atomic_store(&t->region.control->swap_bound_bytes,
+		     more < UINT64_MAX - used ? used + more : UINT64_MAX);
 }
 
 /* True while it moves. */
@@ -146,6 +156,9 @@ static unsigned look_at(struct node *node, struct card *card, uint64_t now_ns, b
 			see(t, now_ns);
 	}
 	residence_step(&card->swap_turns->residence, capacity_of(node, card), now_ns);
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (is_here(t, card) && t->residence >= 0)
+		publish_bound(t);
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (is_here(t, card) && t->residence >= 0)
 		*ret_is_moving |= obey(t);

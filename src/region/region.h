@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 6U
+#define REGION_VERSION 7U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024    /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096  /* see interpose/exports.h */
@@ -133,6 +133,9 @@ struct region_control {
 	 * third file, of which so much has memory as arena_ready_bytes says, which only grows.
 	 */
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
+	/* Nothing is allocated beyond so much in use; UINT64_MAX: no such bound. The rest of the card is
+	 * kept for somebody who returns. Published before the order that it is kept for. */
+	_Atomic uint64_t swap_bound_bytes;
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
 	/* Of [REGION_HOST] only quota_bytes means something. */
@@ -192,6 +195,8 @@ struct region_slot {
 	_Atomic uint64_t swapped_bytes;
 	_Atomic uint64_t swap_wanted_bytes; /* more, that allocations wait for: the card is full */
 	_Atomic uint64_t swap_moved_ns;     /* how long the last whole move took */
+	_Atomic uint64_t swap_kept_bytes; /* could be moved, but that others know them: they stay */
+	_Atomic uint64_t swap_progress_bytes; /* moved so far, ever: a move that goes on is awaited */
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
 
@@ -249,7 +254,7 @@ struct region_report {
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) % 64 == 0, "cache line");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
-_Static_assert(sizeof(struct region_slot) == 64 + 128 * (REGION_MAX_DEVICES + 1), "slot layout");
+_Static_assert(sizeof(struct region_slot) == 128 + 128 * (REGION_MAX_DEVICES + 1), "slot layout");
 
 /* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)

@@ -179,6 +179,9 @@ def test_epochs_follow_the_quota(tmp_path):
     assert 40 < demand < 80, said
     epochs = {pct: next(row for name, row in rows.items() if name == f"wants 60 %, quota {pct} %: epoch")
               for pct in (30, 60, 100)}
+    before, after = epochs[100]["native"], rows["wants 60 %, native again at the end: epoch"]["got"]
+    if after > 1.25 * before:
+        pytest.skip(f"other work took the processors: {before:g} s natively before, {after:g} after")
     assert epochs[30]["got"] > 1.4 * epochs[100]["got"], said
     assert epochs[30]["asked"] == pytest.approx(epochs[30]["native"] * demand / 30, rel=0.01)
     assert epochs[100]["asked"] == epochs[100]["native"]

@@ -75,6 +75,8 @@ def test_memory_leaves_and_comes_back_as_it_was(machine, python):
     assert swap_of(machine)["state"] == "in"
     assert swap_of(machine)["swappable_bytes"] == HELD
     assert card_used(machine) == CONTEXT + HELD + 2 * MIB
+    assert swap_of(machine)["stays"] == {"contexts_bytes": CONTEXT, "known_to_others_bytes": 0,
+                                         "not_movable_bytes": 2 * MIB}
     pause(machine)
     swap = swap_of(machine)
     assert swap["swapped_bytes"] == HELD and swap["failed"] == 0 and swap["moved_s"] > 0
@@ -225,6 +227,31 @@ def test_what_a_pointer_is_does_not_change(machine, python):
     tenant.go()
     tenant.line()
     resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_what_others_know_stays(machine, python):
+    """What other devices may write to (RDMA asks for SYNC_MEMOPS) is on the card, and ps says so."""
+    tenant = swappable(machine, python, """
+        yes = ctypes.c_uint(1)
+        ok0(cu.cuPointerSetAttribute(ctypes.addressof(yes), cu.CUpointer_attribute.
+                                     CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, held[2][0]))
+        look()
+        check()
+        ok0(cu.cuMemFree(held[2][0]))
+        look()
+        """)
+    tenant.line()
+    kept = 34 * MIB
+    wait_until(lambda: swap_of(machine)["stays"]["known_to_others_bytes"] == kept, 5, "it is told")
+    pause(machine)
+    assert swap_of(machine)["swapped_bytes"] == HELD - kept
+    assert card_used(machine) == CONTEXT + kept
+    resume(machine)
+    tenant.go()
+    tenant.line()
+    wait_until(lambda: swap_of(machine)["stays"]["known_to_others_bytes"] == 0, 5, "it is gone")
     tenant.go()
     tenant.end()
 

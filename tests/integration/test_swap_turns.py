@@ -107,6 +107,49 @@ def test_two_of_sixty_percent_both_end(small, python):
     b.end()
 
 
+def test_one_that_is_slow_to_leave_is_awaited(tmp_path_factory, python):
+    """Its way out takes longer than one that does not answer would be waited for, and another grows all the
+    while: neither fails."""
+    spec = tmp_path_factory.mktemp("spec") / "slow.sim"
+    spec.write_text(SPEC + "copy_bytes_s = 70MiB\n")
+    machine = make_machine(tmp_path_factory, str(spec))
+    code = """
+        look("here")
+        pieces = [take(2)]
+        big = [ballast(100) for _ in range({count})]
+        look()
+        print("works", flush=True) # more is said to it only then: what comes with a line is read with it
+        print(work(pieces), flush=True)
+        """
+    a = tenant(machine, python, "a", code.format(count=8))
+    b = tenant(machine, python, "b", code.format(count=9))
+    for t in (a, b):
+        t.line()
+        # What the arena has no place for yet would stay on the card.
+        wait_until(lambda: swaps(machine).get(t.name, {}).get("arena_ready_bytes") == 1024 * MIB, 10,
+                   "the arena")
+    for _ in range(2):
+        a.go()
+        a.line()
+    b.go()
+    wait_until(lambda: swaps(machine)["a"]["state"] == "leaving", 20, "a is on its way")
+    begin = time.monotonic()
+    wait_until(lambda: swaps(machine)["a"]["swapped_bytes"] == 802 * MIB, 40, "a is out")
+    assert time.monotonic() - begin > 10.5
+    b.line()
+    b.go()
+    b.line()
+    b.go()
+    assert int(b.line()) >= 0
+    b.end()
+    wait_until(lambda: swaps(machine)["a"]["state"] == "in", 40, "a is back")
+    assert swaps(machine)["a"]["failed"] == 0
+    a.go()
+    assert int(a.line()) > 0
+    a.end()
+    machine.clean()
+
+
 def test_never_more_on_the_card_than_it_has(small, python):
     """While three take turns, what is not out is never more than the card."""
     code = """

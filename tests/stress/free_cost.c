@@ -7,7 +7,8 @@
  *
  * Whoever shares the processor's caches with us, on a virtual machine, makes the free with many
  * dearer for seconds: the median is of rounds that are spread over the test, and a try that fails is
- * made again, twice at most.
+ * made again, twice at most. Where the caches are so contended that small frees get more than twice as dear
+ * without the library too, they may get as much dearer with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,10 +131,12 @@ static struct figures median_of(struct board *board, int what)
 	return board->rounds[what][board->count[what] / 2];
 }
 
-static void judge(const char *name, struct figures f, bool is_measured)
+#define RATIO_MOST 2
+
+static void judge(const char *name, struct figures f, double most, bool is_measured)
 {
-	bar(name, is_measured && f.ratio <= 2, "%.3f us with 100 live, %.3f us with 100,000: %.2f",
-	    f.few_us, f.many_us, f.ratio);
+	bar(name, is_measured && f.ratio <= most,
+	    "%.3f us with 100 live, %.3f us with 100,000: %.2f", f.few_us, f.many_us, f.ratio);
 }
 
 int main(int argc, char **argv)
@@ -155,12 +158,14 @@ int main(int argc, char **argv)
 		large = median_of(board, LARGE);
 		small = median_of(board, SMALL);
 		without = median_of(board, SMALL_WITHOUT);
-	} while (is_measured && (large.ratio > 2 || small.ratio > 2) && ++tries < TRIES);
+	} while (is_measured && (large.ratio > RATIO_MOST || small.ratio > RATIO_MOST) &&
+		 ++tries < TRIES);
+	double small_most = without.ratio > RATIO_MOST ? without.ratio : RATIO_MOST;
 	printf("of 512 bytes without the library: %.3f us with 100 live, %.3f us with 100,000: "
 	       "%.2f; tries that failed: %d\n",
 	       without.few_us, without.many_us, without.ratio, tries);
-	judge("free_cost of 512 bytes", small, is_measured);
-	judge("free_cost of 2 MiB", large, is_measured);
+	judge("free_cost of 512 bytes", small, small_most, is_measured);
+	judge("free_cost of 2 MiB", large, RATIO_MOST, is_measured);
 	stage_stop(&stage);
 	return bar_status();
 }

@@ -7,6 +7,9 @@ import re
 import shutil
 import sys
 
+from harness.load import Kernel, Loads
+
+KERNEL = Kernel(1000, 132)
 QUOTA_MIB = 4096
 CORES = 20
 START_S = 120
@@ -58,7 +61,9 @@ def check(machine, tally, options):
         tally.skip("nvidia-smi in a tenant", why)
         return
     load = machine.build.program("allot-load")
-    neighbour = machine.tenant("neighbour", [load, "--json", "--seconds", "600"],
+    # Calibrated on the idle GPU: a capped one measures its own pauses.
+    busy = Loads(machine).command(KERNEL, "--seconds", "600")
+    neighbour = machine.tenant("neighbour", busy,
                                ["--gpu", "0", "--memory", "8GiB", "--cores", "40"])
     if neighbour.wait_line(1, START_S) is None:
         tally.bad("the neighbour", f"status {neighbour.wait(10)}{neighbour.tail()}")

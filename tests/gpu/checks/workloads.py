@@ -57,6 +57,10 @@ def why_not(machine, workload):
     return None
 
 
+def share_of(options):
+    return ["--cores", str(options.cores)] if options.cores else []
+
+
 def check(machine, tally, options):
     for workload in WORKLOADS:
         if workload.name not in options.workloads:
@@ -69,4 +73,4 @@ def check(machine, tally, options):
         gpus = ",".join(str(gpu) for gpu in range(workload.gpus))
         pair.run(machine, tally, workload.name,
                  [sys.executable, os.path.join(FOLDER, program), *arguments], workload.quota,
-                 ["--gpu", gpus], LIMIT_S)
+                 ["--gpu", gpus, *share_of(options)], LIMIT_S)

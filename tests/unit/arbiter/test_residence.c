@@ -26,7 +26,7 @@ struct model_tenant {
 	uint64_t work_ns, rest_ns;       /* means; rest 0: always works */
 	enum residence_place place;
 	uint64_t move_ends;
-	uint64_t moved_ns;
+	uint64_t moved_ns, progress;
 	bool refuses, has_refused;
 	uint64_t needs_since, longest_wait, served_ns;
 };
@@ -146,7 +146,7 @@ static uint64_t held(void)
 static void allocate(struct model_tenant *t)
 {
 	if (!t->wanted || t->place != RESIDENCE_IN || held() + t->wanted > m.capacity ||
-	    random_below(3))
+	    residence_may_take(&m.r, (int)(t - m.t)) < t->wanted || random_below(3))
 		return;
 	t->movable += t->wanted;
 	t->wanted = 0;
@@ -170,6 +170,7 @@ static void tick(void)
 			.has_work = works(t) || t->wanted,
 			.has_refused = t->has_refused,
 			.moved_ns = t->moved_ns,
+			.progress = t->progress,
 		};
 		residence_see(&m.r, i, &seen, m.now);
 		if (!is_in_need(t))
@@ -349,6 +350,79 @@ static void test_who_does_not_answer_is_passed_over(void **state)
 	assert_true(m.now - begin < 30 * S);
 }
 
+/* However long it takes: what goes on is awaited. */
+static void test_a_slow_move_is_awaited(void **state)
+{
+	start(100 * GIB, 40e9, 1);
+	int slow = add(40 * GIB, S, 0, true);
+	run(S);
+	add(40 * GIB, S, 0, true);
+	int comes = add(40 * GIB, S, 0, false);
+	while (m.t[slow].place != RESIDENCE_LEAVING)
+		run(TICK);
+	m.t[slow].move_ends = m.now + 60 * S;
+	while (m.t[slow].place == RESIDENCE_LEAVING) {
+		m.t[slow].progress += random_below(20) == 0;
+		run(TICK);
+		assert_false(m.r.tenant[slow].is_to_be_in);
+	}
+	assert_int_equal(m.t[slow].place, RESIDENCE_OUT);
+	while (m.t[comes].place != RESIDENCE_IN)
+		run(TICK);
+}
+
+/* Others left for what it waited for: it is not sent away before it had a turn of it. */
+static void test_who_is_served_has_a_turn(void **state)
+{
+	start(100 * GIB, 40e9, 1);
+	int grows = add(40 * GIB, S, 0, true), leaves = add(50 * GIB, S, 0, true);
+	run(60 * S);
+	m.t[grows].wanted = 20 * GIB;
+	while (m.t[grows].wanted)
+		run(TICK);
+	assert_int_equal(m.t[leaves].place, RESIDENCE_OUT);
+	uint64_t begin = m.now, turn = residence_turn_ns(&m.r, grows, 50 * GIB);
+	while (m.t[grows].place == RESIDENCE_IN)
+		run(TICK);
+	printf("%.1f s of %.1f\n", (double)(m.now - begin) / 1e9, (double)turn / 1e9);
+	assert_true(m.now - begin + 2 * TICK >= turn);
+}
+
+/* While one is to return, whose bytes are reserved, others have what they were granted and no more. */
+static void test_what_is_reserved_is_nobody_elses(void **state)
+{
+	struct residence_seen in = { .place = RESIDENCE_IN,
+				     .movable_bytes = 10 * GIB,
+				     .has_work = true };
+	struct residence_seen out = { .place = RESIDENCE_OUT, .movable_bytes = 30 * GIB };
+
+	start(100 * GIB, 40e9, 1);
+	int a = residence_add(&m.r, true, m.now), b = residence_add(&m.r, false, m.now);
+	residence_see(&m.r, a, &in, m.now);
+	residence_see(&m.r, b, &out, m.now);
+	residence_step(&m.r, m.capacity, m.now);
+	assert_true(residence_may_take(&m.r, a) == UINT64_MAX);
+	out.has_work = true;
+	residence_see(&m.r, b, &out, m.now + S);
+	residence_step(&m.r, m.capacity, m.now + S);
+	assert_true(m.r.tenant[b].is_to_be_in);
+	assert_true(residence_may_take(&m.r, a) == 0);
+	in.wanted_bytes = 60 * GIB;
+	residence_see(&m.r, a, &in, m.now + S);
+	residence_step(&m.r, m.capacity, m.now + S);
+	assert_true(residence_may_take(&m.r, a) == 60 * GIB);
+	in.wanted_bytes = 61 * GIB; /* beyond what is reserved */
+	residence_see(&m.r, a, &in, m.now + S);
+	residence_step(&m.r, m.capacity, m.now + S);
+	assert_true(residence_may_take(&m.r, a) == 0);
+	out.place = RESIDENCE_IN;
+	in.wanted_bytes = 0;
+	residence_see(&m.r, b, &out, m.now + 2 * S);
+	residence_see(&m.r, a, &in, m.now + 2 * S);
+	residence_step(&m.r, m.capacity, m.now + 2 * S);
+	assert_true(residence_may_take(&m.r, a) == UINT64_MAX);
+}
+
 static void test_who_is_put_out_by_hand_stays_out(void **state)
 {
 	start(100 * GIB, 40e9, 1);
@@ -381,13 +455,13 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 	struct residence_seen small = { .place = RESIDENCE_OUT,
 					.movable_bytes = 50 * GIB,
 					.has_work = true };
-	for (int i = 0; i < 3; i++) {
-		residence_see(&m.r, a, &large, m.now + (uint64_t)i * TICK);
-		residence_see(&m.r, b, &small, m.now + (uint64_t)i * TICK);
-		residence_step(&m.r, m.capacity, m.now + (uint64_t)i * TICK);
-		assert_true(m.r.tenant[a].is_to_be_in);
-		large.is_short = true; /* it has tried */
-		large.place = RESIDENCE_OUT;
+	for (int i = 0; i < 4; i++, m.now += 2 * S) {
+		residence_see(&m.r, a, &large, m.now);
+		residence_see(&m.r, b, &small, m.now);
+		residence_step(&m.r, m.capacity, m.now);
+		/* At first it may be so for a moment only. */
+		assert_int_equal(m.r.tenant[a].is_to_be_in, i > 0);
+		large.is_short = i > 0; /* it has tried */
 	}
 	assert_true(m.r.tenant[b].is_to_be_in);
 }
@@ -464,6 +538,9 @@ int main(void)
 		cmocka_unit_test(test_room_is_kept_for_whom_it_was_made),
 		cmocka_unit_test(test_who_refuses_is_passed_over),
 		cmocka_unit_test(test_who_does_not_answer_is_passed_over),
+		cmocka_unit_test(test_a_slow_move_is_awaited),
+		cmocka_unit_test(test_who_is_served_has_a_turn),
+		cmocka_unit_test(test_what_is_reserved_is_nobody_elses),
 		cmocka_unit_test(test_who_is_put_out_by_hand_stays_out),
 		cmocka_unit_test(test_who_can_never_fit_is_let_in_to_be_told),
 		cmocka_unit_test(test_random_scenes),

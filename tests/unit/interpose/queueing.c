@@ -1,6 +1,7 @@
 #include "queueing.h"
 
 #include "interpose/ahead_feed.h"
+#include "interpose/ahead_queue.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
 
@@ -9,7 +10,7 @@ static uint32_t noted_n;
 static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int unused;
-} events[EVENTS];
+} events[EVENTS + CREATED];
 static __thread CUcontext current;
 
 _Atomic uint32_t next_launch_fails;
@@ -115,7 +116,8 @@ static CUresult copy_dtod(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstre
 
 static bool is_own(CUevent event)
 {
-	return (void *)event >= (void *)events && (void *)event < (void *)(events + EVENTS);
+	return (void *)event >= (void *)events &&
+	       (void *)event < (void *)(events + EVENTS + CREATED);
 }
 
 static CUresult (*flights_record)(CUevent event, CUstream stream);
@@ -139,6 +141,38 @@ static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 static CUresult synchronize(void)
 {
 	note(NOTED_SYNC, NULL, 0, 0, true);
+	return CUDA_SUCCESS;
+}
+
+static uint32_t created;
+
+static CUresult create(CUevent *event, unsigned int flags)
+{
+	*event = event_of(EVENTS + created++ % CREATED);
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUevent event)
+{
+	note(NOTED_END, NULL, 0, (uint64_t)(uintptr_t)event, true);
+	return CUDA_SUCCESS;
+}
+
+#define ATTRIBUTE_SHARED 8
+#define ATTRIBUTE_CLUSTER_WIDTH 10
+static _Atomic int shared_of_function;
+
+static CUresult get_attribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+	*value = (int)attribute == ATTRIBUTE_SHARED ? atomic_load(&shared_of_function) : 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+	assert_int_equal(attribute, ATTRIBUTE_SHARED);
+	atomic_store(&shared_of_function, value);
+	note(NOTED_ATTRIBUTE, NULL, 0, (uint64_t)value, true);
 	return CUDA_SUCCESS;
 }
 
@@ -204,7 +238,7 @@ static CUresult call(const struct work *work, const struct ahead_kernel *k,
 	struct gate_pass pass;
 	CUresult result;
 
-	if (ahead_is_pending() && (queue(work, what, &result) || (result = ahead_settle())))
+	if (ahead_is_pending() && (queue(work, what, &result) || (result = ahead_settle("test"))))
 		return result;
 	if (gate_holds(&pass, work) && queue(work, what, &result))
 		return result;
@@ -245,7 +279,7 @@ static CUresult call_form(enum form form, unsigned int blocks, enum stream_meani
 	size_t bytes = sizeof(p);
 	void *params[] = { &p.who, &p.what, p.pattern };
 	void *extra[] = { (void *)1, &p, (void *)2, &bytes, NULL };
-	uint32_t attribute[18] = { 8 };
+	uint32_t attribute[18];
 	const CUlaunchConfig config = { blocks, 1, 1, 256, 1, 1, 0, stream, (void *)attribute, 1 };
 	struct ahead_kernel k = {
 		.function = (CUfunction)(uintptr_t)launched_function,
@@ -257,6 +291,11 @@ static CUresult call_form(enum form form, unsigned int blocks, enum stream_meani
 		.config = form == CONFIGURED ? &config : NULL,
 	};
 
+	/* A priority of 0; beyond it whatever was there, as a caller's stack has it. */
+	for (size_t i = 0; i < 18; i++)
+		attribute[i] = (uint32_t)(what * 2654435761U + i);
+	attribute[0] = 8;
+	attribute[2] = 0;
 	work.streams = streams;
 	for (size_t i = 0; i < PATTERN_BYTES; i++)
 		p.pattern[i] = pattern_at(what, i);
@@ -339,47 +378,51 @@ CUresult call_copy(CUstream stream, CUdeviceptr dst, CUdeviceptr src, size_t byt
 	return call(&work, NULL, start_copy, &m, queue_copy);
 }
 
-/* As a thunk: its own question first, where anything is pending. */
-#define MEET(symbol, go_on, ...) \
+/* As a thunk: its own question first, where anything is pending, or always. */
+#define MET(name, params, asks, symbol, go_on, ...) \
+	CUresult name params \
 	{ \
 		const uintptr_t argument[6] = { __VA_ARGS__ }; \
 		CUresult result; \
-		if (ahead_is_pending() && ahead_meet(THUNK_##symbol, argument, &result)) \
+		if ((asks) && ahead_meet(THUNK_##symbol, argument, &result)) \
 			return result; \
 		return go_on; \
 	}
+#define PENDING ahead_is_pending()
 
-CUresult call_record(CUevent event, CUstream stream)
-	MEET(cuEventRecord, record(event, stream), (uintptr_t)event, (uintptr_t)stream)
+/* clang-format off */
+MET(call_record, (CUevent event, CUstream stream), PENDING, cuEventRecord,
+    record(event, stream), (uintptr_t)event, (uintptr_t)stream)
+MET(call_wait, (CUstream stream, CUevent event), PENDING, cuStreamWaitEvent,
+    wait_event(stream, event, 0), (uintptr_t)stream, (uintptr_t)event)
+MET(call_create, (CUevent *event, unsigned int flags), true, cuEventCreate,
+    create(event, flags), (uintptr_t)event, flags)
+MET(call_destroy, (CUevent event), PENDING, cuEventDestroy_v2, destroy(event), (uintptr_t)event)
+MET(call_query, (CUevent event), PENDING, cuEventQuery, query(event), (uintptr_t)event)
+MET(call_event_synchronize, (CUevent event), PENDING, cuEventSynchronize, CUDA_SUCCESS,
+    (uintptr_t)event)
+MET(call_elapsed, (CUevent start, CUevent end), PENDING, cuEventElapsedTime, CUDA_SUCCESS, 0,
+    (uintptr_t)start, (uintptr_t)end)
+MET(call_stream_query, (CUstream stream), PENDING, cuStreamQuery, CUDA_SUCCESS, (uintptr_t)stream)
+MET(call_stream_synchronize, (CUstream stream), PENDING, cuStreamSynchronize, CUDA_SUCCESS,
+    (uintptr_t)stream)
+MET(call_synchronize, (void), PENDING, cuCtxSynchronize, synchronize(), 0)
+MET(call_set_shared, (int value), true, cuFuncSetAttribute,
+    set_attribute((CUfunction)(uintptr_t)launched_function, ATTRIBUTE_SHARED, value),
+    (uintptr_t)launched_function, ATTRIBUTE_SHARED, (uintptr_t)value)
+MET(call_get_shared, (int *value), PENDING, cuFuncGetAttribute,
+    get_attribute(value, ATTRIBUTE_SHARED, (CUfunction)(uintptr_t)launched_function),
+    (uintptr_t)value, ATTRIBUTE_SHARED, (uintptr_t)launched_function)
+MET(call_set_clusters, (int value), true, cuFuncSetAttribute, CUDA_SUCCESS,
+    (uintptr_t)launched_function, ATTRIBUTE_CLUSTER_WIDTH, (uintptr_t)value)
+/* clang-format on */
 
-		CUresult call_wait(CUstream stream, CUevent event)
-			MEET(cuStreamWaitEvent, wait_event(stream, event, 0), (uintptr_t)stream,
-			     (uintptr_t)event, 0)
+/* ---- a test ---- */
 
-				CUresult
-	call_query(CUevent event) MEET(cuEventQuery, query(event), (uintptr_t)event)
-
-		CUresult call_event_synchronize(CUevent event)
-			MEET(cuEventSynchronize, CUDA_SUCCESS, (uintptr_t)event)
-
-				CUresult
-	call_elapsed(CUevent start, CUevent end)
-		MEET(cuEventElapsedTime, CUDA_SUCCESS, 0, (uintptr_t)start, (uintptr_t)end)
-
-			CUresult
-	call_stream_query(CUstream stream) MEET(cuStreamQuery, CUDA_SUCCESS, (uintptr_t)stream)
-
-		CUresult call_stream_synchronize(CUstream stream)
-			MEET(cuStreamSynchronize, CUDA_SUCCESS, (uintptr_t)stream)
-
-				CUresult call_synchronize(void)
-					MEET(cuCtxSynchronize, synchronize(), 0)
-
-	/* ---- a test ---- */
-
-	int queueing_start(void **state)
+int queueing_start(void **state)
 {
 	launching_start(state);
+	atomic_store(&ahead_queue.is_off, false);
 	ahead_reset();
 	flights_record = real.cuEventRecord;
 	real.cuEventRecord = record;
@@ -390,11 +433,17 @@ CUresult call_record(CUevent event, CUstream stream)
 	real.cuMemsetD32Async = set_d32;
 	real.cuMemcpyDtoDAsync_v2 = copy_dtod;
 	real.cuStreamWaitEvent = wait_event;
+	real.cuFuncGetAttribute = get_attribute;
 	real.cuFuncGetParamInfo = param_info;
 	real.cuMemGetAddressRange_v2 = address_range;
 	real.cuDriverGetVersion = get_version;
 	allot_thunk_real[THUNK_cuEventRecord] = (void *)record;
 	allot_thunk_real[THUNK_cuStreamWaitEvent] = (void *)wait_event;
+	allot_thunk_real[THUNK_cuEventCreate] = (void *)create;
+	allot_thunk_real[THUNK_cuEventDestroy_v2] = (void *)destroy;
+	allot_thunk_real[THUNK_cuFuncSetAttribute] = (void *)set_attribute;
+	atomic_store(&shared_of_function, 48 << 10);
+	created = 0;
 	fake_control->device[0].launch_ahead_ns = 100 * NS_PER_S;
 	fake_guest_set_lease(LEASE_GO);
 	noted_n = 0;
@@ -406,7 +455,7 @@ CUresult call_record(CUevent event, CUstream stream)
 int queueing_end(void **state)
 {
 	fake_guest_set_lease(LEASE_GO);
-	ahead_settle();
+	ahead_settle("test");
 	ahead_leave();
 	return launching_end(state);
 }
@@ -416,12 +465,53 @@ void prove(CUstream stream)
 	call_kernel(stream, 0, 0);
 	call_set(stream, KNOWN_MEMORY, 0, 1);
 	/* Calls by events are looked at where something is pending, as if it were. */
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	atomic_store(&guest.ahead, 1);
 	for (unsigned int i = 0; i < EVENTS; i++) {
 		call_record(event_of(i), stream);
 		call_wait(stream, event_of(i));
 	}
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	atomic_store(&guest.ahead, 0);
+}
+
+/* ---- callers ---- */
+
+static void *run_caller(void *context)
+{
+	struct caller *c = context;
+
+	use_context(FAKE_CONTEXT);
+	c->call();
+	atomic_store(&c->has_returned, 1);
+	return NULL;
+}
+
+void start_caller(struct caller *c, void (*does)(void))
+{
+	c->call = does;
+	atomic_store(&c->has_returned, 0);
+	assert_int_equal(pthread_create(&c->thread, NULL, run_caller, c), 0);
+}
+
+bool is_held(struct caller *c)
+{
+	usleep(30000);
+	return !atomic_load(&c->has_returned);
+}
+
+void end_caller(struct caller *c)
+{
+	fake_guest_set_lease(LEASE_GO);
+	assert_true(becomes(&c->has_returned, 1));
+	pthread_join(c->thread, NULL);
+}
+
+void assert_noted(uint32_t at, enum noted_kind kind, uint64_t what)
+{
+	assert_true(at < noted_count());
+	assert_int_equal(noted[at].kind, kind);
+	assert_int_equal(noted[at].what, what);
+	assert_true(noted[at].is_whole);
+	assert_ptr_equal(noted[at].context, FAKE_CONTEXT);
 }

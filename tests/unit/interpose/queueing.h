@@ -15,7 +15,16 @@
 int queueing_start(void **state);
 int queueing_end(void **state);
 
-enum noted_kind { NOTED_KERNEL = 1, NOTED_SET, NOTED_COPY, NOTED_RECORD, NOTED_WAIT, NOTED_SYNC };
+enum noted_kind {
+	NOTED_KERNEL = 1,
+	NOTED_SET,
+	NOTED_COPY,
+	NOTED_RECORD,
+	NOTED_WAIT,
+	NOTED_END,
+	NOTED_ATTRIBUTE,
+	NOTED_SYNC
+};
 
 struct noted {
 	enum noted_kind kind;
@@ -48,6 +57,10 @@ CUresult call_copy(CUstream stream, CUdeviceptr dst, CUdeviceptr src, size_t byt
 
 #define EVENTS 16
 CUevent event_of(unsigned int i);
+/* These come by call_create(), and are not proved. */
+#define CREATED 4
+CUresult call_create(CUevent *event, unsigned int flags);
+CUresult call_destroy(CUevent event);
 CUresult call_record(CUevent event, CUstream stream);
 CUresult call_wait(CUstream stream, CUevent event);
 CUresult call_query(CUevent event);
@@ -57,11 +70,32 @@ CUresult call_stream_query(CUstream stream);
 CUresult call_stream_synchronize(CUstream stream);
 CUresult call_synchronize(void); /* a passed function that is not quiet */
 
+/* How much dynamic shared memory the kernels may have; at the start 48 KiB. */
+CUresult call_set_shared(int value);
+CUresult call_get_shared(int *value);
+/* An attribute that launches may fail by. */
+CUresult call_set_clusters(int value);
+
 /* So that kernels, memsets and events on these streams may be queued. */
 void prove(CUstream stream);
 
 /* What the next call of the driver's launch ends with, once. */
 extern _Atomic uint32_t next_launch_fails;
+
+/* What reached the driver as the at-th. */
+void assert_noted(uint32_t at, enum noted_kind kind, uint64_t what);
+
+/* A call in a thread of its own: does it return while the lease stays as it is? */
+struct caller {
+	pthread_t thread;
+	void (*call)(void);
+	_Atomic uint32_t has_returned;
+};
+
+void start_caller(struct caller *c, void (*does)(void));
+bool is_held(struct caller *c);
+/* The lease comes; what was held, and is the last of all, has come by then. */
+void end_caller(struct caller *c);
 
 /* The context of the calling thread. */
 void use_context(CUcontext context);

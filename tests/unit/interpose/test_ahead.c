@@ -11,51 +11,11 @@ static CUstream stream(void)
 	return fake_stream(2);
 }
 
-/* A call in a thread of its own: does it return while the lease stays as it is? */
-struct caller {
-	pthread_t thread;
-	void (*call)(void);
-	_Atomic uint32_t has_returned;
-};
-
-static void *run_caller(void *context)
-{
-	struct caller *c = context;
-
-	use_context(FAKE_CONTEXT);
-	c->call();
-	atomic_store(&c->has_returned, 1);
-	return NULL;
-}
-
-static void start_caller(struct caller *c, void (*call)(void))
-{
-	c->call = call;
-	atomic_store(&c->has_returned, 0);
-	assert_int_equal(pthread_create(&c->thread, NULL, run_caller, c), 0);
-}
-
-static bool is_held(struct caller *c)
-{
-	usleep(30000);
-	return !atomic_load(&c->has_returned);
-}
-
-/* The lease comes; what was held, and is the last of all, has come by then. */
-static void end_caller(struct caller *c)
-{
-	fake_guest_set_lease(LEASE_GO);
-	assert_true(becomes(&c->has_returned, 1));
-	pthread_join(c->thread, NULL);
-}
-
-static void assert_noted(uint32_t at, enum noted_kind kind, uint64_t what)
+static void assert_noted_attribute(uint32_t at, int value)
 {
 	assert_true(at < noted_count());
-	assert_int_equal(noted[at].kind, kind);
-	assert_int_equal(noted[at].what, what);
-	assert_true(noted[at].is_whole);
-	assert_ptr_equal(noted[at].context, FAKE_CONTEXT);
+	assert_int_equal(noted[at].kind, NOTED_ATTRIBUTE);
+	assert_int_equal(noted[at].what, value);
 }
 
 /* ---- what is queued ---- */
@@ -74,7 +34,7 @@ static void test_held_launches_return_and_come_in_order(void **state)
 	assert_int_equal(noted_count(), before);
 	assert_true(becomes(&own()->waiting, 1)); /* demand: the feeder waits for the lease */
 	fake_guest_set_lease(LEASE_GO);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	assert_int_equal(noted_count(), before + 100);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_noted(before + i, NOTED_KERNEL, i + 1);
@@ -127,7 +87,7 @@ static void test_a_launch_behind_what_is_queued_is_queued_too(void **state)
 	door_offer(0);
 	assert_null(door_pass(stream()));
 	call_kernel(stream(), 1, 2);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	assert_noted(before, NOTED_KERNEL, 1);
 	assert_noted(before + 1, NOTED_KERNEL, 2);
 	call_kernel(stream(), 1, 3);
@@ -251,6 +211,75 @@ static void test_proofs_end_with_code_and_streams(void **state)
 	assert_true(ahead_is_pending());
 }
 
+/* Queued launches keep what they need, and the program is told what it has set. */
+static void test_less_shared_memory_waits_for_what_is_queued(void **state)
+{
+	int value;
+
+	prove(stream());
+	uint32_t at = noted_count();
+	fake_guest_set_lease(LEASE_STOP);
+	launch_proved();
+	call_set_shared(100 << 10);
+	assert_noted_attribute(at, 100 << 10); /* at once */
+	launch_proved();
+	assert_int_equal(call_set_shared(26 << 10), CUDA_SUCCESS);
+	assert_int_equal(call_get_shared(&value), CUDA_SUCCESS);
+	assert_int_equal(value, 26 << 10);
+	launch_proved();
+	assert_int_equal(noted_count(), at + 1);
+	fake_guest_set_lease(LEASE_GO);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(noted[at + i].kind, NOTED_KERNEL);
+	assert_noted_attribute(at + 4, 26 << 10);
+	assert_int_equal(noted_count(), at + 5);
+	assert_int_equal(call_get_shared(&value), CUDA_SUCCESS);
+	assert_int_equal(value, 26 << 10);
+}
+
+/* What is set last holds. */
+static void test_more_shared_memory_after_less(void **state)
+{
+	int value;
+
+	prove(stream());
+	call_set_shared(100 << 10);
+	uint32_t at = noted_count();
+	fake_guest_set_lease(LEASE_STOP);
+	launch_proved();
+	call_set_shared(26 << 10);
+	call_set_shared(100 << 10);
+	fake_guest_set_lease(LEASE_GO);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
+	assert_noted_attribute(at, 100 << 10);
+	assert_int_equal(noted[at + 1].kind, NOTED_KERNEL);
+	assert_int_equal(noted_count(), at + 2);
+	assert_int_equal(call_get_shared(&value), CUDA_SUCCESS);
+	assert_int_equal(value, 100 << 10);
+}
+
+static void set_clusters(void)
+{
+	call_set_clusters(2);
+}
+
+static void test_after_other_attributes_all_is_proved_anew(void **state)
+{
+	struct caller c;
+
+	prove(stream());
+	fake_guest_set_lease(LEASE_STOP);
+	launch_proved();
+	start_caller(&c, set_clusters);
+	assert_true(is_held(&c));
+	end_caller(&c);
+	fake_guest_set_lease(LEASE_STOP);
+	start_caller(&c, launch_proved);
+	assert_true(is_held(&c));
+	end_caller(&c);
+}
+
 static void test_nothing_is_queued_during_a_capture(void **state)
 {
 	struct caller c;
@@ -281,98 +310,6 @@ static void test_without_the_setting_a_launch_is_held(void **state)
 	end_caller(&c);
 }
 
-/* ---- events ---- */
-
-static void test_an_event_that_is_queued_is_not_ready(void **state)
-{
-	prove(stream());
-	fake_guest_set_lease(LEASE_STOP);
-	call_kernel(stream(), 1, 1);
-	call_record(event_of(0), stream());
-	uint64_t begin = sys_now_ns();
-	assert_int_equal(call_query(event_of(0)), CUDA_ERROR_NOT_READY);
-	assert_true(sys_now_ns() - begin < 10 * NS_PER_MS);
-	fake_guest_set_lease(LEASE_GO);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
-	assert_int_equal(call_query(event_of(0)), CUDA_SUCCESS);
-}
-
-/* What is asked of others is the driver's to answer, at once. */
-static void test_other_events_and_streams_do_not_wait(void **state)
-{
-	prove(stream());
-	fake_guest_set_lease(LEASE_STOP);
-	call_kernel(stream(), 1, 1);
-	call_record(event_of(0), stream());
-	uint64_t begin = sys_now_ns();
-	assert_int_equal(call_query(event_of(1)), CUDA_SUCCESS);
-	assert_int_equal(call_event_synchronize(event_of(1)), CUDA_SUCCESS);
-	assert_int_equal(call_elapsed(event_of(1), event_of(2)), CUDA_SUCCESS);
-	assert_int_equal(call_stream_query(fake_stream(3)), CUDA_SUCCESS);
-	assert_int_equal(call_stream_synchronize(fake_stream(3)), CUDA_SUCCESS);
-	assert_int_equal(call_stream_query(stream()), CUDA_ERROR_NOT_READY);
-	assert_int_equal(call_elapsed(event_of(1), event_of(0)), CUDA_ERROR_NOT_READY);
-	assert_true(sys_now_ns() - begin < 20 * NS_PER_MS);
-	assert_true(ahead_is_pending());
-}
-
-static void wait_for_event(void)
-{
-	call_event_synchronize(event_of(0));
-}
-
-static void wait_for_stream(void)
-{
-	call_stream_synchronize(stream());
-}
-
-static void wait_for_default_stream(void)
-{
-	call_stream_synchronize(NULL);
-}
-
-static void ask_default_stream(void)
-{
-	call_stream_query(CU_STREAM_LEGACY);
-}
-
-static void test_waits_for_what_is_queued(void **state)
-{
-	static void (*const calls[])(void) = { wait_for_event, wait_for_stream,
-					       wait_for_default_stream, ask_default_stream };
-
-	prove(stream());
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		struct caller c;
-		fake_guest_set_lease(LEASE_STOP);
-		call_kernel(stream(), 1, 1);
-		call_record(event_of(0), stream());
-		start_caller(&c, calls[i]);
-		assert_true(is_held(&c));
-		end_caller(&c);
-	}
-}
-
-static void record_first(void)
-{
-	call_record(event_of(0), stream());
-}
-
-static void test_events_that_others_know_are_not_queued(void **state)
-{
-	const uintptr_t none[6] = { 0 };
-	struct caller c;
-	CUresult result;
-
-	prove(stream());
-	assert_false(ahead_meet(THUNK_cuIpcGetEventHandle, none, &result));
-	fake_guest_set_lease(LEASE_STOP);
-	call_kernel(stream(), 1, 1);
-	start_caller(&c, record_first);
-	assert_true(is_held(&c));
-	end_caller(&c);
-}
-
 /* ---- how much ---- */
 
 static _Atomic uint32_t launches;
@@ -399,7 +336,7 @@ static void assert_bounded(uint32_t low, uint32_t high)
 	assert_in_range(atomic_load(&launches), low, high);
 	uint32_t before = noted_count();
 	end_caller(&c);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	for (uint32_t i = 0; i < 3000; i++)
 		assert_noted(before + i, NOTED_KERNEL, i);
 }
@@ -486,7 +423,7 @@ static void test_a_lost_daemon(void **state)
 	call_kernel(stream(), 1, 1);
 	uint32_t before = noted_count();
 	atomic_store(&guest.daemon_lost, true);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	assert_noted(before, NOTED_KERNEL, 1);
 	call_kernel(stream(), 1, 2);
 	assert_noted(before + 1, NOTED_KERNEL, 2);
@@ -541,7 +478,7 @@ static void test_a_forked_child_waits_for_nothing(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		atomic_store(&guest.mode, GUEST_UNKNOWN);
-		CUresult result = ahead_settle();
+		CUresult result = ahead_settle("test");
 		ahead_reset();
 		_exit(result == CUDA_SUCCESS && !ahead_is_pending() ? 7 : 1);
 	}
@@ -550,7 +487,7 @@ static void test_a_forked_child_waits_for_nothing(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	uint32_t before = noted_count();
 	fake_guest_set_lease(LEASE_GO);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	assert_noted(before, NOTED_KERNEL, 1); /* the parent's own */
 }
 
@@ -574,46 +511,37 @@ static void test_what_is_queued_at_exit_has_its_turn(void **state)
 	assert_noted(before, NOTED_KERNEL, 1);
 	atomic_store(&guest.mode, GUEST_LEAVING);
 	atomic_store(&guest.ahead, 1);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	atomic_store(&guest.ahead, 0);
 	atomic_store(&guest.mode, GUEST_ACTIVE);
 	ahead_reset();
 }
 
-static int switch_on(void **state)
-{
-	atomic_store(&ahead_queue.is_off, false);
-	return queueing_start(state);
-}
-
-#define ahead_test(name) cmocka_unit_test_setup_teardown(name, switch_on, queueing_end)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ahead_test(test_held_launches_return_and_come_in_order),
-		ahead_test(test_each_kind_keeps_its_place),
-		ahead_test(test_a_launch_behind_what_is_queued_is_queued_too),
-		ahead_test(test_what_may_fail_waits_for_its_turn),
-		ahead_test(test_what_is_not_queued_waits_for_what_is),
-		ahead_test(test_proofs_end_with_code_and_streams),
-		ahead_test(test_nothing_is_queued_during_a_capture),
-		ahead_test(test_without_the_setting_a_launch_is_held),
-		ahead_test(test_an_event_that_is_queued_is_not_ready),
-		ahead_test(test_other_events_and_streams_do_not_wait),
-		ahead_test(test_waits_for_what_is_queued),
-		ahead_test(test_no_more_than_the_setting_in_time),
-		ahead_test(test_no_more_than_the_driver_takes),
-		ahead_test(test_nothing_is_queued_where_the_driver_may_be_full),
-		ahead_test(test_polling_does_not_hold_it_up),
-		ahead_test(test_an_error_is_told_once_and_ends_it),
-		ahead_test(test_a_lost_daemon),
-		ahead_test(test_past_an_unknown_function_nothing_is_queued),
-		ahead_test(test_the_environment_switches_it_off),
-		ahead_test(test_with_a_newer_driver_nothing_is_queued),
-		ahead_test(test_a_forked_child_waits_for_nothing),
-		ahead_test(test_what_is_queued_at_exit_has_its_turn),
-		ahead_test(test_events_that_others_know_are_not_queued), /* for good: the last */
+		queueing_test(test_held_launches_return_and_come_in_order),
+		queueing_test(test_each_kind_keeps_its_place),
+		queueing_test(test_a_launch_behind_what_is_queued_is_queued_too),
+		queueing_test(test_what_may_fail_waits_for_its_turn),
+		queueing_test(test_what_is_not_queued_waits_for_what_is),
+		queueing_test(test_proofs_end_with_code_and_streams),
+		queueing_test(test_less_shared_memory_waits_for_what_is_queued),
+		queueing_test(test_more_shared_memory_after_less),
+		queueing_test(test_after_other_attributes_all_is_proved_anew),
+		queueing_test(test_nothing_is_queued_during_a_capture),
+		queueing_test(test_without_the_setting_a_launch_is_held),
+		queueing_test(test_no_more_than_the_setting_in_time),
+		queueing_test(test_no_more_than_the_driver_takes),
+		queueing_test(test_nothing_is_queued_where_the_driver_may_be_full),
+		queueing_test(test_polling_does_not_hold_it_up),
+		queueing_test(test_an_error_is_told_once_and_ends_it),
+		queueing_test(test_a_lost_daemon),
+		queueing_test(test_past_an_unknown_function_nothing_is_queued),
+		queueing_test(test_the_environment_switches_it_off),
+		queueing_test(test_with_a_newer_driver_nothing_is_queued),
+		queueing_test(test_a_forked_child_waits_for_nothing),
+		queueing_test(test_what_is_queued_at_exit_has_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

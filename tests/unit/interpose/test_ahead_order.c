@@ -95,7 +95,7 @@ static void call_at_random(struct thread *t)
 	}
 	if ((r >> 40) % 512 == 0) {
 		flight_capture_begins();
-		ahead_flush();
+		ahead_flush("test");
 		t->late += t->count - count_noted(t->number);
 		flight_capture_ended();
 	}
@@ -207,7 +207,7 @@ static void test_the_order_is_the_programs(void **state)
 		pthread_join(threads[i].thread, NULL);
 	atomic_store(&is_over, true);
 	pthread_join(leases, NULL);
-	assert_int_equal(ahead_settle(), CUDA_SUCCESS);
+	assert_int_equal(ahead_settle("test"), CUDA_SUCCESS);
 	print_message("%u of %u calls ended with something queued\n", atomic_load(&queued),
 		      THREADS * CALLS);
 	assert_order();

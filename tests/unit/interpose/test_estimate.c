@@ -133,11 +133,22 @@ static void test_samples_the_first_and_then_some(void **state)
 	for (int i = 0; i < 4; i++)
 		estimate_learn(e, e->key, 1000);
 	assert_in_range(samples_wanted(e, 6400), 99, 101);
-	/* After a surprise at once, until it has been confirmed or not. */
+	/* After a surprise soon, until it has been confirmed or not: what is long at once. */
 	estimate_learn(e, e->key, 9000);
+	assert_in_range(samples_wanted(e, 80), 9, 11);
+	estimate_learn(e, e->key, 1000);
+	estimate_learn(e, e->key, 1000);
+	assert_in_range(samples_wanted(e, 64), 1, 1);
+}
+
+static void test_what_is_long_is_looked_into_at_once(void **state)
+{
+	struct estimate *e = known_as(0x4100, 1000000);
+
+	estimate_learn(e, e->key, 9000000);
 	assert_int_equal(samples_wanted(e, 10), 10);
-	estimate_learn(e, e->key, 1000);
-	estimate_learn(e, e->key, 1000);
+	estimate_learn(e, e->key, 1000000);
+	estimate_learn(e, e->key, 1000000);
 	assert_in_range(samples_wanted(e, 64), 1, 1);
 }
 
@@ -168,6 +179,7 @@ int main(void)
 		cmocka_unit_test(test_a_lasting_change_is_taken_up),
 		cmocka_unit_test(test_two_lengths_give_their_mean),
 		cmocka_unit_test(test_samples_the_first_and_then_some),
+		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
 

@@ -1,6 +1,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +66,20 @@ static void test_values(void **state)
 	assert_false(c.refuse_overcommit);
 	assert_int_equal(parse(&c, "overcommit_cores = refuse"), 0);
 	assert_true(c.refuse_overcommit);
+}
+
+static void test_no_time(void **state)
+{
+	static const char *const texts[] = { "0", "0s", "0ms", "0.0s" };
+	struct config c;
+	char line[64];
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		snprintf(line, sizeof(line), "switch_cost = %s\n", texts[i]);
+		assert_int_equal(parse(&c, line), 0);
+		assert_int_equal(c.arbiter.switch_ns, 0);
+	}
+	assert_int_equal(parse(&c, "linger = 0s\n"), 1);
+	assert_int_equal(parse(&c, "switch_cost = 0x\n"), 1);
 }
 
 static void test_bad_lines(void **state)
@@ -187,10 +202,15 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_values),
-		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_all_bad_lines_are_told),
-		cmocka_unit_test(test_gains),     cmocka_unit_test(test_order),
-		cmocka_unit_test(test_long_line), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_all_bad_lines_are_told),
+		cmocka_unit_test(test_gains),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
