@@ -1,11 +1,10 @@
-#include "arbiter/residence.h"
+#include "arbiter/residence_room.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
-#define IDLE_STAYS 2    /* an idle tenant stays so many times the move's length */
 #define RATE_WEIGHT 0.5 /* of the last move in what moves are thought to cost */
 #define RATE_LEAST 1e6  /* bytes a second: whatever is said of a move, turns end */
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a move of less says nothing */
@@ -51,70 +50,31 @@ void residence_remove(struct residence *r, int tenant)
 		r->end--;
 }
 
-static bool is_on_card(const struct residence_tenant *t)
+uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part)
 {
-	return t->seen.place == RESIDENCE_IN || t->seen.place == RESIDENCE_LEAVING;
-}
-
-/* With what is reserved for one that returns; but not for one that found no room. */
-static uint64_t taken_by(const struct residence_tenant *t)
-{
-	bool is_reserved = t->is_to_be_in && !t->seen.is_short;
-	return t->seen.fixed_bytes + (is_on_card(t) || is_reserved ? t->seen.movable_bytes : 0);
-}
-
-uint64_t residence_taken_bytes(const struct residence *r)
-{
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < r->end; i++)
-		if (r->tenant[i].is_used)
-			sum += taken_by(&r->tenant[i]);
-	return sum;
-}
-
-static uint64_t free_bytes(const struct residence *r)
-{
-	uint64_t taken = residence_taken_bytes(r) + r->granted_bytes;
-	return taken < r->capacity_bytes ? r->capacity_bytes - taken : 0;
-}
-
-/* Its bytes are reserved, and not there yet. */
-static bool is_awaited(const struct residence_tenant *t)
-{
-	return t->is_used && t->is_to_be_in && t->seen.place != RESIDENCE_IN && !t->seen.is_short;
-}
-
-uint64_t residence_may_take(const struct residence *r, int tenant)
-{
-	for (unsigned i = 0; i < r->end; i++)
-		if ((int)i != tenant && is_awaited(&r->tenant[i]))
-			return r->tenant[tenant].granted_bytes;
+	const struct residence_part *own = &r->tenant[tenant].seen.part[part];
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *t = &r->tenant[i];
+		if ((int)i == tenant || !residence_is_awaited(t))
+			continue;
+		for (unsigned k = 0; k < t->seen.part_count; k++)
+			if (t->seen.part[k].card == own->card)
+				return r->tenant[tenant].is_granted ? own->wanted_bytes : 0;
+	}
 	return UINT64_MAX;
-}
-
-static uint64_t move_ns(const struct residence *r, uint64_t bytes)
-{
-	return (uint64_t)((double)bytes / r->bytes_per_s * NS_PER_S);
-}
-
-/* So long that moving so much is a small part of the time. */
-static uint64_t turn_ns(const struct residence *r, uint64_t moved_bytes)
-{
-	uint64_t ns = (uint64_t)((double)move_ns(r, moved_bytes) * (1 - r->config.move_part) /
-				 r->config.move_part);
-	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
 uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes)
 {
 	/* One out, one in. */
-	return turn_ns(r, r->tenant[tenant].seen.movable_bytes + need_bytes);
+	return residence_stay_ns(r, residence_movable_bytes(&r->tenant[tenant]) + need_bytes);
 }
 
-static void learn_rate(struct residence *r, const struct residence_seen *seen)
+static void learn_rate(struct residence *r, const struct residence_tenant *t)
 {
-	double rate = (double)seen->movable_bytes / ((double)seen->moved_ns / NS_PER_S);
-	if (seen->movable_bytes < RATE_BYTES_LEAST)
+	uint64_t bytes = residence_movable_bytes(t);
+	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
+	if (bytes < RATE_BYTES_LEAST)
 		return;
 	/* Of what a byte costs, not of the rate: one slow move weighs as much as it took. */
 	if (!(rate > RATE_LEAST))
@@ -125,30 +85,11 @@ static void learn_rate(struct residence *r, const struct residence_seen *seen)
 /* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
 static bool is_deaf(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
 {
-	uint64_t limit_ns = ANSWER_MOVES * move_ns(r, t->seen.movable_bytes);
+	uint64_t limit_ns = ANSWER_MOVES * residence_move_ns(r, residence_movable_bytes(t));
 	if (limit_ns < r->config.answer_ns)
 		limit_ns = r->config.answer_ns;
 	return !t->is_to_be_in && t->seen.place == RESIDENCE_LEAVING &&
 	       now_ns - t->leaves_since_ns > limit_ns;
-}
-
-/* What it lacks; 0: nothing. */
-static uint64_t need_of(const struct residence_tenant *t)
-{
-	if (t->seen.is_put_out)
-		return 0;
-	if (!t->is_to_be_in)
-		return t->seen.has_work || t->is_recalled
-			       ? t->seen.movable_bytes + t->seen.wanted_bytes
-			       : 0;
-	return is_on_card(t) ? t->seen.wanted_bytes : 0;
-}
-
-/* One that is out with nothing to move back needs to be let in, though it needs no bytes. */
-static bool is_in_need(const struct residence_tenant *t)
-{
-	return need_of(t) ||
-	       (!t->is_to_be_in && (t->seen.has_work || t->is_recalled) && !t->seen.is_put_out);
 }
 
 void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
@@ -164,7 +105,7 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 	t->seen = *seen;
 	t->is_recalled = t->is_recalled && !t->is_to_be_in;
 	if (has_moved)
-		learn_rate(r, seen);
+		learn_rate(r, t);
 	if (!was_in && seen->place == RESIDENCE_IN)
 		t->in_since_ns = now_ns;
 	if (seen->has_work)
@@ -173,7 +114,7 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 		t->is_to_be_in = true;
 		t->spared_until_ns = now_ns + r->config.retry_ns;
 	}
-	if (!is_in_need(t))
+	if (!residence_is_in_need(t))
 		t->needs_since_ns = 0;
 	else if (!t->needs_since_ns)
 		t->needs_since_ns = now_ns;
@@ -198,161 +139,133 @@ static int next_in_queue(const struct residence *r, int after)
 	return next;
 }
 
-static bool is_idle(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
+static bool is_any_blocked(const struct residence_tenant *t, const bool *is_blocked)
 {
-	return !t->seen.has_work && now_ns - t->work_ns >= r->config.idle_ns;
-}
-
-static bool could_leave(const struct residence_tenant *t, uint64_t now_ns)
-{
-	return t->is_used && t->is_to_be_in && t->seen.place == RESIDENCE_IN &&
-	       t->seen.movable_bytes && t->spared_until_ns <= now_ns;
-}
-
-static bool may_leave(const struct residence *r, unsigned i, uint64_t need, uint64_t now_ns)
-{
-	const struct residence_tenant *t = &r->tenant[i];
-	uint64_t stayed_ns = now_ns - t->in_since_ns;
-	if (!could_leave(t, now_ns))
-		return false;
-	if (is_idle(r, t, now_ns))
-		return stayed_ns >= IDLE_STAYS * move_ns(r, t->seen.movable_bytes);
-	return stayed_ns >= residence_turn_ns(r, (int)i, need);
-}
-
-/* a before b: the idle first, those longest; then who came first. */
-static bool goes_before(const struct residence *r, const struct residence_tenant *a,
-			const struct residence_tenant *b, uint64_t now_ns)
-{
-	bool a_idle = is_idle(r, a, now_ns), b_idle = is_idle(r, b, now_ns);
-	if (a_idle != b_idle)
-		return a_idle;
-	return a_idle ? a->work_ns < b->work_ns : a->in_since_ns < b->in_since_ns;
-}
-
-static int next_victim(const struct residence *r, int for_whom, const bool *is_chosen,
-		       uint64_t need, uint64_t now_ns)
-{
-	int best = -1;
-	for (unsigned i = 0; i < r->end; i++)
-		if ((int)i != for_whom && !is_chosen[i] && may_leave(r, i, need, now_ns) &&
-		    (best < 0 || goes_before(r, &r->tenant[i], &r->tenant[best], now_ns)))
-			best = (int)i;
-	return best;
-}
-
-/* Could there be room for it if all others left that can, now or later? */
-static bool can_ever(const struct residence *r, int tenant, uint64_t need)
-{
-	uint64_t room = free_bytes(r);
-	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *t = &r->tenant[i];
-		if (t->is_used && (int)i != tenant && (is_on_card(t) || t->is_to_be_in))
-			room += t->seen.movable_bytes;
-	}
-	return need <= room;
-}
-
-/* Sends away as many as it takes, or nobody. */
-static void make_room(struct residence *r, int tenant, uint64_t need, uint64_t now_ns)
-{
-	bool is_chosen[RESIDENCE_MOST] = { false };
-	uint64_t room = free_bytes(r);
-	int victim;
-	while (room < need && (victim = next_victim(r, tenant, is_chosen, need, now_ns)) >= 0) {
-		is_chosen[victim] = true;
-		room += r->tenant[victim].seen.movable_bytes;
-	}
-	for (unsigned i = 0; i < r->end && room >= need; i++)
-		if (is_chosen[i]) {
-			r->tenant[i].is_to_be_in = false;
-			r->tenant[i].leaves_since_ns = now_ns;
-			r->orders++;
-		}
-}
-
-static bool is_anyone_leaving(const struct residence *r)
-{
-	for (unsigned i = 0; i < r->end; i++)
-		if (r->tenant[i].is_used && !r->tenant[i].is_to_be_in &&
-		    is_on_card(&r->tenant[i]) && r->tenant[i].seen.movable_bytes)
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		if (is_blocked[t->seen.part[k].card])
 			return true;
 	return false;
 }
 
-/* Serves the queue from its head on, up to the first that has to wait. */
+static void mark_cards(const struct residence_tenant *t, bool *ret_is_of)
+{
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		ret_is_of[t->seen.part[k].card] = true;
+}
+
+static void serve(struct residence_tenant *t, uint64_t now_ns)
+{
+	t->is_to_be_in = true;
+	t->never_since_ns = 0;
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
+	if (t->is_granted)
+		t->in_since_ns = now_ns; /* others left for this: it is to have a turn of it */
+}
+
+/* Serves the queue from its head on; who has to wait keeps his cards from those behind him. */
 static void serve_queue(struct residence *r, uint64_t now_ns)
 {
-	bool may_make_room = !is_anyone_leaving(r);
+	bool is_blocked[RESIDENCE_CARDS] = { false };
 	for (int i = next_in_queue(r, -1); i >= 0; i = next_in_queue(r, i)) {
 		struct residence_tenant *t = &r->tenant[i];
-		uint64_t need = need_of(t);
-		if (need <= free_bytes(r)) {
-			t->is_to_be_in = true;
-			t->never_since_ns = 0;
-			t->granted_bytes = t->seen.wanted_bytes;
-			r->granted_bytes += t->granted_bytes;
-			if (t->granted_bytes)
-				t->in_since_ns =
-					now_ns; /* others left for this: it is to have a turn of it */
+		struct room room;
+		room_free(r, &room);
+		if (is_any_blocked(t, is_blocked)) {
+			mark_cards(t, is_blocked);
+			continue;
+		}
+		if (room_fits(&room, t)) {
+			serve(t, now_ns);
 			continue;
 		}
 		/*
 		 * It would wait for ever: it is let in, to be told that there is no room. But not by what is
 		 * seen for a moment, while somebody's figures change.
 		 */
-		if (!can_ever(r, i, need)) {
+		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
 				t->never_since_ns = now_ns;
 			t->is_to_be_in |= now_ns - t->never_since_ns >= r->config.turn_min_ns;
 			continue;
 		}
 		t->never_since_ns = 0;
-		if (may_make_room)
-			make_room(r, i, need, now_ns);
-		return;
+		room_make(r, i, now_ns);
+		mark_cards(t, is_blocked);
 	}
 }
 
 static bool is_out_without_need(const struct residence_tenant *t)
 {
-	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out;
+	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
+}
+
+/* The cards of those who are out and need nothing. */
+struct rest {
+	struct room out;                 /* bytes that they have there */
+	bool is_of_any[RESIDENCE_CARDS]; /* one of them is of this card */
+	bool is_needed[RESIDENCE_CARDS]; /* by somebody else */
+};
+
+static void look_at_rest(const struct residence *r, struct rest *ret)
+{
+	*ret = (struct rest){ 0 };
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *t = &r->tenant[i];
+		if (t->needs_since_ns)
+			mark_cards(t, ret->is_needed);
+		if (!is_out_without_need(t))
+			continue;
+		mark_cards(t, ret->is_of_any);
+		for (unsigned k = 0; k < t->seen.part_count; k++)
+			ret->out.bytes[t->seen.part[k].card] +=
+				residence_is_on_card(t) ? 0 : t->seen.part[k].movable_bytes;
+	}
+}
+
+/* Since when there is room on each card for all who are out. */
+static void time_room(struct residence *r, const struct rest *rest, uint64_t now_ns)
+{
+	struct room room;
+	room_free(r, &room);
+	for (unsigned card = 0; card < r->card_count; card++)
+		if (!rest->is_of_any[card] || rest->is_needed[card] ||
+		    rest->out.bytes[card] > room.bytes[card])
+			r->room_since_ns[card] = 0;
+		else if (!r->room_since_ns[card])
+			r->room_since_ns[card] = now_ns;
 }
 
 /* Who needs nothing now comes back as well, where there is room for all who are out, and stays to be. */
-static void return_without_need(struct residence *r, bool is_quiet, uint64_t now_ns)
+static void return_without_need(struct residence *r, const struct rest *rest, uint64_t now_ns)
 {
-	uint64_t out = 0;
-	unsigned count = 0;
-	for (unsigned i = 0; i < r->end; i++)
-		if (is_out_without_need(&r->tenant[i])) {
-			out += is_on_card(&r->tenant[i]) ? 0 : r->tenant[i].seen.movable_bytes;
-			count++;
-		}
-	if (!is_quiet || !count || out > free_bytes(r)) {
-		r->room_since_ns = 0;
-		return;
-	}
-	if (!r->room_since_ns)
-		r->room_since_ns = now_ns;
-	if (now_ns - r->room_since_ns < turn_ns(r, out))
-		return;
-	for (unsigned i = 0; i < r->end; i++)
-		if (is_out_without_need(&r->tenant[i]))
-			r->tenant[i].is_to_be_in = true;
-	r->room_since_ns = 0;
-}
-
-void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_ns)
-{
-	r->capacity_bytes = capacity_bytes;
-	r->granted_bytes = 0;
+	time_room(r, rest, now_ns);
 	for (unsigned i = 0; i < r->end; i++) {
 		struct residence_tenant *t = &r->tenant[i];
-		t->granted_bytes = 0;
+		bool may_return = is_out_without_need(t);
+		for (unsigned k = 0; may_return && k < t->seen.part_count; k++) {
+			unsigned card = t->seen.part[k].card;
+			uint64_t since_ns = r->room_since_ns[card];
+			may_return = since_ns && now_ns - since_ns >=
+							 residence_stay_ns(r, rest->out.bytes[card]);
+		}
+		t->is_to_be_in |= may_return;
+	}
+}
+
+void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigned card_count,
+		    uint64_t now_ns)
+{
+	struct rest rest;
+	r->card_count = card_count;
+	memcpy(r->capacity_bytes, capacity_bytes, card_count * sizeof(*capacity_bytes));
+	for (unsigned i = 0; i < r->end; i++)
+		r->tenant[i].is_granted = false;
+	for (unsigned i = 0; i < r->end; i++) {
+		struct residence_tenant *t = &r->tenant[i];
 		/* One for whom others can make room queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
-				can_ever(r, (int)i, t->seen.movable_bytes);
+				room_can_ever(r, (int)i, true);
 		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
 			t->is_to_be_in = false;
 			t->leaves_since_ns = now_ns;
@@ -360,7 +273,7 @@ void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_n
 		if (is_again && !t->needs_since_ns)
 			t->needs_since_ns = now_ns;
 	}
-	bool is_quiet = next_in_queue(r, -1) < 0;
+	look_at_rest(r, &rest);
 	serve_queue(r, now_ns);
-	return_without_need(r, is_quiet, now_ns);
+	return_without_need(r, &rest, now_ns);
 }

@@ -1,18 +1,20 @@
 /*
- * Residence: whose memory is on a card, when all that may leave it does not fit at once (on_full swap).
- * Pure policy on plain data: what is seen of each tenant goes in, who is to be on the card comes out.
+ * Residence: whose memory is on the cards, when all that may leave them does not fit at once (on_full swap).
+ * Pure policy on plain data: what is seen of each tenant goes in, who is to be on its cards comes out.
+ * A tenant of several cards is on all of them or on none: its work needs all.
  *
  * - What fits together stays: nobody is moved but to make room for somebody who needs it.
  * - Who needs room (is out and has work, or has an allocation waiting) queues; the first in the queue is
- *   served first, and nobody passes him, unless all others together could not make enough room for him.
+ *   served first, and nobody passes him on a card that he needs, unless all others together could not make
+ *   enough room for him. Who waits keeps all his cards from those behind him, so he meets nobody twice.
  * - Room is made by those who have had no work for `idle_ns`, the longest first; then by those whose turn
- *   is over, who came in first. Nobody leaves unless with him there is room enough. Who was ordered to
- *   leave and did not, or does not answer, is passed over for `retry_ns`.
+ *   is over, who came in first; of both only who holds memory where it is short. Nobody leaves unless with
+ *   him there is room enough. Who was ordered to leave and did not, or does not answer, is passed over for `retry_ns`.
  * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
  *   slow moves and large tenants make long turns, so there is no thrashing. It begins with the last of what
  *   was waited for. An idle tenant stays for twice the time that the move takes.
- * - Who is out and needs nothing comes back when there has been room for all who are out, and nobody in the
- *   queue, for as long as a turn is: not between two allocations of one that is still growing.
+ * - Who is out and needs nothing comes back when on his cards there has been room for all who are out, and
+ *   nobody in the queue, for as long as a turn is: not between two allocations of one that is still growing.
  * - Nobody returns before there is room for all of him. That is reserved from the order on. But for whom
  *   there never can be, he may try, and is told.
  *
@@ -28,6 +30,8 @@
 #include <stdint.h>
 
 #define RESIDENCE_MOST 256
+#define RESIDENCE_CARDS 64
+#define RESIDENCE_PARTS 16 /* cards of one tenant */
 
 struct residence_config {
 	uint64_t turn_min_ns;
@@ -45,17 +49,24 @@ enum residence_place {
 	RESIDENCE_RETURNING, /* ordered to, and not all there yet */
 };
 
+/* A tenant on one of its cards. */
+struct residence_part {
+	unsigned card;          /* below RESIDENCE_CARDS; each at most once */
+	uint64_t fixed_bytes;   /* there wherever the rest is */
+	uint64_t movable_bytes; /* there unless it is out */
+	uint64_t wanted_bytes;  /* more, of an allocation that waits; 0: none does */
+};
+
 struct residence_seen {
 	enum residence_place place;
-	uint64_t fixed_bytes;   /* on the card wherever the rest is */
-	uint64_t movable_bytes; /* on the card unless it is out */
-	uint64_t wanted_bytes;  /* more, of an allocation that waits; 0: none does */
-	bool has_work;          /* or waits for it */
-	bool is_put_out;        /* by hand: it is to be out, and needs no room */
-	bool has_refused;       /* the last order to leave came to nothing */
-	bool is_short;          /* it found no room to return to */
-	uint64_t moved_ns;      /* how long its last move took; 0: none was seen */
-	uint64_t progress;      /* changes while it moves */
+	unsigned part_count;
+	struct residence_part part[RESIDENCE_PARTS];
+	bool has_work;     /* or waits for it */
+	bool is_put_out;   /* by hand: it is to be out, and needs no room */
+	bool has_refused;  /* the last order to leave came to nothing */
+	bool is_short;     /* it found no room to return to */
+	uint64_t moved_ns; /* how long its last move took; 0: none was seen */
+	uint64_t progress; /* changes while it moves */
 };
 
 struct residence_tenant {
@@ -66,7 +77,7 @@ struct residence_tenant {
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* last seen to have some */
 	uint64_t leaves_since_ns; /* ordered to, or seen to go on with it */
-	uint64_t granted_bytes;   /* of what it wants: served by the last step, and not taken yet */
+	bool is_granted;          /* what it wants: by the last step, and not taken yet */
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
 	uint64_t spared_until_ns; /* passed over */
 	uint64_t never_since_ns;  /* there can't be room for it, as far as seen; 0: there can */
@@ -74,13 +85,14 @@ struct residence_tenant {
 
 struct residence {
 	struct residence_config config;
-	uint64_t capacity_bytes; /* as of the last step */
-	uint64_t granted_bytes;  /* in it: to allocations that wait, which take them in a moment */
+	unsigned card_count; /* as of the last step, and ... */
+	uint64_t capacity_bytes[RESIDENCE_CARDS];
 	double bytes_per_s;
 	struct residence_tenant tenant[RESIDENCE_MOST];
-	unsigned end;           /* all tenants are below */
-	uint64_t orders;        /* to leave, ever */
-	uint64_t room_since_ns; /* there is room for all who are out, and nobody needs any; 0: not now */
+	unsigned end;    /* all tenants are below */
+	uint64_t orders; /* to leave, ever */
+	/* Since when there is room for all who are out, and nobody needs any; 0: not now. */
+	uint64_t room_since_ns[RESIDENCE_CARDS];
 };
 
 struct residence_config residence_default_config(void);
@@ -93,19 +105,23 @@ void residence_remove(struct residence *r, int tenant);
 void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
 		   uint64_t now_ns);
 
-/* Decides: writes is_to_be_in. `capacity_bytes`: what of the card these tenants may hold together. */
-void residence_step(struct residence *r, uint64_t capacity_bytes, uint64_t now_ns);
+/*
+ * Decides: writes is_to_be_in. `capacity_bytes`: what of each of card_count cards these tenants may hold
+ * together; every part's card is one of them.
+ */
+void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigned card_count,
+		    uint64_t now_ns);
 
-/* How long a tenant may stay while another needs `need_bytes`. */
+/* How long a tenant may stay while another needs `need_bytes`, on all its cards together. */
 uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes);
 
 /*
- * What a tenant on the card may hold there beyond what it does: UINT64_MAX where nobody else is to return, whose
- * bytes are reserved; then what the last step granted it.
+ * What a tenant may hold beyond what it does on its `part`: UINT64_MAX where nobody else is to return, whose
+ * bytes are reserved there; then what the last step granted it.
  */
-uint64_t residence_may_take(const struct residence *r, int tenant);
+uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part);
 
-/* What is on the card or reserved there. */
-uint64_t residence_taken_bytes(const struct residence *r);
+/* What is on a card or reserved there. */
+uint64_t residence_taken_bytes(const struct residence *r, unsigned card);
 
 #endif

@@ -18,6 +18,8 @@
 #define DRIVER_GOVERNED(GOVERNED) \
 	GOVERNED(ENTRY, \
 	       "joins the tenant, or hands out functions: ours in place of the driver's") \
+	GOVERNED(PEER, \
+		 "said again of each range of memory that can be moved to the host, which the driver does not do") \
 	GOVERNED(CONTEXT, \
 	       "a context is memory that no allocation call names, and its end is the end of " \
 	       "what was allocated in it") \
@@ -174,7 +176,6 @@
 	PASSED(ASKS, cuStreamGetId) PASSED(ASKS, cuStreamGetPriority) \
 	PASSED(ASKS, cuStreamIsCapturing) PASSED(ASKS, cuStreamQuery) \
 	PASSED(ASKS, cuVDPAUGetDevice) \
-	PASSED(SETTINGS, cuCtxDisablePeerAccess) PASSED(SETTINGS, cuCtxEnablePeerAccess) \
 	PASSED(SETTINGS, cuCtxPopCurrent) PASSED(SETTINGS, cuCtxPushCurrent) \
 	PASSED(SETTINGS, cuCtxResetPersistingL2Cache) PASSED(SETTINGS, cuCtxSetCacheConfig) \
 	PASSED(SETTINGS, cuCtxSetCurrent) PASSED(SETTINGS, cuCtxSetFlags) \

@@ -61,6 +61,12 @@
 	     (ctx, how, flags, dev)) \
 	HOOK(cuCtxDestroy_v2, ctx_destroy, (CUcontext ctx), (ctx))
 
+/* Who may reach a context's memory: to be said again of memory that can be moved. */
+#define DRIVER_TABLE_PEER(HOOK) \
+	HOOK(cuCtxEnablePeerAccess, ctx_enable_peer, (CUcontext peer, unsigned int flags), \
+	     (peer, flags)) \
+	HOOK(cuCtxDisablePeerAccess, ctx_disable_peer, (CUcontext peer), (peer))
+
 /* What the tenant may see of the card's memory. */
 #define DRIVER_TABLE_INFO(HOOK) \
 	HOOK(cuMemGetInfo_v2, mem_get_info, (size_t *free_bytes, size_t *total_bytes), \
@@ -669,6 +675,7 @@
 
 #define DRIVER_TABLE_WAITING(HOOK) \
 	DRIVER_TABLE_CONTEXT(HOOK) \
+	DRIVER_TABLE_PEER(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
 	DRIVER_TABLE_MULTICAST(HOOK) \
 	DRIVER_TABLE_VALUE(HOOK) \

@@ -54,7 +54,7 @@ static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdevicep
 	if (!charge_begin(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	/* The card may have room that is kept for another's return. */
-	CUresult result = swap_is_on() && h.device >= 0 && swap_is_beyond_bound()
+	CUresult result = swap_is_on() && h.device >= 0 && swap_is_beyond_bound(h.device)
 				  ? CUDA_ERROR_OUT_OF_MEMORY
 				  : call_alloc(alloc, ptr, bytes);
 	*ret_is_full = result == CUDA_ERROR_OUT_OF_MEMORY && swap_is_on() && h.device >= 0;
@@ -65,14 +65,15 @@ static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdevicep
 static CUresult allocate_later(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
 			       size_t bytes)
 {
+	int device = charge_index_of_call(); /* of the tenant's, or it would not be full */
 	uint64_t begin_ns = sys_now_ns();
 	int64_t wanted = (int64_t)charge_rounded(bytes < PIECE_CHUNK ? PIECE_CHUNK : bytes);
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
-	swap_want(wanted);
-	for (bool is_full = true; is_full && swap_wait_for_room(begin_ns);)
+	swap_want(device, wanted);
+	for (bool is_full = true; is_full && swap_wait_for_room(device, begin_ns);)
 		result = try_allocate(alloc, ptr, bytes, &is_full);
-	swap_want(-wanted);
+	swap_want(device, -wanted);
 	return result;
 }
 

@@ -9,7 +9,9 @@
 #include "interpose/real.h"
 #include "interpose/swap_arena.h"
 #include "interpose/swap_backing.h"
+#include "interpose/swap_copy.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_peers.h"
 #include "interpose/swap_room.h"
 #include "interpose/thread.h"
 
@@ -18,9 +20,7 @@
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 #define LOCK_PAUSES 3 /* times as long as what was locked took */
-#define PROGRESS_BYTES (UINT64_C(256) << 20)
 #define EXIT_PATIENCE_NS (5 * NS_PER_S)
-#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 #define CONTEXTS_MAX 64
 
 static struct sys_lock start_lock, contexts_lock;
@@ -80,6 +80,7 @@ void swap_context_gone(CUcontext context)
 	if (!swap_is_on())
 		return;
 	swap_backing_context_gone(context);
+	swap_peers_context_gone(context);
 	/* What was locked in it may be so no longer. */
 	WITH_LOCK(&contexts_lock);
 	swap_arena_unlocked();
@@ -87,10 +88,13 @@ void swap_context_gone(CUcontext context)
 
 void swap_move(struct region_slot *slot)
 {
-	atomic_store(&slot->swappable_bytes, swap_backing_movable());
-	atomic_store(&slot->swap_kept_bytes, swap_backing_kept());
-	atomic_store(&slot->swapped_bytes, swap_backing_out());
-	atomic_store(&slot->swap_wanted_bytes, swap_wanted());
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		struct backing_figures f = swap_backing_figures(i);
+		atomic_store(&slot->swap[i].movable_bytes, f.movable_bytes);
+		atomic_store(&slot->swap[i].kept_bytes, f.kept_bytes);
+		atomic_store(&slot->swap[i].out_bytes, f.out_bytes);
+		atomic_store(&slot->swap[i].wanted_bytes, swap_wanted(i));
+	}
 	atomic_store(&slot->swap_moved_ns, atomic_load(&own.moved_ns));
 	atomic_store(&slot->swap_failed, atomic_load(&own.failed));
 	atomic_store(&slot->swap_word, atomic_load(&own.word));
@@ -168,82 +172,7 @@ static bool come_to_rest(void)
 	return false;
 }
 
-/* ---- copies ---- */
-
-typedef CUresult copy_piece(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream);
-
-static CUresult copy_out(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream)
-{
-	return real.cuMemcpyDtoHAsync_v2(host, card, bytes, stream);
-}
-
-static CUresult copy_in(CUdeviceptr card, void *host, uint64_t bytes, CUstream stream)
-{
-	return real.cuMemcpyHtoDAsync_v2(card, host, bytes, stream);
-}
-
-static uint64_t uncounted_bytes; /* of the swap thread alone */
-
-/* Now and then it is waited for, so that the daemon sees that it goes on. */
-static CUresult tell_progress(CUstream stream, uint64_t bytes)
-{
-	uncounted_bytes += bytes;
-	if (uncounted_bytes < PROGRESS_BYTES)
-		return CUDA_SUCCESS;
-	CUresult result = real.cuStreamSynchronize(stream);
-	atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, uncounted_bytes);
-	uncounted_bytes = 0;
-	return result;
-}
-
-static CUresult copy_backing(const struct backing *b, copy_piece *copy, CUstream stream)
-{
-	CUresult result = CUDA_SUCCESS;
-	uint64_t run;
-
-	for (uint64_t done = 0; done < b->bytes && result == CUDA_SUCCESS; done += run) {
-		void *host = swap_arena_at(b->arena_at + done, &run);
-		if (run > b->bytes - done)
-			run = b->bytes - done;
-		result = copy(b->base + done, host, run, stream);
-		if (result == CUDA_SUCCESS)
-			result = tell_progress(stream, run);
-		/* A process that ends does not wait for all of it. */
-		if (atomic_load(&is_leaving))
-			return CUDA_ERROR_NOT_READY;
-	}
-	return result;
-}
-
-static bool is_to_move(const struct backing *b)
-{
-	return !b->is_kept;
-}
-
-/* Copies all that is to move, in a stream of the first one's context. Returns when it is done. */
-static CUresult copy_all(copy_piece *copy)
-{
-	CUresult result = CUDA_SUCCESS;
-	CUstream stream = NULL;
-	uint32_t at = 0;
-
-	for (struct backing *b; result == CUDA_SUCCESS && (b = swap_backing_next(&at));) {
-		if (!is_to_move(b))
-			continue;
-		if (!stream) {
-			result = real.cuCtxSetCurrent(b->owner);
-			if (result == CUDA_SUCCESS)
-				result = real.cuStreamCreate(&stream, NON_BLOCKING);
-		}
-		if (result == CUDA_SUCCESS)
-			result = copy_backing(b, copy, stream);
-	}
-	if (!stream)
-		return result;
-	CUresult end = real.cuStreamSynchronize(stream);
-	real.cuStreamDestroy_v2(stream);
-	return result == CUDA_SUCCESS ? end : result;
-}
+/* ---- moves ---- */
 
 /* Gives each a place; the sum is what the arena must have. */
 static uint64_t lay_out(void)
@@ -252,19 +181,27 @@ static uint64_t lay_out(void)
 	uint32_t at = 0;
 
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (is_to_move(b)) {
+		if (swap_copy_is_to_move(b)) {
 			b->arena_at = sum;
 			sum += b->bytes;
 		}
 	return sum;
 }
 
-/* ---- moves ---- */
-
 static void give_up(const char *why)
 {
 	atomic_fetch_add(&own.failed, 1);
 	log_write("swap: %s: memory stays on the card", why);
+}
+
+/* What the slot says is out: all that moves, or none. */
+static void tell_out_bytes(bool is_all)
+{
+	struct region_slot *slot = atomic_load(&guest.slot);
+
+	for (int i = 0; i < REGION_MAX_DEVICES; i++)
+		atomic_store(&slot->swap[i].out_bytes,
+			     is_all ? swap_backing_figures(i).movable_bytes : 0);
 }
 
 /* The hold is shut. False: all is on the card as before. */
@@ -278,16 +215,16 @@ static bool leave_card(void)
 		return false;
 	}
 	uint64_t begin_ns = sys_now_ns();
-	if (copy_all(copy_out) != CUDA_SUCCESS) {
+	if (swap_copy_all(SWAP_COPY_OUT, &is_leaving) != CUDA_SUCCESS) {
 		give_up("copying failed");
 		return false;
 	}
 	copied_ns = sys_now_ns() - begin_ns;
 	/* Said first: others take the bytes as soon as they are free, and would be counted beside them. */
-	atomic_store(&atomic_load(&guest.slot)->swapped_bytes, swap_backing_out() + leaves);
+	tell_out_bytes(true);
 	/* One that can't be taken away is there still, as it was. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
+		if (swap_copy_is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes could not be unmapped",
 				  (unsigned long long)b->bytes);
 	return true;
@@ -299,8 +236,8 @@ static void wait_for_arena(void)
 	const _Atomic uint64_t *ready = &atomic_load(&guest.control)->arena_ready_bytes;
 	uint64_t seen = atomic_load(ready), since_ns = sys_now_ns();
 
-	while (!swap_arena_is_ready(swap_backing_movable()) && !atomic_load(&is_leaving) &&
-	       sys_now_ns() - since_ns < PATIENCE_NS) {
+	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) &&
+	       !atomic_load(&is_leaving) && sys_now_ns() - since_ns < PATIENCE_NS) {
 		sys_sleep_ns(RETRY_NS);
 		if (atomic_load(ready) == seen)
 			continue;
@@ -329,7 +266,7 @@ static void try_leave(uint32_t word)
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	if (is_out)
 		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
-			  (unsigned long long)swap_backing_out(),
+			  (unsigned long long)swap_backing_figures(-1).out_bytes,
 			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
 			  (unsigned long long)(copied_ns / NS_PER_US));
 }
@@ -339,7 +276,7 @@ static void take_all(uint32_t end)
 	uint32_t at = 0;
 
 	for (struct backing *b; at < end && (b = swap_backing_next(&at));)
-		if (is_to_move(b) && b->is_on_card)
+		if (swap_copy_is_to_move(b) && b->is_on_card)
 			swap_backing_take(b);
 }
 
@@ -349,19 +286,25 @@ static void take_all(uint32_t end)
  */
 static bool has_room(void)
 {
-	uint64_t need = 0;
+	uint64_t need[REGION_MAX_DEVICES] = { 0 };
+	CUcontext context[REGION_MAX_DEVICES] = { NULL };
 	uint32_t at = 0;
 	size_t free_bytes, total;
 
-	for (struct backing *b; (b = swap_backing_next(&at));) {
-		if (!is_to_move(b) || b->is_on_card)
+	for (struct backing *b; (b = swap_backing_next(&at));)
+		if (swap_copy_is_to_move(b) && !b->is_on_card) {
+			need[b->index] += b->bytes;
+			context[b->index] = b->owner;
+		}
+	for (int i = 0; i < REGION_MAX_DEVICES && real.cuMemGetInfo_v2; i++) {
+		if (!need[i])
 			continue;
-		if (!need && real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS)
+		if (real.cuCtxSetCurrent(context[i]) != CUDA_SUCCESS)
 			return false;
-		need += b->bytes;
+		if (real.cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS && free_bytes < need[i])
+			return false;
 	}
-	return !need || !real.cuMemGetInfo_v2 ||
-	       real.cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS || free_bytes >= need;
+	return true;
 }
 
 /* The hold is shut. False: all is in the arena as before. */
@@ -372,9 +315,9 @@ static bool return_to_card(void)
 	if (!has_room())
 		return false;
 	/* Said first: what is on the card and said to be out would be counted twice. */
-	atomic_store(&atomic_load(&guest.slot)->swapped_bytes, 0);
+	tell_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
-		if (!is_to_move(b) || b->is_on_card)
+		if (!swap_copy_is_to_move(b) || b->is_on_card)
 			continue;
 		if (real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS ||
 		    swap_backing_put(b) != CUDA_SUCCESS) {
@@ -384,7 +327,7 @@ static bool return_to_card(void)
 	}
 	/* Also of what could not be taken away: it is what it was. */
 	uint64_t begin_ns = sys_now_ns();
-	CUresult result = copy_all(copy_in);
+	CUresult result = swap_copy_all(SWAP_COPY_IN, &is_leaving);
 	copied_ns = sys_now_ns() - begin_ns;
 	if (result == CUDA_SUCCESS)
 		return true;
@@ -551,5 +494,6 @@ void swap_reset(void)
 	atomic_store(&guest.is_swappable, 0);
 	swap_hold_reset();
 	swap_backing_reset();
+	swap_peers_reset();
 	swap_arena_reset();
 }

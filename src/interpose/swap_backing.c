@@ -6,6 +6,7 @@
 #include "interpose/guest.h"
 #include "interpose/real.h"
 #include "interpose/swap_arena.h"
+#include "interpose/swap_peers.h"
 
 #define FIRST_PLACES 1024
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
@@ -14,7 +15,10 @@
 static struct sys_lock list_lock;
 static struct backing *list;
 static uint32_t count, places;
-static _Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
+/* By the device's index. */
+static struct {
+	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
+} sums[REGION_MAX_DEVICES];
 
 /* How many begin at or before ptr. Holds the lock. */
 static uint32_t place_of(CUdeviceptr ptr)
@@ -77,10 +81,28 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 	*ret = *b;
 	count--;
 	memmove(b, b + 1, (size_t)(&list[count] - b) * sizeof(*b));
-	atomic_fetch_sub(ret->is_kept ? &kept_bytes : &movable_bytes, ret->bytes);
+	atomic_fetch_sub(ret->is_kept ? &sums[ret->index].kept_bytes
+				      : &sums[ret->index].movable_bytes,
+			 ret->bytes);
 	if (!ret->is_on_card)
-		atomic_fetch_sub(&out_bytes, ret->bytes);
+		atomic_fetch_sub(&sums[ret->index].out_bytes, ret->bytes);
 	return true;
+}
+
+/* Whose kernels may reach it: its device's, and those of its context's peers. */
+static CUresult allow(const struct backing *b)
+{
+	CUmemAccessDesc access[1 + SWAP_PEERS_MAX];
+	CUdevice peer[SWAP_PEERS_MAX];
+	size_t n = 1 + swap_peers_of(b->owner, peer);
+
+	for (size_t i = 0; i < n; i++)
+		access[i] = (CUmemAccessDesc){
+			.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+				      .id = i ? peer[i - 1] : b->device },
+			.flags = READ_WRITE,
+		};
+	return real.cuMemSetAccess(b->base, b->bytes, access, n);
 }
 
 /* Memory, mapped and accessible, behind b's address. */
@@ -88,14 +110,13 @@ static CUresult put(struct backing *b)
 {
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
 	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = place };
-	CUmemAccessDesc access = { .location = place, .flags = READ_WRITE };
 	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = real.cuMemMap(b->base, b->bytes, 0, b->handle, 0);
 	if (result == CUDA_SUCCESS) {
-		result = real.cuMemSetAccess(b->base, b->bytes, &access, 1);
+		result = allow(b);
 		if (result != CUDA_SUCCESS)
 			real.cuMemUnmap(b->base, b->bytes);
 	}
@@ -119,7 +140,7 @@ CUresult swap_backing_put(struct backing *b)
 
 	if (result == CUDA_SUCCESS) {
 		b->is_on_card = true;
-		atomic_fetch_sub(&out_bytes, b->bytes);
+		atomic_fetch_sub(&sums[b->index].out_bytes, b->bytes);
 	}
 	return result;
 }
@@ -130,7 +151,7 @@ CUresult swap_backing_take(struct backing *b)
 
 	if (result == CUDA_SUCCESS) {
 		b->is_on_card = false;
-		atomic_fetch_add(&out_bytes, b->bytes);
+		atomic_fetch_add(&sums[b->index].out_bytes, b->bytes);
 	}
 	return result;
 }
@@ -146,14 +167,19 @@ static CUresult alloc(struct backing *b)
 {
 	if (real.cuMemAddressReserve(&b->base, b->bytes, 0, 0, 0) != CUDA_SUCCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	uint32_t peers = swap_peers_changes();
 	CUresult result = put(b);
 	if (result == CUDA_SUCCESS) {
 		if (!real.cuPointerGetAttribute ||
 		    real.cuPointerGetAttribute(&b->buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
-		if (insert(b))
+		if (insert(b)) {
+			/* A peer that came in between has not met it. */
+			if (swap_peers_changes() != peers)
+				allow(b);
 			return CUDA_SUCCESS;
+		}
 		take(b);
 	}
 	real.cuMemAddressFree(b->base, b->bytes);
@@ -165,18 +191,21 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
 
 	if (!ptr || bytes < SWAP_PAGE || bytes > UINT64_MAX - SWAP_PAGE || !b.owner ||
-	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS)
+	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
+	    (b.index = guest_device_index(b.device)) < 0)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
 	/* Counted first: of two at once, both are. */
-	uint64_t all = atomic_fetch_add(&movable_bytes, b.bytes) + b.bytes;
+	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
-	atomic_store(&atomic_load(&guest.slot)->swappable_bytes, all);
-	CUresult result = swap_arena_provide(all) ? alloc(&b) : CUDA_ERROR_NOT_SUPPORTED;
+	atomic_store(&atomic_load(&guest.slot)->swap[b.index].movable_bytes, here);
+	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
+				  ? alloc(&b)
+				  : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)
 		*ptr = b.base;
 	else
-		atomic_fetch_sub(&movable_bytes, b.bytes);
+		atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes);
 	return result;
 }
 
@@ -230,8 +259,8 @@ void swap_backing_keep(CUdeviceptr ptr)
 	if (!b || b->is_kept)
 		return;
 	b->is_kept = true;
-	atomic_fetch_add(&kept_bytes, b->bytes);
-	atomic_fetch_sub(&movable_bytes, b->bytes);
+	atomic_fetch_add(&sums[b->index].kept_bytes, b->bytes);
+	atomic_fetch_sub(&sums[b->index].movable_bytes, b->bytes);
 }
 
 /* The first that the context owns; 0: there is none. */
@@ -254,24 +283,48 @@ void swap_backing_context_gone(CUcontext context)
 			give_back(&b);
 }
 
-uint64_t swap_backing_movable(void)
+struct backing_figures swap_backing_figures(int index)
 {
-	return atomic_load(&movable_bytes);
-}
+	struct backing_figures f = { 0 };
 
-uint64_t swap_backing_kept(void)
-{
-	return atomic_load(&kept_bytes);
-}
-
-uint64_t swap_backing_out(void)
-{
-	return atomic_load(&out_bytes);
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		if (index >= 0 && i != index)
+			continue;
+		f.movable_bytes += atomic_load(&sums[i].movable_bytes);
+		f.out_bytes += atomic_load(&sums[i].out_bytes);
+		f.kept_bytes += atomic_load(&sums[i].kept_bytes);
+	}
+	return f;
 }
 
 struct backing *swap_backing_next(uint32_t *at)
 {
 	return *at < count ? &list[(*at)++] : NULL;
+}
+
+/* The next one from ptr on that the context owns; what is found may be gone when it is used. */
+static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].owner == owner && list[i].base >= ptr) {
+			*ret = list[i];
+			return true;
+		}
+	return false;
+}
+
+void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed)
+{
+	CUmemAccessDesc access = {
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = peer },
+		.flags = is_allowed ? READ_WRITE : 0,
+	};
+	struct backing b;
+
+	for (CUdeviceptr ptr = 0; next_owned(owner, ptr, &b); ptr = b.base + b.bytes)
+		if (b.is_on_card && b.device != peer)
+			real.cuMemSetAccess(b.base, b.bytes, &access, 1);
 }
 
 void swap_backing_reset(void)
@@ -281,7 +334,9 @@ void swap_backing_reset(void)
 		munmap(list, places * sizeof(*list));
 	list = NULL;
 	count = places = 0;
-	atomic_store(&movable_bytes, 0);
-	atomic_store(&kept_bytes, 0);
-	atomic_store(&out_bytes, 0);
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		atomic_store(&sums[i].movable_bytes, 0);
+		atomic_store(&sums[i].kept_bytes, 0);
+		atomic_store(&sums[i].out_bytes, 0);
+	}
 }

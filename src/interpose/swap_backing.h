@@ -22,6 +22,7 @@ struct backing {
 	uint64_t asked; /* what the program thinks */
 	CUcontext owner;
 	CUdevice device;
+	int index;                           /* of the device in the tenant's list */
 	CUmemGenericAllocationHandle handle; /* while it is on the card */
 	bool is_on_card;
 	bool is_kept;                 /* stays there: others may know its memory by another way */
@@ -47,10 +48,13 @@ void swap_backing_keep(CUdeviceptr ptr);
 /* The context is gone, and what it owned with it. */
 void swap_backing_context_gone(CUcontext context);
 
-/* Bytes that can be moved; those that could, but that others know them; and those that are out. */
-uint64_t swap_backing_movable(void);
-uint64_t swap_backing_kept(void);
-uint64_t swap_backing_out(void);
+/* On a device of the tenant's list, or (negative) on all. */
+struct backing_figures {
+	uint64_t movable_bytes; /* there or out */
+	uint64_t out_bytes;     /* of these, out */
+	uint64_t kept_bytes;    /* could be moved, but that others know them */
+};
+struct backing_figures swap_backing_figures(int index);
 
 /* ---- for the swap thread, while the hold is shut ---- */
 
@@ -61,6 +65,12 @@ struct backing *swap_backing_next(uint32_t *at);
 CUresult swap_backing_put(struct backing *b);
 /* Takes it away. */
 CUresult swap_backing_take(struct backing *b);
+
+/*
+ * Lets a device's kernels reach the memory of a context that is there, or no longer: what swap_peers.h says has
+ * changed. In the hold.
+ */
+void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 
 /* In a forked child. */
 void swap_backing_reset(void);

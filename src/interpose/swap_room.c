@@ -6,29 +6,32 @@
 #define PATIENCE_NS (60 * NS_PER_S) /* until it fails */
 #define NAP_NS (10 * NS_PER_MS)
 
-static _Atomic uint64_t wanted_bytes;
+static _Atomic uint64_t wanted_bytes[REGION_MAX_DEVICES];
 
-bool swap_is_beyond_bound(void)
+bool swap_is_beyond_bound(int device)
 {
-	uint64_t bound = atomic_load(&atomic_load(&guest.control)->swap_bound_bytes);
+	uint64_t bound = atomic_load(&guest_control_device(device)->swap_bound_bytes);
 
-	return bound != UINT64_MAX && !atomic_load(&guest.daemon_lost) && ledger_used(0) > bound;
+	return bound != UINT64_MAX && !atomic_load(&guest.daemon_lost) &&
+	       ledger_used(device) > bound;
 }
 
-void swap_want(int64_t bytes)
+void swap_want(int device, int64_t bytes)
 {
-	atomic_fetch_add(&wanted_bytes, (uint64_t)bytes);
-	atomic_store(&atomic_load(&guest.slot)->swap_wanted_bytes, atomic_load(&wanted_bytes));
+	_Atomic uint64_t *told = &atomic_load(&guest.slot)->swap[device].wanted_bytes;
+
+	atomic_fetch_add(&wanted_bytes[device], (uint64_t)bytes);
+	atomic_store(told, atomic_load(&wanted_bytes[device]));
 }
 
-uint64_t swap_wanted(void)
+uint64_t swap_wanted(int device)
 {
-	return atomic_load(&wanted_bytes);
+	return atomic_load(&wanted_bytes[device]);
 }
 
-bool swap_wait_for_room(uint64_t begin_ns)
+bool swap_wait_for_room(int device, uint64_t begin_ns)
 {
-	struct region_slot_device *d = guest_slot_device(0);
+	struct region_slot_device *d = guest_slot_device(device);
 
 	if (!guest_is_active() || atomic_load(&guest.daemon_lost) ||
 	    sys_now_ns() - begin_ns > PATIENCE_NS)
@@ -41,5 +44,6 @@ bool swap_wait_for_room(uint64_t begin_ns)
 
 void swap_room_reset(void)
 {
-	atomic_store(&wanted_bytes, 0);
+	for (int i = 0; i < REGION_MAX_DEVICES; i++)
+		atomic_store(&wanted_bytes[i], 0);
 }

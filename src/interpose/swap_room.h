@@ -8,17 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is in use now, an allocation that is about to be made included, is more than the daemon leaves to it. */
-bool swap_is_beyond_bound(void);
+/*
+ * What is in use on the device now, an allocation that is about to be made included, is more than the daemon
+ * leaves to it.
+ */
+bool swap_is_beyond_bound(int device);
 
-/* Wants `bytes` more from here on, until it wants them no more (negative). */
-void swap_want(int64_t bytes);
+/* Wants `bytes` more on the device (index in the tenant's list) from here on, until no more (negative). */
+void swap_want(int device, int64_t bytes);
 
 /* Of all threads. */
-uint64_t swap_wanted(void);
+uint64_t swap_wanted(int device);
 
 /* Waits a while; false: there is nobody to make room, or it has taken too long since begin_ns. */
-bool swap_wait_for_room(uint64_t begin_ns);
+bool swap_wait_for_room(int device, uint64_t begin_ns);
 
 /* In a forked child. */
 void swap_room_reset(void);

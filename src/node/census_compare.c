@@ -182,7 +182,7 @@ static void compare_process(struct node *node, struct card *card, struct process
 			nvml_bytes = seen->process[i].used_bytes;
 	/* What is off the card counts in the ledger, which is what NVML is held against. */
 	if (nvml_bytes)
-		nvml_bytes += process_swapped_bytes(p);
+		nvml_bytes += process_swapped_bytes(p, device);
 	if (nvml_bytes) {
 		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
 		/* A context's cost first: a wrong one would look like a violation. */

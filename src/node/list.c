@@ -140,12 +140,15 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
-/* Of what it holds, what stays on the card, by the reason for it. */
-static json_t *stays_to_json(struct tenant *t, const struct swap_figures *f)
+/* Of what it holds on a card, what can leave it, what has, and what stays by the reason for it. */
+static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct swap_device_figures *f)
 {
-	uint64_t used = tenant_usage(t, 0).used_bytes;
-	uint64_t told = f->swappable_bytes + f->kept_bytes + f->context_bytes;
-	return json_pack("{s:I, s:I, s:I}", "contexts_bytes", (json_int_t)f->context_bytes,
+	uint64_t used = tenant_usage(t, i).used_bytes;
+	uint64_t told = f->movable_bytes + f->kept_bytes + f->context_bytes;
+	return json_pack("{s:i, s:I, s:I, s:{s:I, s:I, s:I}}", "index",
+			 (int)t->terms.device[i].card->index, "swappable_bytes",
+			 (json_int_t)f->movable_bytes, "swapped_bytes", (json_int_t)f->out_bytes,
+			 "stays", "contexts_bytes", (json_int_t)f->context_bytes,
 			 "known_to_others_bytes", (json_int_t)f->kept_bytes, "not_movable_bytes",
 			 (json_int_t)(used > told ? used - told : 0));
 }
@@ -155,11 +158,17 @@ static json_t *swap_to_json(struct tenant *t)
 {
 	const char *state = swap_state_text(t);
 	struct swap_figures f = swap_figures(t);
+	json_int_t movable = 0, out = 0;
 	if (!state)
 		return json_null();
-	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "stays",
-			 stays_to_json(t, &f), "swappable_bytes", (json_int_t)f.swappable_bytes,
-			 "swapped_bytes", (json_int_t)f.swapped_bytes, "arena_bytes",
+	json_t *devices = json_array();
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		json_array_append_new(devices, swap_device_to_json(t, i, &f.device[i]));
+		movable += (json_int_t)f.device[i].movable_bytes;
+		out += (json_int_t)f.device[i].out_bytes;
+	}
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "devices",
+			 devices, "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
 			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);

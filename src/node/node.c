@@ -343,9 +343,9 @@ static void close_cards(struct node *node)
 		card->sensor = sensor_stop(card->sensor);
 		arbitration_stop(card->arbitration);
 		drain_free_all(card);
-		swap_turns_free(card);
 		lock_release(card->lock_fd);
 	}
+	swap_turns_free(node);
 	node->card_count = 0;
 	node->gangs = gangs_free(node->gangs);
 	if (node->gpu)

@@ -40,7 +40,6 @@ struct card {
 	uint64_t context_bytes;
 	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;
-	struct swap_turns *swap_turns; /* NULL: no tenant's memory can be moved */
 	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
 	bool unlisted_known; /* what NVML's figure has beyond its list of processes, in the last census */
 	uint64_t unlisted_bytes;
@@ -95,7 +94,8 @@ struct node {
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
 	struct loop_source *admission_timer; /* a decision is due: see admission.h */
-	struct loop_source *swap_timer;      /* while there are tenants whose memory can be moved */
+	struct swap_turns *swap_turns;  /* NULL: there was none yet whose memory can be moved */
+	struct loop_source *swap_timer; /* while there are tenants whose memory can be moved */
 };
 
 /*

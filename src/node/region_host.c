@@ -210,24 +210,30 @@ static void clear_device(struct region_slot_device *d)
 	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
 }
 
+static void clear_swap(struct region_slot_swap *s)
+{
+	atomic_store_explicit(&s->movable_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->out_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->kept_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->wanted_bytes, 0, memory_order_relaxed);
+}
+
 void region_host_clear_slot(struct region_host *host, unsigned slot)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	for (unsigned i = 0; i <= REGION_HOST; i++)
 		clear_device(&s->device[i]);
-	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++)
+	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++) {
+		clear_swap(&s->swap[i]);
 		clear_want(&host->report->want[slot][i]);
+	}
 	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_state, SWAP_NONE, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_word, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_failed, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swappable_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swapped_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_wanted_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_moved_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_kept_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_progress_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
 }

@@ -52,7 +52,7 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err)
 {
-	const struct promise *promise = &terms->device[0].promise;
+	uint64_t quotas = 0;
 	if (terms->on_full != ON_FULL_SWAP) {
 		if (terms->swap_arena_bytes)
 			return error_set(
@@ -60,15 +60,14 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
 				"swap_arena_bytes: only a tenant with on_full 'swap' has one");
 		return 0;
 	}
-	if (terms->device_count != 1)
-		return error_set(err, EOPNOTSUPP,
-				 "on_full: 'swap' is for tenants of one GPU; this one has %u",
-				 terms->device_count);
-	if (!promise->memory_given)
-		return error_set(err, EINVAL,
-				 "on_full: 'swap' needs a quota: memory_bytes is missing");
-	if (!terms->swap_arena_bytes || terms->swap_arena_bytes > promise->quota_bytes)
-		terms->swap_arena_bytes = promise->quota_bytes;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		if (!terms->device[i].promise.memory_given)
+			return error_set(err, EINVAL,
+					 "on_full: 'swap' needs a quota: memory_bytes is missing");
+		quotas += terms->device[i].promise.quota_bytes;
+	}
+	if (!terms->swap_arena_bytes || terms->swap_arena_bytes > quotas)
+		terms->swap_arena_bytes = quotas;
 	terms->swap_arena_bytes = (terms->swap_arena_bytes + ARENA_UNIT - 1) / ARENA_UNIT *
 				  ARENA_UNIT;
 	return check_arena(node, terms->swap_arena_bytes, err);
@@ -102,8 +101,26 @@ static uint64_t bounded(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-static void add_process(struct swap_figures *f, const struct region_slot *slot, uint32_t word,
-			uint64_t most)
+/* Each bounded by the card, and so is their sum. */
+static void add(uint64_t *sum, uint64_t value, uint64_t most)
+{
+	*sum = bounded(*sum + bounded(value, most), most);
+}
+
+static void add_device(struct swap_device_figures *f, const struct region_slot *slot,
+		       unsigned device, uint64_t most)
+{
+	const struct region_slot_swap *s = &slot->swap[device];
+	add(&f->wanted_bytes, load(s->wanted_bytes), most);
+	if (load(slot->swap_state) == SWAP_NONE)
+		return;
+	add(&f->movable_bytes, load(s->movable_bytes), most);
+	add(&f->out_bytes, load(s->out_bytes), most);
+	add(&f->kept_bytes, load(s->kept_bytes), most);
+	add(&f->context_bytes, load(slot->device[device].context_used_bytes), most);
+}
+
+static void add_process(struct swap_figures *f, const struct region_slot *slot, uint32_t word)
 {
 	uint64_t moved = bounded(load(slot->swap_moved_ns), MOVED_MAX_NS);
 	switch (load(slot->swap_state)) {
@@ -118,13 +135,6 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 	default: return; /* it has nothing to move, and hears no orders */
 	}
 	f->behind += load(slot->swap_word) != word;
-	f->swappable_bytes = bounded(f->swappable_bytes + bounded(load(slot->swappable_bytes), most),
-				     most);
-	f->swapped_bytes = bounded(f->swapped_bytes + bounded(load(slot->swapped_bytes), most),
-				   most);
-	f->kept_bytes = bounded(f->kept_bytes + bounded(load(slot->swap_kept_bytes), most), most);
-	f->context_bytes = bounded(
-		f->context_bytes + bounded(load(slot->device[0].context_used_bytes), most), most);
 	f->failed += load(slot->swap_failed);
 	f->progress += load(slot->swap_progress_bytes);
 	if (moved > f->moved_ns)
@@ -134,11 +144,16 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 struct swap_figures swap_figures(struct tenant *tenant)
 {
 	struct swap_figures f = { 0 };
-	uint64_t most = tenant->terms.device[0].card->info.memory_bytes;
-	for (unsigned i = 0; i < tenant->slot_limit; i++)
-		if (tenant->process[i])
-			add_process(&f, &tenant->region.report->slot[i],
-				    load(tenant->region.control->swap), most);
+	uint32_t word = load(tenant->region.control->swap);
+	for (unsigned i = 0; i < tenant->slot_limit; i++) {
+		const struct region_slot *slot = &tenant->region.report->slot[i];
+		if (!tenant->process[i])
+			continue;
+		add_process(&f, slot, word);
+		for (unsigned k = 0; k < tenant->terms.device_count; k++)
+			add_device(&f.device[k], slot, k,
+				   tenant->terms.device[k].card->info.memory_bytes);
+	}
 	return f;
 }
 

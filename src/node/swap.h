@@ -7,21 +7,27 @@
 
 #include "node/tenant.h"
 
-/* What a tenant's processes say, every value bounded by the card. */
+/* What they say of one of its devices, every value bounded by the card. */
+struct swap_device_figures {
+	uint64_t movable_bytes; /* there or out */
+	uint64_t out_bytes;     /* of these, not there */
+	uint64_t kept_bytes;    /* could be moved, but that others know them */
+	uint64_t context_bytes; /* of contexts, which stay */
+	uint64_t wanted_bytes;  /* more, that allocations wait for */
+};
+
+/* What a tenant's processes say. */
 struct swap_figures {
 	unsigned in, moving, out, is_short; /* processes; out includes is_short */
-	unsigned behind;          /* have not carried out or given up on the order in force */
-	uint64_t swappable_bytes; /* can be moved */
-	uint64_t swapped_bytes;   /* are not on the card */
-	uint64_t kept_bytes;      /* could be, but that others know them */
-	uint64_t context_bytes;   /* of contexts, which stay */
-	uint64_t failed;          /* orders that came to nothing */
-	uint64_t moved_ns;        /* the longest of their last moves */
-	uint64_t progress;        /* changes while any of them moves */
+	unsigned behind;   /* have not carried out or given up on the order in force */
+	uint64_t failed;   /* orders that came to nothing */
+	uint64_t moved_ns; /* the longest of their last moves */
+	uint64_t progress; /* changes while any of them moves */
+	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
 /*
- * Checks a new tenant's terms and fills swap_arena_bytes in: its quota, unless the request named less.
+ * Checks a new tenant's terms and fills swap_arena_bytes in: its quotas together, unless the request named less.
  * -EINVAL, -EOPNOTSUPP or -ENOSPC with the value and what would be right. Other tenants: 0.
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
@@ -30,7 +36,7 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
 int swap_open(struct tenant *tenant, struct error *err);
 void swap_close(struct tenant *tenant);
 
-/* The tenant's processes are to be on the card, or to leave it. */
+/* The tenant's processes are to be on their cards, or to leave them. */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
 
 struct swap_figures swap_figures(struct tenant *tenant);

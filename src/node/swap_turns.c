@@ -19,17 +19,15 @@
 
 struct swap_turns {
 	struct residence residence;
-	uint64_t margin_bytes;
+	uint64_t margin_bytes[NODE_MAX_CARDS];
 };
 
-static bool is_here(const struct tenant *t, const struct card *card)
-{
-	return t->terms.on_full == ON_FULL_SWAP && t->terms.device[0].card == card;
-}
+_Static_assert(NODE_MAX_CARDS <= RESIDENCE_CARDS && REGION_MAX_DEVICES <= RESIDENCE_PARTS,
+	       "every card and every part has a place");
 
-static struct swap_turns *turns_of(const struct tenant *t)
+static bool is_swappable(const struct tenant *t)
 {
-	return t->terms.device[0].card->swap_turns;
+	return t->terms.on_full == ON_FULL_SWAP;
 }
 
 bool swap_turns_is_away(const struct tenant *t)
@@ -38,21 +36,16 @@ bool swap_turns_is_away(const struct tenant *t)
 }
 
 /* Threads that wait at the gate, at the hold or for an allocation, or work in flight. */
-static bool has_work(const struct tenant *t, uint64_t *ret_wanted)
+static bool has_work(const struct tenant *t)
 {
-	bool works = false;
-	*ret_wanted = 0;
-	for (unsigned i = 0; i < t->slot_limit; i++) {
+	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
 		const struct region_slot *slot = &t->region.report->slot[i];
-		if (!t->process[i])
-			continue;
-		uint64_t wanted = load(slot->swap_wanted_bytes);
-		uint64_t most = t->terms.device[0].card->info.memory_bytes;
-		*ret_wanted += wanted < most - *ret_wanted ? wanted : most - *ret_wanted;
-		works |= load(slot->device[0].waiting) || load(slot->device[0].busy) ||
-			 load(slot->device[0].launching);
+		for (unsigned k = 0; t->process[i] && k < t->terms.device_count; k++)
+			if (load(slot->device[k].waiting) || load(slot->device[k].busy) ||
+			    load(slot->device[k].launching))
+				return true;
 	}
-	return works && !t->terms.paused;
+	return false;
 }
 
 static enum residence_place place_of(const struct tenant *t, const struct swap_figures *f)
@@ -62,28 +55,45 @@ static enum residence_place place_of(const struct tenant *t, const struct swap_f
 	return f->out || f->moving ? RESIDENCE_RETURNING : RESIDENCE_IN;
 }
 
-static void see(struct tenant *t, uint64_t now_ns)
+/* What the cards turned out not to have for it. */
+static void widen_margins(struct swap_turns *turns, const struct tenant *t,
+			  const struct swap_figures *f)
 {
-	struct swap_turns *turns = turns_of(t);
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		const struct card *card = t->terms.device[k].card;
+		uint64_t *margin = &turns->margin_bytes[card->index];
+		if (f->device[k].out_bytes && *margin < card->info.memory_bytes / MARGIN_PART)
+			*margin += MARGIN_STEP_BYTES;
+	}
+}
+
+static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
+{
 	struct swap_figures f = swap_figures(t);
 	struct residence_seen seen = {
 		.place = place_of(t, &f),
-		.movable_bytes = f.swappable_bytes,
+		.part_count = t->terms.device_count,
+		.has_work = has_work(t),
 		.is_put_out = t->terms.swapped_out,
 		.is_short = f.is_short,
 		.moved_ns = f.moved_ns,
 		.progress = f.progress,
 	};
-	uint64_t used = tenant_usage(t, 0).used_bytes;
-	seen.fixed_bytes = used > f.swappable_bytes ? used - f.swappable_bytes : 0;
-	seen.has_work = has_work(t, &seen.wanted_bytes);
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		uint64_t used = tenant_usage(t, k).used_bytes, movable = f.device[k].movable_bytes;
+		seen.part[k] = (struct residence_part){
+			.card = t->terms.device[k].card->index,
+			.fixed_bytes = used > movable ? used - movable : 0,
+			.movable_bytes = movable,
+			.wanted_bytes = f.device[k].wanted_bytes,
+		};
+	}
 	/* All have done what was asked or have given it up, and some are in. */
 	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind && f.in;
 	if (seen.has_refused && !t->terms.swapped_out)
 		log_info("tenant '%s': its memory can't leave the card for now", t->terms.name);
-	if (f.is_short && !t->was_short &&
-	    turns->margin_bytes < t->terms.device[0].card->info.memory_bytes / MARGIN_PART)
-		turns->margin_bytes += MARGIN_STEP_BYTES;
+	if (f.is_short && !t->was_short)
+		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;
 	residence_see(&turns->residence, t->residence, &seen, now_ns);
 }
@@ -93,88 +103,101 @@ static uint64_t capacity_of(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
 	uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.kept_bytes +
-			 card->foreign_bytes + drain_bytes(card) + card->swap_turns->margin_bytes;
+			 card->foreign_bytes + drain_bytes(card) +
+			 node->swap_turns->margin_bytes[card->index];
 	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
 }
 
 /* Before any order: what is reserved for who returns is nobody else's from there on. */
-static void publish_bound(struct tenant *t)
+static void publish_bounds(struct tenant *t)
 {
-	uint64_t more = residence_may_take(&turns_of(t)->residence, t->residence);
-	uint64_t used = tenant_usage(t, 0).used_bytes;
-	atomic_store(&t->region.control->swap_bound_bytes,
-		     more < UINT64_MAX - used ? used + more : UINT64_MAX);
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		uint64_t more = residence_may_take(&t->node->swap_turns->residence, t->residence, k);
+		uint64_t used = tenant_usage(t, k).used_bytes;
+		atomic_store(&t->region.control->device[k].swap_bound_bytes,
+			     more < UINT64_MAX - used ? used + more : UINT64_MAX);
+	}
 }
 
 /* True while it moves. */
 static bool obey(struct tenant *t)
 {
-	const struct residence_tenant *r = &turns_of(t)->residence.tenant[t->residence];
+	const struct residence_tenant *r = &t->node->swap_turns->residence.tenant[t->residence];
 	bool is_in = r->is_to_be_in && r->seen.place == RESIDENCE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
 	/* Who has no room to return to is let at his calls, which tell him so. */
 	t->is_away = !is_in && !r->seen.is_short;
-	if (t->is_away != was_away)
-		lessee_set_paused(t->device[0].lessee, t->terms.paused || t->is_away);
+	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
+		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
 	return r->seen.place == RESIDENCE_LEAVING || r->seen.place == RESIDENCE_RETURNING ||
 	       r->is_to_be_in != (r->seen.place == RESIDENCE_IN);
 }
 
 /* Where it is by what its processes say: those of an adopted tenant may be out. */
-static void admit(struct tenant *t, uint64_t now_ns)
+static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
 	if (t->residence >= 0 || t->adopting)
 		return;
-	t->residence = residence_add(&turns_of(t)->residence,
+	t->residence = residence_add(&turns->residence,
 				     !(f.out || f.moving || t->terms.swapped_out), now_ns);
 }
 
-/* How many such tenants are there, and is one moving? */
-static unsigned look_at(struct node *node, struct card *card, uint64_t now_ns, bool *ret_is_moving)
+static bool is_any_swappable(struct node *node)
 {
-	struct tenant *t;
-	unsigned count = 0;
+	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	count += is_here(t, card);
-	if (!count)
-		return 0;
-	if (!card->swap_turns) {
-		struct residence_config config = residence_default_config();
-		card->swap_turns = calloc(1, sizeof(*card->swap_turns));
-		if (!card->swap_turns)
-			return count;
-		residence_init(&card->swap_turns->residence, &config);
-	}
+	if (is_swappable(t))
+		return true;
+	return false;
+}
+
+static struct swap_turns *begin(void)
+{
+	struct residence_config config = residence_default_config();
+	struct swap_turns *turns = calloc(1, sizeof(*turns));
+	if (turns)
+		residence_init(&turns->residence, &config);
+	return turns;
+}
+
+/* True while anybody moves. */
+static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
+{
+	uint64_t capacity_bytes[NODE_MAX_CARDS];
+	bool is_moving = false;
+	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	{
-		if (!is_here(t, card))
+		if (!is_swappable(t))
 			continue;
-		admit(t, now_ns);
+		admit(turns, t, now_ns);
 		if (t->residence >= 0)
-			see(t, now_ns);
+			see(turns, t, now_ns);
 	}
-	residence_step(&card->swap_turns->residence, capacity_of(node, card), now_ns);
+	for (unsigned i = 0; i < node->card_count; i++)
+		capacity_bytes[i] = capacity_of(node, &node->card[i]);
+	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_here(t, card) && t->residence >= 0)
-		publish_bound(t);
+	if (is_swappable(t) && t->residence >= 0)
+		publish_bounds(t);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_here(t, card) && t->residence >= 0)
-		*ret_is_moving |= obey(t);
-	return count;
+	if (is_swappable(t) && t->residence >= 0)
+		is_moving |= obey(t);
+	return is_moving;
 }
 
 void swap_turns_look(struct node *node)
 {
-	uint64_t now_ns = clock_now_ns(), every_ns;
 	bool is_moving = false;
-	unsigned count = 0;
-	for (unsigned i = 0; i < node->card_count; i++)
-		count += look_at(node, &node->card[i], now_ns, &is_moving);
-	every_ns = is_moving ? LOOK_MOVING_NS : LOOK_NS;
-	if (count)
-		loop_arm(node->swap_timer, every_ns, 0);
+	if (!is_any_swappable(node))
+		return;
+	if (!node->swap_turns)
+		node->swap_turns = begin();
+	if (node->swap_turns)
+		is_moving = look(node, node->swap_turns, clock_now_ns());
+	loop_arm(node->swap_timer, is_moving ? LOOK_MOVING_NS : LOOK_NS, 0);
 }
 
 void swap_turns_due(void *data, uint32_t events)
@@ -185,12 +208,12 @@ void swap_turns_due(void *data, uint32_t events)
 void swap_turns_forget(struct tenant *t)
 {
 	if (t->residence >= 0)
-		residence_remove(&turns_of(t)->residence, t->residence);
+		residence_remove(&t->node->swap_turns->residence, t->residence);
 	t->residence = -1;
 }
 
-void swap_turns_free(struct card *card)
+void swap_turns_free(struct node *node)
 {
-	free(card->swap_turns);
-	card->swap_turns = NULL;
+	free(node->swap_turns);
+	node->swap_turns = NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * Turns on a card's memory: of the tenants whose memory can be moved, who is on the card, as
+ * Turns on the cards' memory: of the tenants whose memory can be moved, who is on his cards, as
  * arbiter/residence.h decides by what their slots say. Who is not, or not yet, has no lease. Main thread
  * only, by a timer that runs while there are such tenants.
  */
@@ -20,6 +20,6 @@ void swap_turns_forget(struct tenant *tenant);
 /* Its lease is to rest: its memory is out, or on its way. */
 bool swap_turns_is_away(const struct tenant *tenant);
 
-void swap_turns_free(struct card *card);
+void swap_turns_free(struct node *node);
 
 #endif

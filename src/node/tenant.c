@@ -97,9 +97,9 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->launch_ahead_ns,
 			     t->device_count == 1 ? tenant->node->config.launch_ahead_ns : 0);
 		atomic_store(&d->idle_ns, tenant->node->config.arbiter.idle_ns);
+		atomic_store(&d->swap_bound_bytes, UINT64_MAX);
 		publish_promise(tenant, i);
 	}
-	atomic_store(&tenant->region.control->swap_bound_bytes, UINT64_MAX);
 	atomic_store_explicit(&tenant->region.control->device[REGION_HOST].quota_bytes,
 			      t->has_host_quota ? t->host_quota_bytes : UINT64_MAX,
 			      memory_order_seq_cst);

@@ -156,8 +156,8 @@ uint64_t tenant_host_bytes(const struct tenant *tenant);
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /* What no call named: as measured by the last censuses, and by its library since. Bounded likewise. */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
-/* Of what it holds, bytes that are not on the card (swap.h); such a tenant has one device. */
-uint64_t process_swapped_bytes(struct process *process);
+/* Of what it holds, bytes that are not on the card (swap.h). */
+uint64_t process_swapped_bytes(struct process *process, unsigned device);
 /* What it holds by both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */

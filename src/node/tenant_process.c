@@ -50,13 +50,14 @@ uint64_t process_unnamed_bytes(struct process *process, unsigned device)
 	return add_bounded(process->census[device].unnamed, fresh, most);
 }
 
-uint64_t process_swapped_bytes(struct process *process)
+uint64_t process_swapped_bytes(struct process *process, unsigned device)
 {
-	uint64_t swapped = load(process->tenant->region.report->slot[process->slot].swapped_bytes);
-	uint64_t used = process_used_bytes(process, 0);
-	if (process->tenant->terms.on_full != ON_FULL_SWAP)
+	const struct tenant *tenant = process->tenant;
+	uint64_t out = load(tenant->region.report->slot[process->slot].swap[device].out_bytes);
+	uint64_t used = process_used_bytes(process, device);
+	if (tenant->terms.on_full != ON_FULL_SWAP)
 		return 0;
-	return swapped < used ? swapped : used;
+	return out < used ? out : used;
 }
 
 uint64_t process_held_bytes(struct process *process, unsigned device)
@@ -191,7 +192,7 @@ void tenant_remove_process(struct process *process)
 		tenant->device[i].waited_ns = kept.waited_ns;
 		lessee_remove_process(tenant->device[i].lessee, process->slot);
 		drain_add(tenant->node, tenant->terms.device[i].card, process->pid,
-			  process_held_bytes(process, i) - process_swapped_bytes(process),
+			  process_held_bytes(process, i) - process_swapped_bytes(process, i),
 			  process->census[i].nvml_before > 0);
 	}
 	adopt_slot_gone(tenant, process->slot);

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
-#define REGION_VERSION 7U
+#define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
 #define REGION_MAX_SLOTS 1024    /* processes of one tenant at a time */
 #define REGION_MAX_EXPORTS 4096  /* see interpose/exports.h */
@@ -93,6 +93,11 @@ struct region_control_device {
 	_Atomic uint64_t idle_ns; /* present: a lease holder this long idle gives way; see bell */
 	_Atomic uint64_t unslotted_bytes; /* held by the tenant, but by no live slot: counts as used */
 	/*
+	 * Swapping: nothing is allocated beyond so much in use; UINT64_MAX: no such bound. The rest of the
+	 * card is kept for somebody who returns. Published before the order that it is kept for.
+	 */
+	_Atomic uint64_t swap_bound_bytes;
+	/*
 	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
 	 * tokens (interpose/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
 	 */
@@ -129,13 +134,10 @@ struct region_control {
 	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
 	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
 	/*
-	 * Swapping, of a tenant of one device. arena_bytes is fixed, 0: not swappable; the arena is a
-	 * third file, of which so much has memory as arena_ready_bytes says, which only grows.
+	 * Swapping, of all devices at once. arena_bytes is fixed, 0: not swappable; the arena is a third
+	 * file, of which so much has memory as arena_ready_bytes says, which only grows.
 	 */
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
-	/* Nothing is allocated beyond so much in use; UINT64_MAX: no such bound. The rest of the card is
-	 * kept for somebody who returns. Published before the order that it is kept for. */
-	_Atomic uint64_t swap_bound_bytes;
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
 	/* Of [REGION_HOST] only quota_bytes means something. */
@@ -176,6 +178,14 @@ struct region_slot_device {
 	_Atomic uint64_t fresh_bytes; /* T measured beyond used_bytes; D makes unnamed_bytes of it */
 };
 
+/* What of one process's memory on one device can be moved to the arena. Written by T. */
+struct region_slot_swap {
+	_Atomic uint64_t movable_bytes; /* on the device or out */
+	_Atomic uint64_t out_bytes; /* of these, not on the device; they count as used all the same */
+	_Atomic uint64_t kept_bytes;   /* could be moved, but that others know them: they stay */
+	_Atomic uint64_t wanted_bytes; /* more, that allocations wait for: the device is full */
+};
+
 enum region_slot_state {
 	SLOT_EMPTY = 0,
 	SLOT_LIVE = 1,
@@ -187,16 +197,13 @@ struct region_slot {
 	_Atomic int32_t pid;                 /* in the daemon's pid namespace; D */
 	_Atomic int32_t own_pid;   /* T: what getpid() says in the process, for its neighbours */
 	_Atomic uint32_t migrated; /* T: usage of an earlier daemon's report is copied in */
-	/* Swapping; all T's. What is out counts as used all the same: swapped_bytes are not on the card. */
+	/* Swapping; all T's. */
 	_Atomic uint32_t swap_state; /* enum swap_state */
 	_Atomic uint32_t swap_word;  /* the order that was last carried out, or given up on */
 	_Atomic uint32_t swap_failed; /* moves that came to nothing: an order given up on counts once */
-	_Atomic uint64_t swappable_bytes;
-	_Atomic uint64_t swapped_bytes;
-	_Atomic uint64_t swap_wanted_bytes; /* more, that allocations wait for: the card is full */
-	_Atomic uint64_t swap_moved_ns;     /* how long the last whole move took */
-	_Atomic uint64_t swap_kept_bytes; /* could be moved, but that others know them: they stay */
+	_Atomic uint64_t swap_moved_ns;       /* how long the last whole move took */
 	_Atomic uint64_t swap_progress_bytes; /* moved so far, ever: a move that goes on is awaited */
+	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
 
@@ -254,7 +261,9 @@ struct region_report {
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) % 64 == 0, "cache line");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
-_Static_assert(sizeof(struct region_slot) == 128 + 128 * (REGION_MAX_DEVICES + 1), "slot layout");
+_Static_assert(sizeof(struct region_slot) ==
+		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
+	       "slot layout");
 
 /* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)

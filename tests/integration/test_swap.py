@@ -52,6 +52,11 @@ def swap_of(machine, name="a"):
     return machine.tenants()[name]["swap"]
 
 
+def stays(machine):
+    """What of it stays on its card, by the reason."""
+    return swap_of(machine)["devices"][0]["stays"]
+
+
 def pause(machine, name="a", state="out"):
     done = machine.allot("pause", name, "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
@@ -75,8 +80,8 @@ def test_memory_leaves_and_comes_back_as_it_was(machine, python):
     assert swap_of(machine)["state"] == "in"
     assert swap_of(machine)["swappable_bytes"] == HELD
     assert card_used(machine) == CONTEXT + HELD + 2 * MIB
-    assert swap_of(machine)["stays"] == {"contexts_bytes": CONTEXT, "known_to_others_bytes": 0,
-                                         "not_movable_bytes": 2 * MIB}
+    assert stays(machine) == {"contexts_bytes": CONTEXT, "known_to_others_bytes": 0,
+                              "not_movable_bytes": 2 * MIB}
     pause(machine)
     swap = swap_of(machine)
     assert swap["swapped_bytes"] == HELD and swap["failed"] == 0 and swap["moved_s"] > 0
@@ -244,14 +249,14 @@ def test_what_others_know_stays(machine, python):
         """)
     tenant.line()
     kept = 34 * MIB
-    wait_until(lambda: swap_of(machine)["stays"]["known_to_others_bytes"] == kept, 5, "it is told")
+    wait_until(lambda: stays(machine)["known_to_others_bytes"] == kept, 5, "it is told")
     pause(machine)
     assert swap_of(machine)["swapped_bytes"] == HELD - kept
     assert card_used(machine) == CONTEXT + kept
     resume(machine)
     tenant.go()
     tenant.line()
-    wait_until(lambda: swap_of(machine)["stays"]["known_to_others_bytes"] == 0, 5, "it is gone")
+    wait_until(lambda: stays(machine)["known_to_others_bytes"] == 0, 5, "it is gone")
     tenant.go()
     tenant.end()
 

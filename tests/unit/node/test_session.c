@@ -66,7 +66,7 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"on_full\":\"wait\""), EINVAL,
 		  "memory_bytes: missing: with on_full wait" },
 		{ CREATE("\"on_full\":\"swap\""), EINVAL, "needs a quota" },
-		{ CREATE("\"on_full\":\"swap\",\"devices\":[{},{}]"), EOPNOTSUPP, "of one GPU" },
+		{ CREATE("\"on_full\":\"swap\",\"devices\":[{},{}]"), EINVAL, "needs a quota" },
 		{ CREATE("\"on_full\":\"swap\",\"swap_arena_bytes\":0"), EINVAL,
 		  "swap_arena_bytes: 0" },
 		{ CREATE("\"swap_arena_bytes\":1048576"), EINVAL,

@@ -93,8 +93,8 @@ static void say_out(struct client *c)
 	struct region_slot *slot = &c->report->slot[c->reply.slot];
 	slot->swap_state = SWAP_OUT;
 	slot->swap_word = c->control->swap;
-	slot->swappable_bytes = 48 * MIB;
-	slot->swapped_bytes = 48 * MIB;
+	slot->swap[0].movable_bytes = 48 * MIB;
+	slot->swap[0].out_bytes = 48 * MIB;
 	slot->swap_failed = 2;
 	slot->swap_moved_ns = UINT64_MAX;
 }
@@ -104,8 +104,8 @@ static void say_nonsense(struct client *c)
 {
 	struct region_slot *slot = &c->report->slot[c->reply.slot];
 	slot->swap_state = SWAP_SHORT;
-	slot->swappable_bytes = UINT64_MAX;
-	slot->swapped_bytes = UINT64_MAX - 1;
+	slot->swap[0].movable_bytes = UINT64_MAX;
+	slot->swap[0].out_bytes = UINT64_MAX - 1;
 }
 
 static void test_figures_are_bounded(void **state)
@@ -118,7 +118,7 @@ static void test_figures_are_bounded(void **state)
 	struct swap_figures figures = swap_figures(t);
 	assert_int_equal(figures.out, 1);
 	assert_int_equal(figures.behind, 0);
-	assert_int_equal(figures.swapped_bytes, 48 * MIB);
+	assert_int_equal(figures.device[0].out_bytes, 48 * MIB);
 	assert_int_equal(figures.failed, 2);
 	assert_int_equal(figures.moved_ns, UINT64_C(3600000000000));
 	assert_string_equal(swap_state_text(t), "out");
@@ -127,8 +127,8 @@ static void test_figures_are_bounded(void **state)
 	assert_int_equal(figures.out, 2);
 	assert_int_equal(figures.is_short, 1);
 	assert_int_equal(figures.behind, 1);
-	assert_int_equal(figures.swappable_bytes, FAKE_CARD_BYTES);
-	assert_int_equal(figures.swapped_bytes, FAKE_CARD_BYTES);
+	assert_int_equal(figures.device[0].movable_bytes, FAKE_CARD_BYTES);
+	assert_int_equal(figures.device[0].out_bytes, FAKE_CARD_BYTES);
 	assert_string_equal(swap_state_text(t), "short");
 	client_kill(first);
 	client_kill(second);
@@ -144,8 +144,8 @@ static void do_nothing(struct client *c)
 static struct region_slot *say(struct tenant *t, enum swap_state state, uint64_t bytes, bool works)
 {
 	struct region_slot *slot = &t->region.report->slot[0];
-	slot->swappable_bytes = bytes;
-	slot->swapped_bytes = state == SWAP_OUT ? bytes : 0;
+	slot->swap[0].movable_bytes = bytes;
+	slot->swap[0].out_bytes = state == SWAP_OUT ? bytes : 0;
 	slot->device[0].used_bytes = bytes;
 	slot->device[0].waiting = works;
 	slot->swap_word = t->region.control->swap;
@@ -175,12 +175,12 @@ static void test_turns(void **state)
 	fixture_turn(f, 100);
 	assert_int_equal(order_of(a), SWAP_ORDER_IN);
 	/* An allocation of 4 GiB more waits: a, which has no work, goes for it. */
-	slot->swap_wanted_bytes = 4 * GIB;
+	slot->swap[0].wanted_bytes = 4 * GIB;
 	fixture_until(f, order_of(a) == SWAP_ORDER_OUT);
 	fixture_until(f, has_no_lease(a));
 	assert_int_equal(order_of(b), SWAP_ORDER_IN);
 	say(a, SWAP_OUT, 5 * GIB, true);
-	slot->swap_wanted_bytes = 0;
+	slot->swap[0].wanted_bytes = 0;
 	say(b, SWAP_IN, 5 * GIB, true);
 	fixture_turn(f, 200);
 	assert_int_equal(order_of(a), SWAP_ORDER_OUT); /* b's turn is not over */

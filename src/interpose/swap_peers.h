@@ -1,0 +1,36 @@
+/*
+ * Which devices a program let reach which context's memory (cuCtxEnablePeerAccess), in a swappable process: the
+ * driver does not apply that to memory of the virtual memory API, which has its access said range by range
+ * (swap_backing.h). Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_SWAP_PEERS_H
+#define ALLOT_INTERPOSE_SWAP_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/cuda_abi.h"
+#include "region/region.h"
+
+#define SWAP_PEERS_MAX REGION_MAX_DEVICES
+
+/* False: there is no place to note it. */
+bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
+
+/* True when no other context of the device may reach it either, now. */
+bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
+
+/* The devices that may reach the context's memory, its own not among them; how many. */
+size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
+
+/* Counts up with each change. */
+uint32_t swap_peers_changes(void);
+
+/* The context is gone, and what was said of it. */
+void swap_peers_context_gone(CUcontext context);
+
+/* In a forked child. */
+void swap_peers_reset(void);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
+ * to move, come and go, and do as arbiter/residence.h decides. For the tests of that policy.
+ */
+#ifndef RESIDENCE_MODEL_H
+#define RESIDENCE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arbiter/residence.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define MS UINT64_C(1000000)
+#define S (1000 * MS)
+#define TICK (50 * MS)
+#define TENANTS 8
+#define CARDS 3
+
+struct model_tenant {
+	bool is_there;
+	unsigned cards; /* mask */
+	uint64_t fixed, movable[CARDS], wanted[CARDS];
+	uint64_t work_until, rest_until; /* it works, then rests, and so on */
+	uint64_t work_ns, rest_ns;       /* means; rest 0: always works */
+	enum residence_place place;
+	uint64_t move_ends;
+	uint64_t moved_ns, progress;
+	bool refuses, has_refused;
+	uint64_t needs_since, longest_wait, served_ns;
+};
+
+struct model {
+	struct residence r;
+	uint64_t now, capacity[CARDS], random;
+	double rate;
+	struct model_tenant t[TENANTS];
+	unsigned refuse_in; /* one of so many moves is refused; 0: none */
+	uint64_t moving_ns; /* time in which anybody moves */
+	uint64_t most_held[CARDS];
+};
+
+extern struct model m;
+
+/* Below n. */
+uint64_t model_random(uint64_t n);
+
+/* Empty cards of so much each. */
+void model_start(uint64_t capacity, double rate, uint64_t seed);
+
+/* A tenant with so much on each of its cards; its number. */
+int model_add(unsigned cards, uint64_t movable, uint64_t work_ns, uint64_t rest_ns, bool is_in);
+
+/* What a card holds now. */
+uint64_t model_held(unsigned card);
+
+void model_tick(void);
+void model_run(uint64_t ns);
+
+/* How long a tenant may wait: one turn of each, and the moves, for each that may be before it. */
+uint64_t model_bound_ns(void);
+
+/* Nothing was ever more than a card has. */
+bool model_was_within(void);
+
+#endif
