@@ -29,6 +29,8 @@ static const struct setting settings[] = {
 	  "memory charged for a CUDA context, until it has been measured" },
 	{ "swap_arena", KIND_SIZE, AT(swap_arena_bytes), "auto", 2 * MIB, 1024 * GIB,
 	  "host memory for what is taken off the cards; auto: half of the machine's" },
+	{ "swap_arena_charge", KIND_CHARGE, AT(is_arena_tenants), "daemon", 0, 0,
+	  "whose memory cgroup that counts in: daemon or tenant" },
 	{ "overcommit_cores", KIND_OVERCOMMIT, AT(refuse_overcommit), "warn", 0, 0,
 	  "guarantees over 100 % in sum: warn (and scale them), or refuse" },
 	{ "use_half_life", KIND_DURATION, AT(use_half_life_ns), "10m", S(1), S(86400 * 365),

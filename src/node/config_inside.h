@@ -16,6 +16,7 @@ enum setting_kind {
 	KIND_TEXT,
 	KIND_GAIN,
 	KIND_OVERCOMMIT,
+	KIND_CHARGE,
 	/* One of some names, whose place is the value: see config_value.c. */
 	KIND_POLICY,
 	KIND_CONTROL,

@@ -145,15 +145,23 @@ static int set_switch(bool *field, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_one_of_two(bool *field, const char *value, const char *no, const char *yes,
+			  struct error *err)
+{
+	if (strcmp(value, no) && strcmp(value, yes))
+		return error_set(err, EINVAL, "'%.40s': must be %s or %s", value, no, yes);
+	*field = !strcmp(value, yes);
+	return 0;
+}
+
 int setting_set(const struct setting *s, struct config *config, const char *value, struct error *err)
 {
 	char *field = (char *)config + s->offset;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
-		if (strcmp(value, "warn") && strcmp(value, "refuse"))
-			return error_set(err, EINVAL, "'%.40s': must be warn or refuse", value);
-		*(bool *)(void *)field = !strcmp(value, "refuse");
-		return 0;
+		return set_one_of_two((bool *)(void *)field, value, "warn", "refuse", err);
+	case KIND_CHARGE:
+		return set_one_of_two((bool *)(void *)field, value, "daemon", "tenant", err);
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_POLICY:
 	case KIND_CONTROL:

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "node/adopt.h"
+#include "node/arena.h"
 #include "node/procfs.h"
 
 /*
@@ -46,6 +47,8 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	if (r < 0)
 		return r;
 	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
+	if (tenant->arena)
+		arena_charge_to(tenant->arena, pid, tenant->terms.name);
 	*ret_is_new = true;
 	return 0;
 }

@@ -26,6 +26,13 @@ static int read_small(const char *path, char *text, size_t size)
 }
 
 /* proc(5), /proc/pid/stat: "pid (comm) state ppid ...", comm may hold anything: look from its end. */
+int procfs_read(int pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return read_small(path, text, size);
+}
+
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
 	char path[64], text[1024];

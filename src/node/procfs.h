@@ -5,7 +5,11 @@
 #define ALLOT_NODE_PROCFS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* The file /proc/PID/NAME as text; its length, or -errno. What is longer is cut off. */
+int procfs_read(int pid, const char *name, char *text, size_t size);
 
 /* When the process was started (clock ticks since boot): with the pid, names it for good. -ESRCH. */
 int procfs_start_time(int pid, uint64_t *ret_ticks);

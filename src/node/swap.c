@@ -77,8 +77,8 @@ int swap_open(struct tenant *tenant, struct error *err)
 {
 	if (tenant->terms.on_full != ON_FULL_SWAP)
 		return 0;
-	return arena_new(tenant->terms.swap_arena_bytes, tenant->region.control, &tenant->arena,
-			 err);
+	return arena_new(tenant->terms.swap_arena_bytes, tenant->region.control,
+			 tenant->node->config.is_arena_tenants, &tenant->arena, err);
 }
 
 void swap_close(struct tenant *tenant)

@@ -68,9 +68,12 @@ static void parse_mount(char *line, struct cgroups *c)
 	if (strcmp(type, "cgroup") != 0)
 		return;
 	save = NULL;
-	for (char *word = strtok_r(super, ",", &save); word; word = strtok_r(NULL, ",", &save))
+	for (char *word = strtok_r(super, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		if (!strcmp(word, "freezer"))
 			set_hierarchy(&c->v1, mount, root);
+		if (!strcmp(word, "memory"))
+			set_hierarchy(&c->v1_memory, mount, root);
+	}
 }
 
 void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
@@ -90,6 +93,8 @@ void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
 		ret->v2.own[0] = '\0';
 	if (!container_read_path(own, "freezer", ret->v1.own))
 		ret->v1.own[0] = '\0';
+	if (!container_read_path(own, "memory", ret->v1_memory.own))
+		ret->v1_memory.own[0] = '\0';
 }
 
 /* A whole file of /proc; to be freed. */
@@ -122,21 +127,29 @@ static const char *control_file(bool is_v2)
 	return is_v2 ? "cgroup.freeze" : "freezer.state";
 }
 
+int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_dir[CGROUP_DIR_MAX])
+{
+	size_t n = strlen(h->root);
+	if (!h->mount[0] || !path[0])
+		return -EOPNOTSUPP;
+	/* Mounted from within: only what is below that can be reached. */
+	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
+		return -EOPNOTSUPP;
+	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
+	return access(ret_dir, F_OK) < 0 ? -errno : 0;
+}
+
 static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path, struct cgroup *ret)
 {
 	char file[CGROUP_DIR_MAX + 16];
-	size_t n = strlen(h->root);
 	if (!h->mount[0] || !path[0])
 		return -EOPNOTSUPP;
 	if (!container_may_freeze(path, h->own))
 		return -EPERM;
-	/* Mounted from within: only what is below that can be reached. */
-	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
-		return -EOPNOTSUPP;
 	ret->is_v2 = is_v2;
-	snprintf(ret->dir, sizeof(ret->dir), "%s%s", h->mount, path + n);
-	if (access(ret->dir, F_OK) < 0)
-		return -errno;
+	int r = cgroups_dir(h, path, ret->dir);
+	if (r < 0)
+		return r;
 	snprintf(file, sizeof(file), "%s/%s", ret->dir, control_file(is_v2));
 	/* A kernel before 5.2 has version 2 and no such file. */
 	if (access(file, W_OK) < 0)

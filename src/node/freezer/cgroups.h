@@ -23,7 +23,8 @@ struct cgroups_hierarchy {
 };
 
 struct cgroups {
-	struct cgroups_hierarchy v2, v1;
+	struct cgroups_hierarchy v2, v1; /* v1: of the freezer */
+	struct cgroups_hierarchy v1_memory;
 };
 
 /* A cgroup that can be frozen. */
@@ -36,6 +37,13 @@ struct cgroup {
 void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret);
 /* Of this process. -errno when /proc can't be read. */
 int cgroups_find(struct cgroups *ret);
+
+/*
+ * The directory of a cgroup, by its path in that hierarchy. -EOPNOTSUPP: it is not mounted, or only from a
+ * cgroup on that is not above; -errno when there is none.
+ */
+int cgroups_dir(const struct cgroups_hierarchy *hierarchy, const char *path,
+		char ret_dir[CGROUP_DIR_MAX]);
 
 /*
  * Where to freeze this container: version 2 where it has a cgroup there, since what is killed

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 
 #define FILE_MAX (CGROUP_DIR_MAX + 16)
@@ -59,20 +59,6 @@ static char take_note(const struct note *n)
 	return 1;
 }
 
-static void close_others(int keep)
-{
-	struct rlimit limit = { 0 };
-#ifdef SYS_close_range
-	if (syscall(SYS_close_range, keep + 1, ~0U, 0) == 0 &&
-	    syscall(SYS_close_range, 0, keep - 1, 0) == 0)
-		return;
-#endif
-	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int i = 0; i < (limit.rlim_cur < 65536 ? (int)limit.rlim_cur : 65536); i++)
-		if (i != keep)
-			close(i);
-}
-
 static _Noreturn void live(int fd)
 {
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
@@ -81,7 +67,7 @@ static _Noreturn void live(int fd)
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	prctl(PR_SET_NAME, "allot-thaw");
-	close_others(fd);
+	child_close_others(fd);
 	for (;;) {
 		ssize_t n = recv(fd, &note, sizeof(note), 0);
 		if (n < 0 && errno == EINTR)

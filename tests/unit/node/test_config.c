@@ -64,6 +64,9 @@ static void test_values(void **state)
 	assert_int_equal(parse(&c, "elastic = off"), 0);
 	assert_false(c.is_elastic);
 	assert_false(c.refuse_overcommit);
+	assert_false(c.is_arena_tenants);
+	assert_int_equal(parse(&c, "swap_arena_charge = tenant"), 0);
+	assert_true(c.is_arena_tenants);
 	assert_int_equal(parse(&c, "overcommit_cores = refuse"), 0);
 	assert_true(c.refuse_overcommit);
 }
@@ -119,6 +122,8 @@ static void test_bad_lines(void **state)
 		{ "feedback_period_min = 11s",
 		  "f:1: feedback_period_min: '11s': must be from 1ms" },
 		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
+		{ "swap_arena_charge = me",
+		  "f:1: swap_arena_charge: 'me': must be daemon or tenant" },
 		{ "overcommit_cores = yes",
 		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
