@@ -16,6 +16,7 @@ struct residence_config residence_default_config(void)
 					  .retry_ns = UINT64_C(10000000000),
 					  .answer_ns = UINT64_C(10000000000),
 					  .move_part = 0.1,
+					  .weight_most = 8,
 					  .bytes_per_s = 20e9 };
 }
 
@@ -64,10 +65,39 @@ uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part
 	return UINT64_MAX;
 }
 
+static double weight_of(const struct residence_tenant *t)
+{
+	return t->seen.weight > 0 ? t->seen.weight : 1;
+}
+
+static bool share_a_card(const struct residence_tenant *a, const struct residence_tenant *b)
+{
+	for (unsigned i = 0; i < a->seen.part_count; i++)
+		for (unsigned k = 0; k < b->seen.part_count; k++)
+			if (a->seen.part[i].card == b->seen.part[k].card)
+				return true;
+	return false;
+}
+
+/* Its weight against the least of those who work or wait on its cards. */
+static double weight_factor(const struct residence *r, const struct residence_tenant *t)
+{
+	double least = weight_of(t);
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *other = &r->tenant[i];
+		if ((other->seen.has_work || other->needs_since_ns) && share_a_card(t, other) &&
+		    weight_of(other) < least)
+			least = weight_of(other);
+	}
+	double factor = weight_of(t) / least;
+	return factor < r->config.weight_most ? factor : r->config.weight_most;
+}
+
 uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes)
 {
 	/* One out, one in. */
-	return residence_stay_ns(r, residence_movable_bytes(&r->tenant[tenant]) + need_bytes);
+	uint64_t ns = residence_stay_ns(r, residence_movable_bytes(&r->tenant[tenant]) + need_bytes);
+	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
 }
 
 static void learn_rate(struct residence *r, const struct residence_tenant *t)

@@ -11,8 +11,9 @@
  *   is over, who came in first; of both only who holds memory where it is short. Nobody leaves unless with
  *   him there is room enough. Who was ordered to leave and did not, or does not answer, is passed over for `retry_ns`.
  * - A turn lasts so long that moving is at most `move_part` of the time, by what moves were seen to cost:
- *   slow moves and large tenants make long turns, so there is no thrashing. It begins with the last of what
- *   was waited for. An idle tenant stays for twice the time that the move takes.
+ *   slow moves and large tenants make long turns, so there is no thrashing. Of those who work on the same cards
+ *   who has the least weight has that, the others as much more as they have more weight, up to
+ *   `weight_most` times. It begins with the last of what was waited for. An idle tenant stays for twice the time that the move takes.
  * - Who is out and needs nothing comes back when on his cards there has been room for all who are out, and
  *   nobody in the queue, for as long as a turn is: not between two allocations of one that is still growing.
  * - Nobody returns before there is room for all of him. That is reserved from the order on. But for whom
@@ -39,6 +40,7 @@ struct residence_config {
 	uint64_t retry_ns;
 	uint64_t answer_ns; /* an order to leave is given up after this, or four times the move, without progress */
 	double move_part;   /* 0 to 1 */
+	double weight_most; /* a turn is at most so many times the shortest, for the weight\'s sake */
 	double bytes_per_s; /* of a move, until one was seen */
 };
 
@@ -61,6 +63,7 @@ struct residence_seen {
 	enum residence_place place;
 	unsigned part_count;
 	struct residence_part part[RESIDENCE_PARTS];
+	double weight;     /* its turns are as long in proportion to it; at most 0: 1 */
 	bool has_work;     /* or waits for it */
 	bool is_put_out;   /* by hand: it is to be out, and needs no room */
 	bool has_refused;  /* the last order to leave came to nothing */

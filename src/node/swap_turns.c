@@ -1,6 +1,7 @@
 #include "node/swap_turns.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "arbiter/residence.h"
@@ -14,6 +15,7 @@
 /* What the card turned out not to have is left free from then on, so much more at a time. */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
 #define MARGIN_PART 4 /* of the card, at most */
+#define SCALE_STEP 0.03
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -67,6 +69,37 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 	}
 }
 
+/* Guarantees of tenants that have one; the others share what these leave, at least 1 each (arbiter.h). */
+static double weight_of(const struct node *node, const struct tenant *t)
+{
+	double weight = 100;
+	for (unsigned k = 0; k < t->terms.device_count; k++) {
+		const struct card *card = t->terms.device[k].card;
+		double cores_pct = t->terms.device[k].promise.cores_pct, rest_pct = 100;
+		unsigned count = 0;
+		const struct tenant *other;
+		TAILQ_FOREACH(other, &node->tenants, link)
+		for (unsigned i = 0; i < other->terms.device_count; i++)
+			if (other->terms.device[i].card == card) {
+				rest_pct -= other->terms.device[i].promise.cores_pct;
+				count += other->terms.device[i].promise.cores_pct <= 0;
+			}
+		if (cores_pct <= 0)
+			cores_pct = fmax(rest_pct / fmax(count, 1), 1);
+		weight = fmin(weight, cores_pct);
+	}
+	return weight;
+}
+
+/* Said only when it makes a difference: saying it begins what is lent (elastic.h) anew. */
+static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
+{
+	turn_share_see(&t->turn_share, !t->is_away, has_work, now_ns);
+	double scale = turn_share_scale(&t->turn_share);
+	if (!t->is_away && fabs(scale - t->share_scale) > SCALE_STEP * t->share_scale)
+		tenant_scale_share(t, scale);
+}
+
 static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
@@ -74,6 +107,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 		.place = place_of(t, &f),
 		.part_count = t->terms.device_count,
 		.has_work = has_work(t),
+		.weight = weight_of(t->node, t),
 		.is_put_out = t->terms.swapped_out,
 		.is_short = f.is_short,
 		.moved_ns = f.moved_ns,
@@ -95,6 +129,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	if (f.is_short && !t->was_short)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;
+	scale_share(t, seen.has_work, now_ns);
 	residence_see(&turns->residence, t->residence, &seen, now_ns);
 }
 

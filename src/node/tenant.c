@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +64,9 @@ static int make_directory(struct tenant *tenant, struct error *err)
 static struct arbiter_share share_of(const struct tenant *tenant, unsigned device)
 {
 	const struct promise *promise = &tenant->terms.device[device].promise;
-	return (struct arbiter_share){ .cores_pct = promise->cores_pct,
-				       .limit_pct = promise->limit_pct,
+	double scale = tenant->share_scale;
+	return (struct arbiter_share){ .cores_pct = fmin(promise->cores_pct * scale, 100),
+				       .limit_pct = fmin(promise->limit_pct * scale, 100),
 				       .priority = tenant->terms.priority };
 }
 
@@ -149,6 +151,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	tenant->node = node;
 	tenant->gang = -1;
 	tenant->residence = -1;
+	tenant->share_scale = 1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
 	node->tenant_count++;
@@ -259,6 +262,15 @@ void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 void tenant_set_priority(struct tenant *tenant, int priority)
 {
 	tenant->terms.priority = priority;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
+		elastic_apply(tenant, i);
+	}
+}
+
+void tenant_scale_share(struct tenant *tenant, double scale)
+{
+	tenant->share_scale = scale;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
 		elastic_apply(tenant, i);

@@ -11,6 +11,7 @@
 #include "node/admission.h"
 #include "node/node.h"
 #include "node/region_host.h"
+#include "node/turn_share.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
 
@@ -83,7 +84,9 @@ struct tenant {
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
-	int residence;       /* its number in swap_turns.h; negative: none, or not yet */
+	int residence; /* its number in swap_turns.h; negative: none, or not yet */
+	struct turn_share turn_share;
+	double share_scale;  /* of guarantee and cap now, at least 1: see turn_share.h */
 	bool is_away;        /* its memory is not on the card, or not all of it: no lease */
 	bool was_short;      /* at the last look: no room to return to */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
@@ -144,6 +147,9 @@ void tenant_end_if_unused(struct tenant *tenant);
 /* Puts new terms of a device into force. The tenant holds no more than the quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
 void tenant_set_priority(struct tenant *tenant, int priority);
+/* In its turn on the card: its guarantee and its cap are so many times what was promised. */
+void tenant_scale_share(struct tenant *tenant, double scale);
+
 /* swapped_out, of one that is paused and has ON_FULL_SWAP: its memory leaves the card as well. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);

@@ -292,3 +292,19 @@ def test_quotas_of_swappable_tenants_may_overlap_and_others_may_not(small):
     # ... and what others are promised is not there for them.
     done = small.run("--memory", "2100MiB", *movable, "--", "true")
     assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("cores", [(50, 50), (60, 20)])
+def test_shares_hold_over_turns(small, cores):
+    """While one is away the other has what is both's, and turns are as long as the shares say: so over turns
+    and absences together either has its share. By caps alone, in turns of one length, it would be half of it."""
+    tenants = {}
+    for name, pct in zip("ab", cores):
+        tenants[name] = small.start_load(
+            "--name", name, "--memory", "1536MiB", "--cores", pct, "--on-full", "swap",
+            load=("--mib", 1000, "--kernel-us", 2000, "--seconds", 24))
+    shares = {name: small.end_load(tenant, name)[0] for name, tenant in tenants.items()}
+    for name, pct in zip("ab", cores):
+        assert shares[name].is_sound(), shares
+        # It begins in the middle of a turn, and moves take a tenth of the time.
+        assert 0.75 * pct < shares[name].charged_pct < 1.2 * pct, shares

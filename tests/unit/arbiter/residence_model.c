@@ -144,6 +144,7 @@ static void look(int i)
 	struct model_tenant *t = &m.t[i];
 	struct residence_seen seen = {
 		.place = t->place,
+		.weight = t->weight,
 		.has_work = works(t) || wants(t),
 		.has_refused = t->has_refused,
 		.moved_ns = t->moved_ns,
@@ -156,6 +157,26 @@ static void look(int i)
 										t->movable[card],
 										t->wanted[card] };
 	residence_see(&m.r, i, &seen, m.now);
+}
+
+/* How long a tenant may wait: one turn of each, and the moves, for each that may be before it. */
+static uint64_t bound_ns(void)
+{
+	uint64_t sum = 0;
+	uint64_t all = 0;
+	unsigned count = 0, used = 0;
+
+	for (int i = 0; i < TENANTS; i++)
+		used |= m.t[i].is_there ? m.t[i].cards : 0;
+	for (unsigned card = 0; card < CARDS; card++)
+		all += used & 1U << card ? m.capacity[card] : 0;
+	for (int i = 0; i < TENANTS; i++) {
+		if (!m.t[i].is_there)
+			continue;
+		sum += residence_turn_ns(&m.r, i, all) + 2 * move_ns(&m.t[i]) + S;
+		count++;
+	}
+	return sum * count;
 }
 
 void model_tick(void)
@@ -186,6 +207,9 @@ void model_tick(void)
 			m.most_held[card] = model_held(card);
 	if (is_anyone_moving)
 		m.moving_ns += TICK;
+	/* Who works, and so how long turns are, changes. */
+	if (m.now % S < TICK && bound_ns() > m.bound_ns)
+		m.bound_ns = bound_ns();
 	m.now += TICK;
 }
 
@@ -193,25 +217,6 @@ void model_run(uint64_t ns)
 {
 	for (uint64_t end = m.now + ns; m.now < end;)
 		model_tick();
-}
-
-uint64_t model_bound_ns(void)
-{
-	uint64_t sum = 0;
-	uint64_t all = 0;
-	unsigned count = 0, used = 0;
-
-	for (int i = 0; i < TENANTS; i++)
-		used |= m.t[i].is_there ? m.t[i].cards : 0;
-	for (unsigned card = 0; card < CARDS; card++)
-		all += used & 1U << card ? m.capacity[card] : 0;
-	for (int i = 0; i < TENANTS; i++) {
-		if (!m.t[i].is_there)
-			continue;
-		sum += residence_turn_ns(&m.r, i, all) + 2 * move_ns(&m.t[i]) + S;
-		count++;
-	}
-	return sum * count;
 }
 
 bool model_was_within(void)

@@ -20,6 +20,7 @@
 struct model_tenant {
 	bool is_there;
 	unsigned cards; /* mask */
+	double weight;
 	uint64_t fixed, movable[CARDS], wanted[CARDS];
 	uint64_t work_until, rest_until; /* it works, then rests, and so on */
 	uint64_t work_ns, rest_ns;       /* means; rest 0: always works */
@@ -38,6 +39,7 @@ struct model {
 	unsigned refuse_in; /* one of so many moves is refused; 0: none */
 	uint64_t moving_ns; /* time in which anybody moves */
 	uint64_t most_held[CARDS];
+	uint64_t bound_ns; /* on a wait, the greatest that there was */
 };
 
 extern struct model m;
@@ -56,9 +58,6 @@ uint64_t model_held(unsigned card);
 
 void model_tick(void);
 void model_run(uint64_t ns);
-
-/* How long a tenant may wait: one turn of each, and the moves, for each that may be before it. */
-uint64_t model_bound_ns(void);
 
 /* Nothing was ever more than a card has. */
 bool model_was_within(void);

@@ -33,6 +33,40 @@ static void test_two_that_do_not_fit_take_turns(void **state)
 	assert_true(part < 0.115);
 }
 
+/* Turns are as long as the weights say, to a bound; the shortest is what moves make it. */
+static void test_turns_by_weight(void **state)
+{
+	static const double weights[][2] = { { 60, 20 }, { 50, 50 }, { 0, 0 }, { 95, 5 } };
+	static const double ratios[] = { 3, 1, 1, 8 };
+
+	for (unsigned i = 0; i < 4; i++) {
+		model_start(100 * GIB, 40e9, 1);
+		int a = model_add(1, 60 * GIB, S, 0, true), b = model_add(1, 60 * GIB, S, 0, false);
+		m.t[a].weight = weights[i][0];
+		m.t[b].weight = weights[i][1];
+		model_run(6000 * S);
+		double ratio = (double)m.t[a].served_ns / (double)m.t[b].served_ns;
+		printf("%g and %g: %.0f and %.0f s, %.2f to 1\n", weights[i][0], weights[i][1],
+		       (double)m.t[a].served_ns / 1e9, (double)m.t[b].served_ns / 1e9, ratio);
+		assert_true(ratio > 0.9 * ratios[i] && ratio < 1.1 * ratios[i]);
+		assert_true((double)m.moving_ns / (double)(6000 * S) < 0.115);
+	}
+}
+
+/* Who has no work makes nobody's turn longer. */
+static void test_the_weight_of_the_idle_is_none(void **state)
+{
+	model_start(100 * GIB, 40e9, 1);
+	int a = model_add(1, 30 * GIB, S, 0, true);
+	int idle = model_add(1, 30 * GIB, 1, UINT64_MAX / 4, true);
+	model_run(S);
+	uint64_t turn = residence_turn_ns(&m.r, a, 30 * GIB);
+	m.t[a].weight = 90;
+	m.t[idle].weight = 10;
+	model_run(S);
+	assert_true(residence_turn_ns(&m.r, a, 30 * GIB) == turn);
+}
+
 /* Moves ten times as slow as was thought make turns ten times as long. */
 static void test_slow_moves_make_long_turns(void **state)
 {
@@ -334,6 +368,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_fits_together_stays),
 		cmocka_unit_test(test_two_that_do_not_fit_take_turns),
+		cmocka_unit_test(test_turns_by_weight),
+		cmocka_unit_test(test_the_weight_of_the_idle_is_none),
 		cmocka_unit_test(test_slow_moves_make_long_turns),
 		cmocka_unit_test(test_the_idle_leave_first),
 		cmocka_unit_test(test_the_idle_stay_out_while_another_grows),

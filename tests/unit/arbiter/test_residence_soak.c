@@ -33,8 +33,9 @@ static void add_at_first(unsigned of)
 	uint64_t size = GIB + model_random(70 * GIB);
 	unsigned cards = random_cards(of);
 
-	model_add(cards, size, 100 * MS + model_random(10 * S), rest,
-		  fits(cards, size + TENANTS * GIB / 2));
+	int i = model_add(cards, size, 100 * MS + model_random(10 * S), rest,
+			  fits(cards, size + TENANTS * GIB / 2));
+	m.t[i].weight = model_random(2) ? (double)model_random(100) : 0;
 }
 
 /* Grows by an allocation, up to what its quota would be. */
@@ -88,11 +89,11 @@ static void scenes(unsigned of)
 		if (!model_was_within())
 			fail_msg("seed %u: more held than a card has", (unsigned)seed);
 		for (int i = 0; i < TENANTS; i++) {
-			double part = (double)m.t[i].longest_wait / (double)model_bound_ns();
+			double part = (double)m.t[i].longest_wait / (double)m.bound_ns;
 			if (m.t[i].is_there && part > 1)
 				fail_msg("seed %u: tenant %d waited %.1f s, bound %.1f",
 					 (unsigned)seed, i, (double)m.t[i].longest_wait / 1e9,
-					 (double)model_bound_ns() / 1e9);
+					 (double)m.bound_ns / 1e9);
 			worst = m.t[i].is_there && part > worst ? part : worst;
 		}
 		orders += m.r.orders;

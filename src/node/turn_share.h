@@ -1,0 +1,29 @@
+/*
+ * What a share is worth in a turn. Tenants that take turns on the cards' memory can't have their share of GPU time
+ * while they are away: in its turn each has as much more as makes its guarantee and its cap hold over turn and
+ * absence together. Counted is the absence in which it had work, since that alone is what its guarantee is about,
+ * against the length of its turns as they were seen.
+ *
+ * Pure; nanoseconds.
+ */
+#ifndef ALLOT_NODE_TURN_SHARE_H
+#define ALLOT_NODE_TURN_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All zero at first. */
+struct turn_share {
+	uint64_t seen_ns;      /* 0: not yet */
+	bool was_here;         /* then */
+	uint64_t here_ns;      /* its turn so far, or its last one */
+	uint64_t last_here_ns; /* the one before */
+	uint64_t away_ns;      /* with work, between the two */
+};
+
+void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
+
+/* By what guarantee and cap are to be multiplied: at least 1. It goes to 1 as a turn gets longer than usual. */
+double turn_share_scale(const struct turn_share *s);
+
+#endif
