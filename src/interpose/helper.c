@@ -11,6 +11,7 @@
 #include "interpose/hook_graph.h"
 #include "interpose/hook_ipc.h"
 #include "interpose/hook_pool.h"
+#include "interpose/ipc_broker.h"
 #include "interpose/log.h"
 #include "interpose/piece.h"
 #include "interpose/real.h"
@@ -50,6 +51,7 @@ static struct {
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
 static uint64_t rejoined_ns;
+static bool is_to_give_again; /* the new daemon knows nothing of ipc_broker.h */
 
 static void watch_heartbeat(uint64_t now_ns)
 {
@@ -72,8 +74,10 @@ static void watch_heartbeat(uint64_t now_ns)
 	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
 		return;
 	rejoined_ns = now_ns;
-	if (guest_rejoin())
-		heartbeat_seen_ns = 0;
+	if (!guest_rejoin())
+		return;
+	heartbeat_seen_ns = 0;
+	is_to_give_again = true;
 }
 
 /* While nobody arbitrates, each tenant keeps its own cap; see helper_local_cap_allows(). */
@@ -248,6 +252,8 @@ static uint64_t look(bool *ret_any_busy)
 	swap_watch(now_ns);
 	piece_rest(now_ns);
 	watch_heartbeat(now_ns);
+	if (unlikely(is_to_give_again))
+		is_to_give_again = !ipc_broker_give_again();
 	*ret_any_busy = any_busy;
 	if (busy & closing)
 		return POLL_CLOSING_NS;

@@ -4,7 +4,7 @@
 #include "interpose/exports.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
-#include "interpose/log.h"
+#include "interpose/ipc_broker.h"
 #include "interpose/real.h"
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
@@ -15,12 +15,14 @@ static struct sys_lock ipc_lock;
 void hook_ipc_context_gone(CUcontext context)
 {
 	WITH_LOCK(&ipc_lock);
+	ipc_broker_context_gone(context);
 	shared_context_gone(context);
 }
 
 void hook_ipc_reset(void)
 {
 	ipc_lock = (struct sys_lock){ 0 };
+	ipc_broker_reset();
 }
 
 /* The allocation that ptr is in; false when the driver can't tell. */
@@ -53,18 +55,28 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_give(&s);
 }
 
+/* What has no handle of the driver's. */
+static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct backing b;
+
+	WITH_MEMORY_HELD();
+	WITH_LOCK(&ipc_lock);
+	if (!handle || !swap_backing_find(ptr, &b))
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult result = ipc_broker_get(&b, handle);
+	if (result == CUDA_SUCCESS)
+		note_export(handle, ptr);
+	return result;
+}
+
 CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHandle *handle,
 		      CUdeviceptr ptr)
 {
-	struct backing backing;
-
 	if (!guest_is_active())
 		return get(handle, ptr);
-	if (swap_is_on() && swap_backing_find(ptr, &backing)) {
-		log_write("cuIpcGetMemHandle: memory that can be swapped out can't be shared with "
-			  "other processes this way");
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
+	if (swap_is_on() && swap_backing_find(ptr, &(struct backing){ 0 }))
+		return get_movable(handle, ptr);
 	WITH_LOCK(&ipc_lock);
 	CUresult result = get(handle, ptr);
 	if (result == CUDA_SUCCESS)
@@ -88,6 +100,21 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	return shared_take(&s);
 }
 
+/* One of ours: what the memory's maker gave to the daemon. */
+static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
+{
+	CUresult result;
+	bool is_again;
+
+	WITH_LOCK(&ipc_lock);
+	result = ipc_broker_open(handle, ptr, &is_again);
+	if (result != CUDA_SUCCESS || index < 0 ||
+	    (is_again && shared_again(SHARED_IN_MEMORY, *ptr)) || note_import(handle, *ptr, index))
+		return result;
+	ipc_broker_close(*ptr, &result);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* The driver tells how much it is only once it is open; nothing new is made by that. */
 CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
 		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
@@ -95,6 +122,8 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 	WITH_MEMORY_HELD();
 	int index = charge_index();
 
+	if (guest_is_active() && ipc_broker_is_ours(&handle))
+		return open_ours(ptr, &handle, index);
 	if (index < 0)
 		return open(ptr, handle, flags);
 	WITH_LOCK(&ipc_lock);
@@ -113,7 +142,9 @@ CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
 	if (!guest_is_active())
 		return close(ptr);
 	WITH_LOCK(&ipc_lock);
-	CUresult result = close(ptr);
+	CUresult result;
+	if (!ipc_broker_close(ptr, &result))
+		result = close(ptr);
 	if (result == CUDA_SUCCESS)
 		shared_close(SHARED_IN_MEMORY, ptr);
 	return result;

@@ -5,11 +5,13 @@
 
 #include "interpose/guest.h"
 #include "interpose/real.h"
+#include "interpose/sharing.h"
 #include "interpose/swap_arena.h"
 #include "interpose/swap_peers.h"
 
 #define FIRST_PLACES 1024
-#define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+#define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+#define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
 /* By address, so that one inside is found by halving. Held for no call of the driver. */
 static struct sys_lock list_lock;
@@ -109,7 +111,12 @@ static CUresult allow(const struct backing *b)
 static CUresult put(struct backing *b)
 {
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = place };
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = b->is_exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+							 : 0,
+		.location = place,
+	};
 	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
 
 	if (result != CUDA_SUCCESS)
@@ -186,6 +193,14 @@ static CUresult alloc(struct backing *b)
 	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_NOT_SUPPORTED;
 }
 
+static bool has_descriptors(CUdevice device)
+{
+	int value = 0;
+
+	return real.cuDeviceGetAttribute &&
+	       real.cuDeviceGetAttribute(&value, HAS_DESCRIPTORS, device) == CUDA_SUCCESS && value;
+}
+
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 {
 	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
@@ -194,6 +209,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
 	    (b.index = guest_device_index(b.device)) < 0)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	b.is_exportable = has_descriptors(b.device);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
 	/* Counted first: of two at once, both are. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
@@ -226,6 +242,9 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
 
+	/* The descriptor that the daemon keeps holds the memory too. */
+	if (b->key)
+		sharing_drop(b->key);
 	return result == CUDA_SUCCESS ? real.cuMemAddressFree(b->base, b->bytes) : result;
 }
 
@@ -261,6 +280,34 @@ void swap_backing_keep(CUdeviceptr ptr)
 	b->is_kept = true;
 	atomic_fetch_add(&sums[b->index].kept_bytes, b->bytes);
 	atomic_fetch_sub(&sums[b->index].movable_bytes, b->bytes);
+}
+
+void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
+{
+	WITH_LOCK(&list_lock);
+	struct backing *b = find(ptr);
+	if (b)
+		b->key = key;
+}
+
+bool swap_backing_has_key(uint64_t key)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].key == key)
+			return true;
+	return false;
+}
+
+bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
+{
+	WITH_LOCK(&list_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].key && list[i].base >= ptr) {
+			*ret = list[i];
+			return true;
+		}
+	return false;
 }
 
 /* The first that the context owns; 0: there is none. */

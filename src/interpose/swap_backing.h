@@ -1,7 +1,7 @@
 /*
  * Linear memory that can be taken off the card under its address: cuMemAlloc of 2 MiB and more, in a
  * swappable process, is an address range of its own with memory of the virtual memory API behind it. To the
- * program it is memory as cuMemAlloc makes it, but for what that API lacks: legacy IPC.
+ * program it is memory as cuMemAlloc makes it; for legacy IPC, which that API lacks, see ipc_broker.h.
  *
  * Made and freed inside the hold (swap_hold.h). What the swap thread does with them, it does while the hold
  * is shut. The rest is thread safe.
@@ -28,6 +28,8 @@ struct backing {
 	bool is_kept;                 /* stays there: others may know its memory by another way */
 	uint64_t arena_at;            /* while it is not on the card */
 	unsigned long long buffer_id; /* as the driver had it at first: unique for ever */
+	bool is_exportable;           /* the driver has descriptors of it */
+	uint64_t key; /* by which other processes know it (ipc_broker.h); 0: none does */
 };
 
 /*
@@ -44,6 +46,12 @@ bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 
 /* Of what ptr is in: it stays on the card from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
+
+/* Of what begins there. */
+void swap_backing_set_key(CUdeviceptr ptr, uint64_t key);
+bool swap_backing_has_key(uint64_t key);
+/* The next one with a key from ptr on; false: there is none. */
+bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 
 /* The context is gone, and what it owned with it. */
 void swap_backing_context_gone(CUcontext context);

@@ -14,8 +14,10 @@
 #include "node/arena.h"
 #include "node/join.h"
 #include "node/listen.h"
+#include "node/sharing.h"
 #include "node/tenant.h"
 #include "region/registration.h"
+#include "region/sharing.h"
 
 #define BACKLOG 128
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
@@ -53,14 +55,13 @@ static void exchange_close(struct exchange *x)
 }
 
 /* Never blocks: the answer fits the socket's buffer, or the client gets none. False: it got none. */
-static bool send_reply(int fd, const struct registration_reply *reply, const int *fds,
-		       unsigned count)
+static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
 	union {
 		struct cmsghdr align;
 		char space[CMSG_SPACE(3 * sizeof(int))];
 	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply) };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = size };
 	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
 	if (count) {
 		message.msg_control = control.space;
@@ -81,7 +82,7 @@ static void refuse(int fd, const struct error *err)
 					    .status = err->code ? err->code : EIO };
 	snprintf(reply.message, sizeof(reply.message), "%.*s", (int)sizeof(reply.message) - 1,
 		 err->text);
-	send_reply(fd, &reply, NULL, 0);
+	send_reply(fd, &reply, sizeof(reply), NULL, 0);
 }
 
 static int check_request(const struct registration_request *request, ssize_t size, struct error *err)
@@ -119,7 +120,7 @@ static void answer(struct exchange *x, const struct registration_request *reques
 					    .epoch = tenant->node->epoch };
 	int fds[3] = { tenant->region.control_fd, tenant->region.report_fd,
 		       tenant->arena ? arena_fd(tenant->arena) : -1 };
-	if (send_reply(x->fd, &reply, fds, tenant->arena ? 3 : 2)) {
+	if (send_reply(x->fd, &reply, sizeof(reply), fds, tenant->arena ? 3 : 2)) {
 		log_debug("tenant '%s': process %d has slot %u", tenant->terms.name, process->pid,
 			  process->slot);
 		return;
@@ -129,8 +130,53 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
-/* The sender's credentials from the ancillary data; descriptors that came along are closed. */
-static struct ucred read_ancillary(struct msghdr *message)
+/* Does what is asked of what processes give each other; a descriptor to send along is *ret_fd. */
+static int share(struct exchange *x, const struct sharing_request *request, int *fd,
+		 struct sharing_reply *reply, int *ret_fd, struct error *err)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct process *process = tenant_process_of(tenant, x->peer.pid);
+	if (!process)
+		return error_set(err, EPERM, "sharing: process %d has not registered", x->peer.pid);
+	if (!tenant->sharing)
+		tenant->sharing = sharing_new();
+	if (!tenant->sharing)
+		return error_set_errno(err, ENOMEM, "sharing");
+	switch (request->op) {
+	case SHARING_GIVE:
+		return sharing_give(tenant->sharing, x->peer.pid, request->key, request->bytes, fd,
+				    err);
+	case SHARING_TAKE:
+		*ret_fd = sharing_find(tenant->sharing, request->key, &reply->bytes);
+		return *ret_fd < 0 ? error_set(err, ENOENT, "sharing: nobody gives that") : 0;
+	case SHARING_DROP: sharing_drop(tenant->sharing, x->peer.pid, request->key); return 0;
+	default: return error_set(err, EINVAL, "sharing: op %u is not known", request->op);
+	}
+}
+
+static void answer_sharing(struct exchange *x, const struct sharing_request *request,
+			   const struct ucred *sender, int *fd)
+{
+	struct sharing_reply reply = { .magic = SHARING_MAGIC, .version = SHARING_VERSION };
+	struct error err = { 0 };
+	int give_fd = -1, r = 0;
+	if (request->version != SHARING_VERSION)
+		r = error_set(&err, EPROTONOSUPPORT, "sharing: version %u is not understood",
+			      request->version);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, sender, &err);
+	if (r >= 0)
+		r = share(x, request, fd, &reply, &give_fd, &err);
+	if (r < 0) {
+		log_debug("tenant '%s': process %d: %s", x->registration->tenant->terms.name,
+			  x->peer.pid, err.text);
+		reply.status = -r;
+	}
+	send_reply(x->fd, &reply, sizeof(reply), &give_fd, r >= 0 && give_fd >= 0);
+}
+
+/* The sender's credentials from the ancillary data, and the first descriptor; others are closed. */
+static struct ucred read_ancillary(struct msghdr *message, int *ret_fd)
 {
 	struct ucred sender = { 0 };
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -143,7 +189,10 @@ static struct ucred read_ancillary(struct msghdr *message)
 			for (size_t i = 0; i < count; i++) {
 				int fd;
 				memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-				close(fd);
+				if (*ret_fd < 0)
+					*ret_fd = fd;
+				else
+					close(fd);
 			}
 		}
 	}
@@ -153,7 +202,10 @@ static struct ucred read_ancillary(struct msghdr *message)
 static void exchange_ready(void *data, uint32_t events)
 {
 	struct exchange *x = data;
-	struct registration_request request = { 0 };
+	union {
+		struct registration_request registration;
+		struct sharing_request sharing;
+	} request = { 0 };
 	union {
 		struct cmsghdr align;
 		char space[1024];
@@ -163,14 +215,19 @@ static void exchange_ready(void *data, uint32_t events)
 				  .msg_iovlen = 1,
 				  .msg_control = control.space,
 				  .msg_controllen = sizeof(control.space) };
+	cleanup_fd int fd = -1;
 
 	/* MSG_TRUNC: the length as sent, so that a longer message is not taken for a request. */
 	ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size > 0) {
-		struct ucred sender = read_ancillary(&message);
-		answer(x, &request, size, &sender);
+		struct ucred sender = read_ancillary(&message, &fd);
+		if (size == (ssize_t)sizeof(request.sharing) &&
+		    request.sharing.magic == SHARING_MAGIC)
+			answer_sharing(x, &request.sharing, &sender, &fd);
+		else
+			answer(x, &request.registration, size, &sender);
 	}
 	exchange_close(x);
 }

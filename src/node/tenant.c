@@ -16,6 +16,7 @@
 #include "node/census.h"
 #include "node/elastic.h"
 #include "node/registration.h"
+#include "node/sharing.h"
 #include "node/swap.h"
 #include "node/swap_turns.h"
 #include "node/tenant_state.h"
@@ -217,6 +218,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	adopt_forget_all(tenant);
 	swap_turns_forget(tenant);
 	swap_close(tenant);
+	tenant->sharing = sharing_free(tenant->sharing);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
 	tenant->node->tenant_count--;

@@ -107,9 +107,10 @@ struct tenant {
 	bool adopting;
 	uint64_t adopting_end_ns;
 	struct registration *registration; /* its socket */
-	bool unsaved;                      /* the state file is behind */
-	bool save_failed;                  /* said so once */
-	uint64_t saved_used_bytes;         /* sum over all that the state file says */
+	struct sharing *sharing;   /* what its processes give each other; NULL: nothing yet */
+	bool unsaved;              /* the state file is behind */
+	bool save_failed;          /* said so once */
+	uint64_t saved_used_bytes; /* sum over all that the state file says */
 };
 
 /* Sums over a tenant's live slots and what its dead ones left, every value bounded. */
@@ -181,6 +182,8 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 void tenant_remove_process(struct process *process);
 /* Watches it no longer; its slot stays as it is. The leases must be gone. */
 void tenant_forget_process(struct process *process);
+/* The one of that pid with the lowest slot; NULL: none. */
+struct process *tenant_process_of(struct tenant *tenant, int pid);
 /* Every slot of that pid. */
 void tenant_remove_pid(struct tenant *tenant, int pid);
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "node/adopt.h"
 #include "node/drain.h"
+#include "node/sharing.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 
@@ -195,11 +196,21 @@ void tenant_remove_process(struct process *process)
 			  process_held_bytes(process, i) - process_swapped_bytes(process, i),
 			  process->census[i].nvml_before > 0);
 	}
+	if (tenant->sharing)
+		sharing_drop(tenant->sharing, process->pid, 0);
 	adopt_slot_gone(tenant, process->slot);
 	region_host_clear_slot(&tenant->region, process->slot);
 	tenant_forget_process(process);
 	tenant_state_save_soon(tenant);
 	admission_soon(tenant->node);
+}
+
+struct process *tenant_process_of(struct tenant *tenant, int pid)
+{
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i] && tenant->process[i]->pid == pid)
+			return tenant->process[i];
+	return NULL;
 }
 
 void tenant_remove_pid(struct tenant *tenant, int pid)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from . import pair
+from . import pair, swapped
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "samples")
 TOOLKIT = "/usr/local/cuda/bin"
@@ -107,5 +107,5 @@ def check(machine, tally, options):
             if not program:
                 tally.bad(f"{sample.name}: compiles", said)
                 continue
-            pair.run(machine, tally, sample.name, [program], sample.quota_bytes, timeout_s=60,
-                     over=sample.over)
+            pair.run(machine, tally, sample.name, [program], sample.quota_bytes,
+                     swapped.OPTIONS if options.swap else [], timeout_s=60, over=sample.over)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections import namedtuple
 
-from . import pair
+from . import pair, swapped
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(os.path.dirname(HERE), "workloads")
@@ -58,7 +58,8 @@ def why_not(machine, workload):
 
 
 def share_of(options):
-    return ["--cores", str(options.cores)] if options.cores else []
+    return [*(["--cores", str(options.cores)] if options.cores else []),
+            *(swapped.OPTIONS if options.swap else [])]
 
 
 def check(machine, tally, options):

@@ -1,0 +1,198 @@
+"""Legacy IPC of memory that can be moved off the card: handles of our own, descriptors through the daemon."""
+
+import os
+import signal
+import textwrap
+
+import pytest
+
+from conftest import make_machine, wait_until
+from python_tenant import CONTEXT, MIB, Tenant, card_used
+from test_memory import IPC
+from test_swap import pause, resume, swap_of
+from test_swap_cards import SPEC
+
+pytest.importorskip("cuda.bindings.driver")
+
+CODE = """
+import hashlib
+
+def pattern(seed, n):
+    return hashlib.shake_128(seed).digest(n)
+
+def write(ptr, data):
+    assert cu.cuMemcpyHtoD(ptr, data, len(data))[0] == R.CUDA_SUCCESS
+
+def read(ptr, n):
+    data = bytearray(n)
+    assert cu.cuMemcpyDtoH(data, ptr, n)[0] == R.CUDA_SUCCESS
+    return bytes(data)
+"""
+
+
+def swappable(machine, python, code, **more):
+    return Tenant(machine, python, textwrap.dedent(code), options=("--on-full", "swap"), **more)
+
+
+@pytest.mark.parametrize("word", ["free", "die"])
+def test_it_is_charged_once_while_anyone_holds_it(machine, python, word):
+    """As for memory that can't be moved (test_memory.py); and it is there as long as anyone has it open."""
+    rest = CONTEXT if word == "die" else 2 * CONTEXT
+    tenant = swappable(machine, python, CODE + IPC + textwrap.dedent(f"""
+        q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+        assert int(ok(cu.cuIpcOpenMemHandle(handle, 1))) == int(q)
+        write(q, pattern(b"ours", 1 << 20))
+        ok(cu.cuIpcCloseMemHandle(q))
+        look()
+        tell(b"{word}")
+        look()
+        assert read(q, 1 << 20) == pattern(b"ours", 1 << 20)
+        ok(cu.cuIpcCloseMemHandle(q))
+        assert cu.cuIpcCloseMemHandle(q)[0] != R.CUDA_SUCCESS
+        look()
+        assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
+        if {word == "free"}:
+            tell(b"die")
+        """))
+    tenant.line()
+    tenant.wait_used(2 * CONTEXT + 64 * MIB)
+    assert card_used(machine) == 2 * CONTEXT + 64 * MIB
+    wait_until(lambda: swap_of(machine), 5, "a swappable process")
+    wait_until(lambda: sum(d["stays"]["known_to_others_bytes"]
+                           for d in swap_of(machine)["devices"]) == 64 * MIB, 5, "it stays")
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(rest + 64 * MIB)
+    assert card_used(machine) == rest + 64 * MIB
+    tenant.go()
+    tenant.line()
+    tenant.wait_used(rest)
+    wait_until(lambda: card_used(machine) == rest, 5, "the card has it back")
+    tenant.go()
+    tenant.end()
+
+
+def test_what_is_shared_stays_and_the_rest_moves(machine, python):
+    """The simulated card's processes don't see each other's bytes; tests/gpu has that."""
+    tenant = swappable(machine, python, CODE + textwrap.dedent("""
+        ours, theirs = socket.socketpair()
+        child = os.fork()
+        if child == 0:
+            ours.close()
+            start()
+            ptr = ok(cu.cuIpcOpenMemHandle(handle_of(theirs.recv(64)), 1))
+            while theirs.recv(8):
+                write(int(ptr) + 4096, pattern(b"child", 5000))
+                theirs.send(read(int(ptr) + 4096, 5000))
+            os._exit(0)
+        theirs.close()
+        start()
+        p = int(ok(cu.cuMemAlloc(3 * MIB + 1)))
+        alone = int(ok(cu.cuMemAlloc(16 * MIB)))
+        write(p, pattern(b"parent", 3 * MIB))
+        write(alone, pattern(b"alone", 16 * MIB))
+        one = ok(cu.cuIpcGetMemHandle(p))
+        # The same memory, the same handle; its maker has no need to open it.
+        assert handle_bytes(ok(cu.cuIpcGetMemHandle(p + 100))) == handle_bytes(one)
+        assert cu.cuIpcOpenMemHandle(one, 1)[0] == R.CUDA_ERROR_INVALID_CONTEXT
+        ours.send(handle_bytes(one))
+        def child_works():
+            ours.send(b"work")
+            return ours.recv(5000) == pattern(b"child", 5000)
+        assert child_works()
+        look()
+        assert child_works()
+        assert read(p, 4096) == pattern(b"parent", 4096)
+        assert read(alone, 16 * MIB) == pattern(b"alone", 16 * MIB)
+        look()
+        ours.close()
+        os.waitpid(child, 0)
+        """))
+    tenant.line()
+    pause(machine)
+    assert swap_of(machine)["swapped_bytes"] == 16 * MIB
+    resume(machine)
+    tenant.go()
+    tenant.line()
+    tenant.go()
+    tenant.end()
+
+
+def test_another_tenant_has_no_use_of_the_handle(machine, python):
+    code = """
+        start()
+        if (text := look()).startswith("export"):
+            p = ok(cu.cuMemAlloc(64 * MIB))
+            look(handle_bytes(ok(cu.cuIpcGetMemHandle(p))).hex())
+        else:
+            handle = handle_of(bytes.fromhex(text))
+            assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
+            look()
+        """
+    maker, user = (swappable(machine, python, code, name=name) for name in ("maker", "user"))
+    for tenant in maker, user:
+        tenant.line()
+    maker.go("export")
+    user.go(maker.line())
+    user.line()
+    for tenant in user, maker:
+        tenant.go()
+        tenant.end()
+
+
+def test_a_handle_outlives_the_daemon(machine, python):
+    """Who made the memory tells the next daemon of it."""
+    tenant = swappable(machine, python, CODE + IPC + textwrap.dedent("""
+        look()
+        q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+        write(q, pattern(b"after", 1 << 20))
+        look()
+        ok(cu.cuIpcCloseMemHandle(q))
+        tell(b"free")
+        look()
+        tell(b"die")
+        """))
+    tenant.line()
+    old = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    for pid in old:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: any("/allotd " in line and pid not in old
+                           for pid, line in machine.servers().items()), what="another daemon")
+    wait_until(lambda: len(machine.tenants()["a"]["processes"]) == 2, what="both processes")
+    tenant.go()
+    tenant.line()
+    tenant.go()
+    tenant.line()
+    wait_until(lambda: card_used(machine) == 2 * CONTEXT, 5, "the card has it back")
+    tenant.go()
+    tenant.end()
+
+
+def test_from_card_to_card(tmp_path_factory, python):
+    """Opened on the other card, which reaches it over the link; gone with the context that it was opened in."""
+    spec = tmp_path_factory.mktemp("spec") / "pair.sim"
+    spec.write_text(SPEC)
+    pair = make_machine(tmp_path_factory, str(spec))
+    try:
+        tenant = Tenant(pair, python, CODE + IPC.replace("start()\nhandle", "start(1)\nhandle") +
+                        textwrap.dedent("""
+            q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+            write(q, pattern(b"far", 1 << 20))
+            assert read(q, 1 << 20) == pattern(b"far", 1 << 20)
+            look()
+            ok(cu.cuDevicePrimaryCtxReset(1))
+            tell(b"free")
+            look()
+            tell(b"die")
+            """), options=("--gpu", "0,1", "--on-full", "swap"), memory="1536MiB")
+        tenant.line()
+        wait_until(lambda: pair.ps()["devices"][0]["memory_used_bytes"] == CONTEXT + 64 * MIB, 5,
+                   "the first card")
+        tenant.go()
+        tenant.line()
+        wait_until(lambda: pair.ps()["devices"][0]["memory_used_bytes"] == CONTEXT, 5,
+                   "the first card has it back")
+        tenant.go()
+        tenant.end()
+    finally:
+        pair.clean()

@@ -1,0 +1,153 @@
+/* What processes of a tenant give each other by descriptor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "node/sharing.h"
+
+static int setup(void **state)
+{
+	*state = sharing_new();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	sharing_free(*state);
+	return 0;
+}
+
+/* A pipe's end; the other says whether it is open still. */
+static int pipe_end(int *ret_other)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	*ret_other = fds[0];
+	return fds[1];
+}
+
+/* Its writers are gone. */
+static bool has_ended(int other)
+{
+	char c;
+
+	return read(other, &c, 1) == 0;
+}
+
+static int give(struct sharing *s, int pid, uint64_t key, int *fd)
+{
+	struct error err = { 0 };
+
+	return sharing_give(s, pid, key, 4096, fd, &err);
+}
+
+static void test_given_and_taken(void **state)
+{
+	struct sharing *s = *state;
+	uint64_t bytes = 0;
+	int other, fd = pipe_end(&other), kept = fd;
+
+	assert_int_equal(sharing_find(s, 7, &bytes), -ENOENT);
+	assert_int_equal(give(s, 1, 7, &fd), 0);
+	assert_int_equal(fd, -1);
+	assert_int_equal(sharing_find(s, 7, &bytes), kept);
+	assert_int_equal(bytes, 4096);
+	/* Another can neither drop it nor give in its place. */
+	sharing_drop(s, 2, 7);
+	int more_other, more = pipe_end(&more_other);
+	assert_int_equal(give(s, 2, 7, &more), -EEXIST);
+	assert_true(more >= 0);
+	assert_false(has_ended(other));
+	/* Whoever gave it can do both. */
+	assert_int_equal(give(s, 1, 7, &more), 0);
+	assert_true(has_ended(other));
+	assert_int_equal(sharing_count(s), 1);
+	sharing_drop(s, 1, 7);
+	assert_true(has_ended(more_other));
+	assert_int_equal(sharing_find(s, 7, &bytes), -ENOENT);
+	close(other);
+	close(more_other);
+}
+
+static void test_a_process_goes(void **state)
+{
+	struct sharing *s = *state;
+	uint64_t bytes;
+	int other[4];
+
+	for (int i = 0; i < 4; i++) {
+		int fd = pipe_end(&other[i]);
+		assert_int_equal(give(s, 1 + i % 2, 10 + (uint64_t)i, &fd), 0);
+	}
+	sharing_drop(s, 1, 0);
+	assert_int_equal(sharing_count(s), 2);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(has_ended(other[i]), i % 2 == 0);
+		assert_int_equal(sharing_find(s, 10 + (uint64_t)i, &bytes) >= 0, i % 2);
+		close(other[i]);
+	}
+}
+
+/* What could hold up whoever closes it, or is nothing at all. */
+static void test_what_is_not_kept(void **state)
+{
+	struct sharing *s = *state;
+	int none = -1, other, fd = pipe_end(&other);
+	int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(give(s, 1, 1, &none), -EBADF);
+	assert_int_equal(give(s, 1, 1, &file), -EBADF);
+	assert_int_equal(give(s, 1, 1, &null), -EBADF);
+	assert_int_equal(give(s, 1, 0, &fd), -EINVAL);
+	assert_true(file >= 0 && null >= 0 && fd >= 0);
+	int memory = memfd_create("test", MFD_CLOEXEC);
+	assert_int_equal(give(s, 1, 1, &memory), 0);
+	close(file);
+	close(null);
+	close(fd);
+	close(other);
+}
+
+static void test_there_is_an_end(void **state)
+{
+	struct sharing *s = *state;
+	int other, fd = pipe_end(&other);
+
+	for (uint64_t key = 1; key <= SHARING_MOST; key++) {
+		int more = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		if (more < 0) {
+			print_message("only %u descriptors may be open here\n", (unsigned)key);
+			skip();
+		}
+		assert_int_equal(give(s, 1, key, &more), 0);
+	}
+	assert_int_equal(give(s, 1, SHARING_MOST + 1, &fd), -ENOSPC);
+	sharing_drop(s, 1, 5);
+	assert_int_equal(give(s, 1, SHARING_MOST + 1, &fd), 0);
+	assert_int_equal(sharing_count(s), SHARING_MOST);
+	close(other);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_given_and_taken),
+		test(test_a_process_goes),
+		test(test_what_is_not_kept),
+		test(test_there_is_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
