@@ -46,6 +46,12 @@ static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 	return sum > 0;
 }
 
+uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device)
+{
+	uint64_t bytes;
+	return read_asks(tenant, device, &bytes) ? bytes : 0;
+}
+
 static bool asks(struct tenant *t)
 {
 	uint64_t bytes;
@@ -138,6 +144,24 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 
 /* ---- states ---- */
 
+/* The end of a wait; nothing where it does not wait. */
+static void count_end(struct tenant *t, const struct tenant_admission *wait,
+		      enum wait_outcome outcome, uint64_t now_ns)
+{
+	uint64_t waited_ns = now_ns - wait->since_ns;
+	if (wait->state != ADMISSION_QUEUED)
+		return;
+	t->waits.ended[outcome]++;
+	t->waits.waited_ns += waited_ns;
+	t->node->waits.ended[outcome]++;
+	t->node->waits.waited_ns += waited_ns;
+}
+
+void admission_forget(struct tenant *tenant)
+{
+	count_end(tenant, &tenant->admission, WAIT_LEFT, clock_now_ns());
+}
+
 static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
@@ -147,6 +171,8 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	*a = (struct tenant_admission){ .state = ADMISSION_QUEUED,
 					.arrival = past.arrival,
 					.since_ns = past.since_ns };
+	t->waits.begun++;
+	node->waits.begun++;
 	tenant_state_save_soon(t);
 }
 
@@ -177,6 +203,7 @@ static uint64_t held_bytes(struct tenant *t)
 static void hold_what_it_has(struct tenant *t)
 {
 	struct tenant_admission *a = &t->admission;
+	count_end(t, &t->admission, WAIT_GRANTED, clock_now_ns());
 	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		a->granted_bytes[i] = first_bytes(t, i);
@@ -204,13 +231,15 @@ void admission_give_up(struct tenant *tenant)
 	if (tenant->admission.state != ADMISSION_QUEUED)
 		return;
 	log_info("tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
+	count_end(tenant, &tenant->admission, WAIT_GIVEN_UP, clock_now_ns());
 	tenant->admission = (struct tenant_admission){ 0 };
 	answer(tenant);
 	admission_soon(tenant->node);
 }
 
-static void leave_queue(struct tenant *t)
+static void leave_queue(struct tenant *t, uint64_t now_ns)
 {
+	count_end(t, &t->admission, WAIT_LEFT, now_ns);
 	t->admission = (struct tenant_admission){ 0 };
 	tenant_state_save_soon(t);
 }
@@ -230,7 +259,7 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 		if (held_bytes(t))
 			hold_what_it_has(t);
 		else if (!asks(t) && a->state == ADMISSION_QUEUED)
-			leave_queue(t);
+			leave_queue(t, now_ns);
 		else if (!asks(t))
 			*a = (struct tenant_admission){ 0 };
 		else if (a->state == ADMISSION_NONE)
@@ -349,6 +378,7 @@ static void grant(struct node *node, struct tenant *t, const struct admit_reques
 		*a = before;
 		return;
 	}
+	count_end(t, &before, WAIT_GRANTED, now_ns);
 	if (tenant_state_save(t, false, &err) < 0) {
 		log_error("%s (the grant holds, but a restarted daemon may not know)", err.text);
 		tenant_state_save_soon(t);

@@ -24,6 +24,14 @@ struct node;
 struct card;
 struct tenant;
 
+enum wait_outcome { WAIT_GRANTED, WAIT_GIVEN_UP, WAIT_LEFT, WAIT_OUTCOMES };
+
+/* Waits for memory that there were, of a tenant or of all. WAIT_LEFT: nobody asks any more. */
+struct admission_counts {
+	uint64_t begun, ended[WAIT_OUTCOMES];
+	uint64_t waited_ns; /* of those that ended */
+};
+
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
 /* What the state file keeps of it. All 0: it neither held nor waited. */
@@ -57,11 +65,16 @@ void admission_soon(struct node *node);
 /* Handler of node->admission_timer: `data` is the node. */
 void admission_due(void *data, uint32_t events);
 
+/* The tenant goes, and waits no more. */
+void admission_forget(struct tenant *tenant);
+
 /* Refuses what the tenant waits for; nothing where it does not. */
 void admission_give_up(struct tenant *tenant);
 
 /* What a tenant that waits takes of the card of its device: granted, or held in spite of that. */
 uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device);
+/* What the tenant asks for on a device and has not been answered; 0: nothing. */
+uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
 /* A card as admission sees it; kept_bytes is of the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);
 

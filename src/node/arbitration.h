@@ -41,6 +41,16 @@ struct lessee_figures {
 	double limit_now_pct; /* its own limit and what it is lent */
 	double spare_pct;     /* of its guarantee, what it leaves to others */
 	enum elastic_reason elastic_reason;
+	uint64_t lends, reclaims; /* times that the limit was raised, lowered */
+};
+
+/* Of a card. */
+struct arbitration_figures {
+	double busy_pct; /* charged time of all lessees, also of those removed, in the last second; at most 100 */
+	uint64_t charged_ns;  /* of all that there ever were */
+	uint64_t quantum_ns;  /* in force */
+	uint64_t handover_ns; /* what one costs, by what was measured */
+	uint64_t unnamed; /* times that the other sensor began to miss a lessee: arbitration_set_use() */
 };
 
 /* Starts the thread. */
@@ -72,8 +82,7 @@ struct arbitration *arbitration_stop(struct arbitration *a);
  */
 #define ARBITRATION_UNNAMED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
-/* Charged time of all lessees, also of those removed, in the last second; at most 100. */
-double arbitration_busy_pct(struct arbitration *a);
+struct arbitration_figures arbitration_figures(struct arbitration *a);
 
 /*
  * `device` is the card's place in the region. Both maps must outlive the lessee. -ENOSPC when the

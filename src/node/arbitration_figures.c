@@ -51,17 +51,23 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
 	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
+	double before_pct[ARBITER_MAX_TENANTS];
 	size_t count = 0;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		struct arbiter_account account = arbiter_account(a->arbiter, l->index);
 		l->elastic.charged_ns = account.charged_ns;
 		l->elastic.waited_ns = account.waited_ns;
 		l->elastic.absent = l->paused || l->seen.stopped;
+		before_pct[count] = l->elastic.limit_now_pct;
 		tenants[count++] = &l->elastic;
 	}
 	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
-	for (struct lessee *l = a->lessees; l; l = l->next)
+	count = 0;
+	for (struct lessee *l = a->lessees; l; l = l->next, count++) {
+		l->lends += l->elastic.limit_now_pct > before_pct[count];
+		l->reclaims += l->elastic.limit_now_pct < before_pct[count];
 		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
+	}
 	a->lent_ns = now_ns;
 }
 
@@ -106,8 +112,11 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		l->has_use = find_use(l, list, count, &l->use);
-		is_missing |= arbitration_is_missed(
+		bool was_missed = l->is_missed;
+		l->is_missed = arbitration_is_missed(
 			&l->unnamed, l->observer.busy_ns != l->use_busy_ns, l->has_use);
+		is_missing |= l->is_missed;
+		a->missed_count += l->is_missed && !was_missed;
 		l->use_busy_ns = l->observer.busy_ns;
 	}
 	bool tells = is_missing && !a->has_told;
@@ -119,12 +128,17 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 			    "by allot's busy time instead");
 }
 
-double arbitration_busy_pct(struct arbitration *a)
+struct arbitration_figures arbitration_figures(struct arbitration *a)
 {
 	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next)
 		arbitration_count_charge(a, l, arbiter_charged_ns(a->arbiter, l->index));
 	double pct = window_pct(&a->window_1s, clock_now_ns(), a->charged_ns);
+	struct arbitration_figures f = { .busy_pct = pct < 100 ? pct : 100,
+					 .charged_ns = a->charged_ns,
+					 .quantum_ns = arbiter_quantum_ns(a->arbiter),
+					 .handover_ns = arbiter_handover_ns(a->arbiter),
+					 .unnamed = a->missed_count };
 	pthread_mutex_unlock(&a->worker.lock);
-	return pct < 100 ? pct : 100;
+	return f;
 }

@@ -35,11 +35,13 @@ struct lessee {
 	struct bell bell;
 	bool is_ending; /* at the last look: busy, and its end is waited for */
 	struct elastic_tenant elastic;
+	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	bool has_use; /* another sensor's word of the card's use: */
 	double use;
-	uint64_t use_busy_ns;        /* its own busy time when that was told last */
-	unsigned unnamed;            /* arbitration_is_missed() */
+	uint64_t use_busy_ns; /* its own busy time when that was told last */
+	unsigned unnamed;     /* arbitration_is_missed(), and what that said last: */
+	bool is_missed;
 	uint64_t charged_counted_ns; /* what the card's sum has of it */
 	uint64_t pulsed_ns;          /* what was charged at the last pulse */
 	bool is_quiet;               /* its figures are down to zero: nothing to publish ... */
@@ -66,7 +68,8 @@ struct arbitration {
 	int had_lease;  /* the arbiter's index of who had the last */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
-	bool has_told; /* that the other sensor misses one at work */
+	bool has_told;         /* that the other sensor misses one at work ... */
+	uint64_t missed_count; /* ... and how often it began to */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;     /* nothing was rung since */
 	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */

@@ -19,11 +19,12 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;      /* under its lock, as: */
-	bool with_use;    /* read samples of use as well */
-	bool under_way;   /* main thread's: requested and not yet compared */
-	int ready_fd;     /* the thread counts it up when a reading is complete */
-	uint64_t cost_ns; /* processor time of the last reading; as `card` */
+	bool wanted;       /* under its lock, as: */
+	bool with_use;     /* read samples of use as well */
+	bool under_way;    /* main thread's: requested and not yet compared ... */
+	uint64_t since_ns; /* ... since then */
+	int ready_fd;      /* the thread counts it up when a reading is complete */
+	uint64_t cost_ns;  /* processor time of the last reading; as `card` */
 	struct loop_source *source;
 	/* Written by the thread from request to ready, read by the main thread from ready to request. */
 	struct census_card card[NODE_MAX_CARDS];
@@ -157,11 +158,17 @@ void census_request(struct census *census)
 	if (census->under_way)
 		return;
 	census->under_way = true;
+	census->since_ns = clock_now_ns();
 	note_ledgers(census->node);
 	pthread_mutex_lock(&census->worker.lock);
 	census->wanted = true;
 	pthread_cond_signal(&census->worker.wake);
 	pthread_mutex_unlock(&census->worker.lock);
+}
+
+uint64_t census_wait_ns(const struct census *census, uint64_t now_ns)
+{
+	return census->under_way ? now_ns - census->since_ns : 0;
 }
 
 void census_want_use(struct census *census, bool wanted)

@@ -62,6 +62,8 @@ struct census *census_stop(struct census *census);
 
 /* Asks for a census; one that is under way counts. Main thread only. */
 void census_request(struct census *census);
+/* How long the driver has not answered the reading under way; 0: there is none. Main thread only. */
+uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /* From the next request on, are the processes' samples of use read as well? Not at first. */
 void census_want_use(struct census *census, bool wanted);
 

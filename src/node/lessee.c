@@ -161,7 +161,9 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .in_gang = lessee->gang_word.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,
-				    .elastic_reason = lessee->elastic.reason };
+				    .elastic_reason = lessee->elastic.reason,
+				    .lends = lessee->lends,
+				    .reclaims = lessee->reclaims };
 	if (lessee->gang >= 0) {
 		f.gang_turns = gang_turns(gangs_lock(a->gangs), lessee->gang);
 		gangs_unlock(a->gangs);

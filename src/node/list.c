@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/condition.h"
 #include "node/drain.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/session.h"
 #include "node/use.h"
 #include "node/swap.h"
-#include "node/swap_turns.h"
 
 static const char *const mode_names[] = {
 	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
@@ -33,12 +33,12 @@ static json_t *card_to_json(struct node *node, struct card *card)
 		card->info.uuid_text, "name", card->info.name, "memory_bytes",
 		(json_int_t)card->info.memory_bytes, "memory_used_bytes",
 		card->memory_known ? json_integer((json_int_t)card->memory_used_bytes) : json_null(),
-		"busy_pct", rounded(arbitration_busy_pct(card->arbitration)), "promised_bytes",
-		(json_int_t)p.promised_bytes, "promised_cores_pct", rounded(p.promised_cores_pct),
-		"draining_bytes", (json_int_t)drain_bytes(card), "context_bytes",
-		(json_int_t)card->context_bytes, "granted_bytes", (json_int_t)p.granted_bytes,
-		"foreign_bytes", (json_int_t)card->foreign_bytes, "use_half_life_s",
-		(double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
+		"busy_pct", rounded(arbitration_figures(card->arbitration).busy_pct),
+		"promised_bytes", (json_int_t)p.promised_bytes, "promised_cores_pct",
+		rounded(p.promised_cores_pct), "draining_bytes", (json_int_t)drain_bytes(card),
+		"context_bytes", (json_int_t)card->context_bytes, "granted_bytes",
+		(json_int_t)p.granted_bytes, "foreign_bytes", (json_int_t)card->foreign_bytes,
+		"use_half_life_s", (double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
 }
 
 static json_t *cards_to_json(struct node *node)
@@ -47,25 +47,6 @@ static json_t *cards_to_json(struct node *node)
 	for (unsigned i = 0; i < node->card_count; i++)
 		json_array_append_new(list, card_to_json(node, &node->card[i]));
 	return list;
-}
-
-static const char *state_name(const struct tenant *t, const struct lessee_figures *figures)
-{
-	bool waiting = false;
-	if (t->terms.paused)
-		return t->terms.swapped_out ? "swapped" : "paused";
-	if (t->admission.state == ADMISSION_QUEUED)
-		return "queued";
-	if (!t->started)
-		return "starting";
-	if (swap_turns_is_away(t))
-		return "swapped";
-	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		if (figures[i].busy)
-			return "running";
-		waiting |= figures[i].waiting;
-	}
-	return waiting ? "waiting" : "idle";
 }
 
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
@@ -191,12 +172,13 @@ static json_t *tenant_to_json(struct tenant *t)
 	return json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
 		"s:o}",
-		"name", t->terms.name, "id", t->terms.id, "state", state_name(t, figures),
-		"devices", devices, "elastic", elastic_is_on(t), "uid", (json_int_t)t->terms.uid,
-		"priority", t->terms.priority, "on_full", on_full_name(t->terms.on_full), "adopting",
-		t->adopting, "corrupt", t->corrupt, "violations", (int)t->violations, "processes",
-		processes_to_json(t), "host_memory_quota_bytes", host_quota_to_json(&t->terms),
-		"host_memory_used_bytes", (json_int_t)tenant_host_bytes(t), "use_s",
+		"name", t->terms.name, "id", t->terms.id, "state",
+		tenant_condition_name(tenant_condition(t, figures)), "devices", devices, "elastic",
+		elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority", t->terms.priority,
+		"on_full", on_full_name(t->terms.on_full), "adopting", t->adopting, "corrupt",
+		t->corrupt, "violations", (int)t->violations, "processes", processes_to_json(t),
+		"host_memory_quota_bytes", host_quota_to_json(&t->terms), "host_memory_used_bytes",
+		(json_int_t)tenant_host_bytes(t), "use_s",
 		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
 		wait_to_json(t, now_ns), "swap", swap_to_json(t));
 }

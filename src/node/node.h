@@ -14,6 +14,7 @@
 #include "admit/fade.h"
 #include "base/error.h"
 #include "gpu/gpu.h"
+#include "node/admission.h"
 #include "node/arbitration.h"
 #include "node/config.h"
 #include "node/loop.h"
@@ -45,6 +46,7 @@ struct card {
 	uint64_t unlisted_bytes;
 	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see foreign.h */
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
+	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
 };
 
 TAILQ_HEAD(tenant_list, tenant);
@@ -79,7 +81,9 @@ struct node {
 	unsigned tenant_count;
 	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
 	uint64_t arrivals;     /* that have begun to wait */
-	bool foreign_known;    /* a census has told what processes of no tenant hold */
+	struct admission_counts waits;
+	uint64_t requests, refused; /* on the control socket */
+	bool foreign_known;         /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */

@@ -1,6 +1,7 @@
 #include "node/sensor.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
@@ -18,10 +19,10 @@ struct sensor {
 	unsigned index;
 	struct arbitration *arbitration;
 	struct worker worker;
-	bool is_failing;      /* at the last look */
-	bool has_failed;      /* once, and said so */
-	uint64_t newest_us;   /* of all samples, by the driver's clock ... */
-	uint64_t advanced_ns; /* ... and when it last was another, by ours */
+	bool is_failing;           /* at the last look */
+	_Atomic uint64_t failures; /* times that it began to fail; after the first it was said */
+	uint64_t newest_us;        /* of all samples, by the driver's clock ... */
+	uint64_t advanced_ns;      /* ... and when it last was another, by ours */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
@@ -56,11 +57,9 @@ static void look(struct sensor *s)
 	s->is_failing = r < 0;
 	if (r < 0)
 		count = 0;
-	if (r < 0 && !s->has_failed) {
-		s->has_failed = true;
+	if (r < 0 && atomic_fetch_add(&s->failures, 1) == 0)
 		log_warning("feedback_sensor nvml: %s: measured by allot's busy time instead",
 			    err.text[0] ? err.text : "not offered here");
-	}
 	arbitration_set_use(s->arbitration, s->use, drop_old(s, count));
 }
 
@@ -98,6 +97,11 @@ int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned in
 	}
 	*ret = s;
 	return 0;
+}
+
+uint64_t sensor_failures(const struct sensor *s)
+{
+	return s ? atomic_load(&s->failures) : 0;
 }
 
 struct sensor *sensor_stop(struct sensor *s)

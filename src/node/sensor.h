@@ -16,6 +16,8 @@ struct sensor;
 /* Starts the thread. All that is given must outlive it. */
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err);
+/* Times that NVML began to tell no process's use; thread safe. NULL is fine. */
+uint64_t sensor_failures(const struct sensor *sensor);
 /* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
 struct sensor *sensor_stop(struct sensor *sensor);
 

@@ -75,6 +75,8 @@ char *session_answer(struct session *session, const char *line, size_t length)
 		r = error_set(&err, EINVAL, "not JSON: column %d: %s", where.column, where.text);
 	else
 		r = dispatch(session, request, reply, &err);
+	session->node->requests++;
+	session->node->refused += r < 0;
 	if (r < 0) {
 		json_decref(reply);
 		reply = failure(&err);

@@ -16,7 +16,7 @@
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-static uint64_t budget_of(const struct node *node)
+uint64_t swap_budget_bytes(const struct node *node)
 {
 	return node->config.swap_arena_bytes ? node->config.swap_arena_bytes
 					     : arena_default_budget();
@@ -37,9 +37,16 @@ static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 	return sum;
 }
 
+uint64_t swap_reserved_bytes(const struct node *node)
+{
+	uint64_t pending;
+	return reserved_arenas(node, &pending);
+}
+
 static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 {
-	uint64_t pending, reserved = reserved_arenas(node, &pending), budget = budget_of(node);
+	uint64_t pending, reserved = reserved_arenas(node, &pending),
+			  budget = swap_budget_bytes(node);
 	uint64_t left = reserved < budget ? budget - reserved : 0;
 	if (bytes > left)
 		return error_set(err, ENOSPC,

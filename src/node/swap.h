@@ -36,6 +36,10 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
 int swap_open(struct tenant *tenant, struct error *err);
 void swap_close(struct tenant *tenant);
 
+/* Host memory that arenas may have together, and what they have. */
+uint64_t swap_budget_bytes(const struct node *node);
+uint64_t swap_reserved_bytes(const struct node *node);
+
 /* The tenant's processes are to be on their cards, or to leave them. */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
 

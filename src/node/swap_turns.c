@@ -22,6 +22,7 @@
 struct swap_turns {
 	struct residence residence;
 	uint64_t margin_bytes[NODE_MAX_CARDS];
+	struct swap_moves moves;
 };
 
 _Static_assert(NODE_MAX_CARDS <= RESIDENCE_CARDS && REGION_MAX_DEVICES <= RESIDENCE_PARTS,
@@ -100,6 +101,21 @@ static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 		tenant_scale_share(t, scale);
 }
 
+/* What has come to its end since the last look. */
+static void count_moves(struct swap_turns *turns, struct tenant *t, enum residence_place before,
+			enum residence_place now, const struct swap_figures *f)
+{
+	bool has_left = now == RESIDENCE_OUT && before != RESIDENCE_OUT;
+	bool is_back = now == RESIDENCE_IN &&
+		       (before == RESIDENCE_OUT || before == RESIDENCE_RETURNING);
+	t->moves.out += has_left;
+	t->moves.back += is_back;
+	turns->moves.out += has_left;
+	turns->moves.back += is_back;
+	for (unsigned k = 0; has_left && k < t->terms.device_count; k++)
+		t->terms.device[k].card->swapped_out_bytes += f->device[k].out_bytes;
+}
+
 static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
@@ -130,6 +146,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;
 	scale_share(t, seen.has_work, now_ns);
+	count_moves(turns, t, turns->residence.tenant[t->residence].seen.place, seen.place, &f);
 	residence_see(&turns->residence, t->residence, &seen, now_ns);
 }
 
@@ -245,6 +262,11 @@ void swap_turns_forget(struct tenant *t)
 	if (t->residence >= 0)
 		residence_remove(&t->node->swap_turns->residence, t->residence);
 	t->residence = -1;
+}
+
+struct swap_moves swap_turns_moves(const struct node *node)
+{
+	return node->swap_turns ? node->swap_turns->moves : (struct swap_moves){ 0 };
 }
 
 void swap_turns_free(struct node *node)

@@ -20,6 +20,9 @@ void swap_turns_forget(struct tenant *tenant);
 /* Its lease is to rest: its memory is out, or on its way. */
 bool swap_turns_is_away(const struct tenant *tenant);
 
+/* Of all tenants that there ever were. */
+struct swap_moves swap_turns_moves(const struct node *node);
+
 void swap_turns_free(struct node *node);
 
 #endif

@@ -207,6 +207,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	registration_close(tenant->registration);
+	admission_forget(tenant);
 	use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);

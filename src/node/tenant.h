@@ -40,6 +40,11 @@ struct tenant_terms {
 	} device[REGION_MAX_DEVICES];
 };
 
+/* Times that the memory of tenants was moved off their cards, and back. */
+struct swap_moves {
+	uint64_t out, back;
+};
+
 struct tenant_device {
 	struct lessee *lessee;
 	uint64_t denied, waited_ns; /* of processes that are gone */
@@ -92,6 +97,8 @@ struct tenant {
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
+	struct admission_counts waits;
+	struct swap_moves moves;
 	struct fade use;         /* see use.h ... */
 	uint64_t use_charged_ns; /* ... charged in all, when that was added last */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */

@@ -29,6 +29,7 @@ struct freezer {
 	uint64_t read_ns; /* when the last reading began; 0: none yet */
 	uint64_t arrivals;
 	bool said; /* that containers can't be frozen here */
+	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
 /* ---- what is frozen ---- */
@@ -75,6 +76,8 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	}
 	c->is_frozen = false;
 	c->frozen_ns += now_ns - c->frozen_since_ns;
+	f->frozen_ns += now_ns - c->frozen_since_ns;
+	f->thaws++;
 	c->frozen_since_ns = 0;
 	if (f->watchdog)
 		watchdog_remove(f->watchdog, &c->cgroup);
@@ -103,6 +106,7 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 		return error_set_errno(err, -r, "%s", c->cgroup.dir);
 	}
 	c->is_frozen = true;
+	f->freezes++;
 	c->frozen_since_ns = clock_now_ns();
 	if (!c->cgroup.is_v2 && f->v1_count++ == 0)
 		loop_arm(f->v1_timer, LOOK_NS, LOOK_NS);
@@ -231,7 +235,10 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 {
 	freeze_let_go(&c->item, clock_now_ns());
 	/* It went while it was looked at: nothing to complain of. */
-	if (f->said || err->code == ENOENT || err->code == ENODEV)
+	if (err->code == ENOENT || err->code == ENODEV)
+		return;
+	f->failures++;
+	if (f->said)
 		return;
 	f->said = true;
 	log_warning("freezer: %s; such containers start without waiting (said once)", err->text);
@@ -392,6 +399,19 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 		freeze_let_go(&c->item, clock_now_ns());
 	thaw(f, c);
 	return 0;
+}
+
+struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)
+{
+	struct freezer_figures figures = { .freezes = f->freezes,
+					   .thaws = f->thaws,
+					   .failures = f->failures,
+					   .frozen_ns = f->frozen_ns };
+	const struct gpu_container *c;
+	TAILQ_FOREACH(c, &f->tasks->containers, link)
+	if (c->is_frozen)
+		figures.frozen_ns += now_ns - c->frozen_since_ns;
+	return figures;
 }
 
 const char *freezer_state_name(const struct gpu_container *c)

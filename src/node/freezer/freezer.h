@@ -44,6 +44,12 @@ bool freezer_is_asked(const struct freezer *freezer);
 int freezer_pause(struct freezer *freezer, struct gpu_container *container, struct error *err);
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
+struct freezer_figures {
+	uint64_t freezes, thaws, failures; /* containers, ever; that could not be frozen */
+	uint64_t frozen_ns;                /* of all that ever were, until now */
+};
+struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
+
 /* "running", "starting", "waiting" (frozen at its start), "paused" (by hand), "ended". */
 const char *freezer_state_name(const struct gpu_container *container);
 /* How long it has been frozen in sum. */

@@ -221,6 +221,16 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		census_request(w->node->census);
 }
 
+const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *w)
+{
+	return w->tasks;
+}
+
+const struct freezer *gpu_watch_freezer(const struct gpu_watch *w)
+{
+	return w->freezer;
+}
+
 /* ---- by hand ---- */
 
 int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, struct error *err)

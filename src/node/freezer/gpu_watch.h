@@ -17,6 +17,8 @@ struct node;
 struct census_card;
 struct gpu_watch;
 struct gpu_container;
+struct gpu_tasks;
+struct freezer;
 
 /* After the node's cards, census and tenants. *ret is NULL where settings say that nothing is watched. */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
@@ -37,6 +39,10 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
  * is NULL.
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, struct error *err);
+
+/* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
+const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
+const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /* Adds "tasks", "containers", "watch" to the reply (docs/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);

@@ -52,9 +52,9 @@ static double unlisted_share(struct gpu_watch *w, unsigned card, const struct ce
 			listed += t->card[card].sample_share;
 		unlisted += is_unlisted(t, card, seen, now_ns);
 	}
-	return gpu_account_unlisted(seen->busy_share, listed,
-				    arbitration_busy_pct(w->node->card[card].arbitration) / 100,
-				    unlisted);
+	return gpu_account_unlisted(
+		seen->busy_share, listed,
+		arbitration_figures(w->node->card[card].arbitration).busy_pct / 100, unlisted);
 }
 
 static void count_use(struct gpu_task *t, unsigned card, const struct census_card *seen,

@@ -83,7 +83,7 @@ static void test_two_take_turns(void **state)
 	struct lessee_figures fb = lessee_figures(b->device[0].lessee);
 	assert_true(fa.got_1s_pct > 25 && fb.got_1s_pct > 25);
 	assert_true(fa.got_1s_pct + fb.got_1s_pct < 130);
-	assert_true(arbitration_busy_pct(f->node->card[0].arbitration) > 60);
+	assert_true(arbitration_figures(f->node->card[0].arbitration).busy_pct > 60);
 	client_close(&ca);
 	client_close(&cb);
 }
