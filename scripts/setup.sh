@@ -54,6 +54,7 @@ need_build_tools() {
 	need 'command -v ninja' ninja-build
 	need 'command -v pkg-config' pkg-config
 	need "$(has_library jansson)" libjansson-dev
+	need "$(has_library libmicrohttpd)" libmicrohttpd-dev
 	need "$(has_library cmocka)" libcmocka-dev
 	need 'command -v python3' python3
 }

@@ -44,6 +44,9 @@ struct config {
 	uint64_t thaw_settle_ns;
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
+	/* Metrics for Prometheus (node/metrics). */
+	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
+	bool metrics_open; /* everyone who can reach it may read */
 };
 
 /* Every setting at its default. */

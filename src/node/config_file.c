@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "node/config_inside.h"
+#include "node/metrics/metrics.h"
 
 #define CONFIG_FILE_MAX 65536
 
@@ -50,6 +51,18 @@ static unsigned check_order(const struct config *config, const char *file, confi
 	return bad;
 }
 
+static unsigned check_metrics(const struct config *config, const char *file,
+			      config_complain complain, void *data)
+{
+	struct error err = { 0 };
+	int r = metrics_check(config, &err);
+	if (r >= 0)
+		return 0;
+	error_add(&err, r, "%s", file);
+	complain(data, err.text);
+	return 1;
+}
+
 static int parse_line(struct config *config, char *line, struct error *err)
 {
 	char *comment = strchr(line, '#');
@@ -89,7 +102,8 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		}
 		text += length + (text[length] == '\n');
 	}
-	return bad + check_order(config, file, complain, data);
+	return bad + check_order(config, file, complain, data) +
+	       check_metrics(config, file, complain, data);
 }
 
 int config_load(struct config *config, const char *file, config_complain complain, void *data,

@@ -14,6 +14,7 @@ enum setting_kind {
 	KIND_SWITCH,
 	KIND_LEVEL,
 	KIND_TEXT,
+	KIND_ADDRESS, /* see metrics/address.h */
 	KIND_GAIN,
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,

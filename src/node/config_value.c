@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "node/config_inside.h"
+#include "node/metrics/address.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -157,6 +158,8 @@ static int set_one_of_two(bool *field, const char *value, const char *no, const 
 int setting_set(const struct setting *s, struct config *config, const char *value, struct error *err)
 {
 	char *field = (char *)config + s->offset;
+	struct address address;
+	int r;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
 		return set_one_of_two((bool *)(void *)field, value, "warn", "refuse", err);
@@ -171,6 +174,11 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
 	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
 	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
+	case KIND_ADDRESS:
+		r = address_parse(value, &address, err);
+		if (r < 0)
+			return r;
+		/* FALLTHROUGH */
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,

@@ -20,6 +20,7 @@
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/lock.h"
+#include "node/metrics/metrics.h"
 #include "node/sensor.h"
 #include "node/swap_turns.h"
 #include "node/tenant.h"
@@ -330,7 +331,9 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	r = gpu_watch_start(node, &node->watch, err);
 	if (r < 0)
 		return r;
-	r = control_open(node, &node->control, err);
+	r = metrics_start(node, &node->metrics, err);
+	if (r >= 0)
+		r = control_open(node, &node->control, err);
 	if (r >= 0 && node->lingers && !node->tenant_count)
 		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
 	return r;
@@ -360,6 +363,7 @@ void node_close(struct node *node)
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (tenant_state_save(t, false, NULL) < 0)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
+	node->metrics = metrics_stop(node->metrics);
 	node->watch = gpu_watch_stop(node->watch);
 	node->control = control_close(node->control);
 	while ((t = TAILQ_FIRST(&node->tenants)))

@@ -31,6 +31,7 @@ struct gpu_watch;
 struct control;
 struct drain;
 struct sensor;
+struct metrics;
 
 struct card {
 	unsigned index;
@@ -88,6 +89,7 @@ struct node {
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct control *control;
+	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */
 	int fresh_fd;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/metrics/metric.h"
 
 #define SYSTEM_CONFIG "/etc/allot/allotd.conf"
 
@@ -23,6 +24,7 @@ enum {
 	OPTION_POLICY,
 	OPTION_CONFIG,
 	OPTION_CHECK_CONFIG,
+	OPTION_LIST_METRICS,
 	OPTION_VERSION,
 	OPTION_HELP,
 };
@@ -42,6 +44,7 @@ static const struct {
 	{ "policy", "NAME", OPTION_POLICY, "lease, feedback or token, instead of the setting" },
 	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG ", unless --private" },
 	{ "check-config", "FILE", OPTION_CHECK_CONFIG, "check a file of settings and exit" },
+	{ "list-metrics", NULL, OPTION_LIST_METRICS, "print a table of the metrics and exit" },
 	{ "version", NULL, OPTION_VERSION, "print the version and exit" },
 	{ "help", NULL, OPTION_HELP, "print this and exit" },
 };
@@ -136,6 +139,7 @@ static int take(int code, struct options *o, struct overrides *overrides)
 	case OPTION_POLICY: overrides->policy = optarg; return -1;
 	case OPTION_CONFIG: o->config_file = optarg; return -1;
 	case OPTION_CHECK_CONFIG: return check_config(optarg);
+	case OPTION_LIST_METRICS: metrics_print_list(stdout); return 0;
 	case OPTION_VERSION: puts("allotd " ALLOT_VERSION); return 0;
 	case OPTION_HELP: print_help(); return 0;
 	default: fputs("allotd: try 'allotd --help'\n", stderr); return 1;

@@ -1,0 +1,159 @@
+/* Samples of rows that tell by labels: what there is to know, which state of some, for which reason. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "node/metrics/metric.h"
+
+#define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
+
+/* Labels of a thing, to which more are added. */
+struct more_labels {
+	char text[MORE_LABELS_MAX];
+};
+
+static struct more_labels labels_of(const char *labels)
+{
+	struct more_labels more;
+	snprintf(more.text, sizeof(more.text), "%s", labels);
+	return more;
+}
+
+static void add(struct more_labels *more, const char *key, const char *value)
+{
+	exposition_label(more->text, sizeof(more->text), key, value);
+}
+
+static void sample(struct exposition *x, const struct metric *m, const char *labels,
+		   const char *key, const char *value, uint64_t number)
+{
+	struct more_labels more = labels_of(labels);
+	add(&more, key, value);
+	exposition_whole(x, m->name, more.text, number);
+}
+
+void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	struct more_labels more = labels_of("");
+	add(&more, "version", f->daemon.version);
+	add(&more, "driver", f->daemon.driver);
+	add(&more, "simulated", f->daemon.is_simulated ? "true" : "false");
+	exposition_whole(x, m->name, more.text, 1);
+}
+
+void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->card_count; i++) {
+		struct more_labels more = labels_of(f->card[i].labels);
+		add(&more, "name", f->card[i].name);
+		add(&more, "policy", f->card[i].policy);
+		exposition_whole(x, m->name, more.text, 1);
+	}
+}
+
+static void sample_moves(const struct metric *m, const char *labels, const struct swap_moves *moves,
+			 struct exposition *x)
+{
+	sample(x, m, labels, "direction", "out", moves->out);
+	sample(x, m, labels, "direction", "back", moves->back);
+}
+
+void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample_moves(m, "", &f->daemon.moves, x);
+}
+
+void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	for (unsigned i = 0; i < TENANT_CONDITIONS; i++)
+		sample(x, m, "", "state", tenant_condition_name((enum tenant_condition)i),
+		       f->daemon.tenants[i]);
+}
+
+void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++) {
+		const struct metrics_tenant *t = &f->tenant[i];
+		struct more_labels more = labels_of(t->labels);
+		char uid[24];
+		snprintf(uid, sizeof(uid), "%" PRIu64, t->uid);
+		add(&more, "id", t->id);
+		add(&more, "uid", uid);
+		add(&more, "on_full", t->on_full);
+		exposition_whole(x, m->name, more.text, 1);
+	}
+}
+
+void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < TENANT_CONDITIONS; k++)
+			sample(x, m, f->tenant[i].labels, "state",
+			       tenant_condition_name((enum tenant_condition)k),
+			       f->tenant[i].condition == k);
+}
+
+void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
+			  struct exposition *x)
+{
+	static const enum elastic_reason reasons[] = { ELASTIC_OFF, ELASTIC_UNNEEDED, ELASTIC_LENT,
+						       ELASTIC_RECLAIMED };
+	for (size_t i = 0; i < f->tenant_device_count; i++) {
+		const struct metrics_tenant_device *d = &f->tenant_device[i];
+		for (size_t k = 0; d->is_elastic && k < sizeof(reasons) / sizeof(reasons[0]); k++)
+			sample(x, m, d->labels, "reason", elastic_reason_name(reasons[k]),
+			       d->elastic_reason == reasons[k]);
+	}
+}
+
+void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	const struct admission_counts *waits = &f->daemon.waits;
+	sample(x, m, "", "outcome", "granted", waits->ended[WAIT_GRANTED]);
+	sample(x, m, "", "outcome", "given_up", waits->ended[WAIT_GIVEN_UP]);
+	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
+}
+
+void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };
+	for (size_t i = 0; i < f->tenant_count; i++) {
+		const struct metrics_tenant *t = &f->tenant[i];
+		for (size_t k = 0; t->swap_state && k < sizeof(states) / sizeof(states[0]); k++)
+			sample(x, m, t->labels, "state", states[k],
+			       !strcmp(t->swap_state, states[k]));
+	}
+}
+
+void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_device_count; i++) {
+		const struct metrics_tenant_device *d = &f->tenant_device[i];
+		if (!d->has_swap_figures)
+			continue;
+		sample(x, m, d->labels, "reason", "contexts", d->stays_contexts_bytes);
+		sample(x, m, d->labels, "reason", "known_to_others", d->stays_known_bytes);
+		sample(x, m, d->labels, "reason", "not_movable", d->stays_other_bytes);
+	}
+}
+
+void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		if (f->tenant[i].swaps)
+			sample_moves(m, f->tenant[i].labels, &f->tenant[i].moves, x);
+}
+
+void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x)
+{
+	static const char *const states[METRICS_CONTAINER_STATES] = {
+		[METRICS_CONTAINER_RUNNING] = "running", [METRICS_CONTAINER_STARTING] = "starting",
+		[METRICS_CONTAINER_WAITING] = "waiting", [METRICS_CONTAINER_PAUSED] = "paused",
+		[METRICS_CONTAINER_ENDED] = "ended",
+	};
+	for (size_t k = 0; f->daemon.is_watching && k < METRICS_CONTAINER_STATES; k++)
+		sample(x, m, "", "state", states[k], f->daemon.containers[k]);
+}

@@ -1,0 +1,264 @@
+#include "node/metrics/gather.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "node/census.h"
+#include "node/control.h"
+#include "node/drain.h"
+#include "node/elastic.h"
+#include "node/metrics/exposition.h"
+#include "node/sensor.h"
+#include "node/swap.h"
+#include "node/swap_turns.h"
+#include "node/use.h"
+
+static void label(char *labels, const char *key, const char *value)
+{
+	exposition_label(labels, METRICS_LABELS_MAX, key, value);
+}
+
+void metrics_label_card(char *labels, const struct card *card)
+{
+	char index[16];
+	snprintf(index, sizeof(index), "%u", card->index);
+	label(labels, "device", index);
+	label(labels, "uuid", card->info.uuid_text);
+}
+
+/* ---- cards ---- */
+
+static void gather_card(struct node *node, struct card *card, struct metrics_card *m)
+{
+	struct promise_card p = node_promised(node, card, NULL);
+	struct arbitration_figures f = arbitration_figures(card->arbitration);
+	const struct arbiter_config *policy = &node->config.arbiter;
+	*m = (struct metrics_card){
+		.name = card->info.name,
+		.policy = config_policy_name(policy->policy),
+		.used_known = card->memory_known,
+		.memory_bytes = card->info.memory_bytes,
+		.used_bytes = card->memory_used_bytes,
+		.promised_bytes = p.promised_bytes,
+		.granted_bytes = p.granted_bytes,
+		.kept_bytes = card->kept_bytes,
+		.foreign_bytes = card->foreign_bytes,
+		.draining_bytes = drain_bytes(card),
+		.context_bytes = card->context_bytes,
+		.cores_promised_pct = p.promised_cores_pct,
+		.busy_pct = f.busy_pct,
+		.charged_ns = f.charged_ns,
+		.quantum_ns = f.quantum_ns,
+		.handover_ns = f.handover_ns,
+		.has_sensor = card->sensor,
+		.sensor_fallbacks = f.unnamed + sensor_failures(card->sensor),
+		.swapped_out_bytes = card->swapped_out_bytes,
+	};
+	metrics_label_card(m->labels, card);
+}
+
+/* ---- tenants ---- */
+
+/* `devices`: those of the tenant, in their order. */
+static void gather_swap(struct tenant *t, struct metrics_tenant *m,
+			struct metrics_tenant_device *devices)
+{
+	struct swap_figures f = swap_figures(t);
+	m->swap_state = swap_state_text(t);
+	m->has_swap_figures = m->swap_state;
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		const struct swap_device_figures *d = &f.device[i];
+		uint64_t told = d->movable_bytes + d->kept_bytes + d->context_bytes;
+		uint64_t used = devices[i].used_bytes;
+		devices[i].has_swap_figures = m->has_swap_figures;
+		devices[i].swappable_bytes = d->movable_bytes;
+		devices[i].swapped_bytes = d->out_bytes;
+		devices[i].stays_contexts_bytes = d->context_bytes;
+		devices[i].stays_known_bytes = d->kept_bytes;
+		devices[i].stays_other_bytes = used > told ? used - told : 0;
+	}
+	m->arena_bytes = t->terms.swap_arena_bytes;
+	m->arena_ready_bytes = atomic_load(&t->region.control->arena_ready_bytes);
+	m->move_failures = f.failed;
+	m->move_ns = f.moved_ns;
+	m->moves = t->moves;
+}
+
+static void gather_wait(const struct tenant *t, uint64_t now_ns, struct metrics_tenant *m)
+{
+	const struct tenant_admission *a = &t->admission;
+	m->waited_ns = t->waits.waited_ns;
+	m->is_queued = a->state == ADMISSION_QUEUED;
+	if (!m->is_queued)
+		return;
+	m->wait_ns = now_ns - a->since_ns;
+	m->waited_ns += m->wait_ns;
+	m->wait_place = a->place;
+	m->wait_passes = a->passes;
+}
+
+static void gather_tenant(struct tenant *t, const struct lessee_figures *figures, uint64_t now_ns,
+			  struct metrics_tenant *m)
+{
+	*m = (struct metrics_tenant){
+		.id = t->terms.id,
+		.on_full = on_full_name(t->terms.on_full),
+		.uid = t->terms.uid,
+		.condition = tenant_condition(t, figures),
+		.priority = t->terms.priority,
+		.processes = t->process_count,
+		.use_ns = (uint64_t)use_ns(t, now_ns),
+		.violations = t->violations,
+		.gang_turns = figures[0].gang_turns,
+		.is_corrupt = t->corrupt,
+		.has_host_quota = t->terms.has_host_quota,
+		.host_quota_bytes = t->terms.host_quota_bytes,
+		.host_used_bytes = tenant_host_bytes(t),
+		.waits = t->terms.on_full == ON_FULL_WAIT,
+		.swaps = t->terms.on_full == ON_FULL_SWAP,
+	};
+	label(m->labels, "tenant", t->terms.name);
+	gather_wait(t, now_ns, m);
+}
+
+static void gather_tenant_device(struct tenant *t, unsigned i, const struct lessee_figures *f,
+				 double promised_pct, struct metrics_tenant_device *m)
+{
+	const struct tenant_device_terms *d = &t->terms.device[i];
+	struct tenant_usage usage = tenant_usage(t, i);
+	*m = (struct metrics_tenant_device){
+		.quota_bytes = d->promise.quota_bytes,
+		.used_bytes = usage.used_bytes,
+		.unnamed_bytes = usage.unnamed_bytes,
+		.waits = t->terms.on_full == ON_FULL_WAIT,
+		.granted_bytes = t->admission.granted_bytes[i],
+		.reserve_bytes = d->promise.reserve_bytes ? d->promise.reserve_bytes
+							  : d->promise.quota_bytes,
+		.cores_asked_pct = d->promise.cores_pct,
+		.cores_guaranteed_pct = promise_effective_pct(promised_pct, d->promise.cores_pct),
+		.cores_limit_pct = d->promise.limit_pct,
+		.cores_limit_now_pct = f->limit_now_pct,
+		.cores_lent_pct = f->limit_now_pct - d->promise.limit_pct,
+		.cores_spare_pct = f->spare_pct,
+		.cores_got_pct = f->got_1s_pct,
+		.is_elastic = elastic_is_on(t),
+		.elastic_reason = f->elastic_reason,
+		.lends = f->lends,
+		.reclaims = f->reclaims,
+		.charged_ns = f->account.charged_ns,
+		.overrun_ns = f->account.overrun_ns,
+		.throttled_ns = f->account.waited_ns,
+		.gate_ns = usage.waited_ns,
+		.leases = f->account.leases,
+		.expired = f->account.expired,
+		.turns = f->turns,
+		.turns_given_up = f->turns_given_up,
+		.denied = usage.denied,
+		.is_stopped = f->stopped,
+	};
+	if (m->waits)
+		m->wanted_bytes = admission_wanted_bytes(t, i);
+	label(m->labels, "tenant", t->terms.name);
+	metrics_label_card(m->labels, d->card);
+}
+
+static void gather_tenants(struct node *node, uint64_t now_ns, struct metrics_figures *f)
+{
+	struct lessee_figures figures[REGION_MAX_DEVICES];
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	{
+		struct metrics_tenant *m = &f->tenant[f->tenant_count++];
+		struct metrics_tenant_device *devices = &f->tenant_device[f->tenant_device_count];
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			const struct metrics_card *card = &f->card[t->terms.device[i].card->index];
+			figures[i] = lessee_figures(t->device[i].lessee);
+			gather_tenant_device(t, i, &figures[i], card->cores_promised_pct,
+					     &devices[i]);
+		}
+		f->tenant_device_count += t->terms.device_count;
+		gather_tenant(t, figures, now_ns, m);
+		if (m->swaps)
+			gather_swap(t, m, devices);
+		f->daemon.tenants[m->condition]++;
+	}
+}
+
+/* ---- the daemon ---- */
+
+static bool read_resident(uint64_t *ret_bytes)
+{
+	cleanup_file FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long size, pages;
+	if (!file || fscanf(file, "%lu %lu", &size, &pages) != 2)
+		return false;
+	*ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_daemon *m)
+{
+	struct timespec cpu = { 0 };
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	m->version = ALLOT_VERSION;
+	m->driver = node->backend->driver_version(node->gpu);
+	m->is_simulated = node->simulated;
+	m->cpu_ns = (uint64_t)cpu.tv_sec * NSEC_PER_SEC + (uint64_t)cpu.tv_nsec;
+	m->resident_known = read_resident(&m->resident_bytes);
+	m->connections = control_connections(node->control);
+	m->requests = node->requests;
+	m->refused = node->refused;
+	m->driver_wait_ns = census_wait_ns(node->census, now_ns);
+	m->waits = node->waits;
+	m->moves = swap_turns_moves(node);
+	m->arena_budget_bytes = swap_budget_bytes(node);
+	m->arena_reserved_bytes = swap_reserved_bytes(node);
+}
+
+static int make_room(const struct node *node, struct metrics_figures *f)
+{
+	size_t parts = 0;
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	parts += t->terms.device_count;
+	f->card = calloc(node->card_count + 1, sizeof(*f->card));
+	f->tenant = calloc(node->tenant_count + 1, sizeof(*f->tenant));
+	f->tenant_device = calloc(parts + 1, sizeof(*f->tenant_device));
+	return f->card && f->tenant && f->tenant_device ? 0 : -ENOMEM;
+}
+
+int metrics_gather(struct node *node, struct metrics_figures *ret)
+{
+	struct metrics_figures f = { 0 };
+	uint64_t now_ns = clock_now_ns();
+	int r = make_room(node, &f);
+	if (r >= 0) {
+		for (unsigned i = 0; i < node->card_count; i++)
+			gather_card(node, &node->card[i], &f.card[i]);
+		f.card_count = node->card_count;
+		gather_tenants(node, now_ns, &f);
+		gather_daemon(node, now_ns, &f.daemon);
+		r = metrics_gather_containers(node, now_ns, &f);
+	}
+	if (r < 0) {
+		metrics_figures_free(&f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+void metrics_figures_free(struct metrics_figures *f)
+{
+	free(f->card);
+	free(f->tenant);
+	free(f->tenant_device);
+	free(f->container);
+	free(f->container_device);
+	*f = (struct metrics_figures){ 0 };
+}

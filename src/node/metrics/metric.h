@@ -1,0 +1,76 @@
+/*
+ * A metric is a row: its name, type, unit, labels and help, where its value stands in the figures, and the
+ * function that writes its samples. Page, list and documentation come from the rows (rows.c). Another name
+ * for the same figure is another row.
+ *
+ * Pure; not thread safe.
+ */
+#ifndef ALLOT_NODE_METRICS_METRIC_H
+#define ALLOT_NODE_METRICS_METRIC_H
+
+#include <stdio.h>
+
+#include "node/metrics/exposition.h"
+#include "node/metrics/figures.h"
+
+enum metric_kind {
+	METRIC_WHOLE, /* uint64_t */
+	METRIC_NS,    /* uint64_t, written as seconds */
+	METRIC_PCT,   /* double, written as a ratio */
+	METRIC_REAL,  /* double */
+	METRIC_FLAG,  /* bool, 0 or 1 */
+	METRIC_OWN,   /* `emit` knows */
+};
+
+struct metric {
+	const char *name;
+	enum exposition_type type;
+	void (*emit)(const struct metric *metric, const struct metrics_figures *f,
+		     struct exposition *x);
+	const char *labels; /* their names, for people */
+	enum metric_kind kind;
+	size_t value; /* offset in what `emit` goes through */
+	const char *unit;
+	const char *help;
+	size_t if_known; /* offset of a validity bit; 0: there is always a value */
+};
+
+extern const struct metric metrics_rows[];
+extern const size_t metrics_row_count;
+
+/* The whole page of the rows, to be freed, and its length. -ENOMEM. */
+int metrics_write(const struct metric *rows, size_t count, const struct metrics_figures *f,
+		  char **ret_text, size_t *ret_length);
+
+/* The rows as a table in Markdown. */
+void metrics_print_list(FILE *out);
+
+/* One sample for each thing of a kind, by the row's kind and offsets (emit.c). */
+void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
+void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x);
+/* One sample a state, reason or direction, or a 1 with what there is to know as labels (emit_labels.c). */
+void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
+void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x);
+void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
+			  struct exposition *x);
+void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x);
+
+#endif
