@@ -9,6 +9,7 @@ import pytest
 from boxes import Boxes, why_not
 from conftest import BUILD, wait_until
 from held import compile_c, link_with_driver
+from scrape import address_in, wait_for_page
 from sim_peers import start_sim  # noqa: F401
 
 GIB = 1 << 30
@@ -100,6 +101,35 @@ def test_waits_until_the_holder_ends(version, make_boxes, hoard):
                        what="its end")
     assert found["frozen_s"] > 0
     assert 20 * GIB <= found["devices"][0]["memory_most_bytes"] < 22 * GIB
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_metrics_tell_of_containers(version, make_boxes, hoard):
+    boxes = make_boxes(version, freeze_threshold="25GiB", metrics_listen="127.0.0.1:0")
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    address = address_in(boxes.log.read_text())
+    page = wait_for_page(address, lambda p: p.value("allot_containers", state="waiting") == 1)
+    tasks = boxes.tasks()
+    assert page.value("allot_gpu_tasks") == sum(not task["ended"] for task in tasks["tasks"]) == 2
+    assert page.value("allot_containers_without_library") == 2
+    assert page.value("allot_container_frozen", container=second.id, engine="docker") == 1
+    assert page.value("allot_container_frozen", container=first.id) == 0
+    # Either may have stood still while the card was read.
+    assert page.value("allot_freezer_freezes_total") == page.value("allot_freezer_thaws_total") + 1
+    held = page.value("allot_container_memory_used_bytes", container=first.id, device="0")
+    assert held == boxes.container(first)["devices"][0]["memory_used_bytes"] > 100 * GIB
+    assert page.value("allot_device_memory_foreign_bytes") == held
+    frozen = page.value("allot_container_frozen_seconds_total", container=second.id)
+    later = wait_for_page(address, lambda p: p.value(
+        "allot_container_frozen_seconds_total", container=second.id) > frozen + 0.2)
+    assert later.value("allot_freezer_frozen_seconds_total") >= frozen + 0.2
+    holder.kill()
+    assert waiter.wait(timeout=20) == 0
+    page = wait_for_page(address, lambda p: p.value("allot_containers", state="ended") == 2)
+    assert page.value("allot_freezer_freezes_total") == page.value("allot_freezer_thaws_total")
+    assert page.value("allot_freezer_frozen_seconds_total") > frozen + 0.2
+    assert page.value("allot_freezer_failures_total") == 0
+    assert not page.all("allot_container_frozen")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -3,9 +3,10 @@ allot's own busy time, held to its cap all the same, and the log says so once.""
 
 import pytest
 
+from scrape import address_in, scrape
 from servers import start_servers
 
-SETTINGS = "policy = feedback\nfeedback_sensor = nvml\n"
+SETTINGS = "policy = feedback\nfeedback_sensor = nvml\nmetrics_listen = 127.0.0.1:0\n"
 
 
 def load(machine, seconds, *terms):
@@ -24,12 +25,15 @@ def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
     where that is the measure; the work of a sound card, whose sensor knows nothing of ends that are
     seen late, below 40 %. Each missed process would be a warning ten times a second."""
     text = start_servers(machine, tmp_path, SETTINGS, defects)
+    address = address_in(text)
     load(machine, 5)
     got = load(machine, 6, "--cores", 30)
     assert got.is_sound() and got.charged_pct > 25 and got.work_pct < 40, got
     assert not says or got.charged_pct < 35, got
     (device,) = machine.ps()["devices"]
     assert device["policy"] == "feedback"
+    fallbacks = scrape(address).value("allot_device_sensor_fallbacks_total")
+    assert 0 < fallbacks <= 4 if says else fallbacks == 0
     text += (machine.run_dir / "allotd.log").read_text()
     assert text.count("feedback_sensor nvml:") == (1 if says else 0), text
     if says:

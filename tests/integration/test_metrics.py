@@ -1,0 +1,460 @@
+"""/metrics of allotd, on the simulated GPU: what it says is what `allot ps` says, in Prometheus's own format,
+to whom it should, and nobody who asks can hurt the daemon."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, GIB, ROOT, make_machine, wait_until
+from python_tenant import MIB, Tenant
+from scrape import address_in, request, scrape, wait_for_page
+from servers import start_servers
+
+cuda = pytest.importorskip("cuda.bindings.driver")
+
+TOKEN = "a-token-of-some-length"
+HOLD = """
+start()
+p = ok(cu.cuMemAlloc({mib} << 20))
+look("held")
+"""
+
+
+def listen(machine, tmp_path, settings=""):
+    """The machine's daemon, with metrics on a port that the kernel chooses. Returns where."""
+    said = start_servers(machine, tmp_path, f"metrics_listen = 127.0.0.1:0\n{settings}")
+    return address_in(said)
+
+
+@pytest.fixture
+def served(machine, tmp_path):
+    return listen(machine, tmp_path)
+
+
+def find_promtool():
+    """scripts/test puts it there, out of Debian's package of Prometheus."""
+    here = ROOT / "build" / "promtool"
+    return str(here) if here.exists() else shutil.which("promtool")
+
+
+def hold(machine, python, name, mib, *options, memory=None):
+    tenant = Tenant(machine, python, HOLD.format(mib=mib), memory or f"{mib + 1024}MiB", name,
+                    options)
+    return tenant
+
+
+# ---- what it says ----
+
+def assert_between(before, value, after, what):
+    assert before <= value <= after, f"{what}: {before} {value} {after}"
+
+
+def test_it_says_what_ps_says(machine, python, served):
+    loader = machine.start("--name", "loads", "--memory", "8GiB", "--cores", "30",
+                           "--cores-limit", "60", "--priority", "5", "--",
+                           *machine.load("--seconds", 60))
+    holder = hold(machine, python, "holds", 2000, "--elastic", "on", "--cores", "20",
+                  "--host-memory", "1GiB")
+    assert holder.line() == "held"
+    machine.wait_for_tenant("loads", lambda t: t["devices"][0]["used_s"] > 0.3)
+    before = machine.ps()
+    page = scrape(served)
+    after = machine.ps()
+
+    (card,) = before["devices"]
+    assert page.label("allot_device_info", "name", device="0") == card["name"]
+    assert page.value("allot_device_memory_bytes", uuid=card["uuid"]) == card["memory_bytes"]
+    assert page.value("allot_device_memory_promised_bytes") == card["promised_bytes"]
+    assert page.value("allot_device_cores_promised_ratio") == pytest.approx(0.5)
+    assert page.value("allot_device_context_bytes") == card["context_bytes"]
+    assert 0 < page.value("allot_device_busy_ratio") <= 1
+    for tenant, then in zip(before["tenants"], after["tenants"]):
+        name, (device,), (later,) = tenant["name"], tenant["devices"], then["devices"]
+
+        def value(metric, name=name):
+            return page.value(f"allot_tenant_{metric}", tenant=name)
+
+        assert value("memory_quota_bytes") == device["memory_quota_bytes"]
+        assert value("memory_used_bytes") == device["memory_used_bytes"]
+        assert value("cores_asked_ratio") == pytest.approx(device["cores_pct"] / 100)
+        assert value("cores_guaranteed_ratio") == pytest.approx(device["cores_effective_pct"] / 100)
+        assert value("cores_limit_ratio") == pytest.approx(device["cores_limit_pct"] / 100)
+        assert value("priority") == tenant["priority"]
+        assert value("processes") == len(tenant["processes"])
+        assert value("violations_total") == tenant["violations"]
+        assert value("host_memory_quota_bytes") == tenant["host_memory_quota_bytes"]
+        for metric, field in (("gpu_seconds_total", "used_s"), ("leases_total", "leases"),
+                              ("gate_wait_seconds_total", "waited_s"),
+                              ("allocations_denied_total", "denied")):
+            assert_between(device[field], value(metric), later[field], (name, metric))
+        assert page.label("allot_tenant_info", "id", tenant=name) == tenant["id"]
+    assert page.label("allot_tenant_state", "state", tenant="holds") == "idle"
+    assert sum(count for _, count in page.all("allot_tenants")) == 2
+    assert page.value("allot_tenant_lends_total", tenant="loads") is None
+    assert page.value("allot_tenant_lends_total", tenant="holds") is not None
+    loader.terminate()
+    holder.go()
+    holder.end()
+
+
+def test_time_and_limits_that_are_lent(machine, served):
+    """Alone on the card it is lent what nobody uses, and that is counted."""
+    machine.start("--name", "a", "--memory", "1GiB", "--cores", "30", "--elastic", "on", "--",
+                  *machine.load("--seconds", 60, "--kernel-us", 1000))
+    page = wait_for_page(served, lambda p: (p.value("allot_tenant_cores_lent_ratio") or 0) > 0.3,
+                         "the lent part")
+    assert page.label("allot_tenant_elastic_reason", "reason", tenant="a") == "lent"
+    assert page.value("allot_tenant_lends_total", tenant="a") >= 3
+    assert page.value("allot_tenant_cores_limit_now_ratio") == pytest.approx(
+        0.3 + page.value("allot_tenant_cores_lent_ratio"))
+    assert page.value("allot_tenant_throttled_seconds_total") > 0
+    used = page.value("allot_tenant_gpu_seconds_total")
+    wait_for_page(served, lambda p: p.value("allot_tenant_gpu_seconds_total") > used + 0.1)
+
+
+def test_who_waits_for_memory_is_seen_and_goes_on(machine, python, served):
+    first = hold(machine, python, "first", 100 << 10, "--on-full", "wait")
+    assert first.line() == "held"
+    second = hold(machine, python, "second", 100 << 10, "--on-full", "wait")
+    page = wait_for_page(served,
+                         lambda p: p.value("allot_tenant_memory_wait_place", tenant="second"))
+    assert page.value("allot_tenant_memory_wait_place", tenant="second") == 1
+    assert page.label("allot_tenant_state", "state", tenant="second") == "queued"
+    assert page.value("allot_tenants", state="queued") == 1
+    # The first that asks is its context.
+    assert page.value("allot_tenant_memory_wanted_bytes", tenant="second") >= 500 * MIB
+    assert page.value("allot_tenant_memory_reserve_bytes", tenant="second") == 101 * GIB
+    assert page.value("allot_tenant_memory_granted_bytes", tenant="second") == 0
+    assert page.value("allot_tenant_memory_granted_bytes", tenant="first") == 101 * GIB
+    assert page.value("allot_tenant_memory_wait_seconds", tenant="first") is None
+    waited = page.value("allot_tenant_memory_wait_seconds", tenant="second")
+    time.sleep(0.3)
+    page = scrape(served)
+    assert page.value("allot_tenant_memory_wait_seconds", tenant="second") >= waited + 0.25
+    first.go()
+    first.end()
+    assert second.line() == "held"
+    page = wait_for_page(served, lambda p: p.value("allot_tenants", state="queued") == 0)
+    assert page.value("allot_tenant_memory_wait_seconds", tenant="second") is None
+    assert page.value("allot_tenant_memory_waited_seconds_total", tenant="second") >= 0.3
+    assert page.value("allot_memory_waited_seconds_total") >= 0.3
+    assert page.value("allot_memory_waits_total") == 2
+    assert page.value("allot_memory_waits_ended_total", outcome="granted") == 2
+    assert page.value("allot_tenant_memory_granted_bytes", tenant="second") == 101 * GIB
+    second.go()
+    second.end()
+
+
+def test_who_waits_and_is_ended(machine, python, served):
+    first = hold(machine, python, "first", 100 << 10, "--on-full", "wait")
+    assert first.line() == "held"
+    second = hold(machine, python, "second", 100 << 10, "--on-full", "wait")
+    machine.wait_for_tenant("second", lambda t: t["state"] == "queued")
+    second.process.send_signal(signal.SIGINT)
+    second.process.wait(timeout=20)
+    page = wait_for_page(served, lambda p: p.value("allot_tenant_state", tenant="second",
+                                                   state="queued") is None)
+    ended = {labels["outcome"]: value
+             for labels, value in page.all("allot_memory_waits_ended_total")}
+    assert ended.pop("granted") == 1 and sum(ended.values()) == 1, ended
+    first.go()
+    first.end()
+
+
+def test_memory_that_moves_is_seen(machine, python, tmp_path):
+    machine_served = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\n",
+                                   f"memory = {2560 * MIB}\n")
+    address = address_in(machine_served)
+    swap = ("--on-full", "swap", "--swap-arena", "1024MiB")
+    first = hold(machine, python, "first", 1000, *swap, memory="1600MiB")
+    assert first.line() == "held"
+    assert scrape(address).value("allot_tenant_swap_arena_bytes", tenant="first") == GIB
+    second = hold(machine, python, "second", 1000, *swap, memory="1600MiB")
+    assert second.line() == "held"
+    page = wait_for_page(address,
+                         lambda p: p.value("allot_tenant_swapped_bytes", tenant="first"))
+    assert page.label("allot_tenant_swap_state", "state", tenant="first") == "out"
+    assert page.label("allot_tenant_state", "state", tenant="first") == "swapped"
+    assert page.value("allot_tenant_swapped_bytes", tenant="first") == 1000 * MIB
+    assert page.value("allot_tenant_swap_moves_total", tenant="first", direction="out") == 1
+    assert page.value("allot_tenant_swap_moves_total", tenant="second", direction="out") == 0
+    assert page.value("allot_swap_moves_total", direction="out") == 1
+    assert page.value("allot_device_swapped_out_bytes_total") == 1000 * MIB
+    assert page.value("allot_tenant_swap_stays_bytes", tenant="first", reason="contexts") == 518 * MIB
+    assert page.value("allot_swap_arena_reserved_bytes") == 2 * GIB
+    second.go()
+    second.end()
+    # There is room again: back it comes, and the figures of who ended stay in the sum.
+    page = wait_for_page(address, lambda p: p.value("allot_tenant_swap_moves_total", tenant="first",
+                                                    direction="back") == 1)
+    assert page.value("allot_swap_moves_total", direction="back") == 1
+    first.go()
+    first.end()
+
+
+@pytest.mark.skipif(not find_promtool(), reason="promtool is missing; scripts/test gets it")
+def test_promtool_has_nothing_to_say(machine, python, served):
+    tenants = [hold(machine, python, "fails", 100, "--elastic", "on", "--cores", "10"),
+               hold(machine, python, "waits", 100, "--on-full", "wait"),
+               hold(machine, python, "swaps", 100, "--on-full", "swap")]
+    for tenant in tenants:
+        assert tenant.line() == "held"
+    _, _, text = request(served)
+    done = subprocess.run([find_promtool(), "check", "metrics"], input=text, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr and not done.stdout, done
+    for tenant in tenants:
+        tenant.go()
+        tenant.end()
+
+
+def test_every_metric_is_documented():
+    """docs/metrics.md ends with what `allotd --list-metrics` prints."""
+    done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True,
+                          check=True)
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    _, mark, table = page.partition("<!-- allotd --list-metrics -->\n")
+    assert mark and table == done.stdout, "docs/metrics.md: see CONTRIBUTING.md for how it is made"
+
+
+def test_no_other_type_than_its_name_says(served):
+    page = scrape(served)
+    assert len(page.types) > 20
+    for name, kind in page.types.items():
+        assert kind == ("counter" if name.endswith("_total") else "gauge"), name
+
+
+# ---- who may ask, and what ----
+
+def test_paths_and_methods(served):
+    assert request(served, "/healthz")[::2] == (200, "ok\n")
+    assert request(served, "/readyz")[::2] == (200, "ready\n")
+    for path in ("/", "/metrics/", "/metricsx", "/../metrics", "/healthz/x", "//metrics"):
+        assert request(served, path)[0] == 404, path
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "NONSENSE"):
+        status, headers, _ = request(served, method=method)
+        assert status == 405 and headers["Allow"] == "GET, HEAD", method
+    assert request(served, "/none", method="POST", body="x" * 100000)[0] == 404
+    status, headers, text = request(served, method="HEAD")
+    assert status == 200 and int(headers["Content-Length"]) > 1000 and text == ""
+    assert request(served, "/metrics?name=x")[0] == 200
+
+
+def test_a_token(machine, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    address = listen(machine, tmp_path, f"metrics_token_file = {file}\n")
+
+    def status(authorization=None, path="/metrics"):
+        headers = {"Authorization": authorization} if authorization else {}
+        return request(address, path, headers=headers)[0]
+
+    assert status(f"Bearer {TOKEN}") == 200
+    for wrong in (None, "Bearer", "Bearer x", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
+                  f"Basic {TOKEN}", TOKEN, f"Bearer {'x' * 5000}"):
+        assert status(wrong) == 401, wrong
+    assert request(address)[1]["WWW-Authenticate"].startswith("Bearer ")
+    assert "allot_" not in request(address)[2]
+    assert request(address, method="POST")[0] == 405
+    # Those who look after the daemon need none, and learn nothing.
+    assert status(path="/healthz") == 200 and status(path="/readyz") == 200
+    assert status(path="/none") == 404
+    # Another token counts from now on; without a file nobody may read, and the log says so once.
+    file.write_text("quite-another-token")
+    assert status(f"Bearer {TOKEN}") == 401
+    assert status("Bearer quite-another-token") == 200
+    file.unlink()
+    assert status("Bearer quite-another-token") == 503
+    assert status("Bearer quite-another-token") == 503
+    log = (machine.run_dir / "allotd.log").read_text()
+    assert log.count(f"metrics_token_file: {file}: No such file") == 1, log
+
+
+def test_a_unix_socket(machine, tmp_path):
+    path = machine.run_dir / "metrics.sock"
+    start_servers(machine, tmp_path, f"metrics_listen = unix:{path}\n")
+    assert scrape(f"unix:{path}").value("allot_device_memory_bytes") > GIB
+    assert path.stat().st_mode & 0o777 == 0o600
+    # One whose own socket has the longest name that there is.
+    client = socket.socket(socket.AF_UNIX)
+    client.bind(str(tmp_path / "c").ljust(107, "x"))
+    client.connect(str(path))
+    client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    client.settimeout(10)
+    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    client.close()
+    daemon, = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    os.kill(daemon, signal.SIGTERM)
+    wait_until(lambda: not path.exists(), what="the end of the socket")
+
+
+def test_ipv6(machine, tmp_path):
+    try:
+        socket.socket(socket.AF_INET6).bind(("::1", 0))
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    said = start_servers(machine, tmp_path, "metrics_listen = [::1]:0\n")
+    assert address_in(said).startswith("[::1]:")
+    assert scrape(address_in(said)).value("allot_device_memory_bytes") > GIB
+
+
+# ---- at the start ----
+
+def start_fails(machine, tmp_path, settings, says):
+    with pytest.raises(AssertionError) as failure:
+        start_servers(machine, tmp_path, settings)
+    assert all(part in str(failure.value) for part in says), failure.value
+    wait_until(lambda: not [line for line in machine.servers().values() if "/allotd " in line],
+               what="the end of the daemon")
+
+
+def test_a_port_in_use(machine, tmp_path):
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    address = "127.0.0.1:%d" % taken.getsockname()[1]
+    start_fails(machine, tmp_path, f"metrics_listen = {address}\n",
+                [f"metrics_listen: {address}: Address already in use"])
+    taken.close()
+
+
+def test_a_file_that_is_no_socket(machine, tmp_path):
+    file = tmp_path / "precious"
+    file.write_text("kept")
+    start_fails(machine, tmp_path, f"metrics_listen = unix:{file}\n", [f"{file}", "is no socket"])
+    assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("settings, says", [
+    ("metrics_listen = 0.0.0.0:0\n",
+     ["'0.0.0.0:0' can be reached from other machines", "metrics_token_file", "metrics_open = on"]),
+    ("metrics_listen = localhost:9400\n", ["settings:1: metrics_listen: 'localhost:9400'",
+                                           "127.0.0.1:9400"]),
+    ("metrics_token_file = token\n", ["'token'", "full path"]),
+    ("metrics_listen = 127.0.0.1:0\nmetrics_token_file = /nowhere/token\n",
+     ["metrics_token_file: /nowhere/token: No such file"]),
+], ids=["open to all", "a name", "a relative path", "no such token"])
+def test_settings_that_are_not_right(machine, tmp_path, settings, says):
+    start_fails(machine, tmp_path, settings, says)
+
+
+def test_open_to_all_if_that_is_said(machine, tmp_path):
+    said = start_servers(machine, tmp_path, "metrics_listen = 0.0.0.0:0\nmetrics_open = on\n")
+    port = address_in(said).rpartition(":")[2]
+    assert scrape(f"127.0.0.1:{port}").value("allot_device_memory_bytes") > GIB
+
+
+@pytest.mark.parametrize("where", ["127.0.0.1", "unix"])
+def test_after_a_kill_the_next_daemon_serves_at_the_same_place(machine, tmp_path, where):
+    free = socket.socket()
+    free.bind(("127.0.0.1", 0))
+    address = (f"unix:{tmp_path}/m" if where == "unix" else "127.0.0.1:%d" % free.getsockname()[1])
+    free.close()
+    settings = tmp_path / "settings"
+    settings.write_text(f"metrics_listen = {address}\n")
+    # Starts a daemon, and another when that has gone.
+    tenant = machine.start("--name", "a", "--memory", "1GiB", "--", "sleep", "60",
+                           environment={"ALLOT_CONFIG": str(settings)})
+    machine.wait_for_tenant("a")
+    before = scrape(address)
+    (daemon,) = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    os.kill(daemon, signal.SIGKILL)
+
+    def serves_again():
+        try:
+            page = scrape(address)
+        except OSError:
+            return None
+        return page if page.value("allot_tenants", state="starting") == 1 else None
+
+    page = wait_until(serves_again, what="the next daemon")
+    started = "allot_daemon_start_time_seconds"
+    assert page.value(started) > before.value(started)
+    assert page.value("allot_tenant_memory_quota_bytes", tenant="a") == GIB
+    tenant.terminate()
+
+
+def test_off_by_default(machine, tmp_path):
+    said = start_servers(machine, tmp_path, "")
+    assert "metrics" not in said
+    daemon, = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    # Nor does it cost anything.
+    assert "libmicrohttpd" not in pathlib.Path(f"/proc/{daemon}/maps").read_text()
+
+
+# ---- clients that are not well ----
+
+def test_slow_clients_are_dropped_and_hold_nobody_up(machine, served):
+    host, port = served.split(":")
+    begun = time.monotonic()
+
+    def connect(text):
+        client = socket.create_connection((host, int(port)), timeout=20)
+        client.sendall(text)
+        return client
+
+    slow = [connect(b""), connect(b"GET /metr"), connect(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ")]
+    # One that goes on, a byte at a time, is slow all the same.
+    drip = connect(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ")
+    asked = 0
+    while time.monotonic() - begun < 4:
+        drip.sendall(b"x")
+        now = time.monotonic()
+        assert request(served, "/healthz")[0] == 200
+        assert machine.ps()["devices"]
+        assert time.monotonic() - now < 2
+        asked += 1
+        time.sleep(0.1)
+    assert asked > 5
+    for client in slow:
+        assert client.recv(4096) == b""
+    assert 4 < time.monotonic() - begun < 9
+    with pytest.raises(OSError):
+        for _ in range(100):
+            drip.sendall(b"x")
+            time.sleep(0.05)
+    for client in (*slow, drip):
+        client.close()
+
+
+def test_more_clients_than_it_serves(machine, served):
+    """Who holds all its connections keeps another waiting for as long as they are let live."""
+    host, port = served.split(":")
+    many = [socket.create_connection((host, int(port))) for _ in range(45)]
+    assert machine.ps()["devices"]
+    assert request(served, "/healthz")[0] == 200
+    for client in many:
+        client.close()
+    assert request(served, "/healthz")[0] == 200
+
+
+def test_pages_are_made_ten_times_a_second_at_most(served):
+    begun = time.monotonic()
+    for _ in range(200):
+        page = scrape(served)
+    elapsed = time.monotonic() - begun
+    assert page.value("allot_metrics_pages_total") <= 10 * elapsed + 1
+
+
+def test_a_daemon_that_is_asked_ends_when_it_should(tmp_path_factory, tmp_path):
+    """Clients that stay connected keep no private daemon alive."""
+    machine = make_machine(tmp_path_factory, "h200")
+    settings = tmp_path / "settings"
+    settings.write_text("metrics_listen = 127.0.0.1:0\n")
+    tenant = machine.start("--", "sleep", "60", environment={"ALLOT_CONFIG": str(settings)})
+    log = machine.run_dir / "allotd.log"
+    wait_until(lambda: log.exists() and "made by" in log.read_text(), what="the tenant")
+    host, port = address_in(log.read_text()).split(":")
+    client = socket.create_connection((host, int(port)))
+    tenant.terminate()
+    machine.wait_until_gone()
+    client.settimeout(10)
+    assert client.recv(1) == b""
+    client.close()
+    machine.clean()
