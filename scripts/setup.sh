@@ -56,5 +56,8 @@ need_build_tools() {
 	need "$(has_library jansson)" libjansson-dev
 	need "$(has_library libmicrohttpd)" libmicrohttpd-dev
 	need "$(has_library cmocka)" libcmocka-dev
+	need "$(has_library libnghttp2)" libnghttp2-dev
+	need "$(has_library libprotobuf-c)" libprotobuf-c-dev
+	need 'command -v protoc-c' protobuf-c-compiler
 	need 'command -v python3' python3
 }

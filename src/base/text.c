@@ -1,0 +1,43 @@
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Bytes of the character that begins here (RFC 3629: no surrogates, nothing longer than it must be, nothing
+ * above U+10FFFF); 0: it is none, or a control character, of C0 or of C1.
+ */
+static size_t clean_length(const unsigned char *c, size_t size)
+{
+	size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+	if (n == 0 || n > size || c[0] > 0xf4 || c[0] < 0x20 || c[0] == 0x7f)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	bool is_bad = (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xe0 && c[1] < 0xa0) ||
+		      (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+		      (c[0] == 0xf4 && c[1] > 0x8f);
+	return is_bad ? 0 : n;
+}
+
+const char *text_end_of_clean(const char *text, size_t size)
+{
+	size_t left = strnlen(text, size), n;
+	while (left && (n = clean_length((const unsigned char *)text, left))) {
+		text += n;
+		left -= n;
+	}
+	return text;
+}
+
+void text_clean(char *text)
+{
+	for (;;) {
+		text = text + (text_end_of_clean(text, SIZE_MAX) - text);
+		if (!*text)
+			return;
+		*text++ = '?';
+	}
+}

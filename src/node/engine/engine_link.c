@@ -1,0 +1,80 @@
+#include "node/engine/engine_link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+int engine_link_open(struct engine_link *link, const char *path, int stop_fd, uint64_t end_ns)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Connecting is at once, or refused: EAGAIN when more wait than it listens to. */
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	*link = (struct engine_link){ .fd = steal_fd(&fd), .stop_fd = stop_fd, .end_ns = end_ns };
+	return 0;
+}
+
+void engine_link_close(struct engine_link *link)
+{
+	close_fd(&link->fd);
+}
+
+static int wait_for(const struct engine_link *link, short events)
+{
+	for (;;) {
+		struct pollfd p[] = { { .fd = link->fd, .events = events },
+				      { .fd = link->stop_fd, .events = POLLIN } };
+		uint64_t now_ns = clock_now_ns();
+		if (now_ns >= link->end_ns)
+			return -ETIMEDOUT;
+		struct timespec left = clock_to_timespec(link->end_ns - now_ns);
+		int n = ppoll(p, 2, &left, NULL);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && p[1].revents)
+			return -ECANCELED;
+		if (n > 0)
+			return 0;
+	}
+}
+
+ssize_t engine_link_read(const struct engine_link *link, void *data, size_t size)
+{
+	for (;;) {
+		int r = wait_for(link, POLLIN);
+		if (r < 0)
+			return r;
+		ssize_t n = recv(link->fd, data, size, 0);
+		if (n >= 0)
+			return n;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+}
+
+int engine_link_write(const struct engine_link *link, const void *data, size_t size)
+{
+	const char *at = data;
+	while (size) {
+		int r = wait_for(link, POLLOUT);
+		if (r < 0)
+			return r;
+		ssize_t n = send(link->fd, at, size, MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			at += n;
+			size -= (size_t)n;
+		}
+	}
+	return 0;
+}
