@@ -25,3 +25,10 @@ void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_l
 	if (now_ns > f->at_ns)
 		f->at_ns = now_ns;
 }
+
+struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns)
+{
+	struct fade then = { .use_ns = use_ns, .at_ns = 1 };
+	uint64_t end_ns = passed_ns < UINT64_MAX ? passed_ns + 1 : passed_ns;
+	return (struct fade){ .use_ns = fade_use_ns(&then, end_ns, half_life_ns), .at_ns = now_ns };
+}

@@ -25,6 +25,11 @@ struct fade {
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
+/*
+ * What was `use_ns` so long ago, by another clock, as of now_ns of this one (not 0).
+ */
+struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
+
 /* What is left of it at `now_ns`. */
 double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns);
 

@@ -2,14 +2,15 @@
  * allot pause and allot resume: a paused tenant starts no more work on its GPUs; with --swap-out its memory
  * leaves them as well.
  */
+#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/target.h"
 
-#define CONTAINER_ID_LENGTH 64
+#define NAME_MOST 400 /* of a container in a pod, with both their names and its namespace */
 
 struct pause_options {
 	struct daemon_target target;
@@ -43,20 +44,30 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 	return client_request(client, op, body, NULL, err);
 }
 
+/* A tenant's name, a container's, or "namespace/pod/name"; an id is a word as well. */
+static int check_name(const char *name, struct error *err)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)name[n]) || (n && name[n] && strchr("._/-", name[n])))
+		n++;
+	if (n && !name[n] && n <= NAME_MOST)
+		return 0;
+	return error_set(err, EINVAL,
+			 "'%.63s': must be a tenant's name, or a container's name or id", name);
+}
+
 static int pause_run(const struct command *self, int argc, char **argv)
 {
 	struct pause_options options = { 0 };
 	struct error err = { 0 };
 	int status;
-	char *name = operand_read(self, argc, argv, &options,
-				  "write one tenant's name; allot ps lists them", &status);
+	const char *name = operand_read(self, argc, argv, &options,
+					"write one tenant's name; allot ps lists them", &status);
 
 	if (!name)
 		return status;
-	/* The whole id of a container is longer than a name may be; its beginning says as much. */
-	if (strlen(name) == CONTAINER_ID_LENGTH && strspn(name, "0123456789abcdef") == strlen(name))
-		name[PARSE_NAME_MAX - 1] = '\0';
-	if (parse_name(name, &err) < 0)
+	if (check_name(name, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
 	if (tell_daemon(&options, self->name, name, &err) < 0)
 		return command_fail(self, &err, EXIT_REFUSED);
@@ -71,10 +82,11 @@ const struct command command_pause = {
 		 "already ends,\n"
 		 "and its memory stays; or, with --swap-out, is copied to host memory and given "
 		 "back, as\n"
-		 "far as it can be (allot ps --json: swap). NAME may also be the id, or its "
-		 "beginning, of a\n"
-		 "container with GPU work (allot tasks): that is frozen. For root and members of "
-		 "group allot.",
+		 "far as it can be (allot ps --json: swap). NAME may also be a container with GPU "
+		 "work (allot\n"
+		 "tasks), by its name, \"namespace/pod/name\" or the beginning of its id: that is "
+		 "frozen. For\n"
+		 "root and members of group allot.",
 	.rows = pause_rows,
 	.run = pause_run,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/container.h"
 #include "cli/format.h"
 #include "cli/selection.h"
 
@@ -26,6 +27,7 @@ enum column {
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
 	COLUMN_USE,
+	COLUMN_CONTAINER, /* shown when a tenant's processes live in one */
 	COLUMN_COUNT,
 };
 
@@ -49,6 +51,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
 	[COLUMN_USE] = { "", "USE", false },
+	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
 
 struct row {
@@ -141,6 +144,24 @@ static void put_swapped(const json_t *tenant, char *cell)
 		strcpy(cell, "-");
 }
 
+/* The container that its processes live in, and how many more. */
+static void put_containers(const json_t *tenant, char cell[64])
+{
+	const json_t *list = json_object_get(tenant, "containers");
+	size_t count = json_array_size(list);
+	char label[CONTAINER_LABEL_MAX];
+
+	if (!count) {
+		strcpy(cell, "-");
+		return;
+	}
+	container_label(json_array_get(list, 0), label, sizeof(label));
+	if (count > 1)
+		snprintf(cell, 64, "%.40s +%zu", label, count - 1);
+	else
+		snprintf(cell, 64, "%.63s", label);
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -151,6 +172,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_state(tenant, row->cell[COLUMN_STATE]);
 		put_number(tenant, "use_s", format_seconds, row->cell[COLUMN_USE]);
 		put_swapped(tenant, row->cell[COLUMN_SWAPPED]);
+		put_containers(tenant, row->cell[COLUMN_CONTAINER]);
 	}
 	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
@@ -197,11 +219,11 @@ static int total_width(const struct table *table)
 	return total;
 }
 
-static bool is_anyone_swappable(const struct table *table)
+/* Does a tenant have something to say there? */
+static bool is_told(const struct table *table, enum column column)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (*table->rows[i].cell[COLUMN_SWAPPED] &&
-		    strcmp(table->rows[i].cell[COLUMN_SWAPPED], "-") != 0)
+		if (*table->rows[i].cell[column] && strcmp(table->rows[i].cell[column], "-") != 0)
 			return true;
 	return false;
 }
@@ -221,10 +243,14 @@ static void set_widths(struct table *table, int width)
 	}
 	if (!table->has_waiters)
 		table->width[COLUMN_USE] = 0;
-	if (!is_anyone_swappable(table))
+	if (!is_told(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
+	if (!is_told(table, COLUMN_CONTAINER))
+		table->width[COLUMN_CONTAINER] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_WAITED] = 0;
+	if (total_width(table) > width)
+		table->width[COLUMN_CONTAINER] = 0;
 	over = total_width(table) - width;
 	if (over > 0) {
 		int *name = &table->width[COLUMN_TENANT];

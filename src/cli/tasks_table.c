@@ -3,9 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cli/container.h"
 #include "cli/format.h"
-
-#define SHORT_ID 12
 
 static double sum_of(const json_t *object, const char *key)
 {
@@ -29,13 +28,14 @@ static double number_of(const json_t *object, const char *key)
 
 static void write_container(const json_t *c, FILE *out)
 {
-	char memory[FORMAT_MAX], used[FORMAT_MAX], frozen[FORMAT_MAX];
+	char memory[FORMAT_MAX], used[FORMAT_MAX], frozen[FORMAT_MAX], name[CONTAINER_LABEL_MAX];
+	container_name(c, name, sizeof(name));
 	format_bytes((uint64_t)sum_of(c, "memory_used_bytes"), memory);
 	format_seconds(sum_of(c, "used_s"), used);
 	format_seconds(number_of(c, "frozen_s"), frozen);
-	fprintf(out, "%-12.*s  %-10s  %-8s  %5d  %9s  %8s  %7s\n", SHORT_ID, text_of(c, "id"),
-		text_of(c, "engine"), text_of(c, "state"), (int)number_of(c, "tasks"), memory, used,
-		frozen);
+	fprintf(out, "%-12.*s  %-10s  %-8s  %5d  %9s  %8s  %7s%s%s\n", CONTAINER_SHORT_ID,
+		text_of(c, "id"), text_of(c, "engine"), text_of(c, "state"),
+		(int)number_of(c, "tasks"), memory, used, frozen, *name ? "  " : "", name);
 }
 
 static void write_task(const json_t *t, FILE *out)
@@ -46,8 +46,8 @@ static void write_task(const json_t *t, FILE *out)
 	format_seconds(sum_of(t, "used_s"), used);
 	format_seconds(number_of(t, "lasted_s"), lasted);
 	fprintf(out, "%7d  %-15s  %-12.*s  %-15.15s  %9s  %8s  %8s  %s\n", (int)number_of(t, "pid"),
-		text_of(t, "name"), SHORT_ID, text_of(t, "container"), text_of(t, "tenant"), memory,
-		used, lasted, ended ? "ended" : "runs");
+		text_of(t, "name"), CONTAINER_SHORT_ID, text_of(t, "container"),
+		text_of(t, "tenant"), memory, used, lasted, ended ? "ended" : "runs");
 }
 
 void tasks_table_write(const json_t *reply, FILE *out)
@@ -55,8 +55,8 @@ void tasks_table_write(const json_t *reply, FILE *out)
 	const json_t *containers = json_object_get(reply, "containers");
 	const json_t *tasks = json_object_get(reply, "tasks");
 	if (json_array_size(containers)) {
-		fprintf(out, "%-12s  %-10s  %-8s  %5s  %9s  %8s  %7s\n", "CONTAINER", "ENGINE",
-			"STATE", "TASKS", "MEMORY", "GPU TIME", "FROZEN");
+		fprintf(out, "%-12s  %-10s  %-8s  %5s  %9s  %8s  %7s  %s\n", "CONTAINER", "ENGINE",
+			"STATE", "TASKS", "MEMORY", "GPU TIME", "FROZEN", "NAME");
 		for (size_t i = 0; i < json_array_size(containers); i++)
 			write_container(json_array_get(containers, i), out);
 		fputc('\n', out);

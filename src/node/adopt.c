@@ -122,7 +122,9 @@ static int adopt(struct node *node, const char *id, struct error *err)
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
 	admission_restore(tenant, &state.past);
-	use_restore(tenant, state.use_ns);
+	/* Its own file is older than that of all use, and tells of no time that has passed since. */
+	if (!tenant->use.at_ns)
+		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
 	tenant->grace = true;
 	tenant->grace_end_ns = now_ns + node->config.adopt_grace_ns;

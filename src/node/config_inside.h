@@ -15,6 +15,7 @@ enum setting_kind {
 	KIND_LEVEL,
 	KIND_TEXT,
 	KIND_ADDRESS, /* see metrics/address.h */
+	KIND_ENGINES, /* a text that engines_parse() takes */
 	KIND_GAIN,
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,

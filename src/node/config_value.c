@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "node/config_inside.h"
 #include "node/metrics/address.h"
+#include "node/engine/engine.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -160,6 +161,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	char *field = (char *)config + s->offset;
 	struct address address;
 	int r;
+	struct engines engines;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
 		return set_one_of_two((bool *)(void *)field, value, "warn", "refuse", err);
@@ -179,10 +181,13 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 		if (r < 0)
 			return r;
 		/* FALLTHROUGH */
+	case KIND_ENGINES:
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);
+		if (s->kind == KIND_ENGINES && engines_parse(value, &engines, err) < 0)
+			return -EINVAL;
 		strcpy(field, value);
 		return 0;
 	}

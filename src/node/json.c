@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
 
 static json_t *member(const json_t *object, const char *key)
 {
@@ -68,4 +71,13 @@ int json_read_array(const json_t *object, const char *key, json_t **ret, struct 
 		return error_set(err, EINVAL, "%s: must be a list", key);
 	*ret = value;
 	return 1;
+}
+
+json_t *json_clean_string(const char *text)
+{
+	cleanup_free char *copy = strdup(text);
+	if (!copy)
+		return NULL;
+	text_clean(copy);
+	return json_string(copy);
 }

@@ -25,4 +25,7 @@ int json_read_number(const json_t *object, const char *key, double *ret, struct 
 int json_read_bool(const json_t *object, const char *key, bool *ret, struct error *err);
 int json_read_array(const json_t *object, const char *key, json_t **ret, struct error *err);
 
+/* Text that may be anything, with '?' for what is no text. NULL: no memory. */
+json_t *json_clean_string(const char *text);
+
 #endif

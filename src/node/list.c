@@ -171,7 +171,7 @@ static json_t *tenant_to_json(struct tenant *t)
 	}
 	return json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state",
 		tenant_condition_name(tenant_condition(t, figures)), "devices", devices, "elastic",
 		elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority", t->terms.priority,
@@ -180,7 +180,8 @@ static json_t *tenant_to_json(struct tenant *t)
 		"host_memory_quota_bytes", host_quota_to_json(&t->terms), "host_memory_used_bytes",
 		(json_int_t)tenant_host_bytes(t), "use_s",
 		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
-		wait_to_json(t, now_ns), "swap", swap_to_json(t));
+		wait_to_json(t, now_ns), "swap", swap_to_json(t), "containers",
+		gpu_watch_tenant_containers(t->node->watch, t->terms.name));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

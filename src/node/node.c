@@ -18,6 +18,7 @@
 #include "node/control.h"
 #include "node/drain.h"
 #include "node/elastic.h"
+#include "node/freezer/gpu_records.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
@@ -26,6 +27,7 @@
 #include "node/tenant.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
+#include "node/use_state.h"
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
@@ -188,6 +190,7 @@ static int make_timers(struct node *node, struct error *err)
 		{ tick_due, &node->tick },
 		{ census_due, &node->census_timer },
 		{ tenant_state_save_due, &node->save_timer },
+		{ use_state_save_due, &node->use_timer },
 		{ adopt_look, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
@@ -325,6 +328,7 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 		r = make_tenants_dir(node, err);
 	if (r < 0)
 		return r;
+	use_state_load(node);
 	unsigned adopted = adopt_all(node);
 	if (adopted)
 		log_info("%u tenants of the daemon before are adopted", adopted);
@@ -364,7 +368,9 @@ void node_close(struct node *node)
 	if (tenant_state_save(t, false, NULL) < 0)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	node->metrics = metrics_stop(node->metrics);
+	use_state_save(node);
 	node->watch = gpu_watch_stop(node->watch);
+	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
@@ -375,6 +381,7 @@ void node_close(struct node *node)
 	node->fresh_source = loop_remove(node->fresh_source);
 	close_fd(&node->fresh_fd);
 	node->save_timer = loop_remove(node->save_timer);
+	node->use_timer = loop_remove(node->use_timer);
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);
 	node->drain_timer = loop_remove(node->drain_timer);

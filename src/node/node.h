@@ -27,6 +27,7 @@
 
 struct tenant;
 struct census;
+struct gpu_records;
 struct gpu_watch;
 struct control;
 struct drain;
@@ -86,6 +87,8 @@ struct node {
 	uint64_t requests, refused; /* on the control socket */
 	bool foreign_known;         /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
+	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
+	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct control *control;
@@ -96,6 +99,7 @@ struct node {
 	struct loop_source *census_timer; /* as often as the setting says, while there are tenants ... */
 	uint64_t census_every_ns;         /* ... or more seldom, see census_every_ns() */
 	struct loop_source *save_timer; /* state files to write soon */
+	struct loop_source *use_timer;  /* that of use (use_state.h) */
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;

@@ -1,16 +1,10 @@
 #include "node/tenant_state.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/elastic.h"
 #include "node/json.h"
+#include "node/state_file.h"
 #include "node/use.h"
 
 #define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
@@ -81,49 +75,13 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out);
 }
 
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-/* Beside the old file, complete, then over it: whoever reads sees the old or the new. */
-static int replace_file(struct tenant *tenant, const char *text, bool sync, struct error *err)
-{
-	char path[NODE_PATH_MAX], fresh[NODE_PATH_MAX];
-	tenant_path(tenant, "tenant.json", path);
-	tenant_path(tenant, "tenant.json.new", fresh);
-	cleanup_fd int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return error_set_errno(err, errno, "write %s", fresh);
-	int r = write_all(fd, text, strlen(text));
-	if (r >= 0 && sync && fsync(fd) < 0)
-		r = -errno;
-	if (r >= 0 && rename(fresh, path) < 0)
-		r = -errno;
-	if (r < 0) {
-		unlink(fresh);
-		return error_set_errno(err, -r, "write %s", path);
-	}
-	return 0;
-}
-
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err)
 {
 	uint64_t used;
+	char path[NODE_PATH_MAX];
 	cleanup_json json_t *json = tenant_to_json(tenant, &used);
-	cleanup_free char *text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
-	if (!text)
-		return error_set_errno(err, ENOMEM, "tenant '%s'", tenant->terms.name);
-	int r = replace_file(tenant, text, sync, err);
+	tenant_path(tenant, "tenant.json", path);
+	int r = state_file_write(path, json, JSON_INDENT(1), TENANT_STATE_MAX_BYTES, sync, err);
 	if (r < 0)
 		return error_add(err, r, "tenant '%s'", tenant->terms.name);
 	tenant->unsaved = false;

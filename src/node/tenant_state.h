@@ -10,6 +10,7 @@
 #include "node/tenant.h"
 
 #define TENANT_STATE_VERSION 1
+#define TENANT_STATE_MAX_BYTES (4 << 20)
 
 /*
  * Writes the file now. `sync`: and waits for the disk, for what a caller was promised. -errno (ENOSPC,

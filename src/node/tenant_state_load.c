@@ -2,17 +2,15 @@
 #include "node/tenant_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/parse.h"
 #include "node/elastic.h"
 #include "node/json.h"
-
-#define USE_MOST_S 1e12 /* more GPU time nobody has used */
+#include "node/state_file.h"
+#include "node/use_state.h"
 
 static int missing(struct error *err, const char *key)
 {
@@ -183,15 +181,11 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 		      struct error *err)
 {
 	struct tenant_state state = { 0 };
-	json_error_t where;
-	/* Not a symlink or a fifo that someone put there: those would be followed or wait for ever. */
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return error_set_errno(err, errno, "%s", path);
-	cleanup_json json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &where);
-	if (!root)
-		return error_set(err, EINVAL, "%s:%d: %s", path, where.line, where.text);
-	int r = terms_from_json(root, id, &state, err);
+	cleanup_json json_t *root = NULL;
+	int r = state_file_read(path, TENANT_STATE_MAX_BYTES, &root, err);
+	if (r < 0)
+		return r;
+	r = terms_from_json(root, id, &state, err);
 	if (r >= 0)
 		r = devices_from_json(node, root, &state, err);
 	if (r >= 0)

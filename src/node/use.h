@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "node/json.h"
+
 struct node;
 struct tenant;
 
@@ -21,5 +23,13 @@ double use_ns(const struct tenant *tenant, uint64_t now_ns);
 void use_end(struct tenant *tenant);
 /* Of a tenant that a daemon before this one had. */
 void use_restore(struct tenant *tenant, double use_ns);
+
+/* Of all tenants that there are and were, a list for the state file (use_state.h): NULL: no memory. */
+json_t *use_to_json(struct node *node);
+/*
+ * What such a list says, of so long ago, for use_begin(): before there are tenants. -EINVAL: it is not
+ * understood, and nothing is taken.
+ */
+int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);
 
 #endif

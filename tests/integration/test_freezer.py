@@ -1,6 +1,7 @@
 """Containers without the library: they are seen when they begin, wait frozen while memory is short, go on
 one by one, and never stay frozen. Cgroups are real, GPU and containers' engine are not."""
 
+import json
 import os
 import pathlib
 import signal
@@ -333,3 +334,78 @@ def test_gpu_time(version, defects, make_boxes, tmp_path):
     else:
         assert 3.0 < used < 6.0 and other > 3.0, (used, other)
     assert 0 < boxes.container(busy)["faded_use_s"] <= used
+
+
+def wait_recorded(boxes, condition):
+    """Until the state file says it: what is newer is lost when the daemon is killed."""
+    path = boxes.run_dir / "use.json"
+    wait_until(lambda: path.exists() and condition(json.loads(path.read_text())),
+               what="the state file")
+
+
+def work(boxes, box, seconds):
+    box.start(BUILD / "allot-load", "--seconds", seconds, "--iters", 1000).wait(timeout=60)
+    wait_until(lambda: boxes.state(box) == "ended", what="its end")
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_use_outlives_a_daemon_that_was_killed(version, make_boxes, hoard):
+    """Who has used more waits longer, and tasks stay recorded, as if there had been one daemon."""
+    boxes = make_boxes(version, freeze_threshold="25GiB")
+    much, little, third = boxes.make(), boxes.make(), boxes.make()
+    work(boxes, much, 3)
+    work(boxes, little, 0.5)
+    holder = third.start(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
+    wait_until(lambda: holder.stdout.readline().startswith("full"), what="the holder")
+    wait_until(lambda: boxes.state(third) == "running", what="the holder's task")
+    before = boxes.tasks()
+    wait_recorded(boxes, lambda state: len(state["tasks"]) == 3 and len(state["containers"]) == 3)
+    boxes.end_daemon(signal.SIGKILL)
+    boxes.start_daemon()
+    after = boxes.tasks()
+    assert [(t["pid"], t["container"], t["ended"]) for t in after["tasks"]] == \
+        [(t["pid"], t["container"], t["ended"]) for t in before["tasks"]]
+    for old, new in zip(before["tasks"], after["tasks"]):
+        assert abs(old["begun_s"] - new["begun_s"]) < 0.001
+        assert abs(old["lasted_s"] - new["lasted_s"]) < (0.001 if old["ended"] else 10)
+        assert old["devices"][0]["used_s"] <= new["devices"][0]["used_s"] + 0.001
+    used = [boxes.container(box)["faded_use_s"] for box in (much, little)]
+    assert used[0] > 1.5 > 0.9 > used[1] > 0, used
+    # The first that comes has used most, and goes last.
+    waiters = []
+    for box in (much, little):
+        waiters.append(box.start(hoard, 120 << 10, 60 << 10, 1, 1500, CONTEXT_MS))
+        wait_until(lambda box=box: boxes.state(box) == "waiting", what="its waiting")
+    holder.kill()
+    wait_until(lambda: not little.is_frozen(), what="the thaw")
+    assert much.is_frozen()
+    assert [waiter.wait(timeout=30) for waiter in reversed(waiters)] == [0, 0]
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_a_task_that_ends_while_there_is_no_daemon(version, make_boxes, hoard):
+    boxes = make_boxes(version, freezer="off")
+    box = boxes.make()
+    process = box.start(hoard, 100, 100, 0, 60000)
+    wait_until(lambda: boxes.state(box) == "running", what="its task")
+    wait_recorded(boxes, lambda state: len(state["tasks"]) == 1)
+    boxes.end_daemon(signal.SIGKILL)
+    process.kill()
+    process.wait()
+    boxes.start_daemon()
+    task, = boxes.tasks()["tasks"]
+    assert task["ended"] and task["pid"] == process.pid and task["container"] == box.id
+    assert boxes.state(box) == "ended"
+
+
+@pytest.mark.parametrize("text", ["", '{"version":1,"writ', '{"version":2}', "\0" * 4096])
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_a_state_file_that_is_torn(version, text, make_boxes):
+    boxes = make_boxes(version)
+    boxes.end_daemon(signal.SIGKILL)
+    path = boxes.run_dir / "use.json"
+    path.write_text(text)
+    boxes.start_daemon()
+    assert boxes.log.read_text().count("set aside as use.json.bad") == 1
+    assert (boxes.run_dir / "use.json.bad").read_text() == text
+    assert boxes.tasks()["containers"] == []

@@ -54,12 +54,21 @@ static const struct pattern patterns[] = {
 	{ "container", NULL, false, "", "", ID_WHOLE },
 };
 
+/* Of the characters that containerd has in its names (its package identifiers). */
+static bool is_word(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && !memchr("._-", text[i], 3))
+			return false;
+	return true;
+}
+
 static bool is_id(const char *text, size_t length, enum id_kind kind)
 {
 	if (length == 0 || length >= CONTAINER_ID_MAX)
 		return false;
 	if (kind == ID_NAME)
-		return true;
+		return is_word(text, length);
 	for (size_t i = 0; i < length; i++)
 		if (!isxdigit((unsigned char)text[i]))
 			return false;
@@ -136,6 +145,14 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 		part += length;
 	}
 	return found;
+}
+
+const char *container_engine(const char *name)
+{
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!strcmp(patterns[i].engine, name))
+			return patterns[i].engine;
+	return NULL;
 }
 
 /* Takes the next line apart; false: there are no more. A line that is none has no path. */

@@ -30,6 +30,9 @@ struct container {
 bool container_match(const char *path, unsigned *ret_length, const char **ret_engine,
 		     char ret_id[CONTAINER_ID_MAX]);
 
+/* The engine of that name, of those that container_match() tells; NULL: there is none. */
+const char *container_engine(const char *name);
+
 /*
  * Of the whole text of /proc/PID/cgroup (proc(5), cgroups(7)): lines "number:controllers:path", version
  * 2 being number 0 without controllers. Every line may name the container; the two that can freeze say

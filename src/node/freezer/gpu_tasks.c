@@ -11,11 +11,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "node/procfs.h"
 
 /* ---- containers ---- */
 
-static struct gpu_container *find_container(struct gpu_tasks *tasks, const char *id)
+struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &tasks->containers, link)
@@ -48,39 +49,63 @@ static void forget_one(struct gpu_tasks *tasks)
 
 static struct gpu_container *get_container(struct gpu_tasks *tasks, const struct container *what)
 {
-	struct gpu_container *c = find_container(tasks, what->id);
+	struct gpu_container *c = gpu_tasks_find_id(tasks, what->id);
 	if (c) {
+		/* Started again, its cgroup may be elsewhere. */
+		if (!c->live && !c->is_frozen)
+			c->what = *what;
 		TAILQ_REMOVE(&tasks->containers, c, link);
 		TAILQ_INSERT_TAIL(&tasks->containers, c, link);
 		return c;
 	}
-	if (tasks->container_count >= GPU_TASKS_CONTAINERS)
-		forget_one(tasks);
 	c = calloc(1, sizeof(*c) + tasks->card_count * sizeof(c->card[0]));
 	if (!c)
 		return NULL;
 	c->what = *what;
-	TAILQ_INSERT_TAIL(&tasks->containers, c, link);
-	tasks->container_count++;
+	gpu_tasks_put_container(tasks, c);
 	return c;
 }
 
-struct gpu_container *gpu_tasks_find_container(struct gpu_tasks *tasks, const char *text,
-					       bool *ret_many)
+void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *c)
 {
-	struct gpu_container *c, *found = NULL;
-	size_t n = strlen(text);
-	*ret_many = false;
+	if (tasks->container_count >= GPU_TASKS_CONTAINERS)
+		forget_one(tasks);
+	TAILQ_INSERT_TAIL(&tasks->containers, c, link);
+	tasks->container_count++;
+}
+
+static bool is_called(const struct gpu_container *c, const char *text)
+{
+	char whole[sizeof(c->name.namespace) + sizeof(c->name.pod) + sizeof(c->name.name)];
+	const char *in_pod = whole + strlen(c->name.namespace) + 1;
+	if (!c->has_name || !c->name.name[0])
+		return false;
+	if (!strcmp(c->name.name, text))
+		return true;
+	snprintf(whole, sizeof(whole), "%s/%s/%s", c->name.namespace, c->name.pod, c->name.name);
+	return c->name.pod[0] && (!strcmp(whole, text) || !strcmp(in_pod, text));
+}
+
+size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
+				 struct gpu_container **ret, size_t max)
+{
+	struct gpu_container *c;
+	size_t n = strlen(text), count = 0;
 	TAILQ_FOREACH(c, &tasks->containers, link)
 	{
-		if (!strcmp(c->what.id, text))
-			return c;
-		if (n < 4 || strncmp(c->what.id, text, n) != 0)
+		if (!c->live && !c->is_frozen)
 			continue;
-		*ret_many |= found != NULL;
-		found = c;
+		if (!strcmp(c->what.id, text)) {
+			ret[0] = c;
+			return 1;
+		}
+		if (!(n >= 4 && !strncmp(c->what.id, text, n)) && !is_called(c, text))
+			continue;
+		if (count < max)
+			ret[count] = c;
+		count++;
 	}
-	return *ret_many ? NULL : found;
+	return count;
 }
 
 /* ---- tasks ---- */
@@ -96,6 +121,18 @@ static char *read_proc(int pid, const char *name)
 		text = NULL;
 	}
 	return text;
+}
+
+void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *t)
+{
+	t->tasks = tasks;
+	TAILQ_INSERT_TAIL(&tasks->ended, t, link);
+	if (++tasks->ended_count > GPU_TASKS_HISTORY) {
+		struct gpu_task *oldest = TAILQ_FIRST(&tasks->ended);
+		TAILQ_REMOVE(&tasks->ended, oldest, link);
+		tasks->ended_count--;
+		free(oldest);
+	}
 }
 
 static void end_task(struct gpu_task *t)
@@ -116,13 +153,7 @@ static void end_task(struct gpu_task *t)
 		t->container->live--;
 	if (tasks->events.ended)
 		tasks->events.ended(tasks->events.data, t);
-	TAILQ_INSERT_TAIL(&tasks->ended, t, link);
-	if (++tasks->ended_count > GPU_TASKS_HISTORY) {
-		struct gpu_task *oldest = TAILQ_FIRST(&tasks->ended);
-		TAILQ_REMOVE(&tasks->ended, oldest, link);
-		tasks->ended_count--;
-		free(oldest);
-	}
+	gpu_tasks_put_ended(tasks, t);
 }
 
 static void process_ended(void *data, uint32_t events)
@@ -146,12 +177,16 @@ static void note_names(struct gpu_task *t)
 	struct container what;
 	if (name)
 		snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(name, "\n"), name);
+	text_clean(t->name);
 	if (!cgroups || !container_from_cgroups(cgroups, &what))
 		return;
 	strcpy(t->container_id, what.id);
 	t->container = get_container(t->tasks, &what);
-	if (t->container)
-		t->container->live++;
+	if (t->container && t->container->live++ == 0) {
+		t->container->is_told = false;
+		t->container->name_failures = 0;
+		t->container->name_again_ns = 0;
+	}
 }
 
 static int watch_end(struct gpu_task *t)

@@ -18,6 +18,7 @@
 
 #include "admit/fade.h"
 #include "base/error.h"
+#include "node/engine/engine_reply.h"
 #include "node/freezer/cgroups.h"
 #include "node/freezer/container.h"
 #include "node/freezer/freeze_policy.h"
@@ -55,6 +56,12 @@ struct gpu_container {
 	struct freeze_item item;
 	struct cgroup cgroup; /* dir "": not looked for, or not to be had */
 	bool is_frozen;
+	/* By its engine, where that tells (gpu_watch_names.c). */
+	struct engine_name name;
+	bool has_name, is_asked;
+	bool is_told; /* since its first task began: it may have been renamed before */
+	unsigned name_failures;
+	uint64_t name_again_ns;      /* not asked before that */
 	struct gpu_task_card card[]; /* by index of the card */
 };
 
@@ -106,12 +113,22 @@ int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool 
 /* The live task of that pid; NULL: none. */
 struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 
+/* The container of exactly that id; NULL: it is not known. */
+struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
- * The one container whose id begins with `text` (four characters at least). NULL: none, or *ret_many:
- * several.
+ * Containers that have GPU work or are frozen, and are meant by `text`: the whole id, the id's beginning
+ * (four characters at least), the name, "pod/name" or "namespace/pod/name". How many, of which `max` are in
+ * ret; a whole id means that one alone.
  */
-struct gpu_container *gpu_tasks_find_container(struct gpu_tasks *tasks, const char *text,
-					       bool *ret_many);
+size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
+				 struct gpu_container **ret, size_t max);
+
+/*
+ * Of a daemon before this one (gpu_records.h), and from then on the registry's: a container without tasks, of
+ * an id that it does not have; a task that has ended, later than those that it has.
+ */
+void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
+void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);
 
 /* Counts GPU time of a task on a card, and of its container. */
 void gpu_task_use(struct gpu_task *task, unsigned card, uint64_t used_ns);

@@ -10,13 +10,17 @@
 #include "base/log.h"
 #include "node/admission.h"
 #include "node/census.h"
+#include "node/freezer/gpu_records.h"
 #include "node/freezer/freezer.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/freezer/openings.h"
+#include "node/procfs.h"
 #include "node/tenant.h"
+#include "node/use_state.h"
 
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it at cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
+#define NAMESAKES_TOLD 16
 #define SOON_NS (50 * NSEC_PER_MSEC)  /* between readings while a container starts or waits */
 #define SELDOM_NS (10 * NSEC_PER_SEC) /* between readings while openings alone would tell */
 
@@ -113,10 +117,14 @@ static bool note_task(struct gpu_watch *w, int pid)
 		return true;
 	}
 	note_tenant(w, t);
+	for (unsigned i = 0; t->container && i < w->tasks->card_count; i++)
+		t->card[i].frozen_ns = freezer_frozen_ns(t->container, t->begun_ns);
+	use_state_save_soon(w->node);
 	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
 		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
 		freezer_task_begun(w->freezer, t, visible_cards(w, pid), !w->has_read);
+	gpu_watch_ask_names(w);
 	return true;
 }
 
@@ -136,6 +144,7 @@ static void task_ended(void *data, struct gpu_task *t)
 	struct gpu_watch *w = data;
 	log_debug("GPU task: process %d (%s) has ended", t->pid, t->name);
 	freezer_task_ended(w->freezer, t);
+	use_state_save_soon(w->node);
 	/* Memory has become free: who waits for it should know soon. */
 	if (freezer_wants_reading(w->freezer)) {
 		census_request(w->node->census);
@@ -215,6 +224,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	gpu_watch_count(w, cards);
 	tell_freezer(w, cards);
 	census_want_use(w->node->census, w->foreign);
+	gpu_watch_ask_names(w);
 	plan_reading(w);
 	/* Asked since this reading began. */
 	if (freezer_is_asked(w->freezer))
@@ -233,16 +243,29 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *w)
 
 /* ---- by hand ---- */
 
+static int say_several(const char *name, struct gpu_container *const *c, size_t count,
+		       struct error *err)
+{
+	char ids[NAMESAKES_TOLD * (CONTAINER_SHORT_ID + 2) + 8] = "";
+	for (size_t i = 0; i < count && i < NAMESAKES_TOLD; i++) {
+		size_t n = strlen(ids);
+		snprintf(ids + n, sizeof(ids) - n, "%s%.*s", i ? ", " : "", CONTAINER_SHORT_ID,
+			 c[i]->what.id);
+	}
+	return error_set(err, EINVAL, "'%.63s': %zu containers are meant by that: %s%s", name,
+			 count, ids, count > NAMESAKES_TOLD ? ", ..." : "");
+}
+
 int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, struct error *err)
 {
-	bool many = false;
-	struct gpu_container *c = w ? gpu_tasks_find_container(w->tasks, name, &many) : NULL;
-	if (many)
-		return error_set(err, EINVAL, "'%.63s': several containers' ids begin so", name);
-	if (!c || (!c->live && !c->is_frozen))
+	struct gpu_container *c[NAMESAKES_TOLD];
+	size_t count = w ? gpu_tasks_find_containers(w->tasks, name, c, NAMESAKES_TOLD) : 0;
+	if (count > 1)
+		return say_several(name, c, count, err);
+	if (count == 0)
 		return error_set(err, ENOENT, "no tenant '%.63s', and no container with GPU work",
 				 name);
-	return paused ? freezer_pause(w->freezer, c, err) : freezer_resume(w->freezer, c, err);
+	return paused ? freezer_pause(w->freezer, c[0], err) : freezer_resume(w->freezer, c[0], err);
 }
 
 /* ---- start and end ---- */
@@ -268,10 +291,37 @@ static void start_openings(struct gpu_watch *w)
 			 "once a second");
 }
 
+/* Whoever the daemon before had recorded as running, and runs: it is no newcomer. */
+static void take_records(struct gpu_watch *w)
+{
+	struct gpu_records *records = w->node->records;
+	struct gpu_task *record;
+	if (!records)
+		return;
+	gpu_records_take(records, w->tasks);
+	while ((record = TAILQ_FIRST(&records->running))) {
+		uint64_t start_time;
+		bool lives = procfs_start_time(record->pid, &start_time) >= 0 &&
+			     start_time == record->start_time && note_task(w, record->pid);
+		gpu_records_take_task(records, record, w->tasks,
+				      lives ? gpu_tasks_find(w->tasks, record->pid) : NULL);
+	}
+	w->node->records = gpu_records_free(records);
+}
+
+void gpu_watch_records(struct gpu_watch *w, json_t *json)
+{
+	if (w)
+		gpu_records_to_json(w->tasks, w->node->config.use_half_life_ns, clock_now_ns(),
+				    json);
+}
+
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err)
 {
-	if (!node->config.is_freezing && (node->is_private || !node->config.watch_tasks))
+	if (!node->config.is_freezing && (node->is_private || !node->config.watch_tasks)) {
+		node->records = gpu_records_free(node->records);
 		return 0;
+	}
 	struct gpu_watch *w = calloc(1, sizeof(*w));
 	if (!w)
 		return error_set_errno(err, ENOMEM, "watch of GPU work");
@@ -281,6 +331,8 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 	if (r >= 0)
 		r = freezer_new(node->loop, &node->config, node->run_dir, w->tasks, &w->freezer,
 				err);
+	if (r >= 0)
+		r = gpu_watch_start_names(w, err);
 	if (r >= 0 && loop_add_timer(node->loop, reading_due, w, &w->timer) < 0)
 		r = error_set(err, ENOMEM, "watch of GPU work: timer");
 	if (r < 0) {
@@ -289,6 +341,7 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 	}
 	start_openings(w);
 	/* Whoever is there already. */
+	take_records(w);
 	w->foreign = true;
 	census_want_use(node->census, true);
 	census_request(node->census);
@@ -301,6 +354,7 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *w)
 {
 	if (!w)
 		return NULL;
+	engine_names_stop(w->names);
 	openings_stop(w->openings);
 	loop_remove(w->timer);
 	freezer_free(w->freezer);

@@ -20,7 +20,10 @@ struct gpu_container;
 struct gpu_tasks;
 struct freezer;
 
-/* After the node's cards, census and tenants. *ret is NULL where settings say that nothing is watched. */
+/*
+ * After the node's cards, census and tenants; takes node->records over. *ret is NULL where settings say that
+ * nothing is watched.
+ */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
 /* Thaws everything. NULL is fine; returns NULL. */
 struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
@@ -35,7 +38,7 @@ void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
- * By hand, a container by the beginning of its id. -ENOENT: nothing of that name is known, or `watch`
+ * By hand, a container by its name or the beginning of its id. -EINVAL: several are meant; -ENOENT: nothing of that name is known, or `watch`
  * is NULL.
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, struct error *err);
@@ -43,6 +46,12 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
 /* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
+
+/* Adds "tasks" and "containers" for the state file (use_state.h). NULL is fine: adds nothing. */
+void gpu_watch_records(struct gpu_watch *watch, json_t *json);
+
+/* The containers that the tenant of that name has tasks in, as `allot ps --json` tells them. NULL is fine. */
+json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *tenant);
 
 /* Adds "tasks", "containers", "watch" to the reply (docs/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);

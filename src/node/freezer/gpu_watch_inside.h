@@ -2,6 +2,7 @@
 #ifndef ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
 #define ALLOT_NODE_FREEZER_GPU_WATCH_INSIDE_H
 
+#include "node/engine/engine_names.h"
 #include "node/freezer/freezer.h"
 #include "node/freezer/gpu_tasks.h"
 #include "node/freezer/gpu_watch.h"
@@ -12,7 +13,8 @@ struct gpu_watch {
 	struct node *node;
 	struct gpu_tasks *tasks;
 	struct freezer *freezer;
-	struct openings *openings; /* NULL: polling alone */
+	struct openings *openings;  /* NULL: polling alone */
+	struct engine_names *names; /* NULL: no engine is asked */
 	struct loop_source *timer;
 	uint64_t every_ns; /* of the timer */
 	bool has_read;     /* once: whoever the first reading shows was there before this daemon */
@@ -22,5 +24,9 @@ struct gpu_watch {
 
 /* Counts what tasks and containers used until this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
+
+/* gpu_watch_names.c: who is asked by the settings; and asks for what is not known yet. */
+int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
+void gpu_watch_ask_names(struct gpu_watch *watch);
 
 #endif

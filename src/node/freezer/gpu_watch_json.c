@@ -1,4 +1,6 @@
-/* What `allot tasks --json` prints (docs/protocol.md). */
+/* What `allot tasks --json` prints, and of `allot ps --json` the containers (docs/protocol.md). */
+#include <string.h>
+
 #include "base/clock.h"
 #include "node/freezer/gpu_watch_inside.h"
 
@@ -35,17 +37,57 @@ static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
 			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
 }
 
+/* `json` gains what its engine calls it. */
+static json_t *add_name(json_t *json, const struct gpu_container *c)
+{
+	json_object_set_new(json, "name", text_or_null(c->name.name));
+	json_object_set_new(json, "pod", text_or_null(c->name.pod));
+	json_object_set_new(json, "namespace", text_or_null(c->name.namespace));
+	json_object_set_new(json, "image", text_or_null(c->name.image));
+	return json;
+}
+
+static bool has_container(const json_t *list, const char *id)
+{
+	size_t i;
+	json_t *c;
+	json_array_foreach((json_t *)(uintptr_t)list, i,
+			   c) if (!strcmp(json_string_value(json_object_get(c, "id")),
+					  id)) return true;
+	return false;
+}
+
+json_t *gpu_watch_tenant_containers(const struct gpu_watch *w, const char *tenant)
+{
+	json_t *list = json_array();
+	const struct gpu_task *t;
+	if (!w)
+		return list;
+	TAILQ_FOREACH(t, &w->tasks->live, link)
+	{
+		const struct gpu_container *c = t->container;
+		if (!c || strcmp(t->tenant, tenant) != 0 || has_container(list, c->what.id))
+			continue;
+		json_array_append_new(list, add_name(json_pack("{s:s, s:s}", "id", c->what.id,
+							       "engine", c->what.engine),
+						     c));
+	}
+	return list;
+}
+
 static json_t *container_to_json(const struct gpu_watch *w, const struct gpu_container *c,
 				 uint64_t now_ns)
 {
 	const char *path = c->what.v2_path[0] ? c->what.v2_path : c->what.v1_path;
 	uint64_t half_life_ns = w->node->config.use_half_life_ns;
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:f, s:f, s:o}", "id", c->what.id,
-			 "engine", c->what.engine, "cgroup", path, "state", freezer_state_name(c),
-			 "tasks", (int)c->live, "library", c->has_library, "frozen_s",
-			 seconds(freezer_frozen_ns(c, now_ns)), "faded_use_s",
-			 seconds((uint64_t)fade_use_ns(&c->fade, now_ns, half_life_ns)), "devices",
-			 cards_to_json(c->card, w->tasks->card_count));
+	json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:i, s:b, s:f, s:f, s:o}", "id", c->what.id,
+				 "engine", c->what.engine, "cgroup", json_clean_string(path),
+				 "state", freezer_state_name(c), "tasks", (int)c->live, "library",
+				 c->has_library, "frozen_s", seconds(freezer_frozen_ns(c, now_ns)),
+				 "faded_use_s",
+				 seconds((uint64_t)fade_use_ns(&c->fade, now_ns, half_life_ns)),
+				 "devices", cards_to_json(c->card, w->tasks->card_count));
+	return add_name(json, c);
 }
 
 void gpu_watch_to_json(struct gpu_watch *w, json_t *reply)

@@ -4,6 +4,7 @@
 #include "node/freezer/gpu_account.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/tenant.h"
+#include "node/use_state.h"
 
 static const struct gpu_process *find_listed(const struct census_card *seen, int pid)
 {
@@ -156,6 +157,8 @@ static void fade_all(struct gpu_watch *w, uint64_t now_ns)
 		uint64_t used_ns = 0;
 		for (unsigned i = 0; i < w->tasks->card_count; i++)
 			used_ns += c->card[i].used_ns;
+		if (used_ns != c->faded_ns)
+			use_state_save_soon(w->node);
 		fade_add(&c->fade, now_ns, used_ns - c->faded_ns, w->node->config.use_half_life_ns);
 		c->faded_ns = used_ns;
 	}

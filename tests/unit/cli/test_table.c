@@ -119,6 +119,30 @@ static void test_swapped(void **state)
 	free(text);
 }
 
+/* Where a tenant's processes live in a container: what that is called, or its id. */
+static void test_containers(void **state)
+{
+	static const char list[] =
+		"{\"devices\":[],\"tenants\":["
+		"{\"name\":\"a\",\"containers\":[{\"id\":\"3f4c1a0b9d8e7f6a5b4c\",\"name\":null}],"
+		"\"devices\":[{\"index\":0}]},"
+		"{\"name\":\"b\",\"containers\":[{\"id\":\"1\",\"name\":\"web\",\"pod\":null},"
+		"{\"id\":\"2\"}],\"devices\":[{\"index\":0}]},"
+		"{\"name\":\"c\",\"containers\":[],\"devices\":[{\"index\":0}]}]}";
+	char *text = render(list, 200);
+
+	assert_non_null(strstr(text, "  CONTAINER\n"));
+	assert_non_null(strstr(text, "  3f4c1a0b9d8e\n"));
+	assert_non_null(strstr(text, "  web +1\n"));
+	free(text);
+	text = render(list, 60);
+	assert_null(strstr(text, "CONTAINER"));
+	free(text);
+	text = render(two_tenants, 200);
+	assert_null(strstr(text, "CONTAINER"));
+	free(text);
+}
+
 static void test_lent(void **state)
 {
 	char *text = render(
@@ -170,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_narrow_keeps_names),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_swapped),
+		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_odd_values),

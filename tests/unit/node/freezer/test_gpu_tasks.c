@@ -132,25 +132,80 @@ static struct gpu_container *put(struct scene *s, const char *id)
 {
 	struct gpu_container *c = calloc(1, sizeof(*c) + 2 * sizeof(c->card[0]));
 	strcpy(c->what.id, id);
+	c->what.engine = "docker";
+	c->live = 1;
 	TAILQ_INSERT_TAIL(&s->tasks->containers, c, link);
 	s->tasks->container_count++;
 	return c;
 }
 
+static void call(struct gpu_container *c, const char *namespace, const char *pod, const char *name)
+{
+	c->has_name = true;
+	strcpy(c->name.namespace, namespace);
+	strcpy(c->name.pod, pod);
+	strcpy(c->name.name, name);
+}
+
+/* The one that is meant; NULL: none, or several. */
+static struct gpu_container *find_one(struct scene *s, const char *text)
+{
+	struct gpu_container *found[2];
+	return gpu_tasks_find_containers(s->tasks, text, found, 2) == 1 ? found[0] : NULL;
+}
+
+static size_t count(struct scene *s, const char *text)
+{
+	struct gpu_container *found[1];
+	return gpu_tasks_find_containers(s->tasks, text, found, 1);
+}
+
 static void test_containers_by_the_beginning_of_their_id(void **state)
 {
 	struct scene *s = *state;
-	bool many;
 	struct gpu_container *a = put(s, "abcd1111"), *b = put(s, "abcd2222"), *c = put(s, "web");
-	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "abcd1", &many), a);
-	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "abcd2222", &many), b);
-	assert_false(many);
-	assert_null(gpu_tasks_find_container(s->tasks, "abcd", &many));
-	assert_true(many);
+	assert_ptr_equal(find_one(s, "abcd1"), a);
+	assert_ptr_equal(find_one(s, "abcd2222"), b);
+	assert_int_equal(count(s, "abcd"), 2);
 	/* Too short to mean one by chance; a whole name may be short. */
-	assert_null(gpu_tasks_find_container(s->tasks, "abc", &many));
-	assert_ptr_equal(gpu_tasks_find_container(s->tasks, "web", &many), c);
-	assert_null(gpu_tasks_find_container(s->tasks, "none", &many));
+	assert_int_equal(count(s, "abc"), 0);
+	assert_ptr_equal(find_one(s, "web"), c);
+	assert_int_equal(count(s, "none"), 0);
+	/* One without GPU work is not meant, unless it is frozen. */
+	b->live = 0;
+	assert_ptr_equal(find_one(s, "abcd"), a);
+	assert_null(find_one(s, "abcd2222"));
+	b->is_frozen = true;
+	assert_ptr_equal(find_one(s, "abcd2222"), b);
+	b->is_frozen = false;
+	assert_ptr_equal(gpu_tasks_find_id(s->tasks, "abcd2222"), b);
+	assert_null(gpu_tasks_find_id(s->tasks, "abcd"));
+}
+
+static void test_containers_by_name(void **state)
+{
+	struct scene *s = *state;
+	struct gpu_container *a = put(s, "abcd1111"), *b = put(s, "abcd2222"), *c = put(s, "eeee"),
+			     *d = put(s, "ffff");
+	call(a, "prod", "train-0", "main");
+	call(b, "test", "train-0", "main");
+	call(c, "", "", "web");
+	assert_int_equal(count(s, "main"), 2);
+	assert_int_equal(count(s, "train-0/main"), 2);
+	assert_ptr_equal(find_one(s, "prod/train-0/main"), a);
+	assert_ptr_equal(find_one(s, "test/train-0/main"), b);
+	assert_ptr_equal(find_one(s, "web"), c);
+	assert_int_equal(count(s, "//web"), 0);
+	assert_int_equal(count(s, "/web"), 0);
+	assert_int_equal(count(s, ""), 0);
+	/* Another's id is what the first is called: a whole id wins, its beginning does not. */
+	call(c, "", "", "abcd1111");
+	assert_ptr_equal(find_one(s, "abcd1111"), a);
+	call(c, "", "", "abcd1");
+	assert_int_equal(count(s, "abcd1"), 2);
+	/* Who has been told nothing is called nothing. */
+	assert_false(d->has_name);
+	assert_ptr_equal(find_one(s, "ffff"), d);
 }
 
 int main(void)
@@ -161,6 +216,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_history_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_containers_by_the_beginning_of_their_id, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_containers_by_name, setup, teardown),
 	};
 	return cmocka_run_group_tests_name("gpu_tasks", tests, NULL, NULL);
 }

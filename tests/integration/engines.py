@@ -1,0 +1,345 @@
+"""Real container engines in directories, and on sockets, of the test's own: nothing of the machine's engines,
+images or network is touched. Containers have no network, and see the host's programs read-only. What an
+engine needs is looked for in build/engines, where scripts/test unpacks it, and then on the machine."""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import tarfile
+import time
+
+from conftest import ROOT, wait_until
+
+UNPACKED = ROOT / "build/engines"
+PATH = os.pathsep.join([str(UNPACKED / "usr/bin"), str(UNPACKED / "usr/sbin"), os.environ["PATH"],
+                        "/usr/sbin", "/sbin"])
+HOST = [path for path in ("/usr", "/lib", "/lib64", "/bin") if os.path.exists(path)]
+
+
+def find(program):
+    return shutil.which(program, path=PATH)
+
+
+class Engine:
+    """One engine; a context, which ends with all that it made. `needs`: programs."""
+
+    needs = ()
+    kind = None
+    cgroup = None   # above its containers'
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.directory.mkdir()
+        self.socket = directory / "engine.sock"
+        self.environment = {**os.environ, "PATH": PATH}
+        self.processes = []
+        self.made = []
+        self.cgroups_before = set(self.cgroups())
+
+    def cgroups(self):
+        return pathlib.Path("/sys/fs/cgroup").glob(f"*/{self.cgroup}")
+
+    @classmethod
+    def why_not(cls):
+        if os.geteuid() != 0:
+            return "needs root"
+        missing = [program for program in cls.needs if not find(program)]
+        return f"no {', no '.join(missing)}" if missing else None
+
+    def setting(self):
+        return f"{self.kind}:{self.socket}"
+
+    def call(self, *command, **more):
+        return subprocess.run([find(command[0]), *map(str, command[1:])], capture_output=True,
+                              text=True, timeout=60, check=False, env=self.environment, **more)
+
+    def check(self, *command, **more):
+        done = self.call(*command, **more)
+        if done.returncode:
+            raise RuntimeError(f"{command[0]}: {(done.stderr + done.stdout).strip()[-400:]}")
+        return done.stdout.strip()
+
+    def serve(self, *command):
+        log = open(self.directory / "log", "w")
+        process = subprocess.Popen([find(command[0]), *map(str, command[1:])], stdout=log,
+                                   stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
+        log.close()
+        self.processes.append(process)
+
+        def listens():
+            if process.poll() is not None:
+                raise RuntimeError(f"{command[0]} ended: {self.log()}")
+            return self.socket.exists() and self.is_ready()
+
+        wait_until(listens, seconds=30, what=command[0])
+        return process
+
+    def is_ready(self):
+        return True
+
+    def log(self):
+        return (self.directory / "log").read_text()[-1000:]
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        for name in self.made:
+            self.remove(name)
+        for process in self.processes:
+            process.terminate()
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.unmount()
+        for place in set(self.cgroups()) - self.cgroups_before:
+            try:
+                place.rmdir()
+            except OSError:
+                pass    # another's by now
+
+    def unmount(self):
+        """What an engine leaves mounted below its directory."""
+        with open("/proc/self/mounts") as file:
+            places = [line.split()[1] for line in file]
+        for place in sorted(places, reverse=True):
+            if place.startswith(f"{self.directory}/"):
+                subprocess.run(["umount", "-l", place], check=False, capture_output=True)
+
+
+class Podman(Engine):
+    needs = ("podman", "runc", "conmon")
+    kind = "podman"
+    cgroup = "libpod_parent"
+
+    def start(self):
+        config = self.directory / "containers.conf"
+        config.write_text(f"""
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+runtime = "runc"
+conmon_path = ["{find("conmon")}"]
+[engine.runtimes]
+runc = ["{find("runc")}"]
+[containers]
+apparmor_profile = "unconfined"
+seccomp_profile = "unconfined"
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+""")
+        (self.directory / "registries.conf").write_text("unqualified-search-registries = []\n")
+        self.environment.update(CONTAINERS_CONF=str(config),
+                                CONTAINERS_REGISTRIES_CONF=str(self.directory / "registries.conf"),
+                                TMPDIR=str(self.directory))
+        self.base = ["podman", "--root", self.directory / "root", "--runroot",
+                     self.directory / "run", "--tmpdir", self.directory / "tmp",
+                     "--storage-driver", "vfs"]
+        self.daemon = self.serve(*self.base, "system", "service", "--time", "0",
+                                 f"unix://{self.socket}")
+
+    def run(self, name, command, environment=(), shared=()):
+        rootfs = self.directory / f"rootfs-{name}"
+        rootfs.mkdir()
+        mounts = [f"--volume={path}:{path}:ro" for path in HOST]
+        mounts += [f"--volume={path}:{path}" for path in shared]
+        self.made.append(name)
+        return self.check(*self.base, "run", "--detach", "--name", name, "--network", "none", *mounts,
+                          *[f"--env={key}={value}" for key, value in environment],
+                          "--rootfs", rootfs, *command)
+
+    def remove(self, name):
+        self.call(*self.base, "rm", "--force", "--time", "0", name)
+
+
+def image_layer():
+    """A file system of nothing but places to mount on."""
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        for name in ("usr", "lib", "lib64", "bin", "tmp", "etc"):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+    return layer.getvalue()
+
+
+class Docker(Engine):
+    needs = ("dockerd", "docker", "containerd", "runc")
+    kind = "docker"
+    cgroup = "docker"
+    image = "allot.test/nothing:1"
+
+    def start(self):
+        self.environment["DOCKER_HOST"] = f"unix://{self.socket}"
+        self.environment["DOCKER_CONFIG"] = str(self.directory / "client")
+        self.daemon = self.serve(
+            "dockerd", "--host", f"unix://{self.socket}", "--data-root", self.directory / "root",
+            "--exec-root", self.directory / "exec", "--pidfile", self.directory / "pid",
+            "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
+            "--ip-masq=false", "--storage-driver", "vfs")
+        layer = self.directory / "layer.tar"
+        layer.write_bytes(image_layer())
+        self.check("docker", "import", layer, self.image)
+
+    def is_ready(self):
+        return self.call("docker", "version").returncode == 0
+
+    def run(self, name, command, environment=(), shared=()):
+        mounts = [f"--volume={path}:{path}:ro" for path in HOST]
+        mounts += [f"--volume={path}:{path}" for path in shared]
+        self.made.append(name)
+        return self.check("docker", "run", "--detach", "--name", name, "--network", "none", *mounts,
+                          "--security-opt", "seccomp=unconfined", "--security-opt",
+                          "apparmor=unconfined",
+                          *[f"--env={key}={value}" for key, value in environment],
+                          self.image, *command)
+
+    def remove(self, name):
+        self.call("docker", "rm", "--force", name)
+
+
+# ---- containerd, through its CRI ----
+
+def field(number, value):
+    """One field of a protobuf message: a number, a text or a message."""
+    def varint(n):
+        out = bytearray()
+        while n > 127:
+            out.append(n & 127 | 128)
+            n >>= 7
+        return bytes(out) + bytes([n])
+
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def pairs(number, values):
+    return b"".join(field(number, field(1, key) + field(2, value)) for key, value in values.items())
+
+
+class Containerd(Engine):
+    """Its CRI is called as kubelet does it (k8s.io/cri-api, runtime/v1): with pods on the host's network,
+    and kubelet's labels."""
+
+    needs = ("containerd", "ctr", "runc")
+    kind = "containerd"
+    cgroup = f"allot-pods-{os.getpid()}"
+    image = "allot.test/nothing:1"
+
+    @classmethod
+    def why_not(cls):
+        try:
+            import grpc  # noqa: F401, PLC0415
+        except ImportError:
+            return "no grpcio"
+        return super().why_not()
+
+    def start(self):
+        config = self.directory / "config.toml"
+        config.write_text(f"""version = 2
+root = "{self.directory}/root"
+state = "{self.directory}/state"
+[grpc]
+address = "{self.socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "{self.image}"
+disable_apparmor = true
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd]
+snapshotter = "native"
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "{self.directory}/cni"
+conf_dir = "{self.directory}/cni"
+""")
+        self.daemon = self.serve("containerd", "--config", config)
+        self.import_image()
+
+    def is_ready(self):
+        return self.call("ctr", "--address", self.socket, "version").returncode == 0
+
+    def import_image(self):
+        """The pods' own process sleeps: the layer has a program for that, its library, and nothing else."""
+        layer = io.BytesIO(image_layer())
+        pause = self.build_pause()
+        with tarfile.open(fileobj=layer, mode="a") as tar:
+            entry = tarfile.TarInfo("pause")
+            entry.mode, entry.size = 0o755, len(pause)
+            tar.addfile(entry, io.BytesIO(pause))
+        data = layer.getvalue()
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        config = {"architecture": machine, "os": "linux", "config": {"Cmd": ["/pause"]}, "rootfs": {
+            "type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(data).hexdigest()}"]}}
+        files = {"config.json": json.dumps(config).encode(), "layer.tar": data,
+                 "manifest.json": json.dumps([{"Config": "config.json", "RepoTags": [self.image],
+                                               "Layers": ["layer.tar"]}]).encode()}
+        path = self.directory / "image.tar"
+        with tarfile.open(path, "w") as tar:
+            for name, text in files.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text)
+                tar.addfile(entry, io.BytesIO(text))
+        self.check("ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "import",
+                   "--snapshotter", "native", path)
+
+    def build_pause(self):
+        source, program = self.directory / "pause.c", self.directory / "pause"
+        source.write_text("#include <unistd.h>\nint main(void)\n{\n\tfor (;;)\n\t\tpause();\n}\n")
+        subprocess.run([os.environ.get("CC", "cc"), "-static", "-o", program, source], check=True)
+        return program.read_bytes()
+
+    def cri(self, method, request):
+        import grpc  # noqa: PLC0415
+        with grpc.insecure_channel(f"unix://{self.socket}",
+                                   options=[("grpc.default_authority", "localhost")]) as channel:
+            return channel.unary_unary(f"/runtime.v1.RuntimeService/{method}")(request, timeout=30)
+
+    @staticmethod
+    def id_of(reply):
+        """The first field of a reply, a text shorter than 128 bytes."""
+        return reply[2:2 + reply[1]].decode()
+
+    def run(self, name, command, environment=(), shared=(), pod="pod-0", namespace="team"):
+        on_host = field(2, field(1, field(1, 2)))  # security_context.namespace_options.network = NODE
+        labels = {"io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": namespace,
+                  "io.kubernetes.container.name": name}
+        metadata = field(1, pod) + field(2, f"uid-{pod}") + field(3, namespace)
+        sandbox_config = field(1, metadata) + pairs(6, labels) + \
+            field(8, field(1, f"/{self.cgroup}") + on_host)
+        sandbox = self.id_of(self.cri("RunPodSandbox", field(1, sandbox_config)))
+        self.made.append(sandbox)
+        mounts = [field(1, str(path)) + field(2, str(path)) + field(3, int(path in HOST))
+                  for path in (*HOST, *shared)]
+        config = field(1, field(1, name)) + field(2, field(1, self.image))
+        config += b"".join(field(3, str(word)) for word in command)
+        config += b"".join(field(6, field(1, key) + field(2, str(value)))
+                           for key, value in environment)
+        config += b"".join(field(7, mount) for mount in mounts)
+        config += pairs(9, labels) + field(15, field(2, b""))
+        container = self.id_of(self.cri("CreateContainer", field(1, sandbox) + field(2, config) +
+                                        field(3, sandbox_config)))
+        self.cri("StartContainer", field(1, container))
+        return container
+
+    def remove(self, name):
+        for method in ("StopPodSandbox", "RemovePodSandbox"):
+            self.cri(method, field(1, name))
+
+    def unmount(self):
+        # Its shims end by themselves, a moment later.
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and self.has_shims():
+            time.sleep(0.1)
+        super().unmount()
+
+    def has_shims(self):
+        return str(self.socket) in subprocess.run(["ps", "-eo", "args"], capture_output=True,
+                                                  text=True, check=False).stdout
