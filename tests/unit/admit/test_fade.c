@@ -94,6 +94,19 @@ static void test_a_clock_that_went_back_stands_still(void **state)
 	assert_near(fade_use_ns(&f, 10 * S, HALF), 5e9);
 }
 
+/* Between two clocks: what has passed is told, not read. */
+static void test_after_another_clock(void **state)
+{
+	struct fade f = fade_after(8e9, 2 * HALF, 5 * S, HALF);
+
+	assert_near(f.use_ns, 2e9);
+	assert_true(f.at_ns == 5 * S);
+	assert_near(fade_use_ns(&f, 5 * S + HALF, HALF), 1e9);
+	assert_near(fade_after(8e9, 0, S, HALF).use_ns, 8e9);
+	assert_near(fade_after(8e9, UINT64_MAX, S, HALF).use_ns, 0);
+	assert_near(fade_after(8e9, HALF, S, 0).use_ns, 8e9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +116,7 @@ int main(void)
 		cmocka_unit_test(test_how_often_it_is_added_does_not_matter),
 		cmocka_unit_test(test_full_use_has_a_limit),
 		cmocka_unit_test(test_a_clock_that_went_back_stands_still),
+		cmocka_unit_test(test_after_another_clock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,10 @@ static void test_bad_lines(void **state)
 		  "f:1: swap_arena_charge: 'me': must be daemon or tenant" },
 		{ "overcommit_cores = yes",
 		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
+		{ "container_engines = docker",
+		  "f:1: container_engines: 'docker': must be auto, none, or sockets as docker:/" },
+		{ "container_engines = podman:run/x",
+		  "f:1: container_engines: 'run/x': must be a path" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -21,7 +21,7 @@
 #define ID "3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c1a0b9d8e3f4c"
 #define ANSWER \
 	"HTTP/1.0 200 OK\r\n\r\n{\"Id\":\"" ID "\",\"Name\":\"/" \
-					       "web\",\"Config\":{\"Image\":\"i\"}}"
+	"web\",\"Config\":{\"Image\":\"i\"}}"
 
 /* A server of one answer, for whoever comes. Without one it takes connections, and says nothing. */
 struct server {

@@ -92,6 +92,8 @@ static const struct row {
 	{ "0::/kubepods.slice/kubepods-pod" POD_ ".slice/crio-conmon-" ID ".scope\n", NULL, NULL,
 	  NULL, NULL },
 	{ "0::/kubepods.slice/kubepods-pod" POD_ ".slice\n", NULL, NULL, NULL, NULL },
+	{ "0::/default/a b\n", NULL, NULL, NULL, NULL },
+	{ "0::/default/\xff\n", NULL, NULL, NULL, NULL },
 	{ "0::/system.slice/default/web\n", NULL, NULL, NULL, NULL },
 	{ "0::/docker/buildkit\n", NULL, NULL, NULL, NULL },
 	{ "0::/system.slice/docker-volume.scope\n", NULL, NULL, NULL, NULL },
@@ -155,6 +157,14 @@ static void test_path_of_a_controller(void **state)
 	assert_false(container_read_path(text, "memory", path));
 }
 
+static void test_engines(void **state)
+{
+	assert_string_equal(container_engine("podman"), "podman");
+	assert_string_equal(container_engine("container"), "container");
+	assert_null(container_engine("lxc"));
+	assert_null(container_engine(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +172,7 @@ int main(void)
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_own_cgroup_is_never_frozen),
 		cmocka_unit_test(test_path_of_a_controller),
+		cmocka_unit_test(test_engines),
 	};
 	return cmocka_run_group_tests_name("container", tests, NULL, NULL);
 }
