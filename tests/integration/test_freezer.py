@@ -240,6 +240,8 @@ def test_what_was_granted_is_not_free(version, make_boxes, hoard):
                           100, 1, 60000)
     wait_until(lambda: boxes.state(first) == "running" and boxes.container(first)["library"],
                what="the tenant")
+    told, = boxes.request("list")["tenants"]
+    assert [(c["id"], c["engine"]) for c in told["containers"]] == [(first.id, "docker")]
     waiter = second.start(hoard, 1 << 10, 1 << 10, 1, 100, CONTEXT_MS)
     wait_until(lambda: boxes.state(second) == "waiting", what="the container to wait")
     tenant.terminate()
