@@ -46,7 +46,7 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
-	bool metrics_open; /* everyone who can reach it may read */
+	bool metrics_open;                       /* everyone who can reach it may read */
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
 };
 

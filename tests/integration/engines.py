@@ -101,10 +101,16 @@ class Engine:
                 process.wait()
         self.unmount()
         for place in set(self.cgroups()) - self.cgroups_before:
-            try:
-                place.rmdir()
-            except OSError:
-                pass    # another's by now
+            for part in sorted(filter(os.path.isdir, place.rglob("*")), reverse=True):
+                self.remove_cgroup(part)
+            self.remove_cgroup(place)
+
+    @staticmethod
+    def remove_cgroup(place):
+        try:
+            place.rmdir()
+        except OSError:
+            pass    # another's by now
 
     def unmount(self):
         """What an engine leaves mounted below its directory."""
