@@ -3,6 +3,7 @@
  * leaves them as well.
  */
 #include <string.h>
+#include <time.h>
 
 #include "base/parse.h"
 #include "cli/command.h"
@@ -10,6 +11,7 @@
 #include "cli/target.h"
 
 #define CONTAINER_ID_LENGTH 64
+#define POLL_NS 50000000
 
 struct pause_options {
 	struct daemon_target target;
@@ -18,7 +20,7 @@ struct pause_options {
 
 static const struct option_row pause_rows[] = {
 	OPTION("--swap-out", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, swap_out,
-	       .help = "move its memory to host memory too, where it was\nrun with --on-full swap"),
+	       .help = "take its memory off its GPUs too, to host memory"),
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
@@ -27,6 +29,19 @@ static const struct option_row resume_rows[] = {
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
+
+/* A move goes on in the daemon, also when this command is interrupted: asks until there is an outcome. */
+static int await(struct client *client, const char *op, const char *name, struct error *err)
+{
+	for (;;) {
+		cleanup_json json_t *reply = NULL;
+		json_t *body = json_pack("{s:s, s:b}", "name", name, "poll", 1);
+		int r = client_request(client, op, body, &reply, err);
+		if (r < 0 || !json_is_true(json_object_get(reply, "moving")))
+			return r;
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	}
+}
 
 /* The subcommand's name is the protocol's operation. */
 static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
@@ -40,7 +55,11 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 	json_t *body = json_pack("{s:s}", "name", name);
 	if (options->swap_out)
 		json_object_set_new(body, "swap_out", json_true());
-	return client_request(client, op, body, NULL, err);
+	cleanup_json json_t *reply = NULL;
+	r = client_request(client, op, body, &reply, err);
+	if (r >= 0 && json_is_true(json_object_get(reply, "moving")))
+		r = await(client, op, name, err);
+	return r;
 }
 
 static int pause_run(const struct command *self, int argc, char **argv)
@@ -70,11 +89,14 @@ const struct command command_pause = {
 	.about = "Lets a tenant start no more work on its GPUs, until allot resume. What runs "
 		 "already ends,\n"
 		 "and its memory stays; or, with --swap-out, is copied to host memory and given "
-		 "back, as\n"
-		 "far as it can be (allot ps --json: swap). NAME may also be the id, or its "
-		 "beginning, of a\n"
-		 "container with GPU work (allot tasks): that is frozen. For root and members of "
-		 "group allot.",
+		 "back: of a\n"
+		 "tenant run with --on-full swap by its library, as far as it can be, of others by "
+		 "the\n"
+		 "driver's checkpoint call, contexts too (driver 570; allot ps --json: swap). NAME "
+		 "may also\n"
+		 "be the id, or its beginning, of a container with GPU work (allot tasks): that is "
+		 "frozen, or\n"
+		 "checkpointed. For root and members of group allot.",
 	.rows = pause_rows,
 	.run = pause_run,
 };

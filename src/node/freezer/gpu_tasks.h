@@ -55,6 +55,7 @@ struct gpu_container {
 	struct freeze_item item;
 	struct cgroup cgroup; /* dir "": not looked for, or not to be had */
 	bool is_frozen;
+	struct container_swap *swap; /* NULL: never asked for; see container_swap.h */
 	struct gpu_task_card card[]; /* by index of the card */
 };
 
