@@ -365,3 +365,92 @@ def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp
     tenant.go()
     resume(machine)
     tenant.end()
+
+
+def test_the_helper_is_killed_while_it_is_out(machine, python):
+    """Another takes its place: nothing is out without one that would bring it back."""
+    tenant = plain(machine, python, "look(); check()")
+    tenant.line()
+    pause(machine)
+    first = list(keepers(machine))
+    assert len(first) == 1
+    os.kill(first[0], signal.SIGKILL)
+    wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), 5, "another helper")
+    wait_until(lambda: swap_of(machine)["state"] == "out", 5, "its answer")
+    assert card_used(machine) == 0
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def faulty(machine, python, tmp_path, monkeypatch, fault, settings_="", code="look(); check()"):
+    """A tenant of a daemon whose helpers' driver has that fault."""
+    monkeypatch.setenv(FAULT, fault)
+    start_servers(machine, tmp_path, settings_)
+    tenant = plain(machine, python, code)
+    tenant.line()
+    return tenant
+
+
+@pytest.mark.parametrize("step", ["Lock", "Checkpoint"])
+def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
+    """The helper is killed in time, and what it had begun is taken back by another."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, f"hang=cuCheckpointProcess{step}",
+                    "checkpoint_timeout = 500ms\n")
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "did not answer in time" in done.stderr, done.stderr
+    assert card_used(machine) == HELD and swap_of(machine)["state"] == "in"
+    wait_until(lambda: not keepers(machine), 5, "the end of the helpers")
+    tenant.go()
+    tenant.end()
+
+
+def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
+    """It stays out, with what it holds, and is told why; ended, it leaves nothing behind."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessRestore:304")
+    pause(machine)
+    done = machine.allot("resume", "a", *machine.sim)
+    assert done.returncode == 1 and "CUDA_ERROR_OPERATING_SYSTEM" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert swap_of(machine)["state"] == "out" and "can't be restored" in swap_of(machine)["error"]
+    assert machine.tenants()["a"]["state"] == "swapped" and card_used(machine) == 0
+    os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
+    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
+    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    tenant.process.wait(timeout=10)
+
+
+def test_a_driver_that_does_not_support_it(machine, python, tmp_path, monkeypatch):
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessLock:801")
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "CUDA_ERROR_NOT_SUPPORTED" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1 and swap_of(machine)["state"] == "in"
+    tenant.go()
+    tenant.end()
+
+
+def test_memory_that_others_may_open(machine, python):
+    tenant = plain(machine, python, """
+        handle = ok(cu.cuIpcGetMemHandle(held[0][0]))
+        look()
+        check()
+        """)
+    tenant.line()
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "other processes share" in done.stderr, done.stderr
+    assert card_used(machine) == HELD
+    tenant.go()
+    tenant.end()
+
+
+def test_a_pause_stays_one(machine, python):
+    """What was paused before is so after a swap-out that failed; a swapped one may come back paused."""
+    tenant = plain(machine, python, "look(); check()")
+    tenant.line()
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    pause(machine)
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    assert card_used(machine) == HELD and machine.tenants()["a"]["state"] == "paused"
+    resume(machine)
+    tenant.go()
+    tenant.end()
