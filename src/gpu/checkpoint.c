@@ -40,10 +40,11 @@ int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, 
 #undef FIND
 	d.error_name = (__typeof__(d.error_name))dlsym(handle, "cuGetErrorName");
 	if (missing)
-		return error_set(err, EOPNOTSUPP,
-				 "the driver has no %s: taking a process off its GPU needs driver 570 or "
-				 "newer",
-				 missing);
+		return error_set(
+			err, EOPNOTSUPP,
+			"the driver has no %s: taking a process off its GPU needs driver 570 or "
+			"newer",
+			missing);
 	CUresult result = d.cuInit(0);
 	if (result != CUDA_SUCCESS)
 		return error_set(err, ENODEV, "cuInit: %s", name_of(&d, result));
@@ -102,7 +103,8 @@ int checkpoint_driver_do(struct checkpoint_driver *d, enum checkpoint_step step,
 		break;
 	case CUDA_ERROR_NOT_SUPPORTED:
 		code = EOPNOTSUPP;
-		why = ": the driver can't move managed memory, or memory that other processes share";
+		why = ": the driver can't move managed memory, or memory that other processes "
+		      "share";
 		break;
 	case CUDA_ERROR_NOT_PERMITTED:
 		code = EPERM;

@@ -166,7 +166,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
-		swap_set_order(tenant, !terms->swapped_out                        ? SWAP_ORDER_IN
+		swap_set_order(tenant, !terms->swapped_out                     ? SWAP_ORDER_IN
 				       : swap_way_of(terms) == SWAP_BY_LIBRARY ? SWAP_ORDER_OUT
 									       : SWAP_ORDER_PARKED);
 	if (r >= 0 && is_new)

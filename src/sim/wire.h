@@ -68,12 +68,12 @@ enum sim_request {
 	SIM_PROCESS_CHECKPOINT,
 	SIM_PROCESS_RESTORE,
 	SIM_PROCESS_UNLOCK,
-	SIM_CTL_XID,      /* card, arg: number */
-	SIM_CTL_LOSE,     /* card */
-	SIM_CTL_HEAL,     /* card */
-	SIM_CTL_STATS,    /* -> payload: JSON text */
-	SIM_NOTE_HOST,    /* val: cookie */
-	SIM_NOTE_XID,     /* val: card, number */
+	SIM_CTL_XID,   /* card, arg: number */
+	SIM_CTL_LOSE,  /* card */
+	SIM_CTL_HEAL,  /* card */
+	SIM_CTL_STATS, /* -> payload: JSON text */
+	SIM_NOTE_HOST, /* val: cookie */
+	SIM_NOTE_XID,  /* val: card, number */
 };
 
 enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
@@ -87,7 +87,6 @@ enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOI
 struct sim_gate {
 	_Atomic uint32_t is_shut;
 };
-
 
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
 

@@ -205,7 +205,8 @@ static void heard(void *data, uint32_t events)
 	ssize_t n = recv(c->fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n != (ssize_t)sizeof(answer) || (c->place != PLACE_LEAVING && c->place != PLACE_RETURNING)) {
+	if (n != (ssize_t)sizeof(answer) ||
+	    (c->place != PLACE_LEAVING && c->place != PLACE_RETURNING)) {
 		keeper_lost(c, "its process has ended");
 		return;
 	}

@@ -263,8 +263,9 @@ static int check_room(struct tenant *t, struct error *err)
 		uint64_t left = taken < most ? most - taken : 0;
 		if (wanted > left)
 			return error_set(err, ENOSPC,
-					 "tenant '%s' needs %" PRIu64 " MiB of GPU %u to come back; of %" PRIu64
-					 " MiB, %" PRIu64 " are promised to others or held: it stays out",
+					 "tenant '%s' needs %" PRIu64
+					 " MiB of GPU %u to come back; of %" PRIu64 " MiB, %" PRIu64
+					 " are promised to others or held: it stays out",
 					 t->terms.name, wanted / MIB, card->index, most / MIB,
 					 taken / MIB);
 	}

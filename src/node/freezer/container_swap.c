@@ -99,13 +99,15 @@ static void fill(struct container_swap *s)
 static int leave(struct gpu_watch *w, struct gpu_container *c, struct error *err)
 {
 	if (c->has_library)
-		return error_set(err, EOPNOTSUPP,
-				 "container %.*s has the library: pause its tenant, by the tenant's name",
-				 CONTAINER_SHORT_ID, c->what.id);
+		return error_set(
+			err, EOPNOTSUPP,
+			"container %.*s has the library: pause its tenant, by the tenant's name",
+			CONTAINER_SHORT_ID, c->what.id);
 	if (c->is_frozen)
-		return error_set(err, EBUSY,
-				 "container %.*s is frozen, and its work can't end: resume it first",
-				 CONTAINER_SHORT_ID, c->what.id);
+		return error_set(
+			err, EBUSY,
+			"container %.*s is frozen, and its work can't end: resume it first",
+			CONTAINER_SHORT_ID, c->what.id);
 	if (place_of(c) == PLACE_OUT)
 		return 0;
 	int r = need(w, c, err);
@@ -129,12 +131,12 @@ static int check_room(struct container_swap *s, struct error *err)
 				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
 		uint64_t most = card->info.memory_bytes;
 		if (s->order.bytes[i] && s->order.bytes[i] > (taken < most ? most - taken : 0))
-			return error_set(err, ENOSPC,
-					 "container %.*s needs %" PRIu64 " MiB of GPU %u to come back; of "
-					 "%" PRIu64 " MiB, %" PRIu64
-					 " are promised or held: it stays out",
-					 CONTAINER_SHORT_ID, s->container->what.id,
-					 s->order.bytes[i] / MIB, i, most / MIB, taken / MIB);
+			return error_set(
+				err, ENOSPC,
+				"container %.*s needs %" PRIu64 " MiB of GPU %u to come back; of "
+				"%" PRIu64 " MiB, %" PRIu64 " are promised or held: it stays out",
+				CONTAINER_SHORT_ID, s->container->what.id, s->order.bytes[i] / MIB,
+				i, most / MIB, taken / MIB);
 	}
 	return 0;
 }

@@ -43,8 +43,8 @@ static json_t *container_to_json(const struct gpu_watch *w, const struct gpu_con
 	uint64_t half_life_ns = w->node->config.use_half_life_ns;
 	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:f, s:f, s:o, s:o}", "id", c->what.id,
 			 "engine", c->what.engine, "cgroup", path, "state",
-			 container_swap_is_away(c) ? "swapped" : freezer_state_name(c),
-			 "tasks", (int)c->live, "library", c->has_library, "frozen_s",
+			 container_swap_is_away(c) ? "swapped" : freezer_state_name(c), "tasks",
+			 (int)c->live, "library", c->has_library, "frozen_s",
 			 seconds(freezer_frozen_ns(c, now_ns)), "faded_use_s",
 			 seconds((uint64_t)fade_use_ns(&c->fade, now_ns, half_life_ns)), "devices",
 			 cards_to_json(c->card, w->tasks->card_count), "swap",

@@ -49,7 +49,9 @@ static int pretend_keeper(char **argv)
 			pause();
 		if (letter == 'x')
 			return 0;
-		answer.result = letter == 'd' ? KEEPER_DONE : letter == 'n' ? KEEPER_NOT : KEEPER_STUCK;
+		answer.result = letter == 'd'   ? KEEPER_DONE
+				: letter == 'n' ? KEEPER_NOT
+						: KEEPER_STUCK;
 		snprintf(answer.text, sizeof(answer.text), "to %s: %c",
 			 order.goal == CHECKPOINT_OUT ? "out" : "in", letter);
 		send(KEEPER_FD, &answer, sizeof(answer), MSG_NOSIGNAL);
@@ -104,10 +106,9 @@ static enum checkpoint_place order_to(enum checkpoint_goal goal)
 	struct error err = { 0 };
 	unsigned before = changes;
 	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
-	order = (struct keeper_order){ .goal = goal,
-				       .process_count = 1,
-				       .bytes = { 7 },
-				       .process = { { .pid = 1234 } } };
+	order = (struct keeper_order){
+		.goal = goal, .process_count = 1, .bytes = { 7 }, .process = { { .pid = 1234 } }
+	};
 	if (checkpoint_order(checkpoint, &order, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(checkpoint_place(checkpoint),
@@ -193,9 +194,9 @@ int main(int argc, char **argv)
 		return pretend_keeper(argv);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_there_and_back),	     TEST(test_refused),
-		TEST(test_stuck_and_tried_again), TEST(test_lost_while_it_leaves),
-		TEST(test_lost_while_it_returns), TEST(test_lost_again_and_again),
+		TEST(test_there_and_back),          TEST(test_refused),
+		TEST(test_stuck_and_tried_again),   TEST(test_lost_while_it_leaves),
+		TEST(test_lost_while_it_returns),   TEST(test_lost_again_and_again),
 		TEST(test_hangs_are_ended_in_time),
 	};
 	log_init("test");

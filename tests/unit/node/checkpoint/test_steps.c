@@ -79,8 +79,9 @@ static void test_any_states_reach_the_goal(void **state)
 			goal = rand() % 2 ? CHECKPOINT_OUT : CHECKPOINT_IN;
 		}
 		assert_true(go(goal, s, n, checkpoint_most_steps(n)));
-		assert_int_equal(count_in(s, n, goal == CHECKPOINT_OUT ? CHECKPOINT_SAVED
-								       : CHECKPOINT_RUNNING),
+		assert_int_equal(count_in(s, n,
+					  goal == CHECKPOINT_OUT ? CHECKPOINT_SAVED
+								 : CHECKPOINT_RUNNING),
 				 n - lost);
 	}
 }
