@@ -108,7 +108,7 @@ int checkpoint_driver_do(struct checkpoint_driver *d, enum checkpoint_step step,
 		break;
 	case CUDA_ERROR_NOT_PERMITTED:
 		code = EPERM;
-		why = ": it is another user's";
+		why = ": the driver lets its own user do that, or root";
 		break;
 	default: break;
 	}

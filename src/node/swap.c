@@ -57,6 +57,15 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 	return arena_check_memory(bytes, pending, err);
 }
 
+int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
+{
+	uint64_t pending;
+	if (node->simulated)
+		return 0;
+	reserved_arenas(node, &pending);
+	return arena_check_memory(bytes, pending, err);
+}
+
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err)
 {
 	uint64_t quotas = 0;

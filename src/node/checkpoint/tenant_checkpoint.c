@@ -221,7 +221,12 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 				 checkpoint_place_name(place_of(t)));
 	if (!t->process_count)
 		return error_set(err, ESRCH, "tenant '%s' has no process on a GPU", t->terms.name);
-	int r = begin_to_leave(t, err);
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		bytes += tenant_usage(t, i).used_bytes;
+	int r = swap_check_host_memory(t->node, bytes, err);
+	if (r >= 0)
+		r = begin_to_leave(t, err);
 	if (r < 0)
 		return r;
 	t->checkpoint->was_paused = was_paused;

@@ -12,6 +12,7 @@
 #include "node/drain.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/node.h"
+#include "node/swap.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -117,6 +118,12 @@ static int leave(struct gpu_watch *w, struct gpu_container *c, struct error *err
 		reserve(c->swap, false);
 		fill(c->swap);
 	}
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < w->tasks->card_count; i++)
+		bytes += c->swap->order.bytes[i];
+	r = swap_check_host_memory(w->node, bytes, err);
+	if (r < 0)
+		return r;
 	c->swap->order.goal = CHECKPOINT_OUT;
 	return checkpoint_order(c->swap->checkpoint, &c->swap->order, err);
 }
