@@ -327,6 +327,47 @@ def test_the_daemon_is_killed_while_it_is_out(machine, python):
     tenant.end()
 
 
+def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
+    """Its helper thread has work of it to look after, and must not wait in the locked driver for that."""
+    tenant = plain(machine, python, """
+        stop, done = False, 0
+        def worker():
+            global done
+            ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+            streams = [ok(cu.cuStreamCreate(1)) for _ in range(3)]
+            while not stop:
+                for stream in streams:
+                    for _ in range(20):
+                        ok0(cu.cuMemsetD8Async(held[4][0] + 6 * MIB, 7, 1 << 10, stream))
+                ok0(cu.cuStreamSynchronize(streams[done % 3]))
+                done += 1
+        held[4] = (held[4][0], 6 * MIB, fill(held[4][0], 6 * MIB, "less"))
+        thread = threading.Thread(target=worker)
+        thread.start()
+        while not done: time.sleep(0.01)
+        look()
+        stop = True
+        thread.join()
+        check()
+        """)
+    tenant.line()
+    for _ in range(3):
+        pause(machine)
+        daemon = daemon_of(machine)
+        for pid in [daemon, *keepers(machine)]:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: daemon not in machine.servers() and
+                   any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
+                   "a new daemon")
+        wait_until(lambda: machine.tenants().get("a", {}).get("processes"), 10, "its adoption")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 10, "out as before")
+        assert not machine.tenants()["a"]["adopting"]
+        resume(machine)
+        time.sleep(0.2)
+    tenant.go()
+    tenant.end()
+
+
 @pytest.mark.parametrize("step, order", [
     ("Lock", "pause"), ("Checkpoint", "pause"), ("Restore", "resume"), ("Unlock", "resume")])
 def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp_path, monkeypatch,
