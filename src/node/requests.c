@@ -397,6 +397,8 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	if (swap_way_of(&tenant->terms) == SWAP_BY_CHECKPOINT &&
 	    (swap_out || tenant_is_checkpointing(tenant) || p.is_poll))
 		return move_by_checkpoint(tenant, &p, reply, err);
+	if (p.is_poll)
+		return 0; /* its library moves it: the list says how far it is */
 	if (was_paused == paused && was_out == swap_out)
 		return 0;
 	tenant_set_paused(tenant, paused, swap_out);

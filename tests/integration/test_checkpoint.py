@@ -328,30 +328,18 @@ def test_the_daemon_is_killed_while_it_is_out(machine, python):
 
 
 def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
-    """Its helper thread has work of it to look after, and must not wait in the locked driver for that."""
+    """Its helper thread has work to look after, and must not wait in the locked driver for the end of it."""
     tenant = plain(machine, python, """
-        stop, done = False, 0
-        def worker():
-            global done
-            ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
-            streams = [ok(cu.cuStreamCreate(1)) for _ in range(3)]
-            while not stop:
-                for stream in streams:
-                    for _ in range(20):
-                        ok0(cu.cuMemsetD8Async(held[4][0] + 6 * MIB, 7, 1 << 10, stream))
-                ok0(cu.cuStreamSynchronize(streams[done % 3]))
-                done += 1
-        held[4] = (held[4][0], 6 * MIB, fill(held[4][0], 6 * MIB, "less"))
-        thread = threading.Thread(target=worker)
-        thread.start()
-        while not done: time.sleep(0.01)
-        look()
-        stop = True
-        thread.join()
+        module = ok(cu.cuModuleLoadData(b".version 8.0\\n.target sm_90\\n\\0"))
+        kernel = ok(cu.cuModuleGetFunction(module, b"allot_sim_700000us_132b"))
+        while look() != "end":
+            ok0(cu.cuLaunchKernel(kernel, 132, 1, 1, 128, 1, 1, 0, 0, 0, 0))
         check()
         """)
     tenant.line()
-    for _ in range(3):
+    for _ in range(2):
+        tenant.go("on")
+        tenant.line()
         pause(machine)
         daemon = daemon_of(machine)
         for pid in [daemon, *keepers(machine)]:
@@ -363,8 +351,7 @@ def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
         wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 10, "out as before")
         assert not machine.tenants()["a"]["adopting"]
         resume(machine)
-        time.sleep(0.2)
-    tenant.go()
+    tenant.go("end")
     tenant.end()
 
 
@@ -493,5 +480,21 @@ def test_a_pause_stays_one(machine, python):
     assert machine.allot("pause", "a", *machine.sim).returncode == 0
     assert card_used(machine) == HELD and machine.tenants()["a"]["state"] == "paused"
     resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_what_moves_is_let_go_on(machine, python, tmp_path, monkeypatch):
+    """Another request meanwhile is refused, and one that only asks changes nothing."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "hang=cuCheckpointProcessLock",
+                    "checkpoint_timeout = 2s\n")
+    first = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
+                             env=machine.environment, stderr=subprocess.PIPE, text=True)
+    machine.started.append(first)
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", 5, "it leaves")
+    for words in (["resume", "a"], ["pause", "a", "--swap-out"]):
+        done = machine.allot(*words, *machine.sim)
+        assert done.returncode == 1 and "on its way already: leaving" in done.stderr, done.stderr
+    assert first.wait(timeout=20) == 1
     tenant.go()
     tenant.end()

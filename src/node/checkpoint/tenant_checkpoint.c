@@ -41,7 +41,7 @@ bool tenant_is_off_card(const struct tenant *t)
 
 bool tenant_is_checkpointing(const struct tenant *t)
 {
-	return place_of(t) != PLACE_IN;
+	return place_of(t) != PLACE_IN || (t->checkpoint && t->checkpoint->is_parking);
 }
 
 static int need(struct tenant *t, struct error *err)
