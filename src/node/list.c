@@ -152,8 +152,8 @@ static json_t *swap_to_json(struct tenant *t)
 		out += (json_int_t)f.device[i].out_bytes;
 	}
 	return json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "kind", "library", "state",
-			 state, "devices", devices, "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
-			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+			 state, "devices", devices, "swappable_bytes", movable, "swapped_bytes", out,
+			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
 }

@@ -91,9 +91,9 @@ struct tenant {
 	struct region_host region;
 	int residence; /* its number in swap_turns.h; negative: none, or not yet */
 	struct turn_share turn_share;
-	double share_scale;  /* of guarantee and cap now, at least 1: see turn_share.h */
-	bool is_away;        /* its memory is not on the card, or not all of it: no lease */
-	bool was_short;      /* at the last look: no room to return to */
+	double share_scale; /* of guarantee and cap now, at least 1: see turn_share.h */
+	bool is_away;       /* its memory is not on the card, or not all of it: no lease */
+	bool was_short;     /* at the last look: no room to return to */
 	struct tenant_checkpoint *checkpoint; /* NULL: never asked for; see checkpoint/tenant_checkpoint.h */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
