@@ -51,8 +51,8 @@ static struct {
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
 static uint64_t rejoined_ns;
-static bool is_to_give_again; /* the new daemon knows nothing of ipc_broker.h */
-static uint32_t parked_word; /* the order to park that is in force; 0: none */
+static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
+static uint32_t parked_word;     /* the order to park that is in force; 0: none */
 static uint64_t parked_launches; /* handed over until then */
 
 static void watch_heartbeat(uint64_t now_ns)
