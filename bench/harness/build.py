@@ -15,6 +15,7 @@ PLACES = {
     "start-cost": "bench",
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
+    "gpu-checkpoint": "tests/gpu",
     "gpu-fuzz": "tests/gpu",
     "gpu-answers": "tests/gpu",
 }

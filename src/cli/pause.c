@@ -5,12 +5,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/target.h"
 
 #define NAME_MOST 400 /* of a container in a pod, with both their names and its namespace */
+#define POLL_NS 50000000
 
 struct pause_options {
 	struct daemon_target target;
@@ -19,7 +21,7 @@ struct pause_options {
 
 static const struct option_row pause_rows[] = {
 	OPTION("--swap-out", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, swap_out,
-	       .help = "move its memory to host memory too, where it was\nrun with --on-full swap"),
+	       .help = "take its memory off its GPUs too, to host memory"),
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
@@ -28,6 +30,19 @@ static const struct option_row resume_rows[] = {
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
+
+/* A move goes on in the daemon, also when this command is interrupted: asks until there is an outcome. */
+static int await(struct client *client, const char *op, const char *name, struct error *err)
+{
+	for (;;) {
+		cleanup_json json_t *reply = NULL;
+		json_t *body = json_pack("{s:s, s:b}", "name", name, "poll", 1);
+		int r = client_request(client, op, body, &reply, err);
+		if (r < 0 || !json_is_true(json_object_get(reply, "moving")))
+			return r;
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	}
+}
 
 /* The subcommand's name is the protocol's operation. */
 static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
@@ -41,7 +56,11 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 	json_t *body = json_pack("{s:s}", "name", name);
 	if (options->swap_out)
 		json_object_set_new(body, "swap_out", json_true());
-	return client_request(client, op, body, NULL, err);
+	cleanup_json json_t *reply = NULL;
+	r = client_request(client, op, body, &reply, err);
+	if (r >= 0 && json_is_true(json_object_get(reply, "moving")))
+		r = await(client, op, name, err);
+	return r;
 }
 
 /* A tenant's name, a container's, or "namespace/pod/name"; an id is a word as well. */
@@ -81,12 +100,17 @@ const struct command command_pause = {
 	.about = "Lets a tenant start no more work on its GPUs, until allot resume. What runs "
 		 "already ends,\n"
 		 "and its memory stays; or, with --swap-out, is copied to host memory and given "
-		 "back, as\n"
-		 "far as it can be (allot ps --json: swap). NAME may also be a container with GPU "
-		 "work (allot\n"
-		 "tasks), by its name, \"namespace/pod/name\" or the beginning of its id: that is "
-		 "frozen. For\n"
-		 "root and members of group allot.",
+		 "back: of a\n"
+		 "tenant run with --on-full swap by its library, as far as it can be, of others by "
+		 "the\n"
+		 "driver's checkpoint call, contexts too (driver 570; allot ps --json: swap). NAME "
+		 "may also\n"
+		 "be a container with GPU work (allot tasks), by its name, \"namespace/pod/name\" "
+		 "or "
+		 "the\n"
+		 "beginning of its id: that is frozen, or checkpointed. For root and members of "
+		 "group "
+		 "allot.",
 	.rows = pause_rows,
 	.run = pause_run,
 };

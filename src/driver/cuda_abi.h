@@ -114,6 +114,24 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 	CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } CUdriverProcAddressQueryResult;
 
+/* Of a process under the calls that take it off the card (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
+typedef enum CUprocessState_enum {
+	CU_PROCESS_STATE_RUNNING = 0,
+	CU_PROCESS_STATE_LOCKED = 1,       /* its calls wait, its work is done */
+	CU_PROCESS_STATE_CHECKPOINTED = 2, /* and nothing of it is on a card */
+	CU_PROCESS_STATE_FAILED = 3,       /* for good */
+} CUprocessState;
+
+typedef struct CUcheckpointLockArgs_st {
+	unsigned int timeoutMs; /* 0: none */
+	unsigned int reserved0;
+	cuuint64_t reserved1[7];
+} CUcheckpointLockArgs;
+
+typedef struct CUcheckpointCheckpointArgs_st CUcheckpointCheckpointArgs;
+typedef struct CUcheckpointRestoreArgs_st CUcheckpointRestoreArgs;
+typedef struct CUcheckpointUnlockArgs_st CUcheckpointUnlockArgs;
+
 typedef enum CUarray_format_enum {
 	CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
 	CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,

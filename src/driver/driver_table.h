@@ -763,4 +763,17 @@
 	CALL(cuMipmappedArrayGetMemoryRequirements, \
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUmipmappedArray mipmap, CUdevice dev))
 
+/*
+ * What the daemon's helper calls to take another process off its card (gpu/checkpoint.h): the library never
+ * does. Of the arguments that may be left out, all but a lock's are.
+ *   CALL(symbol, params)
+ */
+#define DRIVER_CHECKPOINT_CALLS(CALL) \
+	CALL(cuCheckpointProcessGetRestoreThreadId, (int pid, int *tid)) \
+	CALL(cuCheckpointProcessGetState, (int pid, CUprocessState *state)) \
+	CALL(cuCheckpointProcessLock, (int pid, CUcheckpointLockArgs *args)) \
+	CALL(cuCheckpointProcessCheckpoint, (int pid, CUcheckpointCheckpointArgs *args)) \
+	CALL(cuCheckpointProcessRestore, (int pid, CUcheckpointRestoreArgs *args)) \
+	CALL(cuCheckpointProcessUnlock, (int pid, CUcheckpointUnlockArgs *args))
+
 #endif

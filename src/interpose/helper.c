@@ -51,7 +51,9 @@ static struct {
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
 static uint64_t rejoined_ns;
-static bool is_to_give_again; /* the new daemon knows nothing of ipc_broker.h */
+static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
+static uint32_t parked_word;     /* the order to park that is in force; 0: none */
+static uint64_t parked_launches; /* handed over until then */
 
 static void watch_heartbeat(uint64_t now_ns)
 {
@@ -230,12 +232,43 @@ static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
 	return closing;
 }
 
+/*
+ * The daemon is about to lock the driver under this process, or has (region.h, SWAP_ORDER_PARKED): a call
+ * from here would not return before that is over, and nobody would look for the daemon meanwhile. Where the
+ * daemon is lost, what the program handed over since shows that the driver is open again.
+ */
+static bool is_parked(uint32_t count)
+{
+	struct region_slot *slot = atomic_load(&guest.slot);
+	uint32_t word = atomic_load(&atomic_load(&guest.control)->swap);
+	uint64_t launches = 0;
+
+	if (swap_order_of(word) != SWAP_ORDER_PARKED) {
+		parked_word = 0;
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		launches += flight_launches((int)i);
+	if (parked_word != word) {
+		parked_word = word;
+		parked_launches = launches;
+	}
+	atomic_store(&slot->swap_word, word);
+	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
+}
+
 /* One look; returns how long to sleep: without work, until a launch rings at the most. */
 static uint64_t look(bool *ret_any_busy)
 {
 	uint64_t now_ns = sys_now_ns();
 	uint32_t count = atomic_load(&guest.control)->device_count;
 	bool any_lease, any_busy = false;
+
+	if (is_parked(count)) {
+		watch_heartbeat(now_ns);
+		*ret_any_busy = false;
+		return POLL_IDLE_NS;
+	}
 	uint32_t closing = devices_closing(count, &any_lease);
 	uint32_t busy = flight_poll(now_ns, closing);
 	uint64_t rest_ns = POLL_IDLE_NS;

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/procfs.h"
 #include "node/tenant.h"
@@ -218,6 +219,7 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 			 tenant->terms.id, tenant->process_count,
 			 tenant->old ? ", some are still to come" : "");
 		admission_soon(tenant->node);
+		tenant_checkpoint_adopted(tenant);
 	}
 	return copying || tenant->adopting;
 }

@@ -59,8 +59,8 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 	if (bytes <= available)
 		return 0;
 	return error_set(err, ENOSPC,
-			 "swap_arena_bytes %" PRIu64 ": the machine has %" PRIu64
-			 " bytes of memory available",
+			 "%" PRIu64 " bytes of host memory are wanted, and the machine has %" PRIu64
+			 " available",
 			 bytes, available);
 }
 

@@ -22,7 +22,7 @@ uint64_t arena_default_budget(void);
 
 /*
  * -ENOSPC when the machine has not so much memory available now, beside what other arenas have yet to be
- * backed with (pending_bytes): an arena is never overcommitted.
+ * backed with (pending_bytes): host memory is never overcommitted.
  */
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 

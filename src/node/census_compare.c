@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "node/census.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/tenant.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -208,7 +209,7 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 	if (!seen->processes_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count; d++)
+	for (unsigned d = 0; d < t->terms.device_count && !tenant_is_checkpointing(t); d++)
 		for (unsigned i = 0; t->terms.device[d].card == card && i < t->slot_limit; i++)
 			if (t->process[i])
 				compare_process(node, card, t->process[i], d, seen);

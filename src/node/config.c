@@ -33,6 +33,8 @@ static const struct setting settings[] = {
 	  "whose memory cgroup that counts in: daemon or tenant" },
 	{ "overcommit_cores", KIND_OVERCOMMIT, AT(refuse_overcommit), "warn", 0, 0,
 	  "guarantees over 100 % in sum: warn (and scale them), or refuse" },
+	{ "checkpoint_timeout", KIND_DURATION, AT(checkpoint_timeout_ns), "30s", MS(100),
+	  S(3600), "the driver may take so long to move a process off its GPU or back, and 1 s for each 256 MiB" },
 	{ "use_half_life", KIND_DURATION, AT(use_half_life_ns), "10m", S(1), S(86400 * 365),
 	  "GPU time used counts half after this long, where those that wait are ordered by it" },
 	{ "wait_patience", KIND_DURATION, AT(wait_patience_ns), "10m", MS(1), S(86400 * 365),

@@ -28,9 +28,10 @@ struct config {
 	uint64_t wait_patience_ns; /* who waits for memory this long is kept free for: admit/order.h */
 	uint64_t swap_arena_bytes; /* of all tenants together; 0: half of the machine's memory */
 	bool is_arena_tenants;     /* charged to the tenant's memory cgroup, not to the daemon's */
-	uint64_t launch_ahead_ns;  /* launches queued in a process that is held; 0: none */
-	uint64_t free_depth_ns;    /* bound of work in flight while a tenant runs alone */
-	bool refuse_overcommit;    /* guarantees that sum over 100 % are refused, not scaled */
+	uint64_t checkpoint_timeout_ns; /* see checkpoint/checkpoint.h */
+	uint64_t launch_ahead_ns;       /* launches queued in a process that is held; 0: none */
+	uint64_t free_depth_ns;         /* bound of work in flight while a tenant runs alone */
+	bool refuse_overcommit;         /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "node/census.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/tenant.h"
 
@@ -32,11 +33,13 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/* What the process held when the reading was asked for, or now: the more. */
+/* What the process held on the card when the reading was asked for, or now: the more. */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);
-	return (before > now ? before : now) + process_unnamed_bytes(p, device);
+	uint64_t held = (before > now ? before : now) + process_unnamed_bytes(p, device);
+	uint64_t away = process_swapped_bytes(p, device);
+	return held > away ? held - away : 0;
 }
 
 /*
@@ -59,7 +62,7 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 				continue;
 			sum += most_held(p, d);
 			if (p->census[d].used_before && process_used_bytes(p, d) &&
-			    !is_listed(seen, p->pid))
+			    !tenant_is_checkpointing(t) && !is_listed(seen, p->pid))
 				*ret_are_listed = false;
 		}
 		sum += atomic_load(&t->region.control->device[d].unslotted_bytes);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/condition.h"
 #include "node/drain.h"
 #include "node/elastic.h"
@@ -134,9 +135,11 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > told ? used - told : 0));
 }
 
-/* null: not swappable, or none of its processes is. */
+/* null: none of its processes can be moved by its library, and by checkpoint it is not asked to. */
 static json_t *swap_to_json(struct tenant *t)
 {
+	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)
+		return tenant_checkpoint_to_json(t);
 	const char *state = swap_state_text(t);
 	struct swap_figures f = swap_figures(t);
 	json_int_t movable = 0, out = 0;
@@ -148,9 +151,9 @@ static json_t *swap_to_json(struct tenant *t)
 		movable += (json_int_t)f.device[i].movable_bytes;
 		out += (json_int_t)f.device[i].out_bytes;
 	}
-	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "state", state, "devices",
-			 devices, "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
-			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+	return json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "kind", "library", "state",
+			 state, "devices", devices, "swappable_bytes", movable, "swapped_bytes", out,
+			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
 }

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "node/checkpoint/keeper.h"
 #include "node/lock.h"
 #include "node/node.h"
 #include "node/options.h"
@@ -214,6 +215,8 @@ int main(int argc, char **argv)
 	struct error err = { 0 };
 	int background_fd = -1, run_lock = -1;
 
+	if (argc > 1 && !strcmp(argv[1], KEEPER_OPTION))
+		return keeper_main(argc, argv);
 	log_init("allotd");
 	int status = options_parse(argc, argv, &options);
 	if (status >= 0)

@@ -15,6 +15,7 @@
 #include "node/admission.h"
 #include "node/adopt.h"
 #include "node/census.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/control.h"
 #include "node/drain.h"
 #include "node/elastic.h"
@@ -58,19 +59,22 @@ struct promise_card node_promised(struct node *node, const struct card *card,
 {
 	struct promise_card p = { .index = card->index,
 				  .memory_bytes = card->info.memory_bytes,
-				  .kept_bytes = card->kept_bytes,
+				  .kept_bytes = card->kept_bytes + card->returning_bytes,
 				  .may_overcommit = !node->config.refuse_overcommit };
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	{
 		if (t == except)
 			continue;
+		bool is_off = tenant_is_off_card(t);
 		for (unsigned i = 0; i < t->terms.device_count; i++) {
 			const struct promise *q = &t->terms.device[i].promise;
 			if (t->terms.device[i].card != card)
 				continue;
 			p.tenant_count++;
 			p.promised_cores_pct += q->cores_pct;
+			if (is_off)
+				continue;
 			if (t->terms.on_full == ON_FULL_WAIT)
 				p.granted_bytes += admission_taken_bytes(t, i);
 			else if (t->terms.on_full == ON_FULL_SWAP)
@@ -307,6 +311,13 @@ static int make_tenants_dir(const struct node *node, struct error *err)
 	return 0;
 }
 
+/* A tenant that is to be off its card still: it gets a keeper of this daemon's when it is adopted. */
+static bool is_to_stay_out(struct node *node, const char *key)
+{
+	const struct tenant *t = node_find_tenant(node, key);
+	return t && t->terms.swapped_out && (t->old || t->process_count);
+}
+
 int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
 	      struct error *err)
 {
@@ -332,6 +343,7 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	unsigned adopted = adopt_all(node);
 	if (adopted)
 		log_info("%u tenants of the daemon before are adopted", adopted);
+	checkpoint_recover(node, is_to_stay_out);
 	r = gpu_watch_start(node, &node->watch, err);
 	if (r < 0)
 		return r;

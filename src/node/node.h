@@ -49,6 +49,7 @@ struct card {
 	uint64_t foreign_bytes; /* held by processes of no tenant, by the last census: see foreign.h */
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
+	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
 };
 
 TAILQ_HEAD(tenant_list, tenant);

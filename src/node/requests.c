@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/request_devices.h"
@@ -332,25 +333,72 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	return 0;
 }
 
-static int set_paused(struct session *session, const json_t *request, bool paused, struct error *err)
+/* What is paused or resumed, as the request says. */
+struct pausing {
+	bool paused, swap_out;
+	bool is_poll; /* asks only what came of a request before */
+};
+
+static int read_pausing(const json_t *request, bool paused, struct pausing *ret, struct error *err)
 {
-	struct tenant *tenant;
-	const char *name = NULL;
-	bool swap_out = false;
-	int r = json_read_string(request, "name", &name, err);
-	/* What is no tenant may be a container, which has no owner here. */
-	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
-		return gpu_watch_set_paused(session->node->watch, name, paused, err);
-	r = session_find_own(session, request, "name", &tenant, err);
+	struct pausing p = { .paused = paused };
+	int r = json_read_bool(request, "poll", &p.is_poll, err);
 	if (r >= 0 && paused)
-		r = json_read_bool(request, "swap_out", &swap_out, err);
+		r = json_read_bool(request, "swap_out", &p.swap_out, err);
+	if (r >= 0)
+		*ret = p;
+	return r;
+}
+
+static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, json_t *reply,
+			      struct error *err)
+{
+	int r = 0;
+	if (!p->is_poll)
+		r = p->swap_out ? tenant_checkpoint_leave(tenant, err)
+				: tenant_checkpoint_return(tenant, p->paused, err);
+	if (r >= 0)
+		r = tenant_checkpoint_outcome(tenant, err);
 	if (r < 0)
 		return r;
+	json_object_set_new(reply, "moving", json_boolean(r > 0));
+	return 0;
+}
+
+static int pause_container(struct node *node, const char *name, const struct pausing *p,
+			   json_t *reply, struct error *err)
+{
+	bool moving = false;
+	int r = gpu_watch_set_paused(node->watch, name, p->paused, p->swap_out, p->is_poll, &moving,
+				     err);
+	if (r >= 0 && moving)
+		json_object_set_new(reply, "moving", json_true());
+	return r;
+}
+
+static int set_paused(struct session *session, const json_t *request, bool paused, json_t *reply,
+		      struct error *err)
+{
+	struct tenant *tenant;
+	struct pausing p;
+	const char *name = NULL;
+	int r = json_read_string(request, "name", &name, err);
+	if (r >= 0)
+		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
+	/* What is no tenant may be a container, which has no owner here. */
+	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
+		return pause_container(session->node, name, &p, reply, err);
+	if (r >= 0)
+		r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	bool swap_out = p.swap_out;
 	bool was_paused = tenant->terms.paused, was_out = tenant->terms.swapped_out;
-	if (swap_out && tenant->terms.on_full != ON_FULL_SWAP)
-		return error_set(err, EINVAL,
-				 "swap_out: tenant '%s' was not made swappable (on_full 'swap')",
-				 tenant->terms.name);
+	if (swap_way_of(&tenant->terms) == SWAP_BY_CHECKPOINT &&
+	    (swap_out || tenant_is_checkpointing(tenant) || p.is_poll))
+		return move_by_checkpoint(tenant, &p, reply, err);
+	if (p.is_poll)
+		return 0; /* its library moves it: the list says how far it is */
 	if (was_paused == paused && was_out == swap_out)
 		return 0;
 	tenant_set_paused(tenant, paused, swap_out);
@@ -362,12 +410,12 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 
 int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
-	return set_paused(session, request, true, err);
+	return set_paused(session, request, true, reply, err);
 }
 
 int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
-	return set_paused(session, request, false, err);
+	return set_paused(session, request, false, reply, err);
 }
 
 int request_unqueue(struct session *session, const json_t *request, json_t *reply, struct error *err)

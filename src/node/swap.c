@@ -54,6 +54,16 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 				 " bytes of host memory for all tenants (swap_arena), %" PRIu64
 				 " are left",
 				 bytes, budget, left);
+	int r = arena_check_memory(bytes, pending, err);
+	return r < 0 ? error_add(err, r, "swap_arena_bytes") : 0;
+}
+
+int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
+{
+	uint64_t pending;
+	if (node->simulated)
+		return 0;
+	reserved_arenas(node, &pending);
 	return arena_check_memory(bytes, pending, err);
 }
 

@@ -32,6 +32,12 @@ struct swap_figures {
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 
+/*
+ * Whether the machine has so much host memory for what leaves a card by checkpoint, beside what arenas are
+ * yet to take. -ENOSPC. A simulated card's memory is host memory already.
+ */
+int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
+
 /* Makes a new tenant's arena; its region is there. */
 int swap_open(struct tenant *tenant, struct error *err);
 void swap_close(struct tenant *tenant);

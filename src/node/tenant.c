@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "node/adopt.h"
 #include "node/census.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/elastic.h"
 #include "node/registration.h"
 #include "node/sharing.h"
@@ -79,7 +80,7 @@ static void publish_promise(struct tenant *tenant, unsigned device)
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->limit_pct_x100, (uint32_t)(p->limit_pct * 100 + 0.5),
 			      memory_order_relaxed);
-	atomic_store_explicit(&d->quota_bytes, p->quota_bytes, memory_order_seq_cst);
+	tenant_publish_quota(tenant, device);
 }
 
 static int make_region(struct tenant *tenant, struct error *err)
@@ -165,7 +166,9 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
-		swap_set_order(tenant, terms->swapped_out ? SWAP_ORDER_OUT : SWAP_ORDER_IN);
+		swap_set_order(tenant, !terms->swapped_out                     ? SWAP_ORDER_IN
+				       : swap_way_of(terms) == SWAP_BY_LIBRARY ? SWAP_ORDER_OUT
+									       : SWAP_ORDER_PARKED);
 	if (r >= 0 && is_new)
 		r = swap_open(tenant, err);
 	if (r >= 0)
@@ -218,6 +221,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 			tenant_forget_process(tenant->process[i]);
 	adopt_forget_all(tenant);
 	swap_turns_forget(tenant);
+	tenant_checkpoint_forget(tenant);
 	swap_close(tenant);
 	tenant->sharing = sharing_free(tenant->sharing);
 	region_host_free(&tenant->region);
@@ -283,6 +287,16 @@ void tenant_scale_share(struct tenant *tenant, double scale)
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes)
 {
 	tenant->terms.device[device].promise.quota_bytes = quota_bytes;
+	tenant_publish_quota(tenant, device);
+}
+
+void tenant_publish_quota(struct tenant *tenant, unsigned device)
+{
+	uint64_t quota_bytes = tenant->terms.device[device].promise.quota_bytes;
+	if (tenant_is_off_card(tenant)) {
+		uint64_t used_bytes = tenant_usage(tenant, device).used_bytes;
+		quota_bytes = used_bytes < quota_bytes ? used_bytes : quota_bytes;
+	}
 	atomic_store_explicit(&tenant->region.control->device[device].quota_bytes, quota_bytes,
 			      memory_order_seq_cst);
 }

@@ -91,9 +91,10 @@ struct tenant {
 	struct region_host region;
 	int residence; /* its number in swap_turns.h; negative: none, or not yet */
 	struct turn_share turn_share;
-	double share_scale;  /* of guarantee and cap now, at least 1: see turn_share.h */
-	bool is_away;        /* its memory is not on the card, or not all of it: no lease */
-	bool was_short;      /* at the last look: no room to return to */
+	double share_scale; /* of guarantee and cap now, at least 1: see turn_share.h */
+	bool is_away;       /* its memory is not on the card, or not all of it: no lease */
+	bool was_short;     /* at the last look: no room to return to */
+	struct tenant_checkpoint *checkpoint; /* NULL: never asked for; see checkpoint/tenant_checkpoint.h */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
@@ -158,10 +159,12 @@ void tenant_set_priority(struct tenant *tenant, int priority);
 /* In its turn on the card: its guarantee and its cap are so many times what was promised. */
 void tenant_scale_share(struct tenant *tenant, double scale);
 
-/* swapped_out, of one that is paused and has ON_FULL_SWAP: its memory leaves the card as well. */
+/* swapped_out, of one that is paused: its memory leaves the card as well, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
+/* Tells its processes the quota in force: of one that is off its card, no more than it holds. */
+void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 /* Page-locked host memory of the tenant's processes, as their slots say: no figure of any card. */
@@ -170,7 +173,7 @@ uint64_t tenant_host_bytes(const struct tenant *tenant);
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /* What no call named: as measured by the last censuses, and by its library since. Bounded likewise. */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
-/* Of what it holds, bytes that are not on the card (swap.h). */
+/* Of what it holds, bytes that are not on the card (swap.h, checkpoint/tenant_checkpoint.h). */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
 /* What it holds by both. */
 uint64_t process_held_bytes(struct process *process, unsigned device);

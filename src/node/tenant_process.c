@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "node/adopt.h"
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/sharing.h"
 #include "node/tenant.h"
@@ -54,6 +55,8 @@ uint64_t process_unnamed_bytes(struct process *process, unsigned device)
 uint64_t process_swapped_bytes(struct process *process, unsigned device)
 {
 	const struct tenant *tenant = process->tenant;
+	if (tenant_is_off_card(tenant))
+		return process_held_bytes(process, device);
 	uint64_t out = load(tenant->region.report->slot[process->slot].swap[device].out_bytes);
 	uint64_t used = process_used_bytes(process, device);
 	if (tenant->terms.on_full != ON_FULL_SWAP)

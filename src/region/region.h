@@ -57,6 +57,11 @@ static inline enum lease_state lease_state_of(uint32_t word)
 enum swap_order {
 	SWAP_ORDER_IN = 0,  /* be on the card */
 	SWAP_ORDER_OUT = 1, /* leave it: copy what can be moved to the arena, give its memory back */
+	/*
+	 * The driver is about to be locked under the process, or is (node/checkpoint): the library makes no
+	 * calls of its own, and says so by swap_word. Its program's calls wait in the driver.
+	 */
+	SWAP_ORDER_PARKED = 2,
 };
 #define SWAP_ORDER_MASK 0xffU
 #define SWAP_SEQUENCE_STEP 0x100U

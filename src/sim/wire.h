@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730002ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730003ULL
 #define SIM_MAX_CARDS 16
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
@@ -29,7 +29,9 @@ enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
 /* Requests. `card`, `id` and `arg` are as each line says; [one-way] ones get no reply. */
 enum sim_request {
-	SIM_HELLO = 1, /* arg: magic, kind, now on the client's clock -> val: cards, driver version */
+	/* arg: magic, kind, now on the client's clock; a CUDA client's carries its struct sim_gate -> val: cards,
+	 * driver version */
+	SIM_HELLO = 1,
 	SIM_CARD_INFO,  /* card -> payload struct sim_card_info */
 	SIM_MEM_NEW,    /* card, arg: bytes, enum sim_block_kind -> val: block */
 	SIM_MEM_FREE,   /* id: block; gives this client's hold on it back */
@@ -60,15 +62,32 @@ enum sim_request {
 	SIM_CARD_STATE,   /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,      /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,       /* card, arg: on; SIM_NOTE_XID from now on */
-	SIM_CTL_XID,      /* card, arg: number */
-	SIM_CTL_LOSE,     /* card */
-	SIM_CTL_HEAL,     /* card */
-	SIM_CTL_STATS,    /* -> payload: JSON text */
-	SIM_NOTE_HOST,    /* val: cookie */
-	SIM_NOTE_XID,     /* val: card, number */
+	/* Of another process, arg: its pid. Replies when it has been done. */
+	SIM_PROCESS_STATE, /* -> val: enum sim_process */
+	SIM_PROCESS_LOCK,  /* arg: pid, ms (0: no limit) */
+	SIM_PROCESS_CHECKPOINT,
+	SIM_PROCESS_RESTORE,
+	SIM_PROCESS_UNLOCK,
+	SIM_CTL_XID,   /* card, arg: number */
+	SIM_CTL_LOSE,  /* card */
+	SIM_CTL_HEAL,  /* card */
+	SIM_CTL_STATS, /* -> payload: JSON text */
+	SIM_NOTE_HOST, /* val: cookie */
+	SIM_NOTE_XID,  /* val: card, number */
 };
 
-enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT };
+enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
+/* CUprocessState's values. */
+enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOINTED };
+
+/*
+ * Shared memory of one CUDA client and the server: while it is shut the client sends nothing that its
+ * program asks for, so that calls wait. A futex word, written by the server alone.
+ */
+struct sim_gate {
+	_Atomic uint32_t is_shut;
+};
+
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
 
 /* Reply codes are CUresult values; the client passes them on. */
@@ -76,11 +95,22 @@ enum sim_status {
 	SIM_OK = 0,
 	SIM_INVALID = 1,
 	SIM_OOM = 2,
+	SIM_NOT_INITIALIZED = 3,
 	SIM_BAD_DEVICE = 101,
 	SIM_BAD_HANDLE = 400,
+	SIM_ILLEGAL_STATE = 401,
+	SIM_NOT_READY = 600,
 	SIM_LAUNCH_FAILED = 719,
+	SIM_NOT_PERMITTED = 800,
+	SIM_NOT_SUPPORTED = 801,
 	SIM_CARD_LOST = 999,
 };
+
+/* A request that a client may send whose own gate is shut. */
+static inline bool sim_passes_gate(uint32_t type)
+{
+	return type == SIM_RELEASE || (type >= SIM_PROCESS_STATE && type <= SIM_PROCESS_UNLOCK);
+}
 
 struct sim_request_msg {
 	uint32_t type;

@@ -118,6 +118,10 @@ typedef struct CUipcEventHandle_st {
 	  (CUdeviceptr * ret_p, size_t * ret_pitch, size_t width, size_t height, \
 	   unsigned int element_bytes)) \
 	X(mem_free, "cuMemFree_v2", (CUdeviceptr p)) \
+	X(mem_to_card, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void *from, size_t bytes)) \
+	X(mem_to_host, "cuMemcpyDtoH_v2", (void *to, CUdeviceptr from, size_t bytes)) \
+	X(mem_set_async, "cuMemsetD8Async", \
+	  (CUdeviceptr p, unsigned char value, size_t bytes, CUstream stream)) \
 	X(mem_alloc_async, "cuMemAllocAsync", (CUdeviceptr * ret_p, size_t bytes, CUstream stream)) \
 	X(mem_free_async, "cuMemFreeAsync", (CUdeviceptr p, CUstream stream)) \
 	X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * ret_pool, CUdevice dev)) \

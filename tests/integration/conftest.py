@@ -170,7 +170,9 @@ class Machine:
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe:
                     pipe.close()
-        for pid in self.servers():
+        helpers = [pid for pid, line in processes_of(str(self.base)).items()
+                   if line.startswith("allot-checkpoint ")]
+        for pid in [*self.servers(), *helpers]:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

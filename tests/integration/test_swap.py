@@ -426,13 +426,3 @@ def test_an_arena_beyond_the_budget_is_refused(machine):
     if total // 2 >= 130 << 30:
         pytest.skip("the machine has room for it")
     assert done.returncode == 125 and "swap_arena_bytes" in done.stderr, done.stderr
-
-
-def test_only_a_swappable_tenant_is_swapped_out(machine, python):
-    tenant = Tenant(machine, python, "start(); look()")
-    tenant.line()
-    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
-    assert done.returncode != 0 and "not made swappable" in done.stderr, done.stderr
-    assert machine.tenants()["a"]["swap"] is None
-    tenant.go()
-    tenant.end()

@@ -62,6 +62,7 @@ struct gpu_container {
 	bool is_told; /* since its first task began: it may have been renamed before */
 	unsigned name_failures;
 	uint64_t name_again_ns;      /* not asked before that */
+	struct container_swap *swap; /* NULL: never asked for; see container_swap.h */
 	struct gpu_task_card card[]; /* by index of the card */
 };
 

@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "node/admission.h"
 #include "node/census.h"
-#include "node/freezer/gpu_records.h"
+#include "node/checkpoint/tenant_checkpoint.h"
+#include "node/freezer/container_swap.h"
 #include "node/freezer/freezer.h"
+#include "node/freezer/gpu_records.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/freezer/openings.h"
 #include "node/procfs.h"
@@ -144,6 +146,8 @@ static void task_ended(void *data, struct gpu_task *t)
 	struct gpu_watch *w = data;
 	log_debug("GPU task: process %d (%s) has ended", t->pid, t->name);
 	freezer_task_ended(w->freezer, t);
+	if (t->container && !t->container->live)
+		container_swap_forget(w, t->container);
 	use_state_save_soon(w->node);
 	/* Memory has become free: who waits for it should know soon. */
 	if (freezer_wants_reading(w->freezer)) {
@@ -173,7 +177,8 @@ static uint64_t promised_bytes(struct node *node, const struct card *card)
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
-		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL)
+		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL ||
+		    tenant_is_off_card(t))
 			continue;
 		uint64_t taken = admission_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
 		bytes += taken > used ? taken - used : 0;
@@ -200,6 +205,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 		if (cards[i].begun_ns < begun_ns)
 			begun_ns = cards[i].begun_ns;
 	}
+	container_swap_read(w, begun_ns);
 	freezer_read(w->freezer, free_cards, begun_ns);
 }
 
@@ -256,7 +262,8 @@ static int say_several(const char *name, struct gpu_container *const *c, size_t 
 			 count, ids, count > NAMESAKES_TOLD ? ", ..." : "");
 }
 
-int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, struct error *err)
+int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, bool swap_out,
+			 bool poll, bool *ret_moving, struct error *err)
 {
 	struct gpu_container *c[NAMESAKES_TOLD];
 	size_t count = w ? gpu_tasks_find_containers(w->tasks, name, c, NAMESAKES_TOLD) : 0;
@@ -265,6 +272,8 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, str
 	if (count == 0)
 		return error_set(err, ENOENT, "no tenant '%.63s', and no container with GPU work",
 				 name);
+	if (swap_out || poll || (!paused && container_swap_is_away(c[0])))
+		return container_swap(w, c[0], swap_out, poll, ret_moving, err);
 	return paused ? freezer_pause(w->freezer, c[0], err) : freezer_resume(w->freezer, c[0], err);
 }
 
@@ -357,6 +366,8 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *w)
 	engine_names_stop(w->names);
 	openings_stop(w->openings);
 	loop_remove(w->timer);
+	if (w->tasks)
+		container_swap_forget_all(w);
 	freezer_free(w->freezer);
 	gpu_tasks_free(w->tasks);
 	free(w);

@@ -38,10 +38,12 @@ void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
- * By hand, a container by its name or the beginning of its id. -EINVAL: several are meant; -ENOENT: nothing of that name is known, or `watch`
- * is NULL.
+ * By hand, a container by its name or the beginning of its id: frozen, or with swap_out taken off its GPUs by the
+ * driver's checkpoint call; or let go on. *ret_moving: that has begun, and what comes of it is asked for with
+ * `poll`. -EINVAL: several are meant; -ENOENT: nothing of that name is known, or `watch` is NULL.
  */
-int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, struct error *err);
+int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
+			 bool poll, bool *ret_moving, struct error *err);
 
 /* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);

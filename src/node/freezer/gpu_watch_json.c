@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "node/freezer/container_swap.h"
 #include "node/freezer/gpu_watch_inside.h"
 
 static double seconds(uint64_t ns)
@@ -80,13 +81,15 @@ static json_t *container_to_json(const struct gpu_watch *w, const struct gpu_con
 {
 	const char *path = c->what.v2_path[0] ? c->what.v2_path : c->what.v1_path;
 	uint64_t half_life_ns = w->node->config.use_half_life_ns;
-	json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:i, s:b, s:f, s:f, s:o}", "id", c->what.id,
-				 "engine", c->what.engine, "cgroup", json_clean_string(path),
-				 "state", freezer_state_name(c), "tasks", (int)c->live, "library",
-				 c->has_library, "frozen_s", seconds(freezer_frozen_ns(c, now_ns)),
-				 "faded_use_s",
+	const char *state = container_swap_is_away(c) ? "swapped" : freezer_state_name(c);
+	json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:i, s:b, s:f, s:f, s:o, s:o}", "id",
+				 c->what.id, "engine", c->what.engine, "cgroup",
+				 json_clean_string(path), "state", state, "tasks", (int)c->live,
+				 "library", c->has_library, "frozen_s",
+				 seconds(freezer_frozen_ns(c, now_ns)), "faded_use_s",
 				 seconds((uint64_t)fade_use_ns(&c->fade, now_ns, half_life_ns)),
-				 "devices", cards_to_json(c->card, w->tasks->card_count));
+				 "devices", cards_to_json(c->card, w->tasks->card_count), "swap",
+				 container_swap_to_json(c));
 	return add_name(json, c);
 }
 

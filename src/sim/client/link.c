@@ -1,12 +1,17 @@
 #include "sim/client/link.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#define GATE_LOOK_NS 200000000 /* between two looks whether the server is still there */
 
 struct link_pending {
 	struct link_pending *next;
@@ -33,6 +38,25 @@ static void in_fork_child(void)
 static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_fork_child);
+}
+
+/* A program's link has a gate, in memory that the server maps as well. */
+static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
+{
+	struct sim_request_msg m = { .type = SIM_HELLO,
+				     .arg = { SIM_WIRE_MAGIC, kind, sim_clock_ns() } };
+	int r, fd = kind == SIM_KIND_CUDA ? memfd_create("gate", MFD_CLOEXEC) : -1;
+	void *gate = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(struct sim_gate)) == 0)
+		gate = mmap(NULL, sizeof(struct sim_gate), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    0);
+	r = gate == MAP_FAILED ? link_call(l, m, val, NULL, NULL) : link_call_fd(l, m, fd, val);
+	if (fd >= 0)
+		close(fd);
+	if (gate != MAP_FAILED)
+		l->gate = gate;
+	return r;
 }
 
 int link_open(struct link *l, const char *path, enum sim_client_kind kind)
@@ -67,10 +91,7 @@ int link_open(struct link *l, const char *path, enum sim_client_kind kind)
 	pthread_condattr_destroy(&attr);
 	the_link = l;
 	pthread_once(&once, watch_forks);
-	r = link_call(l,
-		      (struct sim_request_msg){ .type = SIM_HELLO,
-						.arg = { SIM_WIRE_MAGIC, kind, sim_clock_ns() } },
-		      val, NULL, NULL);
+	r = say_hello(l, kind, val);
 	if (r) {
 		link_close(l);
 		return -ECONNRESET;
@@ -88,6 +109,9 @@ void link_close(struct link *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
+	if (l->gate)
+		munmap(l->gate, sizeof(*l->gate));
+	l->gate = NULL;
 	while (l->notes) {
 		struct link_note *note = l->notes;
 
@@ -138,10 +162,32 @@ static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 	return 0;
 }
 
+/* The server went away, whose socket nobody reads meanwhile. */
+static bool is_ended(struct link *l)
+{
+	struct pollfd p = { .fd = l->fd };
+
+	if (atomic_load_explicit(&l->dead, memory_order_relaxed))
+		return true;
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+/* Waits while this process is locked: see struct sim_gate. A program that ends does not come back here. */
+static void pass_gate(struct link *l, uint32_t type)
+{
+	if (!l->gate || sim_passes_gate(type))
+		return;
+	while (__builtin_expect(atomic_load_explicit(&l->gate->is_shut, memory_order_acquire), 0) &&
+	       !is_ended(l))
+		syscall(SYS_futex, &l->gate->is_shut, FUTEX_WAIT, 1,
+			&(struct timespec){ .tv_nsec = GATE_LOOK_NS }, NULL, 0);
+}
+
 static int post(struct link *l, struct sim_request_msg *m, int fd, uint32_t launches)
 {
 	int r;
 
+	pass_gate(l, m->type);
 	pthread_mutex_lock(&l->send_lock);
 	/* Under the lock: stamps of one client never go back. */
 	m->stamp_ns = sim_clock_ns();

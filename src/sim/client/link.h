@@ -30,6 +30,7 @@ struct link_note {
 
 struct link {
 	int fd;
+	struct sim_gate *gate; /* NULL: nobody shuts it */
 	atomic_bool dead;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;

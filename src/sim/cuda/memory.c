@@ -53,7 +53,8 @@ static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdevic
 	uint32_t block = 0;
 	CUresult r;
 
-	r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes), SIM_BLOCK_DATA, &block);
+	r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes),
+			  managed ? SIM_BLOCK_MANAGED : SIM_BLOCK_DATA, &block);
 	/* Managed memory that does not fit the card stays in host memory. */
 	if (r != CUDA_SUCCESS && !(managed && r == CUDA_ERROR_OUT_OF_MEMORY))
 		return r;

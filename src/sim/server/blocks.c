@@ -14,7 +14,8 @@ static void block_unref(struct server *s, struct block *block)
 
 	if (--block->holds)
 		return;
-	s->used_bytes[block->card] -= block->bytes;
+	if (!block->parked)
+		s->used_bytes[block->card] -= block->bytes;
 	if (block->name) {
 		for (at = &s->named_blocks; *at != block; at = &(*at)->next_named)
 			;
@@ -150,8 +151,10 @@ static void mem_new(struct server *s, struct client *c, const struct sim_request
 	s->used_bytes[m->card] += bytes;
 	block->holds = 1;
 	hold = hold_new(s, c, block, true);
-	if (hold)
+	if (hold) {
 		hold->context = m->arg[1] == SIM_BLOCK_CONTEXT;
+		hold->managed = m->arg[1] == SIM_BLOCK_MANAGED;
+	}
 	block_unref(s, block);
 	reply_hold(s, c, m->req, hold);
 }
@@ -276,6 +279,34 @@ bool blocks_handle(struct server *s, struct client *c, const struct sim_request_
 	case SIM_MEM_OPEN: mem_open(s, c, m); return true;
 	default: return false;
 	}
+}
+
+bool blocks_park(struct server *s, struct client *c)
+{
+	for (const struct hold *h = c->holds; h; h = h->next)
+		if (h->managed || h->hidden || h->block->name || h->block->holds > 1)
+			return false;
+	for (struct hold *h = c->holds; h; h = h->next) {
+		h->block->parked = true;
+		s->used_bytes[h->block->card] -= h->block->bytes;
+	}
+	return true;
+}
+
+bool blocks_unpark(struct server *s, struct client *c)
+{
+	uint64_t wanted[SIM_MAX_CARDS] = { 0 };
+
+	for (const struct hold *h = c->holds; h; h = h->next)
+		wanted[h->block->card] += h->block->bytes;
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		if (wanted[i] > s->spec.cards[i].info.memory_bytes - s->used_bytes[i])
+			return false;
+	for (struct hold *h = c->holds; h; h = h->next) {
+		h->block->parked = false;
+		s->used_bytes[h->block->card] += h->block->bytes;
+	}
+	return true;
 }
 
 void blocks_client_gone(struct server *s, struct client *c)

@@ -44,7 +44,7 @@ static void card_state(struct server *s, struct client *c, const struct sim_requ
 	state->lost = s->lost >> m->card & 1;
 	p = (struct sim_process_state *)(state + 1);
 	for (struct client *o = s->clients; o; o = o->next) {
-		if (!has_context(o, m->card))
+		if (!has_context(o, m->card) || o->process == SIM_PROCESS_CHECKPOINTED)
 			continue;
 		p->pid = (uint32_t)o->pid;
 		p->used_bytes = o->held_bytes[m->card];

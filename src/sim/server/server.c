@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -203,6 +204,7 @@ static void client_accept(struct server *s)
 		}
 		c->fd = fd;
 		c->pid = cred.pid;
+		c->uid = cred.uid;
 		c->next = s->clients;
 		s->clients = c;
 	}
@@ -223,6 +225,13 @@ static void client_read(struct client *c)
 		memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
 		c->in_end -= c->in_at;
 		c->in_at = 0;
+	}
+	/* What is held stays in the socket; the end of a client is told all the same. */
+	if (c->in_end == sizeof(c->in)) {
+		struct pollfd p = { .fd = c->fd };
+
+		c->gone = poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+		return;
 	}
 	iov.iov_base = c->in + c->in_end;
 	iov.iov_len = sizeof(c->in) - c->in_end;
@@ -253,6 +262,18 @@ static void client_read(struct client *c)
 	}
 }
 
+static struct sim_gate *take_gate(struct client *c)
+{
+	struct sim_gate *gate = MAP_FAILED;
+	int fd = server_take_fd(c);
+
+	if (fd < 0)
+		return NULL;
+	gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return gate == MAP_FAILED ? NULL : gate;
+}
+
 static void hello(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	uint64_t now = sim_clock_ns();
@@ -263,6 +284,8 @@ static void hello(struct server *s, struct client *c, const struct sim_request_m
 		return;
 	}
 	c->kind = (enum sim_client_kind)m->arg[1];
+	if (!c->gate)
+		c->gate = take_gate(c);
 	c->clock_off = apart > CLOCK_OFF_NS;
 	if (c->kind != SIM_KIND_CTL)
 		s->had_client = true;
@@ -278,7 +301,8 @@ static void handle(struct server *s, struct client *c, const struct sim_request_
 		c->gone = true;
 	else if (m->card >= s->spec.cards_n)
 		server_reply(s, c, m->req, SIM_BAD_DEVICE, NULL, NULL, 0);
-	else if (!work_handle(s, c, m) && !blocks_handle(s, c, m) && !observe_handle(s, c, m))
+	else if (!work_handle(s, c, m) && !blocks_handle(s, c, m) && !observe_handle(s, c, m) &&
+		 !checkpoint_handle(s, c, m))
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
 }
 
@@ -294,6 +318,8 @@ static void handle_all(struct server *s, uint64_t now_ns)
 			if (c->gone || c->in_end - c->in_at < sizeof(m))
 				continue;
 			memcpy(&m, c->in + c->in_at, sizeof(m));
+			if (checkpoint_holds(c, m.type))
+				continue;
 			if (c->clock_off || m.stamp_ns > now_ns)
 				m.stamp_ns = now_ns;
 			if (!first || m.stamp_ns < best.stamp_ns)
@@ -309,6 +335,7 @@ static void handle_all(struct server *s, uint64_t now_ns)
 
 static void client_free(struct server *s, struct client *c)
 {
+	checkpoint_client_gone(s, c);
 	work_client_gone(s, c);
 	blocks_client_gone(s, c);
 	while (c->fds_n)
@@ -344,9 +371,10 @@ static bool has_clients(const struct server *s)
 
 static void arm(struct server *s)
 {
-	uint64_t due = work_next_due(s);
+	uint64_t due = work_next_due(s), lock_due = checkpoint_next_due(s);
 	struct itimerspec when = { 0 };
 
+	due = lock_due < due ? lock_due : due;
 	if (due != ENGINE_NEVER) {
 		when.it_value.tv_sec = (time_t)(due / 1000000000);
 		when.it_value.tv_nsec = (long)(due % 1000000000);
@@ -416,6 +444,7 @@ int server_run(struct server *s)
 		handle_all(s, now);
 		engine_advance(&s->engine, now);
 		work_check_room(s);
+		checkpoint_look(s, now);
 		for (struct client *c = s->clients; c; c = c->next)
 			if (c->out_at < c->out_end)
 				client_flush(s, c);

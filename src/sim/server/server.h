@@ -5,6 +5,7 @@
  *
  *   server.c   sockets, the loop, what is due when     blocks.c   device memory
  *   work.c     streams, work, events                   observe.c  NVML, statistics, faults
+ *   checkpoint.c  processes that are taken off their cards
  */
 #ifndef ALLOT_SIM_SERVER_H
 #define ALLOT_SIM_SERVER_H
@@ -27,6 +28,7 @@ struct block {
 	uint64_t bytes;
 	uint32_t card;
 	uint32_t holds; /* of clients, and of exports */
+	bool parked;    /* its only holder is checkpointed: not on the card */
 };
 
 /* A client's hold on a block; its number is the client's name for it. */
@@ -39,6 +41,7 @@ struct hold {
 	bool counted;   /* NVML lists it as this client's */
 	bool hidden;    /* never */
 	bool context;
+	bool managed;
 };
 
 /* The read end of a pipe whose write end is the exported descriptor: hung up when all are gone. */
@@ -78,6 +81,14 @@ struct client {
 	int fd;
 	enum sim_client_kind kind; /* 0 before SIM_HELLO */
 	pid_t pid;
+	uid_t uid;
+	enum sim_process process;
+	struct sim_gate *gate; /* NULL: of a client that is no program's */
+	/* It is being locked, or checkpointed, when its work is done: who asked for that; NULL: nobody. */
+	struct client *asker;
+	uint32_t asker_req;
+	bool asked_to_lock;
+	uint64_t lock_until_ns;
 	bool gone;      /* to be freed at the end of the round */
 	bool clock_off; /* its clock is not ours (another time namespace): its stamps mean nothing */
 	bool listens;   /* to Xid notes */
@@ -136,6 +147,26 @@ int server_take_fd(struct client *client);
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool work_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
+bool checkpoint_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
+
+/* checkpoint.c: whether this request is to wait until its client is on the card again ... */
+bool checkpoint_holds(const struct client *c, uint32_t type);
+/* ... who waits to be locked, as of now; when that is to be looked at again; and an end. */
+void checkpoint_look(struct server *s, uint64_t now_ns);
+uint64_t checkpoint_next_due(const struct server *s);
+void checkpoint_client_gone(struct server *s, struct client *c);
+
+/*
+ * All that the client holds leaves its cards (false: some of it is managed, or known to others, and
+ * nothing has left), or comes back (false: there is no room).
+ */
+bool blocks_park(struct server *s, struct client *c);
+bool blocks_unpark(struct server *s, struct client *c);
+
+/* Has the client no work on any card? */
+bool work_is_done(const struct client *c);
+/* The next moment at which that may change. */
+uint64_t work_next_end(const struct server *s, const struct client *c);
 
 /* What a client held, when it is gone. */
 void blocks_client_gone(struct server *s, struct client *c);

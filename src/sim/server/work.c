@@ -422,6 +422,28 @@ bool work_handle(struct server *s, struct client *c, const struct sim_request_ms
 	}
 }
 
+bool work_is_done(const struct client *c)
+{
+	for (int i = 0; i < SIM_MAX_CARDS; i++)
+		for (const struct engine_stream *st = c->procs[i] ? c->procs[i]->streams : NULL; st;
+		     st = st->next)
+			if (!engine_stream_is_idle(st))
+				return false;
+	return true;
+}
+
+uint64_t work_next_end(const struct server *s, const struct client *c)
+{
+	uint64_t due = ENGINE_NEVER;
+
+	for (int i = 0; i < SIM_MAX_CARDS; i++) {
+		uint64_t t = c->procs[i] ? engine_next_completion(&s->engine, c->procs[i])
+					 : ENGINE_NEVER;
+		due = t < due ? t : due;
+	}
+	return due;
+}
+
 void work_client_gone(struct server *s, struct client *c)
 {
 	for (int i = 0; i < SIM_MAX_CARDS; i++)

@@ -1,0 +1,69 @@
+/* Processes that are taken off their cards: the server does it (server/checkpoint.c). */
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "sim/cuda/sim.h"
+
+static CUresult ask(uint32_t type, int pid, uint64_t more, uint64_t *ret_val)
+{
+	if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sim_call((struct sim_request_msg){ .type = type, .arg = { (uint64_t)pid, more } },
+			ret_val);
+}
+
+CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
+{
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuCheckpointProcessGetState);
+	if (!state)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = ask(SIM_PROCESS_STATE, pid, 0, val);
+	if (r == CUDA_SUCCESS)
+		*state = (CUprocessState)val[0];
+	return r;
+}
+
+/* No thread of the process is needed here: its first stands for it. */
+CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
+{
+	uint64_t val[5];
+	CUresult r;
+
+	SIM_ENTER(cuCheckpointProcessGetRestoreThreadId);
+	if (!tid)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = ask(SIM_PROCESS_STATE, pid, 0, val);
+	if (r == CUDA_SUCCESS)
+		*tid = pid;
+	return r;
+}
+
+CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
+{
+	SIM_ENTER(cuCheckpointProcessLock);
+	if (args && args->reserved0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return ask(SIM_PROCESS_LOCK, pid, args ? args->timeoutMs : 0, NULL);
+}
+
+CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
+{
+	SIM_ENTER(cuCheckpointProcessCheckpoint);
+	return ask(SIM_PROCESS_CHECKPOINT, pid, 0, NULL);
+}
+
+CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
+{
+	SIM_ENTER(cuCheckpointProcessRestore);
+	return ask(SIM_PROCESS_RESTORE, pid, 0, NULL);
+}
+
+CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
+{
+	SIM_ENTER(cuCheckpointProcessUnlock);
+	return ask(SIM_PROCESS_UNLOCK, pid, 0, NULL);
+}

@@ -1,0 +1,500 @@
+"""Tenants and containers that leave the card by the driver's checkpoint call: for those whose library can't
+move their memory, contexts and all."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from conftest import BUILD, processes_of, wait_until
+from servers import start_servers
+from python_tenant import CONTEXT, MIB, PREAMBLE, Tenant, card_used
+from test_swap import BUFFERS
+
+pytest.importorskip("cuda.bindings.driver")
+
+HELD = CONTEXT + (2 + 4 + 34 + 2 + 8) * MIB
+CARD = 143771 * MIB
+FAULT = "ALLOT_SIM_FAULT"
+
+
+def plain(machine, python, code, **more):
+    """Of any tenant that was not made swappable."""
+    return Tenant(machine, python, BUFFERS + textwrap.dedent(code), **more)
+
+
+def swap_of(machine, name="a"):
+    return machine.tenants().get(name, {}).get("swap")
+
+
+def pause(machine, name="a"):
+    done = machine.allot("pause", name, "--swap-out", *machine.sim)
+    assert done.returncode == 0, done.stderr
+
+
+def resume(machine, name="a"):
+    done = machine.allot("resume", name, *machine.sim)
+    assert done.returncode == 0, done.stderr
+
+
+def says(tenant, seconds):
+    """Whether the tenant prints something within so many seconds."""
+    return bool(select.select([tenant.process.stdout], [], [], seconds)[0])
+
+
+def listed(machine):
+    """The processes that NVML lists on the card."""
+    program = ("import pynvml as n; n.nvmlInit(); "
+               "h = n.nvmlDeviceGetHandleByIndex(0); "
+               "print([p.pid for p in n.nvmlDeviceGetComputeRunningProcesses(h)])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                          env={**machine.environment, "LD_LIBRARY_PATH": str(BUILD / "sim"),
+                               "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")})
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def keepers(machine):
+    return {pid: line for pid, line in processes_of(str(machine.base)).items()
+            if line.startswith("allot-checkpoint ")}
+
+
+def daemon_of(machine):
+    return next(pid for pid, line in machine.servers().items() if re.match(r"\S*/allotd ", line))
+
+
+def settings(directory, text="checkpoint_timeout = 1500ms\n"):
+    path = directory / "settings"
+    path.write_text(text)
+    return str(path)
+
+
+def test_all_of_it_leaves_and_comes_back(machine, python):
+    tenant = plain(machine, python, """
+        small = ok(cu.cuMemAlloc(64 << 10))
+        look()
+        check()
+        look()
+        """)
+    tenant.line()
+    assert swap_of(machine) is None
+    tenant.wait_used(HELD + 2 * MIB)
+    pid = machine.tenants()["a"]["processes"][0]["pid"]
+    assert listed(machine) == [pid]
+    pause(machine)
+    swap = swap_of(machine)
+    assert (swap["kind"], swap["state"], swap["swapped_bytes"], swap["error"]) == \
+        ("checkpoint", "out", HELD + 2 * MIB, None)
+    # The context too, which the library could not move; the quota is used as before.
+    assert card_used(machine) == 0 and listed(machine) == []
+    assert tenant.used() == HELD + 2 * MIB
+    assert machine.tenants()["a"]["state"] == "swapped"
+    tenant.go()
+    assert not says(tenant, 0.5)
+    resume(machine)
+    tenant.line()
+    assert card_used(machine) == HELD + 2 * MIB and listed(machine) == [pid]
+    assert swap_of(machine) is None and machine.tenants()["a"]["state"] in ("idle", "running")
+    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    tenant.go()
+    tenant.end()
+
+
+def test_its_room_is_others_while_it_is_out(machine, python):
+    """Promised and used by another; and without room it stays out, as it is, until there is some."""
+    tenant = plain(machine, python, """
+        look()
+        check()
+        """, memory="100GiB")
+    tenant.line()
+    pause(machine)
+    other = Tenant(machine, python, """
+        start()
+        big = ok(cu.cuMemAlloc(120 << 30))
+        look()
+        """, memory="130GiB", name="b")
+    other.line()
+    tenant.go()
+    done = machine.allot("resume", "a", *machine.sim)
+    assert done.returncode == 1 and "it stays out" in done.stderr, done.stderr
+    assert "102400 MiB of GPU 0" in done.stderr and done.stderr.count("\n") == 1
+    assert swap_of(machine)["state"] == "out"
+    assert not says(tenant, 0.2)
+    other.go()
+    other.end()
+    machine.wait_for_tenant("a")
+    wait_until(lambda: card_used(machine) == 0, 5, "an empty card")
+    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, 5, "its return")
+    tenant.end()
+
+
+def test_a_card_that_is_full_after_all(machine, python):
+    """What NVML says counts before a restore is tried: here somebody of no tenant holds the rest."""
+    tenant = plain(machine, python, "look()\ncheck()")
+    tenant.line()
+    pause(machine)
+    hoard = subprocess.Popen(
+        [python, "-c", PREAMBLE + "start(); ok(cu.cuMemAlloc(%d)); look()" % (CARD - CONTEXT - 400 * MIB)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**machine.environment, "LD_LIBRARY_PATH": str(BUILD / "sim"),
+             "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")})
+    machine.started.append(hoard)
+    assert hoard.stdout.readline()
+    # At once, before a census has seen it, or after.
+    done = machine.allot("resume", "a", *machine.sim)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert "GPU 0" in done.stderr and "come back" in done.stderr
+    assert swap_of(machine)["state"] == "out"
+    assert machine.tenants()["a"]["state"] == "swapped"
+    hoard.kill()
+    hoard.wait()
+    tenant.go()
+    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, 10, "its return")
+    tenant.end()
+
+
+def test_all_processes_or_none(machine, python):
+    """One of two holds what the driver can't move: the other is back at once, and both go on."""
+    tenant = plain(machine, python, """
+        import subprocess
+        child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        look()
+        check()
+        print(child.communicate("free\\n")[0].strip(), child.returncode, flush=True)
+        look()
+        check()
+        """.replace("CHILD", repr(PREAMBLE + textwrap.dedent("""
+        start()
+        ptr = ok(cu.cuMemAllocManaged(4 * MIB, 1))
+        look()
+        ok0 = lambda result: result[0] == R.CUDA_SUCCESS or sys.exit(3)
+        ok0(cu.cuMemFree(ptr))
+        print("freed", flush=True)
+        """))))
+    tenant.line()
+    wait_until(lambda: len(machine.tenants()["a"]["processes"]) == 2, 5, "both processes")
+    before = card_used(machine)
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "managed memory" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert card_used(machine) == before and len(listed(machine)) == 2
+    state = machine.tenants()["a"]
+    assert state["state"] != "swapped" and state["state"] != "paused", state
+    assert state["swap"]["state"] == "in" and state["swap"]["failed"] == 1
+    tenant.go()
+    assert tenant.line() == "freed 0"
+    pause(machine)
+    assert card_used(machine) == 0
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def test_work_and_threads_wait_while_it_is_out(machine, python):
+    """Threads that copy, set, allocate and launch all the time see nothing of ten moves."""
+    tenant = plain(machine, python, """
+        stop = False
+        counts = [0] * 4
+        def worker(i):
+            ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+            stream = ok(cu.cuStreamCreate(1))
+            mine = ok(cu.cuMemAlloc(2 * MIB))
+            while not stop:
+                value = counts[i] % 251
+                ok0(cu.cuMemsetD8Async(mine, value, 2 * MIB, stream))
+                data = bytearray(2 * MIB)
+                ok0(cu.cuStreamSynchronize(stream))
+                ok0(cu.cuMemcpyDtoH(data, mine, 2 * MIB))
+                assert data == bytes([value]) * (2 * MIB)
+                other = ok(cu.cuMemAlloc((64 << 10) + i))
+                ok0(cu.cuMemFree(other))
+                counts[i] += 1
+        threads = [threading.Thread(target=worker, args=(i,)) for i in range(4)]
+        for t in threads: t.start()
+        while min(counts) < 1: time.sleep(0.01)
+        look()
+        stop = True
+        for t in threads: t.join()
+        check()
+        assert min(counts) > 1, counts
+        """)
+    tenant.line()
+    for _ in range(10):
+        pause(machine)
+        assert card_used(machine) == 0
+        resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_work_that_does_not_end(machine, python, tmp_path):
+    """A stream waits for a value that nobody writes: given up in time, and the tenant goes on."""
+    tenant = plain(machine, python, """
+        stream = ok(cu.cuStreamCreate(1))
+        ok0(cu.cuStreamWaitValue32(stream, held[0][0], 7, 1))
+        look()
+        ok0(cu.cuMemcpyHtoD(held[0][0], (7).to_bytes(4, "little"), 4))
+        ok0(cu.cuStreamSynchronize(stream))
+        look()
+        """, environment={"ALLOT_CONFIG": settings(tmp_path)})
+    tenant.line()
+    begun = time.monotonic()
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "did not end in time" in done.stderr, done.stderr
+    assert time.monotonic() - begun < 5
+    tenant.go()
+    tenant.line()
+    pause(machine)
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_killed_while_it_is_out(machine, python):
+    tenant = plain(machine, python, "look()")
+    tenant.line()
+    pause(machine)
+    os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
+    tenant.process.wait(timeout=10)
+    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
+    assert card_used(machine) == 0
+    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    assert not list(machine.run_dir.glob("keeper-*"))
+    machine.wait_until_gone()
+
+
+def test_ends_by_itself_while_it_is_out(machine, python):
+    """A program that is told to end does: nothing of the library's waits in the locked driver."""
+    tenant = plain(machine, python, "look()\nsys.exit(0)")
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    begun = time.monotonic()
+    tenant.end()
+    assert time.monotonic() - begun < 5
+
+
+def test_a_process_that_starts_meanwhile_takes_nothing(machine, python):
+    tenant = plain(machine, python, """
+        import subprocess
+        look()
+        child = subprocess.run([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
+        print(child.stdout.strip(), flush=True)
+        look()
+        check()
+        """.replace("CHILD", repr(PREAMBLE + textwrap.dedent("""
+        ok(cu.cuInit(0))
+        print(cu.cuDevicePrimaryCtxRetain(0)[0].name)
+        """))))
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    assert tenant.line() == "CUDA_ERROR_OUT_OF_MEMORY"
+    assert card_used(machine) == 0
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_the_daemon_is_killed_while_it_is_out(machine, python):
+    """The helper brings all back; the next daemon, whose state says that it was out, takes it off again."""
+    tenant = plain(machine, python, "look(); check(); look(); check()")
+    tenant.line()
+    pause(machine)
+    daemon = daemon_of(machine)
+    os.kill(daemon, signal.SIGKILL)
+    tenant.go()
+    wait_until(lambda: daemon not in machine.servers() and
+               any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
+               "a new daemon")
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 20, "the order from before")
+    assert card_used(machine) == 0
+    if not says(tenant, 0.3):
+        resume(machine)
+        tenant.line()
+        pause(machine)
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
+    """Its helper thread has work to look after, and must not wait in the locked driver for the end of it."""
+    tenant = plain(machine, python, """
+        module = ok(cu.cuModuleLoadData(b".version 8.0\\n.target sm_90\\n\\0"))
+        kernel = ok(cu.cuModuleGetFunction(module, b"allot_sim_700000us_132b"))
+        while look() != "end":
+            ok0(cu.cuLaunchKernel(kernel, 132, 1, 1, 128, 1, 1, 0, 0, 0, 0))
+        check()
+        """)
+    tenant.line()
+    for _ in range(2):
+        tenant.go("on")
+        tenant.line()
+        pause(machine)
+        daemon = daemon_of(machine)
+        for pid in [daemon, *keepers(machine)]:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: daemon not in machine.servers() and
+                   any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
+                   "a new daemon")
+        wait_until(lambda: machine.tenants().get("a", {}).get("processes"), 10, "its adoption")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 10, "out as before")
+        assert not machine.tenants()["a"]["adopting"]
+        resume(machine)
+    tenant.go("end")
+    tenant.end()
+
+
+@pytest.mark.parametrize("step, order", [
+    ("Lock", "pause"), ("Checkpoint", "pause"), ("Restore", "resume"), ("Unlock", "resume")])
+def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp_path, monkeypatch,
+                                                            step, order):
+    """At each step of a move: what the next daemon finds is brought to one end, with its contents."""
+    # This daemon's helpers hang in that call, those of the next do not.
+    monkeypatch.setenv(FAULT, f"hang=cuCheckpointProcess{step}")
+    start_servers(machine, tmp_path, "")
+    tenant = plain(machine, python, "look(); check(); look(); check()")
+    tenant.line()
+    if order == "resume":
+        pause(machine)
+    command = subprocess.Popen(
+        [BUILD / "allot", order, "a", *(["--swap-out"] if order == "pause" else []), *machine.sim],
+        env=machine.environment, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    machine.started.append(command)
+    moving = {"pause": "leaving", "resume": "returning"}[order]
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == moving and keepers(machine), 5, moving)
+    time.sleep(0.3)
+    daemon = daemon_of(machine)
+    for pid in [daemon, *keepers(machine)]:
+        os.kill(pid, signal.SIGKILL)
+    command.wait(timeout=20)
+    wait_until(lambda: daemon not in machine.servers() and
+               any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
+               "a new daemon")
+    wait_until(lambda: machine.tenants().get("a", {}).get("processes"), 20, "its adoption")
+    if order == "pause":
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 20, "the order from before")
+        assert card_used(machine) == 0
+        resume(machine)
+    wait_until(lambda: card_used(machine) == HELD, 20, "its return")
+    tenant.go()
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def test_the_helper_is_killed_while_it_is_out(machine, python):
+    """Another takes its place: nothing is out without one that would bring it back."""
+    tenant = plain(machine, python, "look(); check()")
+    tenant.line()
+    pause(machine)
+    first = list(keepers(machine))
+    assert len(first) == 1
+    os.kill(first[0], signal.SIGKILL)
+    wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), 5, "another helper")
+    wait_until(lambda: swap_of(machine)["state"] == "out", 5, "its answer")
+    assert card_used(machine) == 0
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def faulty(machine, python, tmp_path, monkeypatch, fault, settings_="", code="look(); check()"):
+    """A tenant of a daemon whose helpers' driver has that fault."""
+    monkeypatch.setenv(FAULT, fault)
+    start_servers(machine, tmp_path, settings_)
+    tenant = plain(machine, python, code)
+    tenant.line()
+    return tenant
+
+
+@pytest.mark.parametrize("step", ["Lock", "Checkpoint"])
+def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
+    """The helper is killed in time, and what it had begun is taken back by another."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, f"hang=cuCheckpointProcess{step}",
+                    "checkpoint_timeout = 500ms\n")
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "did not answer in time" in done.stderr, done.stderr
+    assert card_used(machine) == HELD and swap_of(machine)["state"] == "in"
+    wait_until(lambda: not keepers(machine), 5, "the end of the helpers")
+    tenant.go()
+    tenant.end()
+
+
+def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
+    """It stays out, with what it holds, and is told why; ended, it leaves nothing behind."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessRestore:304")
+    pause(machine)
+    done = machine.allot("resume", "a", *machine.sim)
+    assert done.returncode == 1 and "CUDA_ERROR_OPERATING_SYSTEM" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert swap_of(machine)["state"] == "out" and "can't be restored" in swap_of(machine)["error"]
+    assert machine.tenants()["a"]["state"] == "swapped" and card_used(machine) == 0
+    os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
+    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
+    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    tenant.process.wait(timeout=10)
+
+
+def test_a_driver_that_does_not_support_it(machine, python, tmp_path, monkeypatch):
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessLock:801")
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "CUDA_ERROR_NOT_SUPPORTED" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1 and swap_of(machine)["state"] == "in"
+    tenant.go()
+    tenant.end()
+
+
+def test_memory_that_others_may_open(machine, python):
+    tenant = plain(machine, python, """
+        handle = ok(cu.cuIpcGetMemHandle(held[0][0]))
+        look()
+        check()
+        """)
+    tenant.line()
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 1 and "other processes share" in done.stderr, done.stderr
+    assert card_used(machine) == HELD
+    tenant.go()
+    tenant.end()
+
+
+def test_a_pause_stays_one(machine, python):
+    """What was paused before is so after a swap-out that failed; a swapped one may come back paused."""
+    tenant = plain(machine, python, "look(); check()")
+    tenant.line()
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    pause(machine)
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    assert card_used(machine) == HELD and machine.tenants()["a"]["state"] == "paused"
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_what_moves_is_let_go_on(machine, python, tmp_path, monkeypatch):
+    """Another request meanwhile is refused, and one that only asks changes nothing."""
+    tenant = faulty(machine, python, tmp_path, monkeypatch, "hang=cuCheckpointProcessLock",
+                    "checkpoint_timeout = 2s\n")
+    first = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
+                             env=machine.environment, stderr=subprocess.PIPE, text=True)
+    machine.started.append(first)
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", 5, "it leaves")
+    for words in (["resume", "a"], ["pause", "a", "--swap-out"]):
+        done = machine.allot(*words, *machine.sim)
+        assert done.returncode == 1 and "on its way already: leaving" in done.stderr, done.stderr
+    assert first.wait(timeout=20) == 1
+    tenant.go()
+    tenant.end()

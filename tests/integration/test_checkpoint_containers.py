@@ -1,0 +1,146 @@
+"""Containers without the library: taken off the card by hand, and back. Cgroups are real, GPU and containers'
+engine are not."""
+
+import os
+import signal
+
+import pytest
+from boxes import why_not
+from conftest import wait_until
+from python_tenant import CONTEXT, MIB, PREAMBLE
+from test_checkpoint import BUFFERS, HELD, says
+from test_freezer import make_boxes  # noqa: F401
+from sim_peers import start_sim  # noqa: F401
+
+VERSION = next((v for v in ("v2", "v1") if why_not(v) is None), None)
+pytestmark = pytest.mark.skipif(VERSION is None, reason=f"v2: {why_not('v2')}, v1: {why_not('v1')}")
+
+CODE = PREAMBLE + BUFFERS + """
+while look() != "end":
+    check()
+"""
+
+
+class Program:
+    """BUFFERS in a box of its own; says a line when it holds all, and one for each check."""
+
+    def __init__(self, boxes, python):
+        self.boxes, self.box = boxes, boxes.make()
+        self.process = self.box.start(python, "-c", CODE, stdin=-1)
+        assert self.process.stdout.readline() == "look\n"
+        self.id = self.box.id[:12]
+        wait_until(lambda: self.held() == HELD, 5, "what it holds")
+
+    def container(self):
+        return self.boxes.container(self.box)
+
+    def held(self):
+        container = self.container()
+        return sum(d["memory_used_bytes"] for d in container["devices"]) if container else None
+
+    def check(self):
+        self.say("check")
+        assert self.process.stdout.readline() == "look\n"
+
+    def say(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        self.say("end")
+        assert self.process.wait(timeout=10) == 0
+
+
+@pytest.fixture
+def boxes(make_boxes):  # noqa: F811
+    return make_boxes(VERSION, freezer="off")
+
+
+def used(boxes):
+    return boxes.request("list")["devices"][0]["memory_used_bytes"]
+
+
+def test_it_leaves_and_comes_back(boxes, python):
+    program = Program(boxes, python)
+    done = boxes.allot("pause", program.id, "--swap-out")
+    assert done.returncode == 0, done.stderr
+    container = program.container()
+    assert container["state"] == "swapped" and container["frozen_s"] == 0
+    swap = container["swap"]
+    assert (swap["kind"], swap["state"], swap["swapped_bytes"]) == ("checkpoint", "out", HELD)
+    wait_until(lambda: used(boxes) == 0 and program.held() == 0, 5, "an empty card")
+    program.say("check")
+    assert not says(program, 0.3)
+    done = boxes.allot("resume", program.id)
+    assert done.returncode == 0, done.stderr
+    assert program.process.stdout.readline() == "look\n"
+    wait_until(lambda: used(boxes) == HELD, 5, "its memory on the card")
+    assert program.container()["state"] == "running"
+    assert boxes.allot("resume", program.id).returncode == 1
+    program.end()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_it_comes_back_when_the_daemon_ends(boxes, python, how):
+    program = Program(boxes, python)
+    assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
+    program.say("check")
+    boxes.end_daemon(how)
+    assert program.process.stdout.readline() == "look\n"
+    boxes.start_daemon()
+    wait_until(lambda: program.held() == HELD, 5, "what it holds")
+    program.check()
+    program.end()
+
+
+def test_what_two_that_were_killed_left_comes_back(boxes, python):
+    """Daemon and helper at once, as a service that is killed: the next daemon sees to it."""
+    program = Program(boxes, python)
+    assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
+    helper = int((boxes.run_dir / f"keeper-{program.box.id}").read_text().split()[1])
+    boxes.daemon.send_signal(signal.SIGSTOP)
+    os.kill(helper, signal.SIGKILL)
+    boxes.end_daemon(signal.SIGKILL)
+    program.say("check")
+    assert not says(program, 0.5)
+    boxes.start_daemon()
+    assert program.process.stdout.readline() == "look\n"
+    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), 5, "the end of the helper")
+    program.end()
+
+
+def test_killed_while_it_is_out(boxes, python):
+    program = Program(boxes, python)
+    assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
+    program.process.kill()
+    program.process.wait()
+    wait_until(lambda: program.container()["state"] == "ended", 5, "its end")
+    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), 5, "the end of the helper")
+    assert program.container()["swap"] is None and used(boxes) == 0
+
+
+def test_a_frozen_one_is_not_asked(boxes, python):
+    program = Program(boxes, python)
+    assert boxes.allot("pause", program.id).returncode == 0
+    done = boxes.allot("pause", program.id, "--swap-out")
+    assert done.returncode == 1 and "is frozen" in done.stderr and done.stderr.count("\n") == 1
+    assert boxes.allot("resume", program.id).returncode == 0
+    program.check()
+    program.end()
+
+
+def test_its_room_is_kept_while_it_comes_back(boxes, python):
+    """A quota that leaves it no room is promised while it is out: then it stays there, and says so."""
+    program = Program(boxes, python)
+    assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
+    wait_until(lambda: used(boxes) == 0, 5, "an empty card")
+    most = boxes.request("list")["devices"][0]["memory_bytes"]
+    made = boxes.request("create", name="big", devices=[{"index": 0, "memory_bytes": most - HELD // 2}])
+    assert made.get("ok", True) and "error" not in made, made
+    done = boxes.allot("resume", program.id)
+    assert done.returncode == 1 and "it stays out" in done.stderr, done.stderr
+    assert program.container()["state"] == "swapped"
+    boxes.request("remove", name="big")
+    assert boxes.allot("resume", program.id).returncode == 0
+    program.check()
+    program.end()
