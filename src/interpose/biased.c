@@ -2,8 +2,6 @@
 
 #include <linux/membarrier.h>
 
-#define LOSSES_MAX 8
-
 /* Registered in this process, as membarrier asks for: 0 not tried, 1 yes, 2 it can't be had here. */
 static _Atomic int registered;
 
@@ -33,19 +31,22 @@ enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit)
 		return BIASED_SHARED;
 	sys_lock(&b->lock);
 	uintptr_t own = biased_thread(), owner = atomic_load(&b->owner);
-	bool is_taken = owner && owner != own;
+	bool is_taken = owner && (owner ^ own) >= BIASED_LOSSES_MAX;
+	uint8_t losses = atomic_load(&b->losses);
 
 	if (is_taken) {
 		atomic_store(&b->owner, 0);
 		let_all_see();
 		/* A sleep lets it run, whatever its priority. */
-		while (atomic_load_explicit(&b->busy, memory_order_acquire))
+		while (atomic_load_explicit(&b->busy[losses], memory_order_acquire))
 			sys_sleep_ns(20 * NS_PER_US);
 	}
-	b->next_owner = is_visit ? owner : own;
-	b->losses += is_taken && !is_visit;
-	if (b->losses >= LOSSES_MAX || !can_be_taken_back())
+	losses += is_taken && !is_visit;
+	if (losses >= BIASED_LOSSES_MAX || !can_be_taken_back())
 		atomic_store(&b->is_shared, true);
+	else if (is_taken && !is_visit)
+		atomic_store(&b->losses, losses);
+	b->next_owner = is_visit ? owner : own | losses;
 	if (!atomic_load(&b->is_shared))
 		return BIASED_LOCKED;
 	atomic_store(&b->owner, 0);

@@ -7,7 +7,9 @@
  *
  * How the owner may do without: it says `busy` and then looks whether it is still the owner; who takes the
  * lock says so, makes all threads see it (membarrier: a full barrier in each that runs), and then looks
- * whether the owner is busy. One of the two sees the other.
+ * whether the owner is busy. One of the two sees the other. Who was the owner and does not know yet may say and
+ * unsay `busy` at any later time, when another is the owner, and inside: so each ownership has a word of its own
+ * for it, whose number is in the owner's word.
  *
  * Held for a few instructions, without a call of the driver's. Not recursive. Zero is free, and nobody's.
  */
@@ -16,14 +18,23 @@
 
 #include "interpose/sys.h"
 
+/* How often it may be taken from its owner: from then on all share it. A thread's pointer has so many below it. */
+#define BIASED_LOSSES_MAX 8
+
 struct biased_lock {
-	_Atomic uintptr_t owner; /* a thread, by biased_thread(); 0: nobody's */
+	_Atomic uintptr_t owner; /* a thread, by biased_thread(), and `losses`; 0: nobody's */
 	uintptr_t next_owner;    /* guarded by `lock` */
-	_Atomic uint32_t busy;   /* the owner is inside */
-	struct sys_lock lock;    /* of all who are not the owner */
-	_Atomic bool is_shared;  /* for good */
-	uint8_t losses;          /* how often it was taken from its owner; guarded by `lock` */
+	_Atomic uint8_t busy[BIASED_LOSSES_MAX]; /* the owner after so many losses is inside */
+	struct sys_lock lock;                    /* of all who are not the owner */
+	_Atomic bool is_shared;                  /* for good */
+	/* How often it was taken from its owner; guarded by `lock`, and still while the owner is inside. */
+	_Atomic uint8_t losses;
 };
+
+/* Where a test stops a thread. */
+#ifndef BIASED_PAUSE
+#define BIASED_PAUSE() ((void)0)
+#endif
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
@@ -42,15 +53,16 @@ void biased_reset(struct biased_lock *b);
 /* As its owner, or not at all. */
 static inline bool biased_enter_own(struct biased_lock *b)
 {
-	uintptr_t own = biased_thread();
+	uintptr_t owner = atomic_load_explicit(&b->owner, memory_order_relaxed);
 
-	if (unlikely(atomic_load_explicit(&b->owner, memory_order_relaxed) != own))
+	if (unlikely((owner ^ biased_thread()) >= BIASED_LOSSES_MAX))
 		return false;
-	atomic_store_explicit(&b->busy, 1, memory_order_relaxed);
+	BIASED_PAUSE();
+	atomic_store_explicit(&b->busy[owner % BIASED_LOSSES_MAX], 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (likely(atomic_load_explicit(&b->owner, memory_order_acquire) == own))
+	if (likely(atomic_load_explicit(&b->owner, memory_order_acquire) == owner))
 		return true;
-	atomic_store_explicit(&b->busy, 0, memory_order_release);
+	atomic_store_explicit(&b->busy[owner % BIASED_LOSSES_MAX], 0, memory_order_release);
 	return false;
 }
 
@@ -68,7 +80,9 @@ static inline enum biased_hold biased_visit(struct biased_lock *b)
 static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
 {
 	if (likely(hold == BIASED_OWN))
-		atomic_store_explicit(&b->busy, 0, memory_order_release);
+		atomic_store_explicit(
+			&b->busy[atomic_load_explicit(&b->losses, memory_order_relaxed)], 0,
+			memory_order_release);
 	else if (hold == BIASED_LOCKED)
 		biased_leave_locked(b);
 }

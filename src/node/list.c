@@ -62,10 +62,11 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		"memory_used_bytes", (json_int_t)usage.used_bytes, "cores_pct",
 		rounded(d->promise.cores_pct), "cores_limit_pct", rounded(d->promise.limit_pct),
 		"cores_limit_now_pct", rounded(f->limit_now_pct), "lent_pct",
-		rounded(f->limit_now_pct - d->promise.limit_pct), "spare_pct", rounded(f->spare_pct),
-		"elastic_reason", elastic_reason_name(f->elastic_reason), "got_1s_pct",
-		rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct), "waited_s",
-		(double)usage.waited_ns / (double)NSEC_PER_SEC, "denied", (json_int_t)usage.denied);
+		rounded(f->limit_now_pct - tenant_limit_pct(t, i)), "spare_pct",
+		rounded(f->spare_pct), "elastic_reason", elastic_reason_name(f->elastic_reason),
+		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
+		"waited_s", (double)usage.waited_ns / (double)NSEC_PER_SEC, "denied",
+		(json_int_t)usage.denied);
 	/* Beyond the stable fields. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
@@ -151,9 +152,10 @@ static json_t *swap_to_json(struct tenant *t)
 		movable += (json_int_t)f.device[i].movable_bytes;
 		out += (json_int_t)f.device[i].out_bytes;
 	}
-	return json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "kind", "library", "state",
-			 state, "devices", devices, "swappable_bytes", movable, "swapped_bytes", out,
-			 "arena_bytes", (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
+	return json_pack("{s:s, s:s, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "kind", "library",
+			 "state", state, "share_scale", rounded(t->share_scale), "devices", devices,
+			 "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
+			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -25,7 +26,6 @@ static int read_small(const char *path, char *text, size_t size)
 	return (int)n;
 }
 
-/* proc(5), /proc/pid/stat: "pid (comm) state ppid ...", comm may hold anything: look from its end. */
 int procfs_read(int pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -33,6 +33,16 @@ int procfs_read(int pid, const char *name, char *text, size_t size)
 	return read_small(path, text, size);
 }
 
+bool procfs_is_same_program(int pid)
+{
+	char path[64];
+	struct stat own, other;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+/* proc(5), /proc/pid/stat: "pid (comm) state ppid ...", comm may hold anything: look from its end. */
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
 	char path[64], text[1024];

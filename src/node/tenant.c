@@ -275,6 +275,11 @@ void tenant_set_priority(struct tenant *tenant, int priority)
 	}
 }
 
+double tenant_limit_pct(const struct tenant *tenant, unsigned device)
+{
+	return share_of(tenant, device).limit_pct;
+}
+
 void tenant_scale_share(struct tenant *tenant, double scale)
 {
 	tenant->share_scale = scale;

@@ -158,6 +158,8 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* In its turn on the card: its guarantee and its cap are so many times what was promised. */
 void tenant_scale_share(struct tenant *tenant, double scale);
+/* Its cap in this turn, before anything is lent to it. */
+double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /* swapped_out, of one that is paused: its memory leaves the card as well, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);

@@ -68,6 +68,8 @@ def test_it_leaves_and_comes_back(boxes, python):
     assert container["state"] == "swapped" and container["frozen_s"] == 0
     swap = container["swap"]
     assert (swap["kind"], swap["state"], swap["swapped_bytes"]) == ("checkpoint", "out", HELD)
+    # Whoever asked the driver for it is no GPU task.
+    assert {task["container"] for task in boxes.request("tasks")["tasks"]} == {program.box.id}
     wait_until(lambda: used(boxes) == 0 and program.held() == 0, 5, "an empty card")
     program.say("check")
     assert not says(program, 0.3)

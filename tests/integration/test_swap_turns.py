@@ -303,6 +303,10 @@ def test_shares_hold_over_turns(small, cores):
         tenants[name] = small.start_load(
             "--name", name, "--memory", "1536MiB", "--cores", pct, "--on-full", "swap",
             load=("--mib", 1000, "--kernel-us", 2000, "--seconds", 24))
+    # In its turn either has what is both's; nothing of that is lent.
+    scaled = wait_until(lambda: [t for t in small.tenants().values()
+                                 if t["swap"] and t["swap"]["share_scale"] > 1.1], 15, "turns")
+    assert all(t["devices"][0]["lent_pct"] < 1 for t in scaled), scaled
     shares = {name: small.end_load(tenant, name)[0] for name, tenant in tenants.items()}
     for name, pct in zip("ab", cores):
         assert shares[name].is_sound(), shares

@@ -143,7 +143,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.cores_guaranteed_pct = promise_effective_pct(promised_pct, d->promise.cores_pct),
 		.cores_limit_pct = d->promise.limit_pct,
 		.cores_limit_now_pct = f->limit_now_pct,
-		.cores_lent_pct = f->limit_now_pct - d->promise.limit_pct,
+		.cores_lent_pct = f->limit_now_pct - tenant_limit_pct(t, i),
 		.cores_spare_pct = f->spare_pct,
 		.cores_got_pct = f->got_1s_pct,
 		.is_elastic = elastic_is_on(t),
