@@ -7,8 +7,9 @@
  *
  * Whoever shares the processor's caches with us, on a virtual machine, makes the free with many
  * dearer for seconds: the median is of rounds that are spread over the test, and a try that fails is
- * made again, twice at most. Where the caches are so contended that small frees get more than twice as dear
- * without the library too, they may get as much dearer with it.
+ * made again, twice at most. Where the machine is so contended that frees get more than twice as dear without
+ * the library too, they may get as much dearer with it; of 2 MiB that takes long, so it is measured in tries
+ * after the first alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct figures {
 	double few_us, many_us, ratio;
 };
 
-enum { LARGE, SMALL, SMALL_WITHOUT, CASES };
+enum { LARGE, SMALL, SMALL_WITHOUT, LARGE_WITHOUT, CASES };
 
 struct board {
 	unsigned count[CASES];
@@ -95,8 +96,9 @@ static int be_process(char **argv)
 	uint64_t random = 1 + board->count[what];
 
 	gpu_start();
-	for (int i = 0; i < (what == LARGE ? 1 : ROUNDS); i++)
-		board->rounds[what][board->count[what]++] = measure(what == LARGE ? 2 * MIB : 512,
+	bool is_large = what == LARGE || what == LARGE_WITHOUT;
+	for (int i = 0; i < (is_large ? 1 : ROUNDS); i++)
+		board->rounds[what][board->count[what]++] = measure(is_large ? 2 * MIB : 512,
 								    &random);
 	return 0;
 }
@@ -115,11 +117,12 @@ static bool run(const struct stage *s, const struct stage_tenant *tenant, char *
 }
 
 /* False when a process failed. */
-static bool run_turns(const struct stage *s, const struct stage_tenant *tenant, char *self, int fd)
+static bool run_turns(const struct stage *s, const struct stage_tenant *tenant, char *self, int fd,
+		      int cases)
 {
 	for (int turn = 0; turn < TURNS; turn++)
-		for (int what = 0; what < CASES; what++)
-			if (!run(s, what == SMALL_WITHOUT ? NULL : tenant, self, fd, what))
+		for (int what = 0; what < cases; what++)
+			if (!run(s, what >= SMALL_WITHOUT ? NULL : tenant, self, fd, what))
 				return false;
 	return true;
 }
@@ -149,23 +152,26 @@ int main(int argc, char **argv)
 	stage_start(&stage, "memory = 1024 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
 	struct board *board = shared_board(sizeof(*board), &fd);
 	struct stage_tenant *tenant = stage_add_tenant(&stage, "one", 512 * GIB, 0, 0);
-	struct figures large, small, without;
+	struct figures large, small, without, large_without;
 	bool is_measured;
 	int tries = 0;
 	do {
 		memset(board, 0, sizeof(*board));
-		is_measured = run_turns(&stage, tenant, argv[0], fd);
+		is_measured = run_turns(&stage, tenant, argv[0], fd, tries ? CASES : LARGE_WITHOUT);
 		large = median_of(board, LARGE);
 		small = median_of(board, SMALL);
 		without = median_of(board, SMALL_WITHOUT);
+		large_without = median_of(board, LARGE_WITHOUT);
 	} while (is_measured && (large.ratio > RATIO_MOST || small.ratio > RATIO_MOST) &&
 		 ++tries < TRIES);
 	double small_most = without.ratio > RATIO_MOST ? without.ratio : RATIO_MOST;
+	double large_most = large_without.ratio > RATIO_MOST ? large_without.ratio : RATIO_MOST;
 	printf("of 512 bytes without the library: %.3f us with 100 live, %.3f us with 100,000: "
 	       "%.2f; tries that failed: %d\n",
 	       without.few_us, without.many_us, without.ratio, tries);
 	judge("free_cost of 512 bytes", small, small_most, is_measured);
-	judge("free_cost of 2 MiB", large, RATIO_MOST, is_measured);
+	printf("of 2 MiB without the library, in the last try: %.2f\n", large_without.ratio);
+	judge("free_cost of 2 MiB", large, large_most, is_measured);
 	stage_stop(&stage);
 	return bar_status();
 }
