@@ -101,8 +101,14 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 {
 	struct ask a = { 0 };
 
-	if (index == REGION_HOST ||
-	    likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
+	if (index == REGION_HOST || bytes > ledger_quota(index))
+		return false;
+	if (!wait->has_looked) {
+		wait->has_looked = true;
+		if (ledger_wait_for_look(index))
+			return true;
+	}
+	if (likely(!atomic_load_explicit(&atomic_load(&guest.control)->memory_waits,
 					 memory_order_relaxed)))
 		return false;
 	if (!wait->since_ns)

@@ -1,8 +1,13 @@
 /*
- * Waiting for memory, where the tenant chose to (allot run --on-full wait): an allocation that its quota
- * allows, but not what it was granted, asks the daemon for more and waits in the call.
+ * What comes between a reservation that did not fit and its refusal.
  *
  *     while (ledger_reserve(...)) if (!admission_wait(...)) refuse
+ *
+ * First the daemon's look, where something was measured that it has not seen: what others did to the card
+ * meanwhile may have been taken for this tenant's (measured.h), so nobody is refused for that.
+ *
+ * Then waiting for memory, where the tenant chose to (allot run --on-full wait): an allocation that its
+ * quota allows, but not what it was granted, asks the daemon for more and waits in the call.
  *
  * A tenant that holds nothing yet is granted all that it reserved, on all its devices at once, when its
  * turn comes; it waits until then, however long, or up to the tenant's own limit. One that holds memory,
@@ -22,6 +27,7 @@
 /* One call's wait: zero before the first. */
 struct admission {
 	uint64_t since_ns;
+	bool has_looked;
 };
 
 /*

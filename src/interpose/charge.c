@@ -62,8 +62,6 @@ static bool reserve(int index, uint64_t bytes)
 	if (index != REGION_HOST)
 		piece_drain(index);
 	hook_pool_trim(index);
-	if (ledger_wait_for_look(index) && ledger_reserve(index, bytes, false) == 0)
-		return true;
 	while (admission_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

@@ -8,7 +8,8 @@
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
 /* How long it waits for a restarted daemon to gather the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
-#define LOOK_PATIENCE_NS (500 * NS_PER_MS) /* a look comes within 0.1 s, and NVML may be slow */
+/* How long a refusal waits for the daemon's look: it comes within 0.1 s, and NVML may be slow. */
+#define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 static struct sys_lock ledger_lock;
 

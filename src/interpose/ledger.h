@@ -56,7 +56,7 @@ void ledger_release_unnamed(int index, uint64_t bytes);
 
 /*
  * Before the last word of a refusal: waits for the daemon's look where something was measured that it has
- * not seen yet, 0.5 s at most. True: try again. False: there is no such thing.
+ * not seen yet, 5 s at most. True: try again. False: there is no such thing.
  */
 bool ledger_wait_for_look(int index);
 

@@ -68,6 +68,34 @@ static void test_does_not_wait_unless_the_tenant_does(void **state)
 	assert_false(admission_wait(REGION_HOST, 1, &wait));
 }
 
+static void *look_later(void *data)
+{
+	sys_sleep_ns(20 * NS_PER_MS);
+	atomic_store(&fake_report->slot[1].device[0].fresh_bytes, 0);
+	return NULL;
+}
+
+/* What others did to the card was taken for another process's of this tenant, until the daemon looks. */
+static void test_the_daemon_looks_before_a_refusal(void **state)
+{
+	struct admission wait = { 0 };
+	pthread_t thread;
+
+	start(0);
+	fake_control->memory_waits = 0;
+	fake_report->slot[1].device[0].fresh_bytes = QUOTA;
+	/* What no look could make room for does not wait for one. */
+	assert_false(admission_wait(0, QUOTA + 1, &wait));
+	assert_int_equal(ledger_reserve(0, 4096, false), -ENOMEM);
+	assert_int_equal(pthread_create(&thread, NULL, look_later, NULL), 0);
+	assert_true(admission_wait(0, 4096, &wait));
+	pthread_join(thread, NULL);
+	assert_int_equal(ledger_reserve(0, 4096, false), 0);
+	/* Once a call. */
+	fake_report->slot[1].device[0].fresh_bytes = QUOTA;
+	assert_false(admission_wait(0, 4096, &wait));
+}
+
 static void test_nothing_is_reserved_beyond_the_grant(void **state)
 {
 	start(QUOTA / 2);
@@ -212,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_does_not_wait_unless_the_tenant_does),
+		cmocka_unit_test(test_the_daemon_looks_before_a_refusal),
 		cmocka_unit_test(test_nothing_is_reserved_beyond_the_grant),
 		cmocka_unit_test(test_waits_until_it_is_granted),
 		cmocka_unit_test(test_what_the_quota_has_no_room_for_is_not_asked),
