@@ -117,12 +117,7 @@ static CUresult map(struct opened *o)
 		result = real.cuMemAddressReserve(&o->ptr, o->bytes, 0, 0, 0);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = real.cuMemMap(o->ptr, o->bytes, 0, o->handle, 0);
-	if (result == CUDA_SUCCESS) {
-		result = real.cuMemSetAccess(o->ptr, o->bytes, &access, 1);
-		if (result != CUDA_SUCCESS)
-			real.cuMemUnmap(o->ptr, o->bytes);
-	}
+	result = swap_backing_map(o->ptr, o->bytes, o->handle, &access, 1);
 	if (result != CUDA_SUCCESS)
 		real.cuMemAddressFree(o->ptr, o->bytes);
 	return result == CUDA_SUCCESS ? result : CUDA_ERROR_MAP_FAILED;

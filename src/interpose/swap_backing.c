@@ -10,6 +10,7 @@
 #include "interpose/swap_peers.h"
 
 #define FIRST_PLACES 1024
+#define REACH_MAX (1 + SWAP_PEERS_MAX)
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
@@ -21,6 +22,8 @@ static uint32_t count, places;
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
+/* Whether the driver has descriptors of a device's memory, by its index: 0 not asked yet, 1 no, 2 yes. */
+static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
 /* How many begin at or before ptr. Holds the lock. */
 static uint32_t place_of(CUdeviceptr ptr)
@@ -92,9 +95,8 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 }
 
 /* Whose kernels may reach it: its device's, and those of its context's peers. */
-static CUresult allow(const struct backing *b)
+static size_t reach_of(const struct backing *b, CUmemAccessDesc access[REACH_MAX])
 {
-	CUmemAccessDesc access[1 + SWAP_PEERS_MAX];
 	CUdevice peer[SWAP_PEERS_MAX];
 	size_t n = 1 + swap_peers_of(b->owner, peer);
 
@@ -104,7 +106,20 @@ static CUresult allow(const struct backing *b)
 				      .id = i ? peer[i - 1] : b->device },
 			.flags = READ_WRITE,
 		};
-	return real.cuMemSetAccess(b->base, b->bytes, access, n);
+	return n;
+}
+
+CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
+			  const CUmemAccessDesc *access, size_t n)
+{
+	CUresult result = real.cuMemMap(base, bytes, 0, handle, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = real.cuMemSetAccess(base, bytes, access, n);
+	if (result != CUDA_SUCCESS)
+		real.cuMemUnmap(base, bytes);
+	return result;
 }
 
 /* Memory, mapped and accessible, behind b's address. */
@@ -117,16 +132,12 @@ static CUresult put(struct backing *b)
 							 : 0,
 		.location = place,
 	};
+	CUmemAccessDesc access[REACH_MAX];
 	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = real.cuMemMap(b->base, b->bytes, 0, b->handle, 0);
-	if (result == CUDA_SUCCESS) {
-		result = allow(b);
-		if (result != CUDA_SUCCESS)
-			real.cuMemUnmap(b->base, b->bytes);
-	}
+	result = swap_backing_map(b->base, b->bytes, b->handle, access, reach_of(b, access));
 	if (result != CUDA_SUCCESS)
 		real.cuMemRelease(b->handle);
 	return result;
@@ -183,8 +194,9 @@ static CUresult alloc(struct backing *b)
 			b->buffer_id = b->base;
 		if (insert(b)) {
 			/* A peer that came in between has not met it. */
+			CUmemAccessDesc access[REACH_MAX];
 			if (swap_peers_changes() != peers)
-				allow(b);
+				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
 			return CUDA_SUCCESS;
 		}
 		take(b);
@@ -193,12 +205,20 @@ static CUresult alloc(struct backing *b)
 	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static bool has_descriptors(CUdevice device)
+static bool has_descriptors(CUdevice device, int index)
 {
-	int value = 0;
+	int known = atomic_load_explicit(&descriptors[index], memory_order_relaxed), value = 0;
 
-	return real.cuDeviceGetAttribute &&
-	       real.cuDeviceGetAttribute(&value, HAS_DESCRIPTORS, device) == CUDA_SUCCESS && value;
+	if (!known) {
+		known = real.cuDeviceGetAttribute &&
+					real.cuDeviceGetAttribute(&value, HAS_DESCRIPTORS,
+								  device) == CUDA_SUCCESS &&
+					value
+				? 2
+				: 1;
+		atomic_store_explicit(&descriptors[index], (uint8_t)known, memory_order_relaxed);
+	}
+	return known == 2;
 }
 
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
@@ -209,7 +229,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
 	    (b.index = guest_device_index(b.device)) < 0)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	b.is_exportable = has_descriptors(b.device);
+	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
 	/* Counted first: of two at once, both are. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;

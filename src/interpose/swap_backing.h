@@ -64,6 +64,10 @@ struct backing_figures {
 };
 struct backing_figures swap_backing_figures(int index);
 
+/* Maps what the handle is there, for those devices; all or nothing. */
+CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
+			  const CUmemAccessDesc *access, size_t n);
+
 /* ---- for the swap thread, while the hold is shut ---- */
 
 /* The next one from index *at on, which is counted up; NULL: that was the last. */

@@ -139,20 +139,18 @@ static int set_gain(const struct setting *s, double *field, const char *value, s
 	return 0;
 }
 
-static int set_switch(bool *field, const char *value, struct error *err)
-{
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-		return error_set(err, EINVAL, "'%.40s': must be on or off", value);
-	*field = !strcmp(value, "on");
-	return 0;
-}
+static const char *const overcommit_words[] = { "warn", "refuse" };
+static const char *const charge_words[] = { "daemon", "tenant" };
+static const char *const switch_words[] = { "on", "off" };
 
-static int set_one_of_two(bool *field, const char *value, const char *no, const char *yes,
+/* Two words, of which the first or the second means true. */
+static int set_one_of_two(bool *field, const char *value, const char *const words[2], int which,
 			  struct error *err)
 {
-	if (strcmp(value, no) && strcmp(value, yes))
-		return error_set(err, EINVAL, "'%.40s': must be %s or %s", value, no, yes);
-	*field = !strcmp(value, yes);
+	if (strcmp(value, words[0]) && strcmp(value, words[1]))
+		return error_set(err, EINVAL, "'%.40s': must be %s or %s", value, words[0],
+				 words[1]);
+	*field = !strcmp(value, words[which]);
 	return 0;
 }
 
@@ -164,9 +162,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	struct engines engines;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
-		return set_one_of_two((bool *)(void *)field, value, "warn", "refuse", err);
-	case KIND_CHARGE:
-		return set_one_of_two((bool *)(void *)field, value, "daemon", "tenant", err);
+		return set_one_of_two((bool *)(void *)field, value, overcommit_words, 1, err);
+	case KIND_CHARGE: return set_one_of_two((bool *)(void *)field, value, charge_words, 1, err);
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_POLICY:
 	case KIND_CONTROL:
@@ -175,7 +172,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
 	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
-	case KIND_SWITCH: return set_switch((bool *)(void *)field, value, err);
+	case KIND_SWITCH: return set_one_of_two((bool *)(void *)field, value, switch_words, 0, err);
 	case KIND_ADDRESS:
 		r = address_parse(value, &address, err);
 		if (r < 0)

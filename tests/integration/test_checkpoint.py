@@ -4,7 +4,6 @@ move their memory, contexts and all."""
 import json
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 from conftest import BUILD, processes_of, wait_until
 from servers import start_servers
 from python_tenant import CONTEXT, MIB, PREAMBLE, Tenant, card_used
-from test_swap import BUFFERS
+from test_swap import BUFFERS, WORKERS, resume, tenant_says as says
 
 pytest.importorskip("cuda.bindings.driver")
 
@@ -37,16 +36,6 @@ def swap_of(machine, name="a"):
 def pause(machine, name="a"):
     done = machine.allot("pause", name, "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
-
-
-def resume(machine, name="a"):
-    done = machine.allot("resume", name, *machine.sim)
-    assert done.returncode == 0, done.stderr
-
-
-def says(tenant, seconds):
-    """Whether the tenant prints something within so many seconds."""
-    return bool(select.select([tenant.process.stdout], [], [], seconds)[0])
 
 
 def listed(machine):
@@ -201,38 +190,14 @@ def test_all_processes_or_none(machine, python):
 
 def test_work_and_threads_wait_while_it_is_out(machine, python):
     """Threads that copy, set, allocate and launch all the time see nothing of ten moves."""
-    tenant = plain(machine, python, """
-        stop = False
-        counts = [0] * 4
-        def worker(i):
-            ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
-            stream = ok(cu.cuStreamCreate(1))
-            mine = ok(cu.cuMemAlloc(2 * MIB))
-            while not stop:
-                value = counts[i] % 251
-                ok0(cu.cuMemsetD8Async(mine, value, 2 * MIB, stream))
-                data = bytearray(2 * MIB)
-                ok0(cu.cuStreamSynchronize(stream))
-                ok0(cu.cuMemcpyDtoH(data, mine, 2 * MIB))
-                assert data == bytes([value]) * (2 * MIB)
-                other = ok(cu.cuMemAlloc((64 << 10) + i))
-                ok0(cu.cuMemFree(other))
-                counts[i] += 1
-        threads = [threading.Thread(target=worker, args=(i,)) for i in range(4)]
-        for t in threads: t.start()
-        while min(counts) < 1: time.sleep(0.01)
-        look()
-        stop = True
-        for t in threads: t.join()
-        check()
-        assert min(counts) > 1, counts
-        """)
+    tenant = plain(machine, python, "SIZE, OTHER = 2 * MIB, 64 << 10\n" + WORKERS)
     tenant.line()
     for _ in range(10):
         pause(machine)
         assert card_used(machine) == 0
         resume(machine)
     tenant.go()
+    tenant.line()
     tenant.end()
 
 

@@ -155,29 +155,38 @@ def test_ipc_memory_is_charged_once_while_anyone_holds_it(machine, python, word)
     tenant.end()
 
 
-def test_ipc_memory_of_another_tenant_is_charged_where_it_is_opened(machine, python):
-    code = """
-        start()
-        if (text := look()).startswith("export"):
-            p = ok(cu.cuMemAlloc(64 * MIB))
-            look(handle_bytes(ok(cu.cuIpcGetMemHandle(p))).hex())
-        else:
-            handle = handle_of(bytes.fromhex(text))
-            refused_once = ok(cu.cuMemAlloc(460 * MIB))
-            refused(cu.cuIpcOpenMemHandle(handle, 1))
-            ok(cu.cuMemFree(refused_once))
-            q = ok(cu.cuIpcOpenMemHandle(handle, 1))
-            look()
-            ok(cu.cuIpcCloseMemHandle(q))
-            look()
-        """
-    maker = Tenant(machine, python, code, name="maker")
-    user = Tenant(machine, python, code, name="user", memory="1GiB")
+# Two tenants: one is told to export and gives its handle out, the other is told that.
+ACROSS = """
+start()
+if (text := look()).startswith("export"):
+    p = ok(cu.cuMemAlloc(64 * MIB))
+    look(handle_bytes(ok(cu.cuIpcGetMemHandle(p))).hex())
+    sys.exit()
+handle = handle_of(bytes.fromhex(text))
+"""
+
+
+def hand_over(maker, user):
     for tenant in maker, user:
         tenant.line()
     maker.go("export")
     user.go(maker.line())
     user.line()
+
+
+def test_ipc_memory_of_another_tenant_is_charged_where_it_is_opened(machine, python):
+    code = ACROSS + textwrap.dedent("""
+        refused_once = ok(cu.cuMemAlloc(460 * MIB))
+        refused(cu.cuIpcOpenMemHandle(handle, 1))
+        ok(cu.cuMemFree(refused_once))
+        q = ok(cu.cuIpcOpenMemHandle(handle, 1))
+        look()
+        ok(cu.cuIpcCloseMemHandle(q))
+        look()
+        """)
+    maker = Tenant(machine, python, code, name="maker")
+    user = Tenant(machine, python, code, name="user", memory="1GiB")
+    hand_over(maker, user)
     user.wait_used(CONTEXT + 64 * MIB)
     maker.wait_used(CONTEXT + 64 * MIB)
     user.go()

@@ -40,6 +40,34 @@ def check():
     for ptr, n, want in held:
         assert digest(ptr, n) == want, (hex(ptr), n)
 """
+# Threads that copy, set, allocate and free all the time, until they are told to stop.
+WORKERS = """
+stop = False
+counts = [0] * 4
+def worker(i):
+    ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
+    stream = ok(cu.cuStreamCreate(1))
+    mine = ok(cu.cuMemAlloc(SIZE))
+    while not stop:
+        value = counts[i] % 251
+        ok0(cu.cuMemsetD8Async(mine, value, SIZE, stream))
+        data = bytearray(SIZE)
+        ok0(cu.cuStreamSynchronize(stream))
+        ok0(cu.cuMemcpyDtoH(data, mine, SIZE))
+        assert data == bytes([value]) * (SIZE)
+        other = ok(cu.cuMemAlloc(OTHER + i))
+        ok0(cu.cuMemFree(other))
+        counts[i] += 1
+threads = [threading.Thread(target=worker, args=(i,)) for i in range(4)]
+for t in threads: t.start()
+while min(counts) < 1: time.sleep(0.01)
+look()
+stop = True
+for t in threads: t.join()
+check()
+assert min(counts) > 1, counts
+print(counts, flush=True)
+"""
 HELD = (2 + 4 + 34 + 2 + 8) * MIB
 
 
@@ -128,33 +156,7 @@ def test_again_and_again_with_memory_that_comes_and_goes(machine, python):
 
 def test_work_and_threads_wait_while_it_is_out(machine, python):
     """Threads that copy, set, allocate and free all the time see nothing of ten moves."""
-    tenant = swappable(machine, python, """
-        stop = False
-        counts = [0] * 4
-        def worker(i):
-            ok0(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(0))))
-            stream = ok(cu.cuStreamCreate(1))
-            mine = ok(cu.cuMemAlloc(4 * MIB))
-            while not stop:
-                value = counts[i] % 251
-                ok0(cu.cuMemsetD8Async(mine, value, 4 * MIB, stream))
-                data = bytearray(4 * MIB)
-                ok0(cu.cuStreamSynchronize(stream))
-                ok0(cu.cuMemcpyDtoH(data, mine, 4 * MIB))
-                assert data == bytes([value]) * (4 * MIB)
-                other = ok(cu.cuMemAlloc(2 * MIB + i))
-                ok0(cu.cuMemFree(other))
-                counts[i] += 1
-        threads = [threading.Thread(target=worker, args=(i,)) for i in range(4)]
-        for t in threads: t.start()
-        while min(counts) < 1: time.sleep(0.01)
-        look()
-        stop = True
-        for t in threads: t.join()
-        check()
-        assert min(counts) > 1, counts
-        print(counts, flush=True)
-        """)
+    tenant = swappable(machine, python, "SIZE, OTHER = 4 * MIB, 2 * MIB\n" + WORKERS)
     tenant.line()
     for _ in range(10):
         pause(machine)

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import make_machine, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
-from test_memory import IPC
+from test_memory import ACROSS, IPC, hand_over
 from test_swap import pause, resume, swap_of
 from test_swap_cards import SPEC
 
@@ -119,22 +119,12 @@ def test_what_is_shared_stays_and_the_rest_moves(machine, python):
 
 
 def test_another_tenant_has_no_use_of_the_handle(machine, python):
-    code = """
-        start()
-        if (text := look()).startswith("export"):
-            p = ok(cu.cuMemAlloc(64 * MIB))
-            look(handle_bytes(ok(cu.cuIpcGetMemHandle(p))).hex())
-        else:
-            handle = handle_of(bytes.fromhex(text))
-            assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
-            look()
-        """
+    code = ACROSS + textwrap.dedent("""
+        assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
+        look()
+        """)
     maker, user = (swappable(machine, python, code, name=name) for name in ("maker", "user"))
-    for tenant in maker, user:
-        tenant.line()
-    maker.go("export")
-    user.go(maker.line())
-    user.line()
+    hand_over(maker, user)
     for tenant in user, maker:
         tenant.go()
         tenant.end()

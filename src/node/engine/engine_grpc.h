@@ -18,8 +18,8 @@ struct engine_grpc_call {
 };
 
 /*
- * The reply's message is the caller's. -ENOENT: NOT_FOUND; -EOPNOTSUPP: UNIMPLEMENTED; -EPROTO: another
- * status, or no gRPC; -EMSGSIZE; what the link says.
+ * The reply's message is the caller's. -ENOENT: the engine has no such thing (status 5); -EOPNOTSUPP: no such
+ * method (status 12); -EPROTO: another status, or no gRPC; -EMSGSIZE; what the link says.
  */
 int engine_grpc_call(const struct engine_link *link, const struct engine_grpc_call *call,
 		     unsigned char **ret, size_t *ret_size);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "sleeper.h"
+
 #include "base/clock.h"
 #include "node/freezer/gpu_records.h"
 
@@ -51,22 +53,6 @@ static struct gpu_container *put_container(struct gpu_tasks *tasks, const char *
 	c->frozen_ns = 3 * NSEC_PER_SEC;
 	gpu_tasks_put_container(tasks, c);
 	return c;
-}
-
-static pid_t start(void)
-{
-	pid_t pid = fork();
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static struct gpu_task *add(struct gpu_tasks *tasks, pid_t pid)
@@ -141,7 +127,7 @@ static void test_containers(void **state)
 static void test_tasks(void **state)
 {
 	struct gpu_tasks *before = make_tasks(CARDS), *now = make_tasks(CARDS);
-	pid_t lives = start(), goes = start(), ended = start();
+	pid_t lives = sleeper_start(), goes = sleeper_start(), ended = sleeper_start();
 	struct gpu_task *t = add(before, lives);
 	double begun_s = t->begun_s;
 	gpu_task_use(t, 1, 5 * NSEC_PER_SEC);
@@ -150,12 +136,12 @@ static void test_tasks(void **state)
 	t->begun_ns -= 50 * NSEC_PER_SEC;
 	strcpy(t->tenant, "a");
 	add(before, ended);
-	end(ended);
+	sleeper_end(ended);
 	while (before->ended_count == 0)
 		loop_step(loop, 10);
 	cleanup_json json_t *json = write_down(before);
 	gpu_tasks_free(before);
-	end(goes);
+	sleeper_end(goes);
 	struct gpu_records *records = read_back(json, &same, after(20 * NSEC_PER_SEC));
 	gpu_records_take(records, now);
 	assert_int_equal(now->ended_count, 1);
@@ -179,13 +165,13 @@ static void test_tasks(void **state)
 	assert_string_equal(t->tenant, "a");
 	assert_near((double)(t->ended_ns - t->begun_ns) / 1e9, 50, 1);
 	gpu_tasks_free(now);
-	end(lives);
+	sleeper_end(lives);
 }
 
 static void test_after_a_reboot_pids_are_others(void **state)
 {
 	struct gpu_tasks *before = make_tasks(CARDS);
-	pid_t pid = start();
+	pid_t pid = sleeper_start();
 	add(before, pid);
 	cleanup_json json_t *json = write_down(before);
 	gpu_tasks_free(before);
@@ -195,7 +181,7 @@ static void test_after_a_reboot_pids_are_others(void **state)
 	assert_true(TAILQ_EMPTY(&records->running));
 	assert_false(TAILQ_EMPTY(&records->ended));
 	gpu_records_free(records);
-	end(pid);
+	sleeper_end(pid);
 }
 
 /* Cards that have changed places; one that is gone. */

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "sleeper.h"
+
 #include "base/clock.h"
 #include "node/freezer/gpu_tasks.h"
 
@@ -47,22 +49,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static pid_t start(void)
-{
-	pid_t pid = fork();
-	if (pid == 0) {
-		pause();
-		_exit(0);
-	}
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 static void turn_until(struct scene *s, unsigned ended)
 {
 	uint64_t end_ns = clock_now_ns() + 5 * NSEC_PER_SEC;
@@ -76,7 +62,7 @@ static void test_from_beginning_to_end(void **state)
 	struct scene *s = *state;
 	struct gpu_task *t, *again;
 	bool is_new;
-	pid_t pid = start();
+	pid_t pid = sleeper_start();
 	assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), 0);
 	assert_true(is_new);
 	assert_int_equal(gpu_tasks_add(s->tasks, pid, &again, &is_new), 0);
@@ -87,7 +73,7 @@ static void test_from_beginning_to_end(void **state)
 	gpu_task_use(t, 1, 5 * NSEC_PER_MSEC);
 	gpu_task_use(t, 1, 2 * NSEC_PER_MSEC);
 	t->card[1].held_bytes = t->card[1].most_bytes = 100;
-	end(pid);
+	sleeper_end(pid);
 	turn_until(s, 1);
 	assert_null(gpu_tasks_find(s->tasks, pid));
 	struct gpu_task *ended = TAILQ_FIRST(&s->tasks->ended);
@@ -102,7 +88,7 @@ static void test_a_dead_one_is_none(void **state)
 	struct scene *s = *state;
 	struct gpu_task *t;
 	bool is_new;
-	pid_t pid = start();
+	pid_t pid = sleeper_start();
 	kill(pid, SIGKILL);
 	siginfo_t info;
 	/* Dead, not yet waited for. */
@@ -118,9 +104,9 @@ static void test_history_is_bounded(void **state)
 	for (unsigned i = 1; i <= count; i++) {
 		struct gpu_task *t;
 		bool is_new;
-		pid_t pid = start();
+		pid_t pid = sleeper_start();
 		assert_int_equal(gpu_tasks_add(s->tasks, pid, &t, &is_new), 0);
-		end(pid);
+		sleeper_end(pid);
 		turn_until(s, i);
 	}
 	assert_int_equal(s->tasks->ended_count, GPU_TASKS_HISTORY);
