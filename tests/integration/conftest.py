@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import pytest
 
+import stillness
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
 GIB = 1 << 30
@@ -25,7 +27,11 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_")
 
 
-def wait_until(condition, seconds=10.0, what="the condition"):
+def pytest_configure(config):
+    stillness.pytest_configure(config)
+
+
+def wait_until(condition, seconds=30.0, what="the condition"):
     """Waits until condition() is true, and returns what it returned."""
     deadline = time.monotonic() + seconds
     while True:

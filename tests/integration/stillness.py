@@ -1,0 +1,68 @@
+"""A machine that stands still for a moment, as shared ones do, fails a test that waits for so long, and that
+says nothing of what was tested. So a thread looks at the clock all the time, and a test that failed while
+the machine stood still is run once more, and named at the end. What fails on a machine that went on fails
+at once; so does what fails twice."""
+
+import threading
+import time
+
+from _pytest.runner import runtestprotocol
+
+LOOK_S = 0.01
+STILL_S = 0.25  # so late a look means that nothing could run: two cores' own load makes some 0.05 s
+
+
+class Stillness(threading.Thread):
+    """The longest time, since begin(), in which this process did not run though it had asked to."""
+
+    def __init__(self):
+        super().__init__(name="stillness", daemon=True)
+        self.longest_s = 0.0
+
+    def begin(self):
+        self.longest_s = 0.0
+
+    def run(self):
+        before = time.monotonic()
+        while True:
+            time.sleep(LOOK_S)
+            now = time.monotonic()
+            self.longest_s = max(self.longest_s, now - before - LOOK_S)
+            before = now
+
+
+class Plugin:
+    def __init__(self, stillness):
+        self.stillness = stillness
+        self.again = []
+
+    def run_one(self, item, nextitem):
+        self.stillness.begin()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        still_s = self.stillness.longest_s
+        if still_s < STILL_S or not any(report.failed for report in reports):
+            return reports
+        self.again.append(f"{item.nodeid}: stood still for {still_s:.2f} s")
+        # As a test that was not run yet: function fixtures are made anew.
+        item._initrequest()
+        return runtestprotocol(item, nextitem=nextitem, log=False)
+
+    def pytest_runtest_protocol(self, item, nextitem):
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self.run_one(item, nextitem):
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.again:
+            terminalreporter.section("run again")
+            for line in self.again:
+                terminalreporter.write_line(line)
+
+
+def pytest_configure(config):
+    stillness = Stillness()
+    stillness.start()
+    config.pluginmanager.register(Plugin(stillness), "stillness-plugin")
