@@ -18,6 +18,7 @@
 #include "node/lock.h"
 #include "node/node.h"
 #include "node/options.h"
+#include "node/service.h"
 
 static struct node node; /* large; one a process */
 
@@ -213,6 +214,7 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	struct error err = { 0 };
+	struct service *service = NULL;
 	int background_fd = -1, run_lock = -1;
 
 	if (argc > 1 && !strcmp(argv[1], KEEPER_OPTION))
@@ -232,20 +234,27 @@ int main(int argc, char **argv)
 	int r = 0;
 	if (!options.foreground && options.ready_fd < 0)
 		r = go_to_background(&background_fd, &err);
-	if (r >= 0)
-		r = start(&options, &run_lock, &err);
 	if (r >= 0) {
-		log_info("ready: %u GPUs, %s", node.card_count, node.run_dir);
+		service = service_open();
+		r = start(&options, &run_lock, &err);
+	}
+	if (r >= 0) {
+		char what[64 + NODE_RUN_DIR_MAX];
+		snprintf(what, sizeof(what), "%u GPU%s, %s", node.card_count,
+			 node.card_count == 1 ? "" : "s", node.run_dir);
+		log_info("ready: %s", what);
 		if (background_fd >= 0)
 			leave_terminal(node.run_dir);
 		say_ready(&options.ready_fd);
 		say_ready(&background_fd);
+		service_ready(service, node.loop, what);
 		r = loop_run(node.loop);
 		if (r < 0)
 			error_set_errno(&err, -r, "event loop");
 	}
 	if (r < 0)
 		log_error("%s", err.text);
+	service_close(service);
 	node_close(&node);
 	close_fd(&run_lock);
 	return r < 0 ? 1 : 0;

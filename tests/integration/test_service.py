@@ -1,0 +1,67 @@
+"""The daemon as a service: what its manager hears, and the unit by systemd's own check."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+from servers import start
+
+
+def test_the_manager_hears_of_the_daemon(machine, tmp_path):
+    """Ready once it answers, signs of life while it goes on, the end; tenants' programs hear of no manager."""
+    machine.run_dir.mkdir(parents=True, mode=0o700)
+    sim = machine.run_dir / "sim.sock"
+    start("allot-sim", "--socket", sim, "--spec", "h200")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        name = str(tmp_path / "notify")
+        manager.bind(name)
+        manager.settimeout(30)
+
+        def hear():
+            return manager.recv(4096).decode().splitlines()
+
+        daemon = subprocess.Popen(
+            [BUILD / "allotd", "--foreground", "--private", "--run-dir", machine.run_dir, "--sim-socket", sim,
+             "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"], stderr=subprocess.DEVNULL,
+            env={**machine.environment, "NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000"})
+        machine.started.append(daemon)
+        assert hear() == ["READY=1", f"MAINPID={daemon.pid}", f"STATUS=1 GPU, {machine.run_dir}"]
+        done = machine.run("--", "sh", "-c", "env")
+        assert done.returncode == 0 and "NOTIFY" not in done.stdout and "WATCHDOG" not in done.stdout
+        for _ in range(3):
+            assert hear() == ["WATCHDOG=1"]
+        daemon.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
+        manager.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            while hear() == ["WATCHDOG=1"]:
+                pass
+        manager.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            hear()
+        manager.settimeout(30)
+        daemon.send_signal(signal.SIGCONT)
+        assert hear() == ["WATCHDOG=1"]
+        daemon.terminate()
+        while (line := hear()) == ["WATCHDOG=1"]:
+            pass
+        assert line == ["STOPPING=1"]
+        assert daemon.wait(timeout=30) == 0
+
+
+def test_the_unit(tmp_path):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd-analyze here")
+    text = (BUILD / "allotd.service").read_text()
+    assert "@" not in text
+    unit = tmp_path / "allotd.service"
+    (command,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
+    unit.write_text(text.replace(command, f"ExecStart={BUILD}/allotd --foreground"))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 0 and "allotd" not in done.stderr, done.stderr
