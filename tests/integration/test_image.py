@@ -1,0 +1,101 @@
+"""The container image: made twice it is the same, an engine takes it, and the daemon in it serves a card."""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import BUILD, ROOT, wait_until
+from engines import Podman
+from servers import start
+
+BUILDER = ROOT / "deploy/image/build"
+
+
+def make(output, *options):
+    return subprocess.run([BUILDER, "--build", (BUILD / "meson").resolve(), "--output", output, *options],
+                          capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    if not shutil.which("apt-get"):
+        pytest.skip("no apt-get here: an image is made of the distribution's packages")
+    path = tmp_path_factory.mktemp("image") / "allot.tar"
+    done = make(path, "--name", "allot.test/allot:1")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def podman(image, tmp_path_factory):
+    why_not = Podman.why_not()
+    if why_not:
+        pytest.skip(why_not)
+    with Podman(tmp_path_factory.mktemp("p") / "podman") as engine:
+        engine.check(*engine.base, "load", "--input", image)
+        yield engine
+
+
+def run(podman, *command, options=()):
+    return podman.check(*podman.base, "run", "--rm", "--network", "none", *options, "allot.test/allot:1", *command)
+
+
+def test_it_is_small_and_the_same_each_time(image, tmp_path):
+    again = tmp_path / "again.tar"
+    done = make(again, "--name", "allot.test/allot:1")
+    assert done.returncode == 0, done.stderr
+    assert again.read_bytes() == image.read_bytes()
+    assert image.stat().st_size < 64 << 20
+    with tarfile.open(image) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json"))
+        with tarfile.open(fileobj=archive.extractfile(manifest["Layers"][0])) as layer:
+            members = {member.name: member for member in layer}
+    # Nothing of whoever made it, and nothing that gives rights.
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members.values()} == {(0, 0, "", "")}
+    assert not [name for name, member in members.items() if member.isreg() and member.mode & 0o6000]
+    assert "var/lib/dpkg/status.d/libc6" in members and "usr/local/bin/allotd" in members
+
+
+def test_an_engine_runs_what_is_in_it(podman):
+    for program in ("allot", "allotd"):
+        assert re.match(rf"{program} \d+\.\d+\.\d+", run(podman, program, "--version"))
+    assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/liballot.so /usr/local/lib/liballot.so; :")
+
+
+def test_the_daemon_in_it_serves_the_host(podman, machine, tmp_path):
+    """A card, and NVML, of the test's own; a tenant outside of the container, whose pids the daemon sees."""
+    machine.run_dir.mkdir(parents=True, mode=0o700)
+    sim = machine.run_dir / "sim.sock"
+    start("allot-sim", "--socket", sim, "--spec", "h200")
+    (tmp_path / "settings").write_text("metrics_listen = 127.0.0.1:0\n")
+    podman.made.append("daemon")
+    podman.check(
+        *podman.base, "run", "--detach", "--name", "daemon", "--network", "none", "--pid", "host",
+        f"--volume={machine.run_dir}:{machine.run_dir}", f"--volume={tmp_path}:{tmp_path}:ro",
+        f"--volume={BUILD / 'sim'}:/sim:ro", "allot.test/allot:1",
+        "allotd", "--private", "--foreground", "--run-dir", machine.run_dir, "--sim-socket", sim,
+        "--nvml", "/sim/libnvidia-ml.so.1", "--config", tmp_path / "settings")
+
+    def said():
+        return podman.call(*podman.base, "logs", "daemon").stderr
+
+    wait_until(lambda: "ready: 1 GPU" in said(), what="the daemon")
+    assert "metrics are served at 127.0.0.1:" in said()
+    done = machine.run("--memory", "2GiB", "--", *machine.load("--seconds", 0.2, "--json", "--alloc-over"))
+    assert done.returncode == 0, done.stderr
+    assert '"refused"' in done.stdout
+    podman.remove("daemon")
+
+
+@pytest.mark.parametrize("options, told", [
+    (["--name", "Allot"], "--name Allot: must be NAME:TAG"),
+    (["--build", "/no/such/tree"], "/no/such/tree/src/node/allotd is missing; run scripts/build"),
+])
+def test_what_is_wrong_is_named(tmp_path, options, told):
+    done = make(tmp_path / "x.tar", *options)
+    assert done.returncode == 1 and told in done.stderr, done.stderr
+    assert not (tmp_path / "x.tar").exists()
