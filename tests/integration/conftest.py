@@ -159,6 +159,17 @@ class Machine:
         return {pid: line for pid, line in processes_of(str(self.base)).items()
                 if re.match(r"\S*/allot(d|-sim) ", line)}
 
+    def daemons(self):
+        return {pid for pid, line in self.servers().items() if "/allotd " in line}
+
+    def kill_daemon(self, *more):
+        """Kills the daemon, and `more` pids with it; returns when the next one, which `allot run` starts, has
+        its tenants back."""
+        old = self.daemons()
+        for pid in [*old, *more]:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.daemons() - old and self.ps()["devices"], what="the next daemon")
+
     def wait_until_gone(self, seconds=20.0):
         """Private daemons and cards end by themselves, soon after the last tenant; a daemon that never
         had one waits longer, for whoever started it."""

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, wait_until
+from conftest import BUILD
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SIM = BUILD / "sim"

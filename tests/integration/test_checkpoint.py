@@ -3,7 +3,6 @@ move their memory, contexts and all."""
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -55,10 +54,6 @@ def keepers(machine):
             if line.startswith("allot-checkpoint ")}
 
 
-def daemon_of(machine):
-    return next(pid for pid, line in machine.servers().items() if re.match(r"\S*/allotd ", line))
-
-
 def settings(directory, text="checkpoint_timeout = 1500ms\n"):
     path = directory / "settings"
     path.write_text(text)
@@ -91,7 +86,7 @@ def test_all_of_it_leaves_and_comes_back(machine, python):
     tenant.line()
     assert card_used(machine) == HELD + 2 * MIB and listed(machine) == [pid]
     assert swap_of(machine) is None and machine.tenants()["a"]["state"] in ("idle", "running")
-    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    wait_until(lambda: not keepers(machine), what="the end of the helper")
     tenant.go()
     tenant.end()
 
@@ -119,8 +114,8 @@ def test_its_room_is_others_while_it_is_out(machine, python):
     other.go()
     other.end()
     machine.wait_for_tenant("a")
-    wait_until(lambda: card_used(machine) == 0, 5, "an empty card")
-    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, 5, "its return")
+    wait_until(lambda: card_used(machine) == 0, what="an empty card")
+    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, what="its return")
     tenant.end()
 
 
@@ -145,7 +140,7 @@ def test_a_card_that_is_full_after_all(machine, python):
     hoard.kill()
     hoard.wait()
     tenant.go()
-    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, 10, "its return")
+    wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, what="its return")
     tenant.end()
 
 
@@ -170,7 +165,7 @@ def test_all_processes_or_none(machine, python):
         print("freed", flush=True)
         """))))
     tenant.line()
-    wait_until(lambda: len(machine.tenants()["a"]["processes"]) == 2, 5, "both processes")
+    machine.wait_for_tenant("a", lambda tenant: len(tenant["processes"]) == 2)
     before = card_used(machine)
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "managed memory" in done.stderr, done.stderr
@@ -230,9 +225,9 @@ def test_killed_while_it_is_out(machine, python):
     pause(machine)
     os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
     tenant.process.wait(timeout=10)
-    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
+    wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
     assert card_used(machine) == 0
-    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    wait_until(lambda: not keepers(machine), what="the end of the helper")
     assert not list(machine.run_dir.glob("keeper-*"))
     machine.wait_until_gone()
 
@@ -275,13 +270,9 @@ def test_the_daemon_is_killed_while_it_is_out(machine, python):
     tenant = plain(machine, python, "look(); check(); look(); check()")
     tenant.line()
     pause(machine)
-    daemon = daemon_of(machine)
-    os.kill(daemon, signal.SIGKILL)
     tenant.go()
-    wait_until(lambda: daemon not in machine.servers() and
-               any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
-               "a new daemon")
-    wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 20, "the order from before")
+    machine.kill_daemon()
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the order from before")
     assert card_used(machine) == 0
     if not says(tenant, 0.3):
         resume(machine)
@@ -306,14 +297,9 @@ def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
         tenant.go("on")
         tenant.line()
         pause(machine)
-        daemon = daemon_of(machine)
-        for pid in [daemon, *keepers(machine)]:
-            os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: daemon not in machine.servers() and
-                   any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
-                   "a new daemon")
-        wait_until(lambda: machine.tenants().get("a", {}).get("processes"), 10, "its adoption")
-        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 10, "out as before")
+        machine.kill_daemon(*keepers(machine))
+        wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="out as before")
         assert not machine.tenants()["a"]["adopting"]
         resume(machine)
     tenant.go("end")
@@ -339,19 +325,14 @@ def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp
     moving = {"pause": "leaving", "resume": "returning"}[order]
     wait_until(lambda: (swap_of(machine) or {}).get("state") == moving and keepers(machine), 5, moving)
     time.sleep(0.3)
-    daemon = daemon_of(machine)
-    for pid in [daemon, *keepers(machine)]:
-        os.kill(pid, signal.SIGKILL)
+    machine.kill_daemon(*keepers(machine))
     command.wait(timeout=20)
-    wait_until(lambda: daemon not in machine.servers() and
-               any(re.match(r"\S*/allotd ", line) for line in machine.servers().values()), 20,
-               "a new daemon")
-    wait_until(lambda: machine.tenants().get("a", {}).get("processes"), 20, "its adoption")
+    wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
     if order == "pause":
-        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", 20, "the order from before")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the order from before")
         assert card_used(machine) == 0
         resume(machine)
-    wait_until(lambda: card_used(machine) == HELD, 20, "its return")
+    wait_until(lambda: card_used(machine) == HELD, what="its return")
     tenant.go()
     tenant.line()
     pause(machine)
@@ -368,8 +349,8 @@ def test_the_helper_is_killed_while_it_is_out(machine, python):
     first = list(keepers(machine))
     assert len(first) == 1
     os.kill(first[0], signal.SIGKILL)
-    wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), 5, "another helper")
-    wait_until(lambda: swap_of(machine)["state"] == "out", 5, "its answer")
+    wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), what="another helper")
+    wait_until(lambda: swap_of(machine)["state"] == "out", what="its answer")
     assert card_used(machine) == 0
     tenant.go()
     resume(machine)
@@ -393,7 +374,7 @@ def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "did not answer in time" in done.stderr, done.stderr
     assert card_used(machine) == HELD and swap_of(machine)["state"] == "in"
-    wait_until(lambda: not keepers(machine), 5, "the end of the helpers")
+    wait_until(lambda: not keepers(machine), what="the end of the helpers")
     tenant.go()
     tenant.end()
 
@@ -408,8 +389,8 @@ def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
     assert swap_of(machine)["state"] == "out" and "can't be restored" in swap_of(machine)["error"]
     assert machine.tenants()["a"]["state"] == "swapped" and card_used(machine) == 0
     os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
-    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
-    wait_until(lambda: not keepers(machine), 5, "the end of the helper")
+    wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
+    wait_until(lambda: not keepers(machine), what="the end of the helper")
     tenant.process.wait(timeout=10)
 
 
@@ -456,7 +437,7 @@ def test_what_moves_is_let_go_on(machine, python, tmp_path, monkeypatch):
     first = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
                              env=machine.environment, stderr=subprocess.PIPE, text=True)
     machine.started.append(first)
-    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", 5, "it leaves")
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", what="it leaves")
     for words in (["resume", "a"], ["pause", "a", "--swap-out"]):
         done = machine.allot(*words, *machine.sim)
         assert done.returncode == 1 and "on its way already: leaving" in done.stderr, done.stderr

@@ -7,7 +7,7 @@ import signal
 import pytest
 from boxes import why_not
 from conftest import wait_until
-from python_tenant import CONTEXT, MIB, PREAMBLE
+from python_tenant import PREAMBLE
 from test_checkpoint import BUFFERS, HELD, says
 from test_freezer import make_boxes  # noqa: F401
 from sim_peers import start_sim  # noqa: F401
@@ -29,7 +29,7 @@ class Program:
         self.process = self.box.start(python, "-c", CODE, stdin=-1)
         assert self.process.stdout.readline() == "look\n"
         self.id = self.box.id[:12]
-        wait_until(lambda: self.held() == HELD, 5, "what it holds")
+        wait_until(lambda: self.held() == HELD, what="what it holds")
 
     def container(self):
         return self.boxes.container(self.box)
@@ -70,13 +70,13 @@ def test_it_leaves_and_comes_back(boxes, python):
     assert (swap["kind"], swap["state"], swap["swapped_bytes"]) == ("checkpoint", "out", HELD)
     # Whoever asked the driver for it is no GPU task.
     assert {task["container"] for task in boxes.request("tasks")["tasks"]} == {program.box.id}
-    wait_until(lambda: used(boxes) == 0 and program.held() == 0, 5, "an empty card")
+    wait_until(lambda: used(boxes) == 0 and program.held() == 0, what="an empty card")
     program.say("check")
     assert not says(program, 0.3)
     done = boxes.allot("resume", program.id)
     assert done.returncode == 0, done.stderr
     assert program.process.stdout.readline() == "look\n"
-    wait_until(lambda: used(boxes) == HELD, 5, "its memory on the card")
+    wait_until(lambda: used(boxes) == HELD, what="its memory on the card")
     assert program.container()["state"] == "running"
     assert boxes.allot("resume", program.id).returncode == 1
     program.end()
@@ -90,7 +90,7 @@ def test_it_comes_back_when_the_daemon_ends(boxes, python, how):
     boxes.end_daemon(how)
     assert program.process.stdout.readline() == "look\n"
     boxes.start_daemon()
-    wait_until(lambda: program.held() == HELD, 5, "what it holds")
+    wait_until(lambda: program.held() == HELD, what="what it holds")
     program.check()
     program.end()
 
@@ -107,7 +107,7 @@ def test_what_two_that_were_killed_left_comes_back(boxes, python):
     assert not says(program, 0.5)
     boxes.start_daemon()
     assert program.process.stdout.readline() == "look\n"
-    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), 5, "the end of the helper")
+    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), what="the end of the helper")
     program.end()
 
 
@@ -116,8 +116,8 @@ def test_killed_while_it_is_out(boxes, python):
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
     program.process.kill()
     program.process.wait()
-    wait_until(lambda: program.container()["state"] == "ended", 5, "its end")
-    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), 5, "the end of the helper")
+    wait_until(lambda: program.container()["state"] == "ended", what="its end")
+    wait_until(lambda: not list(boxes.run_dir.glob("keeper-*")), what="the end of the helper")
     assert program.container()["swap"] is None and used(boxes) == 0
 
 
@@ -135,7 +135,7 @@ def test_its_room_is_kept_while_it_comes_back(boxes, python):
     """A quota that leaves it no room is promised while it is out: then it stays there, and says so."""
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
-    wait_until(lambda: used(boxes) == 0, 5, "an empty card")
+    wait_until(lambda: used(boxes) == 0, what="an empty card")
     most = boxes.request("list")["devices"][0]["memory_bytes"]
     made = boxes.request("create", name="big", devices=[{"index": 0, "memory_bytes": most - HELD // 2}])
     assert made.get("ok", True) and "error" not in made, made

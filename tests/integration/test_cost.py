@@ -77,7 +77,7 @@ def test_a_process_with_gpu_is_seen_to_have_more(machine):
     """That the looks above would see it."""
     process = Process(machine, "--kernel-us 997", *machine.load(
         "--kernel-us", "997", "--seconds", "60"))
-    wait_until(process.registered, 10, "its registration")
-    wait_until(lambda: process.threads() > 1, 10, "the helper thread")
+    wait_until(process.registered, what="its registration")
+    wait_until(lambda: process.threads() > 1, what="the helper thread")
     assert process.shared()
     process.end()

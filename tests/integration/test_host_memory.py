@@ -66,13 +66,13 @@ def test_each_way_of_getting_it_is_bound_by_the_quota(machine, python, way):
         look()
         """), options=("--host-memory", "128MiB"))
     tenant.line()
-    wait_until(lambda: host_used(tenant) == 64 * MIB, 5, "64 MiB of host memory")
+    wait_until(lambda: host_used(tenant) == 64 * MIB, what="64 MiB of host memory")
     assert machine.tenants()["a"]["host_memory_quota_bytes"] == 128 * MIB
     assert tenant.used() == CONTEXT
     assert card_used(machine) == CONTEXT
     tenant.go()
     tenant.line()
-    wait_until(lambda: host_used(tenant) == 0, 5, "no host memory")
+    wait_until(lambda: host_used(tenant) == 0, what="no host memory")
     tenant.go()
     tenant.end()
 
@@ -86,10 +86,10 @@ def test_without_a_quota_it_is_counted_alone(machine, python):
         look()
         """), memory="1GiB")
     tenant.line()
-    wait_until(lambda: host_used(tenant) == 8192 * MIB, 5, "8 GiB of host memory")
+    wait_until(lambda: host_used(tenant) == 8192 * MIB, what="8 GiB of host memory")
     assert machine.tenants()["a"]["host_memory_quota_bytes"] is None
     tenant.go()
     tenant.line()
-    wait_until(lambda: host_used(tenant) == 0, 5, "no host memory")
+    wait_until(lambda: host_used(tenant) == 0, what="no host memory")
     tenant.go()
     tenant.end()

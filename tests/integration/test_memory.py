@@ -93,7 +93,7 @@ def test_nothing_is_refused_for_code_that_is_gone(machine, python):
             time.sleep(0.01)
         """)
     tenant.line()
-    wait_until(lambda: tenant.device()["memory_unnamed_bytes"] == 92 * MIB, 5, "the charge")
+    wait_until(lambda: tenant.device()["memory_unnamed_bytes"] == 92 * MIB, what="the charge")
     tenant.go()
     tenant.end()
 

@@ -251,7 +251,7 @@ def test_a_pool_is_charged_to_its_own_device(machine2, python):
         """), options=("--gpu", "0,1"))
     tenant.line()
     tenant.wait_used(CONTEXT)
-    wait_until(lambda: tenant.device(1)["memory_used_bytes"] == CONTEXT + 160 * MIB, 5, "device 1")
+    wait_until(lambda: tenant.device(1)["memory_used_bytes"] == CONTEXT + 160 * MIB, what="device 1")
     tenant.go()
     tenant.end()
 

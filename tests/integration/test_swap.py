@@ -104,7 +104,7 @@ def test_memory_leaves_and_comes_back_as_it_was(machine, python):
         look()
         """)
     tenant.line()
-    wait_until(lambda: swap_of(machine), 5, "a swappable process")
+    wait_until(lambda: swap_of(machine), what="a swappable process")
     assert swap_of(machine)["state"] == "in"
     assert swap_of(machine)["swappable_bytes"] == HELD
     assert card_used(machine) == CONTEXT + HELD + 2 * MIB
@@ -161,7 +161,7 @@ def test_work_and_threads_wait_while_it_is_out(machine, python):
     for _ in range(10):
         pause(machine)
         resume(machine)
-        wait_until(lambda: swap_of(machine)["state"] == "in", 10, "its return")
+        wait_until(lambda: swap_of(machine)["state"] == "in", what="its return")
     tenant.go()
     tenant.line()
     tenant.end()
@@ -249,14 +249,14 @@ def test_what_others_know_stays(machine, python):
         """)
     tenant.line()
     kept = 34 * MIB
-    wait_until(lambda: stays(machine)["known_to_others_bytes"] == kept, 5, "it is told")
+    wait_until(lambda: stays(machine)["known_to_others_bytes"] == kept, what="it is told")
     pause(machine)
     assert swap_of(machine)["swapped_bytes"] == HELD - kept
     assert card_used(machine) == CONTEXT + kept
     resume(machine)
     tenant.go()
     tenant.line()
-    wait_until(lambda: stays(machine)["known_to_others_bytes"] == 0, 5, "it is gone")
+    wait_until(lambda: stays(machine)["known_to_others_bytes"] == 0, what="it is gone")
     tenant.go()
     tenant.end()
 
@@ -265,7 +265,7 @@ def test_what_has_no_room_in_the_arena_stays(machine, python):
     tenant = swappable(machine, python, "look(); check()", options=("--swap-arena", "40MiB"))
     tenant.line()
     # Three fit: 2, 4 and 34; the last two are as they always were.
-    wait_until(lambda: swap_of(machine), 5, "a swappable process")
+    wait_until(lambda: swap_of(machine), what="a swappable process")
     assert swap_of(machine)["swappable_bytes"] == 40 * MIB
     pause(machine)
     assert swap_of(machine)["swapped_bytes"] == 40 * MIB
@@ -291,7 +291,7 @@ def test_a_capture_under_way_ends_first(machine, python):
     tenant.line()
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["failed"] == 1, 10, "a move given up")
+    wait_until(lambda: swap_of(machine)["failed"] == 1, what="a move given up")
     assert swap_of(machine)["swapped_bytes"] == 0
     resume(machine)
     tenant.go()
@@ -311,7 +311,7 @@ def test_killed_while_it_is_out(machine, python):
     process = machine.tenants()["a"]["processes"][0]["pid"]
     os.kill(process, signal.SIGKILL)
     tenant.process.wait(timeout=10)
-    wait_until(lambda: "a" not in machine.tenants(), 5, "the end of the tenant")
+    wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
     machine.wait_until_gone()
 
 
@@ -331,8 +331,8 @@ def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
     assert done.returncode == 0, done.stderr
     time.sleep(after_ms / 1000)
     os.kill(process, signal.SIGKILL)
-    wait_until(lambda: "a" not in machine.tenants(), 10, "the end of the tenant")
-    wait_until(lambda: card_used(machine) == CONTEXT + HELD, 5, "its memory on the card")
+    wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
+    wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="its memory on the card")
     other.go()
     other.end()
 
@@ -345,7 +345,7 @@ def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
     tenant.line()
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["failed"] == 1, 10, "a move given up")
+    wait_until(lambda: swap_of(machine)["failed"] == 1, what="a move given up")
     assert swap_of(machine)["swapped_bytes"] == 0
     assert card_used(machine) == CONTEXT + HELD
     resume(machine)
@@ -396,14 +396,11 @@ def test_the_daemon_dies_while_it_is_out(machine, python):
         """)
     tenant.line()
     pause(machine)
-    daemon = next(pid for pid, line in machine.servers().items() if "/allotd " in line)
-    os.kill(daemon, signal.SIGKILL)
     tenant.go()
+    machine.kill_daemon()
     # Back by itself, or out and resumed by the next daemon: either way with its contents.
-    wait_until(lambda: daemon not in machine.servers() and
-               any("/allotd " in line for line in machine.servers().values()), 20, "a new daemon")
-    wait_until(lambda: machine.tenants().get("a", {}).get("swap"), 10, "its adoption")
-    wait_until(lambda: swap_of(machine)["state"] in ("out", "in"), 20, "the order from before")
+    wait_until(lambda: machine.tenants().get("a", {}).get("swap"), what="its adoption")
+    wait_until(lambda: swap_of(machine)["state"] in ("out", "in"), what="the order from before")
     resume(machine)
     tenant.line()
     pause(machine)

@@ -71,14 +71,14 @@ def test_both_cards_are_left_and_come_back_as_they_were(pair, python):
         """)
     tenant.line()
     here = [50 * MIB, 18 * MIB]
-    wait_until(lambda: swap_of(pair), 5, "a swappable process")
+    wait_until(lambda: swap_of(pair), what="a swappable process")
     assert [d["swappable_bytes"] for d in swap_of(pair)["devices"]] == here
-    wait_until(lambda: used(pair) == [CONTEXT + n for n in here], 5, "NVML's figures")
+    wait_until(lambda: used(pair) == [CONTEXT + n for n in here], what="NVML's figures")
     pause(pair)
     swap = swap_of(pair)
     assert [d["swapped_bytes"] for d in swap["devices"]] == here
     assert swap["swapped_bytes"] == sum(here) and swap["failed"] == 0
-    wait_until(lambda: used(pair) == [CONTEXT, CONTEXT], 5, "both cards")
+    wait_until(lambda: used(pair) == [CONTEXT, CONTEXT], what="both cards")
     tenant.go()
     resume(pair)
     tenant.line()
@@ -116,7 +116,7 @@ def test_peers_reach_it_as_the_program_said(pair, python):
     tenant.line()
     pause(pair)
     resume(pair)
-    wait_until(lambda: swap_of(pair)["state"] == "in", 10, "it is back")
+    wait_until(lambda: swap_of(pair)["state"] == "in", what="it is back")
     tenant.go()
     tenant.line()
     tenant.go()
@@ -165,7 +165,7 @@ def test_turns_on_two_cards(pair, python):
                 assert len(set(parts)) == 1, swap
         return all(seen == {True, False} for seen in out.values())
 
-    wait_until(all_were_out, 60, "turns of all three")
+    wait_until(all_were_out, what="turns of all three")
     for tenant in tenants:
         tenant.go()
     for tenant in tenants:

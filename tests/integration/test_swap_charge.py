@@ -51,7 +51,7 @@ class MemoryCgroup:
     def remove(self):
         for pid in self.processes():
             os.kill(int(pid), 9)
-        wait_until(lambda: not self.processes(), 5, "an empty cgroup")
+        wait_until(lambda: not self.processes(), what="an empty cgroup")
         # What was charged to it may be let go a moment later.
         for _ in range(50):
             try:
@@ -83,7 +83,7 @@ look()
                     options=("--on-full", "swap", "--swap-arena", f"{ARENA // MIB}MiB"),
                     environment={"ALLOT_CONFIG": str(settings)})
     tenant.line()
-    wait_until(lambda: swap_of(machine), 5, "a swappable process")
+    wait_until(lambda: swap_of(machine), what="a swappable process")
     return tenant
 
 
@@ -94,9 +94,9 @@ def log_of(machine):
 @pytest.mark.parametrize("charge", ["tenant", "daemon"])
 def test_it_counts_where_it_is_said(cgroup, machine, python, tmp_path, charge):
     tenant = swappable_in(cgroup, machine, python, tmp_path, charge)
-    wait_until(lambda: swap_of(machine)["arena_ready_bytes"] == ARENA, 10, "the arena")
+    wait_until(lambda: swap_of(machine)["arena_ready_bytes"] == ARENA, what="the arena")
     if charge == "tenant":
-        wait_until(lambda: cgroup.used() >= ARENA, 5, "the charge")
+        wait_until(lambda: cgroup.used() >= ARENA, what="the charge")
     # The program alone takes less than that: the simulated card keeps its bytes elsewhere.
     assert (cgroup.used() >= ARENA) == (charge == "tenant"), cgroup.used()
     # Whoever backed it has gone again.
@@ -114,13 +114,13 @@ def test_a_tenant_is_not_killed_for_it(cgroup, machine, python, tmp_path):
     """The cgroup has too little room: the arena ends before that, memory stays on the card, all goes on."""
     cgroup.limit(110 * MIB)
     tenant = swappable_in(cgroup, machine, python, tmp_path, "tenant")
-    wait_until(lambda: "stays on the card" in log_of(machine), 10, "it is said")
+    wait_until(lambda: "stays on the card" in log_of(machine), what="it is said")
     said = [line for line in log_of(machine).splitlines() if "swap arena" in line][0]
     assert "tenant 'a'" in said and str(cgroup.dir) in said and "Cannot allocate" in said
     assert swap_of(machine)["arena_ready_bytes"] < ARENA
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["failed"] == 1, 10, "it is given up")
+    wait_until(lambda: swap_of(machine)["failed"] == 1, what="it is given up")
     assert swap_of(machine)["swapped_bytes"] == 0
     resume(machine)
     tenant.go()

@@ -1,7 +1,5 @@
 """Legacy IPC of memory that can be moved off the card: handles of our own, descriptors through the daemon."""
 
-import os
-import signal
 import textwrap
 
 import pytest
@@ -57,7 +55,7 @@ def test_it_is_charged_once_while_anyone_holds_it(machine, python, word):
     tenant.line()
     tenant.wait_used(2 * CONTEXT + 64 * MIB)
     assert card_used(machine) == 2 * CONTEXT + 64 * MIB
-    wait_until(lambda: swap_of(machine), 5, "a swappable process")
+    wait_until(lambda: swap_of(machine), what="a swappable process")
     wait_until(lambda: sum(d["stays"]["known_to_others_bytes"]
                            for d in swap_of(machine)["devices"]) == 64 * MIB, 5, "it stays")
     tenant.go()
@@ -67,7 +65,7 @@ def test_it_is_charged_once_while_anyone_holds_it(machine, python, word):
     tenant.go()
     tenant.line()
     tenant.wait_used(rest)
-    wait_until(lambda: card_used(machine) == rest, 5, "the card has it back")
+    wait_until(lambda: card_used(machine) == rest, what="the card has it back")
     tenant.go()
     tenant.end()
 
@@ -143,17 +141,13 @@ def test_a_handle_outlives_the_daemon(machine, python):
         tell(b"die")
         """))
     tenant.line()
-    old = [pid for pid, line in machine.servers().items() if "/allotd " in line]
-    for pid in old:
-        os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: any("/allotd " in line and pid not in old
-                           for pid, line in machine.servers().items()), what="another daemon")
-    wait_until(lambda: len(machine.tenants()["a"]["processes"]) == 2, what="both processes")
+    machine.kill_daemon()
+    machine.wait_for_tenant("a", lambda tenant: len(tenant["processes"]) == 2)
     tenant.go()
     tenant.line()
     tenant.go()
     tenant.line()
-    wait_until(lambda: card_used(machine) == 2 * CONTEXT, 5, "the card has it back")
+    wait_until(lambda: card_used(machine) == 2 * CONTEXT, what="the card has it back")
     tenant.go()
     tenant.end()
 

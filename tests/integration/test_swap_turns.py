@@ -96,10 +96,10 @@ def test_two_of_sixty_percent_both_end(small, python):
     b = tenant(small, python, "b", code)
     b.line()
     # b has its memory: a had to go for it.
-    wait_until(lambda: swaps(small)["a"]["swapped_bytes"] == 910 * MIB, 10, "a, all of it out")
+    wait_until(lambda: swaps(small)["a"]["swapped_bytes"] == 910 * MIB, what="a, all of it out")
     a.go()
     b.go()
-    wait_until(lambda: all(s["moved_s"] > 0 for s in swaps(small).values()), 60, "moves of both")
+    wait_until(lambda: all(s["moved_s"] > 0 for s in swaps(small).values()), what="moves of both")
     a.go()
     b.go()
     assert int(a.line()) > 0 and int(b.line()) > 0
@@ -132,9 +132,9 @@ def test_one_that_is_slow_to_leave_is_awaited(tmp_path_factory, python):
         a.go()
         a.line()
     b.go()
-    wait_until(lambda: swaps(machine)["a"]["state"] == "leaving", 20, "a is on its way")
+    wait_until(lambda: swaps(machine)["a"]["state"] == "leaving", what="a is on its way")
     begin = time.monotonic()
-    wait_until(lambda: swaps(machine)["a"]["swapped_bytes"] == 802 * MIB, 40, "a is out")
+    wait_until(lambda: swaps(machine)["a"]["swapped_bytes"] == 802 * MIB, what="a is out")
     assert time.monotonic() - begin > 10.5
     b.line()
     b.go()
@@ -142,7 +142,7 @@ def test_one_that_is_slow_to_leave_is_awaited(tmp_path_factory, python):
     b.go()
     assert int(b.line()) >= 0
     b.end()
-    wait_until(lambda: swaps(machine)["a"]["state"] == "in", 40, "a is back")
+    wait_until(lambda: swaps(machine)["a"]["state"] == "in", what="a is back")
     assert swaps(machine)["a"]["failed"] == 0
     a.go()
     assert int(a.line()) > 0
@@ -219,7 +219,7 @@ def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
         """)
     comes.line()
     # Its last bytes were had before it said so.
-    wait_until(lambda: swaps(small)["idle"]["state"] == "out", 10, "idle, out")
+    wait_until(lambda: swaps(small)["idle"]["state"] == "out", what="idle, out")
     assert small.tenants()["idle"]["state"] == "swapped"
     assert small.tenants()["comes"]["devices"][0]["denied"] == 0
     # It comes back when it wants something, though the other is there still.
@@ -240,10 +240,10 @@ def test_memory_of_one_that_is_killed_is_anothers(small, python):
     a.line()
     b = tenant(small, python, "b", code)
     b.line()
-    wait_until(lambda: swaps(small)["a"]["state"] == "out", 10, "a, out")
+    wait_until(lambda: swaps(small)["a"]["state"] == "out", what="a, out")
     os.kill(small.tenants()["b"]["processes"][0]["pid"], signal.SIGKILL)
     # There is room for all again.
-    wait_until(lambda: swaps(small)["a"]["state"] == "in", 10, "the return of a")
+    wait_until(lambda: swaps(small)["a"]["state"] == "in", what="the return of a")
     a.go()
     a.end()
 
@@ -262,11 +262,8 @@ def test_the_daemon_is_killed_among_the_turns(small, python):
     a.go()
     b.go()
     for _ in range(3):
-        daemon = next(pid for pid, line in small.servers().items() if "/allotd " in line)
-        os.kill(daemon, signal.SIGKILL)
-        wait_until(lambda: daemon not in small.servers() and
-                   any("/allotd " in line for line in small.servers().values()), 20, "a daemon")
-        wait_until(lambda: len(swaps(small)) == 2, 10, "both of them")
+        small.kill_daemon()
+        wait_until(lambda: len(swaps(small)) == 2, what="both of them")
     a.go()
     b.go()
     assert int(a.line()) > 0 and int(b.line()) > 0

@@ -10,7 +10,6 @@ import pty
 import re
 import select
 import shutil
-import signal
 import struct
 import subprocess
 import termios
@@ -19,7 +18,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, make_machine, wait_until
+from conftest import BUILD, GIB, make_machine
 
 pytest.importorskip("pynvml")
 pytest.importorskip("cuda.bindings.driver")
@@ -220,10 +219,8 @@ def test_after_a_restart_of_the_daemon(machine, python):
 """), stdin=subprocess.PIPE)
     own, child, listed = json.loads(process.stdout.readline())
     assert listed == [own, child]
-    old, = [pid for pid, line in machine.servers().items() if re.match(r"\S*/allotd ", line)]
-    os.kill(old, signal.SIGKILL)
-    wait_until(lambda: [pid for pid, line in machine.servers().items()
-                        if re.match(r"\S*/allotd ", line) and pid != old], what="another daemon")
+    machine.kill_daemon()
+    machine.wait_for_tenant("own", lambda tenant: len(tenant["processes"]) == 2)
     output, errors = process.communicate("\n", timeout=30)
     assert errors == ""
     *said, busy = json.loads(output)

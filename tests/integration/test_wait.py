@@ -316,15 +316,6 @@ def test_two_cards_are_granted_together_or_not_at_all(machine2, python):
     both.end()
 
 
-def kill_daemon(machine):
-    """Returns when another is there: `allot run` starts it."""
-    pids = [pid for pid, line in machine.servers().items() if "/allotd " in line]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: any("/allotd " in line and pid not in pids
-                           for pid, line in machine.servers().items()), what="another daemon")
-
-
 def test_a_restarted_daemon_knows_who_holds_and_who_waits(machine, python):
     holder = held(machine, python, "holder", 100)
     says(holder)
@@ -332,7 +323,7 @@ def test_a_restarted_daemon_knows_who_holds_and_who_waits(machine, python):
     wait_queued(machine, "waiter")
     late = held(machine, python, "late", 100)
     wait_queued(machine, "late", 2)
-    kill_daemon(machine)
+    machine.kill_daemon()
     wait_queued(machine, "waiter", 1)
     wait_queued(machine, "late", 2)
     assert machine.tenants()["holder"]["devices"][0]["memory_granted_bytes"] == 101 * GIB
