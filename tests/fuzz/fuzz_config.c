@@ -1,0 +1,23 @@
+/* The settings of the daemon: whatever a file says, each line is applied or complained about. */
+#include "fuzz.h"
+
+#include "node/config.h"
+
+static void complain(void *data, const char *text)
+{
+	FUZZ_CHECK(text[0] && !strchr(text, '\n'));
+	++*(unsigned *)data;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct config config;
+	unsigned complaints = 0;
+	char *text = fuzz_text(data, size);
+
+	config_default(&config);
+	unsigned bad = config_parse(&config, "file", text, complain, &complaints);
+	FUZZ_CHECK(bad == complaints);
+	free(text);
+	return 0;
+}

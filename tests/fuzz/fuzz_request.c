@@ -1,0 +1,45 @@
+/* A line on the control socket of a daemon with two pretended cards; what it makes is removed before the next. */
+#include "fuzz.h"
+
+#include "base/log.h"
+#include "fixture.h"
+
+static struct fixture *fixture;
+
+static void end(void)
+{
+	void *state = fixture;
+
+	fixture_teardown(&state);
+}
+
+static void start(void)
+{
+	void *state = NULL;
+
+	fake_gpu.count = 2;
+	if (fixture_setup(&state) != 0)
+		abort();
+	fixture = state;
+	log_set_level(LOG_LEVEL_ERROR);
+	atexit(end);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!fixture)
+		start();
+	struct node *node = fixture->node;
+	struct session session = fixture->session;
+	char *text = fuzz_text(data, size);
+	char *reply = session_answer(&session, text, size);
+	FUZZ_CHECK(reply);
+	size_t length = strlen(reply);
+	FUZZ_CHECK(length > 1 && strchr(reply, '\n') == reply + length - 1);
+	session_end(&session);
+	while (!TAILQ_EMPTY(&node->tenants))
+		tenant_remove(TAILQ_FIRST(&node->tenants), "the next input");
+	free(reply);
+	free(text);
+	return 0;
+}
