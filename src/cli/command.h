@@ -31,6 +31,7 @@ extern const struct command command_resume;
 extern const struct command command_tasks;
 extern const struct command command_mirror;
 extern const struct command command_bench;
+extern const struct command command_doctor;
 
 /* Prints "allot: NAME: text" to stderr and returns status. */
 int command_fail(const struct command *self, const struct error *err, int status);

@@ -1,0 +1,127 @@
+/* allot doctor: looks at all that sharing a GPU here needs, and says what is wrong and what to do. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/doctor/checks.h"
+#include "cli/target.h"
+
+#define DEFAULT_WIDTH 100
+
+struct doctor_options {
+	bool json;
+	const char *root;
+	struct daemon_target target;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct doctor_options, json,
+	       .help = "print JSON, as docs/allot.1 has it"),
+	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct doctor_options,
+	       root, .help = "look at the machine whose root is mounted there, as far\nas its files tell"),
+	TARGET_ROWS(struct doctor_options),
+	OPTION_END,
+};
+
+static void (*const checks[])(struct doctor *) = {
+	doctor_check_system, doctor_check_driver, doctor_check_library,
+	doctor_check_daemon, doctor_check_others,
+};
+
+/* Without the slashes at its end; "/" is the machine that we run on. */
+static int set_root(const char *root, char ret[PATH_MAX], struct error *err)
+{
+	struct stat st;
+
+	ret[0] = '\0';
+	if (!root)
+		return 0;
+	if (!realpath(root, ret))
+		return error_set_errno(err, errno, "--root %s", root);
+	if (stat(ret, &st) < 0 || !S_ISDIR(st.st_mode))
+		return error_set(err, ENOTDIR, "--root %s: not a directory", root);
+	if (!strcmp(ret, "/"))
+		ret[0] = '\0';
+	return 0;
+}
+
+static int columns(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
+		       ? size.ws_col
+		       : DEFAULT_WIDTH;
+}
+
+static void print(const struct findings *findings)
+{
+	size_t problems = findings_count(findings, FINDING_PROBLEM);
+	size_t warnings = findings_count(findings, FINDING_WARNING);
+
+	findings_write(findings, columns(), stdout);
+	printf("\n%zu problem%s, %zu warning%s\n", problems, problems == 1 ? "" : "s", warnings,
+	       warnings == 1 ? "" : "s");
+}
+
+static int print_json(const struct findings *findings)
+{
+	json_t *json = findings_json(findings);
+	int r = json ? json_dumpf(json, stdout, JSON_INDENT(2)) : -1;
+
+	putchar('\n');
+	json_decref(json);
+	return r;
+}
+
+static int run_doctor(const struct command *self, int argc, char **argv)
+{
+	struct doctor_options options = { 0 };
+	struct doctor doctor = { 0 };
+	struct error err = { 0 };
+	char root[PATH_MAX];
+	bool help = false;
+	int r = options_read(rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%s': takes no operand; allot help doctor", argv[0]);
+	if (r == 0)
+		r = set_root(options.root, root, &err);
+	if (r < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	doctor.host.root = root;
+	doctor.target = options.target;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		checks[i](&doctor);
+	if (options.json)
+		r = print_json(&doctor.findings);
+	else
+		print(&doctor.findings);
+	if (r < 0 || fflush(stdout) != 0) {
+		error_set_errno(&err, errno, "standard output");
+		r = command_fail(self, &err, EXIT_REFUSED);
+	}
+	bool is_well = findings_worst(&doctor.findings) < FINDING_PROBLEM;
+	findings_free(&doctor.findings);
+	return is_well && !r ? 0 : EXIT_REFUSED;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.usage = "[OPTION...]",
+	.summary = "look at what sharing a GPU here needs, and say what to do",
+	.about = "Looks at the kernel, NVIDIA's driver, the library, the daemon and whoever else "
+		 "shares\n"
+		 "these GPUs. A line each: ok, note, warning (not all of it works) or problem "
+		 "(sharing\n"
+		 "a GPU here fails), with what to do. Exits with 1 when there is a problem.",
+	.rows = rows,
+	.run = run_doctor,
+};

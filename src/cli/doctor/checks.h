@@ -1,0 +1,29 @@
+/*
+ * What `allot doctor` looks at: one function a subject, which adds a finding for each thing that it saw, good or bad.
+ * None changes anything.
+ */
+#ifndef ALLOT_CLI_DOCTOR_CHECKS_H
+#define ALLOT_CLI_DOCTOR_CHECKS_H
+
+#include "cli/daemon.h"
+#include "cli/doctor/finding.h"
+#include "cli/doctor/host.h"
+
+struct doctor {
+	struct host host;
+	struct daemon_target target;
+	struct findings findings;
+};
+
+/* Linux, its namespaces and limits; cgroups. */
+void doctor_check_system(struct doctor *doctor);
+/* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
+void doctor_check_driver(struct doctor *doctor);
+/* liballot.so and the ways in which it, or somebody else's, comes into programs. */
+void doctor_check_library(struct doctor *doctor);
+/* The daemon that would serve, and whether it is of this version. */
+void doctor_check_daemon(struct doctor *doctor);
+/* Who else shares or hands out these GPUs: MPS, another device plugin; CDI; the kubelet. */
+void doctor_check_others(struct doctor *doctor);
+
+#endif

@@ -1,0 +1,252 @@
+/* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/doctor/checks.h"
+#include "cli/probe.h"
+#include "mirror/ld_cache.h"
+
+#define VERSION_MAX 32
+#define VENDOR_NVIDIA "0x10de"
+#define CLASS_DISPLAY "0x03" /* PCI base class: display controllers, 3D ones too */
+
+/* ---- the cards ---- */
+
+struct pci {
+	struct doctor *d;
+	unsigned cards;
+};
+
+static bool count_card(void *data, const char *name)
+{
+	struct pci *pci = data;
+	char path[PATH_MAX], vendor[16], class[16];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/vendor", name);
+	host_read(&pci->d->host, path, vendor, sizeof(vendor));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/class", name);
+	host_read(&pci->d->host, path, class, sizeof(class));
+	pci->cards += !strncmp(vendor, VENDOR_NVIDIA, strlen(VENDOR_NVIDIA)) &&
+		      !strncmp(class, CLASS_DISPLAY, strlen(CLASS_DISPLAY));
+	return true;
+}
+
+/* ---- the kernel's side ---- */
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..." or "... Open Kernel Module for x86_64  580.65.06 ..." */
+static bool find_version(const char *text, char ret[VERSION_MAX])
+{
+	for (const char *at = text; (at = strpbrk(at, "0123456789"));) {
+		size_t n = strspn(at, "0123456789.");
+		bool is_word = at > text && at[-1] == ' ' && (at[n] == ' ' || at[n] == '\n');
+		if (is_word && n < VERSION_MAX && memchr(at, '.', n)) {
+			memcpy(ret, at, n);
+			ret[n] = '\0';
+			return true;
+		}
+		at += n;
+	}
+	return false;
+}
+
+/* False: it is not loaded, and nothing that follows would tell more. */
+static bool check_module(struct doctor *d, char version[VERSION_MAX])
+{
+	char text[512];
+	struct pci pci = { d, 0 };
+
+	version[0] = '\0';
+	if (host_read(&d->host, "/proc/driver/nvidia/version", text, sizeof(text)) > 0) {
+		find_version(text, version);
+		findings_add(&d->findings, FINDING_OK, "driver", "NVIDIA's kernel module %s",
+			     version[0] ? version : "of a version that it does not tell");
+		return true;
+	}
+	host_each(&d->host, "/sys/bus/pci/devices", count_card, &pci);
+	struct finding *f;
+	if (pci.cards) {
+		f = findings_add(&d->findings, FINDING_PROBLEM, "driver",
+				 "NVIDIA's kernel module is not loaded, and there %s %u GPU%s",
+				 pci.cards == 1 ? "is" : "are", pci.cards,
+				 pci.cards == 1 ? "" : "s");
+		finding_set_remedy(
+			f, "modprobe nvidia; or install the driver (580 or newer is tested)");
+	} else {
+		f = findings_add(&d->findings, FINDING_PROBLEM, "driver",
+				 "no GPU of NVIDIA's on this machine's PCI bus, and no driver");
+		finding_set_remedy(f, "without one, allot run --sim h200 shares a simulated GPU");
+	}
+	return false;
+}
+
+static void check_uvm(struct doctor *d)
+{
+	size_t size;
+	cleanup_free char *modules = host_read_all(&d->host, "/proc/modules", &size);
+
+	/* A kernel with it built in does not list it. */
+	if (!modules || strstr(modules, "nvidia_uvm ") ||
+	    host_has(&d->host, "/sys/module/nvidia_uvm"))
+		return;
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_PROBLEM, "nvidia-uvm",
+			     "the kernel module is not loaded: CUDA can't start (error 999 or 3)"),
+		"modprobe nvidia-uvm; nvidia-modprobe -u -c=0");
+}
+
+struct nodes {
+	struct doctor *d;
+	unsigned found;
+};
+
+static bool check_node_of(void *data, const char *address)
+{
+	struct nodes *nodes = data;
+	char path[PATH_MAX], text[1024], node[64];
+	unsigned minor;
+
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", address);
+	if (host_read(&nodes->d->host, path, text, sizeof(text)) <= 0)
+		return true;
+	const char *line = strstr(text, "Device Minor:");
+	if (!line || sscanf(line, "Device Minor: %u", &minor) != 1)
+		return true;
+	snprintf(node, sizeof(node), "/dev/nvidia%u", minor);
+	if (host_has(&nodes->d->host, node)) {
+		nodes->found++;
+		return true;
+	}
+	finding_set_remedy(findings_add(&nodes->d->findings, FINDING_PROBLEM, "device-nodes",
+					"%s of the GPU at %s is missing", node, address),
+			   "nvidia-modprobe -c %u; in a container: give it that device", minor);
+	return true;
+}
+
+static void check_nodes(struct doctor *d)
+{
+	static const char *const common[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
+	struct nodes nodes = { d, 0 };
+	size_t before = d->findings.count;
+
+	for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++) {
+		char at[PATH_MAX];
+		if (!host_has(&d->host, common[i])) {
+			finding_set_remedy(
+				findings_add(&d->findings, FINDING_PROBLEM, "device-nodes",
+					     "%s is missing", common[i]),
+				"nvidia-modprobe -u -c 0; in a container: give it that device");
+			continue;
+		}
+		host_path(&d->host, common[i], at, sizeof(at));
+		if (host_is_here(&d->host) && access(at, R_OK | W_OK) < 0)
+			finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "device-nodes",
+							"%s: %s", common[i], strerror(errno)),
+					   "give this user the right to it (chmod, a group, or "
+					   "NVreg_DeviceFileMode of the module)");
+	}
+	host_each(&d->host, "/proc/driver/nvidia/gpus", check_node_of, &nodes);
+	if (d->findings.count == before)
+		findings_add(&d->findings, FINDING_OK, "device-nodes", "of %u GPU%s", nodes.found,
+			     nodes.found == 1 ? "" : "s");
+}
+
+/* ---- the programs' side ---- */
+
+struct library {
+	const char *name;
+	char path[PATH_MAX];
+};
+
+static int visit(void *context, const char *name, const char *path, struct error *err)
+{
+	struct library *library = context;
+
+	/* The first is the loader's choice; 32-bit ones come behind, as their flags are less. */
+	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
+	    !strstr(path, "lib32"))
+		snprintf(library->path, sizeof(library->path), "%s", path);
+	return 0;
+}
+
+/* "" where the loader knows none. */
+static void find_library(struct doctor *d, struct library *library)
+{
+	struct error err;
+	size_t size;
+	cleanup_free char *cache = host_read_all(&d->host, "/etc/ld.so.cache", &size);
+
+	library->path[0] = '\0';
+	if (cache)
+		ld_cache_each(cache, size, visit, library, &err);
+}
+
+/* The version in a name as libcuda.so.580.65.06; "" in another. */
+static void version_in(const char *path, char ret[VERSION_MAX])
+{
+	const char *at = strstr(path, ".so.");
+
+	ret[0] = '\0';
+	if (at && strchr(at + strlen(".so."), '.'))
+		snprintf(ret, VERSION_MAX, "%s", at + strlen(".so."));
+}
+
+static void check_library_of(struct doctor *d, const char *name, const char *check,
+			     const char *module_version)
+{
+	struct library library = { .name = name };
+	char real[PATH_MAX], version[VERSION_MAX];
+
+	find_library(d, &library);
+	if (!library.path[0]) {
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_PROBLEM, check, "the loader knows no %s",
+				     name),
+			"install the driver's libraries and run ldconfig; in a container, "
+			"mount them, or use allot mirror or NVIDIA's container toolkit");
+		return;
+	}
+	host_resolve(&d->host, library.path, real, sizeof(real));
+	if (!host_has(&d->host, real)) {
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
+						"%s leads to %s, which is not there", library.path,
+						real),
+				   "install the driver's libraries again, and run ldconfig");
+		return;
+	}
+	version_in(real, version);
+	if (version[0] && module_version[0] && strcmp(version, module_version)) {
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_PROBLEM, check,
+				     "%s is of %s and the kernel module of %s: CUDA can't "
+				     "start (error 803)",
+				     real, version, module_version),
+			"reboot, or unload and load NVIDIA's modules, after an upgrade of the "
+			"driver");
+		return;
+	}
+	findings_add(&d->findings, FINDING_OK, check, "%s", real);
+}
+
+void doctor_check_driver(struct doctor *d)
+{
+	char version[VERSION_MAX];
+	struct error err;
+
+	if (d->target.sim_spec) {
+		findings_add(&d->findings, FINDING_OK, "driver",
+			     "a simulated GPU, %s, is asked for", d->target.sim_spec);
+		return;
+	}
+	if (!check_module(d, version))
+		return;
+	check_uvm(d);
+	check_nodes(d);
+	check_library_of(d, "libcuda.so.1", "libcuda", version);
+	check_library_of(d, "libnvidia-ml.so.1", "nvml", version);
+	if (host_is_here(&d->host) && probe_gpu(&err) < 0)
+		findings_add(&d->findings, FINDING_PROBLEM, "gpus", "%s", err.text);
+}

@@ -1,0 +1,135 @@
+/* liballot.so and the ways in which it, or somebody else's, comes into programs. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/doctor/checks.h"
+#include "cli/install.h"
+#include "mirror/elf_file.h"
+
+#define PRELOAD "/etc/ld.so.preload"
+
+/* Libraries that stand where ours does, by what their names begin with. */
+static const struct {
+	const char *beginning, *whose;
+} rivals[] = {
+	{ "libvgpu.so", "HAMi's" },
+	{ "libcuda-control.so", "gpu-manager's" },
+	{ "libgemhook.so", "KubeShare's" },
+	{ "libnvshare.so", "nvshare's" },
+};
+
+static void check_own(struct doctor *d)
+{
+	char path[PATHS_MAX];
+	struct error err;
+	struct stat st;
+	struct elf_file file;
+	size_t size;
+	struct host here = { .root = "" };
+
+	if (install_find(INSTALL_LIBRARY, path, &err) < 0) {
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library", "%s",
+						err.text),
+				   "scripts/build, or meson install");
+		return;
+	}
+	cleanup_free char *bytes = host_read_all(&here, path, &size);
+	if (!bytes || elf_file_read(bytes, size, &file) < 0)
+		findings_add(&d->findings, FINDING_PROBLEM, "library", "%s is no shared library",
+			     path);
+	else if (stat(path, &st) == 0 && !(st.st_mode & S_IROTH))
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library",
+						"%s can't be read by other users", path),
+				   "chmod a+r %s", path);
+	else
+		findings_add(&d->findings, FINDING_OK, "library", "%s", path);
+}
+
+static const char *rival(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(rivals) / sizeof(*rivals); i++)
+		if (!strncmp(name, rivals[i].beginning, strlen(rivals[i].beginning)))
+			return rivals[i].whose;
+	return NULL;
+}
+
+static void check_preloaded(struct doctor *d, const char *path, const char *where)
+{
+	const char *whose = rival(path);
+
+	if (whose)
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_PROBLEM, "preload",
+				     "%s has %s, which is %s: two of them hold each other up",
+				     where, path, whose),
+			"take one of them out");
+	else if (path[0] == '/' && !host_has(&d->host, path))
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_WARNING, "preload",
+				     "%s has %s, which is not there: every program says so", where,
+				     path),
+			"take the line out, or put the file back");
+	else
+		findings_add(&d->findings, FINDING_NOTE, "preload", "%s has %s", where, path);
+}
+
+static void check_preload(struct doctor *d)
+{
+	size_t size, before = d->findings.count;
+	cleanup_free char *text = host_read_all(&d->host, PRELOAD, &size);
+	const char *variable = host_is_here(&d->host) ? getenv("LD_PRELOAD") : NULL;
+	cleanup_free char *own = variable ? strdup(variable) : NULL;
+
+	for (char *rest = text, *path; rest && (path = strtok_r(rest, " \t\n:", &rest));)
+		check_preloaded(d, path, PRELOAD);
+	for (char *rest = own, *path; rest && (path = strtok_r(rest, " :", &rest));)
+		check_preloaded(d, path, "LD_PRELOAD");
+	if (d->findings.count == before)
+		findings_add(&d->findings, FINDING_OK, "preload",
+			     "nothing; allot run does it for its "
+			     "command alone");
+}
+
+/* A tenant's process finds its daemon by this; the kind of socket is region/registration.h's. */
+static void check_tenant(struct doctor *d)
+{
+	const char *path = getenv("ALLOT_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (!path)
+		return;
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		findings_add(&d->findings, FINDING_PROBLEM, "tenant",
+			     "ALLOT_SOCKET is too long for a socket's path (%zu bytes at most)",
+			     sizeof(address.sun_path) - 1);
+		return;
+	}
+	strcpy(address.sun_path, path);
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		findings_add(&d->findings, FINDING_OK, "tenant", "%s answers", path);
+		return;
+	}
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_PROBLEM, "tenant",
+			     "ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
+			     path, strerror(errno)),
+		"start allotd; in a container, mount the tenant's directory, not the socket alone");
+}
+
+void doctor_check_library(struct doctor *d)
+{
+	check_own(d);
+	check_preload(d);
+	if (host_is_here(&d->host))
+		check_tenant(d);
+}

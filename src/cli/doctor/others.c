@@ -1,0 +1,100 @@
+/* Who else shares or hands out these GPUs: MPS, another device plugin; CDI; the kubelet. */
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor/checks.h"
+
+#define PLUGINS "/var/lib/kubelet/device-plugins"
+
+/* ---- MPS ---- */
+
+static bool find_mps(void *data, const char *name)
+{
+	struct doctor *d = data;
+	char path[PATH_MAX], command[64];
+
+	if (!isdigit((unsigned char)name[0]))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%s/comm", name);
+	/* A name has 15 bytes there: "nvidia-cuda-mps-control", "nvidia-cuda-mps-server". */
+	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
+	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
+		return true;
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_WARNING, "mps",
+			     "an MPS daemon runs (pid %s): one client's fault ends all, and its "
+			     "clients' work is told apart by their leases alone",
+			     name),
+		"echo quit | nvidia-cuda-mps-control, unless it is meant");
+	return false;
+}
+
+/* ---- Kubernetes ---- */
+
+static bool find_plugin(void *data, const char *name)
+{
+	struct doctor *d = data;
+	const char *dot = strrchr(name, '.');
+
+	if (!dot || strcmp(dot, ".sock") || !strncmp(name, "kubelet", 7) ||
+	    !strncmp(name, "allot", 5))
+		return true;
+	if (strcasestr(name, "nvidia") || strcasestr(name, "gpu"))
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_WARNING, "device-plugin",
+				     "%s/%s: another device plugin may hand out the same GPUs",
+				     PLUGINS, name),
+			"remove it from this node, or give allot other nodes (its DaemonSet's "
+			"nodeSelector)");
+	return true;
+}
+
+static void check_kubelet(struct doctor *d)
+{
+	if (!host_has(&d->host, "/var/lib/kubelet"))
+		return;
+	if (host_has(&d->host, PLUGINS "/kubelet.sock"))
+		findings_add(&d->findings, FINDING_OK, "kubelet",
+			     "takes device plugins at " PLUGINS);
+	else
+		finding_set_remedy(findings_add(&d->findings, FINDING_WARNING, "kubelet",
+						PLUGINS "/kubelet.sock is not there"),
+				   "start the kubelet; in a container, mount " PLUGINS);
+	host_each(&d->host, PLUGINS, find_plugin, d);
+}
+
+/* ---- CDI ---- */
+
+struct specs {
+	struct doctor *d;
+	const char *directory;
+};
+
+static bool find_spec(void *data, const char *name)
+{
+	struct specs *specs = data;
+
+	if (strcasestr(name, "nvidia") || strcasestr(name, "allot"))
+		findings_add(&specs->d->findings, FINDING_NOTE, "cdi", "%s/%s", specs->directory,
+			     name);
+	return true;
+}
+
+static void check_cdi(struct doctor *d)
+{
+	static const char *const directories[] = { "/etc/cdi", "/var/run/cdi" };
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++) {
+		struct specs specs = { d, directories[i] };
+		host_each(&d->host, directories[i], find_spec, &specs);
+	}
+}
+
+void doctor_check_others(struct doctor *d)
+{
+	host_each(&d->host, "/proc", find_mps, d);
+	check_kubelet(d);
+	check_cdi(d);
+}

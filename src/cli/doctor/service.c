@@ -1,0 +1,56 @@
+/* The daemon that would serve, and whether it is of this version. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/client.h"
+#include "cli/doctor/checks.h"
+
+static void describe(struct doctor *d, const json_t *hello, const char *run_dir)
+{
+	const char *version = json_string_value(json_object_get(hello, "daemon"));
+	size_t devices = json_array_size(json_object_get(hello, "devices"));
+	int pid = (int)json_integer_value(json_object_get(hello, "pid"));
+	bool simulated = json_is_true(json_object_get(hello, "simulated"));
+
+	if (!version || strcmp(version, "allotd " ALLOT_VERSION)) {
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_WARNING, "daemon",
+				     "%s (pid %d, %s) is not of this version, " ALLOT_VERSION,
+				     version ? version : "what answers", pid, run_dir),
+			"start the daemon anew: tenants go on meanwhile, and the next one adopts "
+			"them");
+		return;
+	}
+	findings_add(&d->findings, FINDING_OK, "daemon", "%s, pid %d, %s, %zu %sGPU%s", version,
+		     pid, run_dir, devices, simulated ? "simulated " : "", devices == 1 ? "" : "s");
+}
+
+void doctor_check_daemon(struct doctor *d)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+	struct error err;
+	int r;
+
+	if (!host_is_here(&d->host))
+		return;
+	r = daemon_find(&d->target, &client, &err);
+	if (r == -ENOENT) {
+		findings_add(
+			&d->findings, FINDING_NOTE, "daemon",
+			"none runs; allot run starts one for its user, systemctl start allotd one "
+			"for all");
+		return;
+	}
+	if (r >= 0)
+		r = client_request(client, "hello", NULL, &hello, &err);
+	if (r < 0) {
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "daemon", "%s",
+						err.text),
+				   "look at its log (journalctl -u allotd, or allotd.log in its "
+				   "run directory)");
+		return;
+	}
+	describe(d, hello, client_run_dir(client));
+}

@@ -1,0 +1,129 @@
+/* Linux, its namespaces and limits; cgroups. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/doctor/checks.h"
+
+#define KERNEL_LEAST_MAJOR 5 /* pidfds that can be polled: Linux 5.3; sealed memory: 5.1 */
+#define KERNEL_LEAST_MINOR 4
+#define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define DESCRIPTORS_WANTED 65536
+
+static void check_kernel(struct doctor *d)
+{
+	char release[128];
+	int major = 0, minor = 0;
+
+	if (host_read(&d->host, "/proc/sys/kernel/osrelease", release, sizeof(release)) <= 0 ||
+	    sscanf(release, "%d.%d", &major, &minor) != 2) {
+		struct finding *f = findings_add(&d->findings, FINDING_PROBLEM, "kernel",
+						 "/proc does not tell the kernel's version");
+		finding_set_remedy(f, "mount -t proc proc /proc");
+		return;
+	}
+	release[strcspn(release, "\n")] = '\0';
+	if (major > KERNEL_LEAST_MAJOR ||
+	    (major == KERNEL_LEAST_MAJOR && minor >= KERNEL_LEAST_MINOR)) {
+		findings_add(&d->findings, FINDING_OK, "kernel", "Linux %s", release);
+		return;
+	}
+	finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "kernel",
+					"Linux %s has no pidfds and sealed memory", release),
+			   "Linux %d.%d or newer is needed", KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
+}
+
+static void check_pid_namespace(struct doctor *d)
+{
+	char text[64];
+	ssize_t n = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	if (!strcmp(text, INITIAL_PID_NAMESPACE)) {
+		findings_add(&d->findings, FINDING_OK, "pid-namespace", "the machine's own");
+		return;
+	}
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_WARNING, "pid-namespace",
+			     "%s: a daemon in it can't tell processes outside of it apart",
+			     n < 0 ? "not to be told" : "one of its own"),
+		"tenants need nothing; run allotd with the machine's pids: hostPID: true in "
+		"Kubernetes, "
+		"--pid host with podman and docker");
+}
+
+static void check_descriptors(struct doctor *d)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= DESCRIPTORS_WANTED) {
+		findings_add(&d->findings, FINDING_OK, "descriptors",
+			     "up to %" PRIuMAX " a process", (uintmax_t)limit.rlim_max);
+		return;
+	}
+	finding_set_remedy(
+		findings_add(&d->findings, FINDING_NOTE, "descriptors",
+			     "up to %" PRIuMAX
+			     " a process: enough for some thousand processes that share a GPU",
+			     (uintmax_t)limit.rlim_max),
+		"LimitNOFILE=1048576 for the daemon's service, where there are more");
+}
+
+/* A freezer of version 2 is in every cgroup but the root. */
+static bool find_freeze_file(void *data, const char *name)
+{
+	struct doctor *d = data;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/cgroup.freeze", name);
+	if (!host_has(&d->host, path))
+		return true;
+	findings_add(&d->findings, FINDING_OK, "freezer", "cgroup version 2");
+	return false;
+}
+
+static void check_cgroups(struct doctor *d)
+{
+	bool is_v2 = host_has(&d->host, "/sys/fs/cgroup/cgroup.controllers");
+	bool is_v1 = host_has(&d->host, "/sys/fs/cgroup/freezer");
+	bool is_hybrid = host_has(&d->host, "/sys/fs/cgroup/unified/cgroup.controllers");
+	size_t before = d->findings.count + 1;
+
+	if (is_v2 || is_v1 || is_hybrid)
+		findings_add(&d->findings, FINDING_OK, "cgroups", "%s",
+			     is_v2       ? "version 2"
+			     : is_hybrid ? "version 1, and version 2 beside it"
+					 : "version 1");
+	else
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_WARNING, "cgroups",
+				     "none below /sys/fs/cgroup: containers can't be told apart"),
+			"mount cgroup2 at /sys/fs/cgroup; in a container, from the machine");
+	if (is_v1)
+		findings_add(&d->findings, FINDING_OK, "freezer", "cgroup version 1");
+	else if (is_v2)
+		host_each(&d->host, "/sys/fs/cgroup", find_freeze_file, d);
+	if (d->findings.count == before)
+		finding_set_remedy(
+			findings_add(&d->findings, FINDING_WARNING, "freezer",
+				     "none: containers without the library can't be made "
+				     "to wait (freezer = on)"),
+			"Linux 5.2 or newer has it in version 2, of any cgroup but the root");
+}
+
+void doctor_check_system(struct doctor *d)
+{
+	check_kernel(d);
+	if (host_is_here(&d->host)) {
+		check_pid_namespace(d);
+		check_descriptors(d);
+	}
+	check_cgroups(d);
+}

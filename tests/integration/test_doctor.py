@@ -1,0 +1,199 @@
+"""allot doctor: machines made of files, each with one thing wrong, and this one."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+VERSION = "580.65.06"
+GPU = "0000:17:00.0"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """One with the driver's name, for the loader's cache."""
+    source = tmp_path_factory.mktemp("lib") / "lib.c"
+    source.write_text("int nothing;\n")
+
+    def make(path, soname):
+        subprocess.run(["cc", "-shared", "-o", path, f"-Wl,-soname,{soname}", source], check=True)
+
+    return make
+
+
+class Host:
+    """The files of a machine on which all is well."""
+
+    def __init__(self, root, library):
+        self.root = root
+        for name in ("etc/cdi", "usr/lib", "proc/sys/kernel", f"proc/driver/nvidia/gpus/{GPU}", "dev",
+                     "sys/fs/cgroup/system.slice", f"sys/bus/pci/devices/{GPU}", "proc/1"):
+            (root / name).mkdir(parents=True)
+        self.write("proc/sys/kernel/osrelease", "6.8.0-45-generic\n")
+        self.write("proc/modules", "nvidia_uvm 4931584 0 - Live 0x0\nnvidia 112324608 2 nvidia_uvm, Live 0x0\n")
+        self.write("proc/driver/nvidia/version",
+                   f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {VERSION}  Release Build\n"
+                   "GCC version:  gcc version 13.2.0\n")
+        self.write(f"proc/driver/nvidia/gpus/{GPU}/information", "Model: 	 NVIDIA H200\nDevice Minor: 	 0\n")
+        self.write("proc/1/comm", "systemd\n")
+        self.write(f"sys/bus/pci/devices/{GPU}/vendor", "0x10de\n")
+        self.write(f"sys/bus/pci/devices/{GPU}/class", "0x030200\n")
+        self.write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n")
+        self.write("sys/fs/cgroup/system.slice/cgroup.freeze", "0\n")
+        for name in ("nvidiactl", "nvidia-uvm", "nvidia0"):
+            self.write(f"dev/{name}", "")
+        for name in ("libcuda", "libnvidia-ml"):
+            library(root / f"usr/lib/{name}.so.{VERSION}", f"{name}.so.1")
+        self.write("etc/ld.so.conf", "/usr/lib\n")
+        self.cache()
+
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def cache(self):
+        """By the real ldconfig, which makes the links as well."""
+        subprocess.run(["/sbin/ldconfig", "-r", self.root], check=True, capture_output=True)
+
+    def findings(self, status=None):
+        done = subprocess.run([BUILD / "allot", "doctor", "--json", "--root", self.root], capture_output=True,
+                              text=True, check=False, timeout=60)
+        said = json.loads(done.stdout)
+        assert done.stderr == "" and said["version"] == 1
+        assert done.returncode == (1 if said["worst"] == "problem" else 0)
+        return said
+
+
+@pytest.fixture
+def host(tmp_path, library):
+    if os.geteuid() != 0:
+        pytest.skip("ldconfig -r needs root")
+    return Host(tmp_path / "root", library)
+
+
+def test_all_is_well(host):
+    said = host.findings()
+    assert said["worst"] == "ok", said
+    texts = {finding["check"]: finding["what"] for finding in said["findings"]}
+    assert texts["driver"] == f"NVIDIA's kernel module {VERSION}"
+    assert texts["libcuda"] == f"/usr/lib/libcuda.so.{VERSION}"
+    assert texts["device-nodes"] == "of 1 GPU"
+    assert texts["cgroups"] == texts["freezer"].replace("cgroup ", "") == "version 2"
+    # What runs is not of the machine whose files these are.
+    assert not {"daemon", "pid-namespace", "gpus", "tenant"} & set(texts)
+
+
+def remove(path):
+    return lambda host: (host.root / path).unlink()
+
+
+def put(path, text):
+    return lambda host: host.write(path, text)
+
+
+def no_module(host):
+    shutil.rmtree(host.root / "proc/driver")
+
+
+def no_gpu(host):
+    no_module(host)
+    shutil.rmtree(host.root / "sys/bus")
+
+
+def old_library(host):
+    (host.root / f"usr/lib/libcuda.so.{VERSION}").rename(host.root / "usr/lib/libcuda.so.550.54.15")
+    (host.root / "usr/lib/libcuda.so.1").unlink()
+    host.cache()
+
+
+def no_libraries(host):
+    for path in (host.root / "usr/lib").iterdir():
+        path.unlink()
+    host.cache()
+
+
+def rival(host):
+    host.write("usr/local/vgpu/libvgpu.so", "")
+    host.write("etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so\n")
+
+
+def plugins(host):
+    host.write("var/lib/kubelet/device-plugins/nvidia-gpu.sock", "")
+    host.write("var/lib/kubelet/device-plugins/kubelet.sock", "")
+
+
+@pytest.mark.parametrize("spoil, check, level, what", [
+    (put("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n"), "kernel", "problem", "Linux 4.19.0-27-amd64"),
+    (remove("proc/sys/kernel/osrelease"), "kernel", "problem", "/proc does not tell"),
+    (no_module, "driver", "problem", "not loaded, and there is 1 GPU"),
+    (no_gpu, "driver", "problem", "no GPU of NVIDIA's"),
+    (put("proc/modules", "nvidia 1 0 - Live 0x0\n"), "nvidia-uvm", "problem", "is not loaded"),
+    (remove("dev/nvidia-uvm"), "device-nodes", "problem", "/dev/nvidia-uvm is missing"),
+    (remove("dev/nvidia0"), "device-nodes", "problem", f"/dev/nvidia0 of the GPU at {GPU} is missing"),
+    (old_library, "libcuda", "problem",
+     f"/usr/lib/libcuda.so.550.54.15 is of 550.54.15 and the kernel module of {VERSION}"),
+    (remove(f"usr/lib/libcuda.so.{VERSION}"), "libcuda", "problem", f"/usr/lib/libcuda.so.{VERSION}, which is not"),
+    (no_libraries, "nvml", "problem", "the loader knows no libnvidia-ml.so.1"),
+    (rival, "preload", "problem", "which is HAMi's"),
+    (put("etc/ld.so.preload", "/gone/liballot.so # ours\n"), "preload", "warning", "/gone/liballot.so, which is not"),
+    (put("proc/77/comm", "nvidia-cuda-mps\n"), "mps", "warning", "an MPS daemon runs (pid 77)"),
+    (plugins, "device-plugin", "warning", "nvidia-gpu.sock: another device plugin"),
+    (put("var/lib/kubelet/config.yaml", ""), "kubelet", "warning", "kubelet.sock is not there"),
+    (put("etc/cdi/nvidia.yaml", ""), "cdi", "note", "/etc/cdi/nvidia.yaml"),
+    (remove("sys/fs/cgroup/system.slice/cgroup.freeze"), "freezer", "warning", "none"),
+    (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "can't be told apart"),
+])
+def test_what_is_wrong(host, spoil, check, level, what):
+    spoil(host)
+    said = host.findings()
+    found = [finding for finding in said["findings"] if finding["check"] == check and what in finding["what"]]
+    assert found and {finding["level"] for finding in found} == {level}, said
+    # Whoever reads it is told what to do.
+    assert level == "note" or all(finding["remedy"] for finding in found), found
+
+
+def test_this_machine(machine):
+    """With a simulated GPU, whose daemon runs."""
+    tenant = machine.start("--name", "a", "--", "sleep", "60")
+    machine.wait_for_tenant("a")
+    done = machine.allot("doctor", "--json", *machine.sim)
+    said = json.loads(done.stdout)
+    by_check = {finding["check"]: finding for finding in said["findings"]}
+    assert by_check["daemon"]["level"] == "ok" and "1 simulated GPU" in by_check["daemon"]["what"]
+    assert by_check["library"]["what"] == str(BUILD / "liballot.so")
+    assert by_check["driver"]["level"] == by_check["kernel"]["level"] == "ok"
+    text = machine.allot("doctor", *machine.sim)
+    assert text.returncode == done.returncode
+    assert f"daemon             {by_check['daemon']['what'][:20]}" in text.stdout
+    assert text.stdout.splitlines()[-1].startswith(
+        f"{sum(finding['level'] == 'problem' for finding in said['findings'])} problem")
+    tenant.terminate()
+
+
+def test_in_a_tenant(machine, tmp_path):
+    """Its daemon answers; or ALLOT_SOCKET leads nowhere."""
+    done = machine.run("--", BUILD / "allot", "doctor", "--json", *machine.sim)
+    (found,) = [finding for finding in json.loads(done.stdout)["findings"] if finding["check"] == "tenant"]
+    assert found["level"] == "ok" and found["what"].endswith("allot.sock answers")
+    gone = tmp_path / "gone.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(gone))
+    for path, what in ((gone, "Connection refused"), (tmp_path / "none", "No such file"), ("x" * 200, "too long")):
+        done = machine.allot("doctor", "--json", *machine.sim, environment={"ALLOT_SOCKET": str(path)})
+        (found,) = [finding for finding in json.loads(done.stdout)["findings"] if finding["check"] == "tenant"]
+        assert found["level"] == "problem" and what in found["what"], found
+
+
+@pytest.mark.parametrize("options, told", [
+    (["--root", "/no/such"], "--root /no/such: No such file or directory"),
+    (["--root", "/etc/passwd"], "--root /etc/passwd: not a directory"),
+    (["now"], "'now': takes no operand"),
+])
+def test_usage(machine, options, told):
+    done = machine.allot("doctor", *options)
+    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1
