@@ -153,6 +153,33 @@ typedef struct nvmlUUID_v1_st {
 	} value;
 } nvmlUUID_t;
 
+/* nvmlDeviceGetPciInfo_v3, nvmlDeviceGetNvLinkRemotePciInfo_v2. */
+typedef struct nvmlPciInfo_st {
+	char busIdLegacy[16];
+	unsigned int domain;
+	unsigned int bus;
+	unsigned int device;
+	unsigned int pciDeviceId;
+	unsigned int pciSubSystemId;
+	char busId[32];
+} nvmlPciInfo_t;
+
+/* nvmlDeviceGetTopologyCommonAncestor: where the ways of two cards to the CPU meet. */
+enum nvml_topology_level {
+	NVML_TOPOLOGY_INTERNAL = 0, /* on one board */
+	NVML_TOPOLOGY_SINGLE = 10,  /* one PCIe switch */
+	NVML_TOPOLOGY_MULTIPLE = 20,
+	NVML_TOPOLOGY_HOSTBRIDGE = 30,
+	NVML_TOPOLOGY_NODE = 40,
+	NVML_TOPOLOGY_SYSTEM = 50,
+};
+
+/* nvmlDeviceGetNvLinkRemoteDeviceType. */
+enum nvml_nvlink_device {
+	NVML_NVLINK_DEVICE_TYPE_GPU = 0,
+	NVML_NVLINK_DEVICE_TYPE_SWITCH = 2,
+};
+
 #define nvmlProcessDetailList_v1 NVML_STRUCT_VERSION(nvmlProcessDetailList_t, 1)
 #define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_t, 1)
 #define nvmlUUID_v1 NVML_STRUCT_VERSION(nvmlUUID_t, 1)

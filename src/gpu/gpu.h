@@ -46,6 +46,31 @@ struct gpu_use {
 	uint64_t stamp_us; /* end of the period, by the driver's clock */
 };
 
+#define GPU_PCI_TEXT_MAX 32
+
+/* Where a card sits, as far as the driver and the kernel tell. */
+struct gpu_seat {
+	char pci[GPU_PCI_TEXT_MAX]; /* "0000:18:00.0", as in /sys/bus/pci/devices; "": unknown */
+	bool numa_known;
+	unsigned numa;
+};
+
+/* Where the ways of two cards to the CPU meet, farthest first: as nvidia-smi topo -m names them. */
+enum gpu_way {
+	GPU_WAY_UNKNOWN,
+	GPU_WAY_SYS,  /* across CPU sockets or NUMA nodes */
+	GPU_WAY_NODE, /* in one NUMA node, across host bridges */
+	GPU_WAY_PHB,  /* at a host bridge */
+	GPU_WAY_PXB,  /* across several PCIe switches */
+	GPU_WAY_PIX,  /* at one PCIe switch */
+	GPU_WAY_PSB,  /* on one board */
+};
+
+struct gpu_link {
+	unsigned nvlinks; /* active ones between the two, directly or through NVSwitches */
+	enum gpu_way way; /* beside them */
+};
+
 struct gpu; /* one opened backend: all its cards */
 
 struct gpu_backend {
@@ -75,6 +100,12 @@ struct gpu_backend {
 		   size_t max, size_t *ret_count, struct error *err);
 	/* What share of its time the card worked of late, for whomever: 0 to 1. -EOPNOTSUPP as above. */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
+	/*
+	 * Where a card sits; and how all are linked: the entry a * count + b is that of cards a and b, both
+	 * ways the same. What the driver has no function for, or does not say, is unknown, and no error.
+	 */
+	struct gpu_seat (*seat)(struct gpu *gpu, unsigned index);
+	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
 };
 
 extern const struct gpu_backend gpu_nvml;

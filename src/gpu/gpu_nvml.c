@@ -2,7 +2,7 @@
  * NVML, loaded at run time. Every entry but the few that any driver of the last years has may be
  * missing; each is asked for by the version whose structures nvml_abi.h describes.
  */
-#include "gpu/gpu.h"
+#include "gpu/gpu_nvml.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,40 +10,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "driver/nvml_abi.h"
 
 #define NVML_PROCESSES_MAX 4096
-
-/* One row an entry point: its name, whether the backend can do without it, its parameters. */
-#define NVML_ENTRIES(X) \
-	X(init, "nvmlInit_v2", true, (void)) \
-	X(shutdown, "nvmlShutdown", true, (void)) \
-	X(count, "nvmlDeviceGetCount_v2", true, (unsigned *)) \
-	X(handle, "nvmlDeviceGetHandleByIndex_v2", true, (unsigned, nvmlDevice_t *)) \
-	X(uuid, "nvmlDeviceGetUUID", true, (nvmlDevice_t, char *, unsigned)) \
-	X(name, "nvmlDeviceGetName", true, (nvmlDevice_t, char *, unsigned)) \
-	X(memory, "nvmlDeviceGetMemoryInfo", true, (nvmlDevice_t, nvmlMemory_t *)) \
-	X(memory_v2, "nvmlDeviceGetMemoryInfo_v2", false, (nvmlDevice_t, nvmlMemory_v2_t *)) \
-	X(compute, "nvmlDeviceGetComputeRunningProcesses_v3", false, \
-	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
-	X(graphics, "nvmlDeviceGetGraphicsRunningProcesses_v3", false, \
-	  (nvmlDevice_t, unsigned *, nvmlProcessInfo_t *)) \
-	X(process_use, "nvmlDeviceGetProcessUtilization", false, \
-	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
-	X(rates, "nvmlDeviceGetUtilizationRates", false, (nvmlDevice_t, nvmlUtilization_t *)) \
-	X(minor, "nvmlDeviceGetMinorNumber", false, (nvmlDevice_t, unsigned *)) \
-	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned))
-
-struct gpu {
-	void *library;
-	bool initialized;
-	unsigned device_count;
-	nvmlDevice_t *device;
-	char version[GPU_VERSION_MAX];
-#define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
-	NVML_ENTRIES(X)
-#undef X
-};
 
 static const char *nvml_strerror(nvmlReturn_t r)
 {
@@ -321,4 +289,6 @@ const struct gpu_backend gpu_nvml = {
 	.processes = nvml_processes,
 	.use = nvml_use,
 	.busy = nvml_busy,
+	.seat = gpu_nvml_seat,
+	.links = gpu_nvml_links,
 };

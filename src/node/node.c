@@ -27,6 +27,7 @@
 #include "node/swap_turns.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
+#include "node/topology.h"
 #include "node/use.h"
 #include "node/use_state.h"
 
@@ -297,7 +298,7 @@ static int open_cards(struct node *node, const char *source, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return topology_read(node, &node->topology, err);
 }
 
 static int make_tenants_dir(const struct node *node, struct error *err)
@@ -367,6 +368,7 @@ static void close_cards(struct node *node)
 	swap_turns_free(node);
 	node->card_count = 0;
 	node->gangs = gangs_free(node->gangs);
+	node->topology = topology_free(node->topology);
 	if (node->gpu)
 		node->gpu = node->backend->close(node->gpu);
 }

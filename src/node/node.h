@@ -33,6 +33,7 @@ struct control;
 struct drain;
 struct sensor;
 struct metrics;
+struct topology;
 
 struct card {
 	unsigned index;
@@ -78,6 +79,7 @@ struct node {
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
+	struct topology *topology;
 	struct gangs *gangs; /* NULL: each card by itself */
 
 	struct tenant_list tenants;

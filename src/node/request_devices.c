@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "node/topology.h"
+#include "place/choose.h"
+
 static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
 		      struct error *err)
 {
@@ -104,4 +107,46 @@ struct card *request_choose_card(struct node *node, const struct device_request 
 		best_promised = promised;
 	}
 	return best;
+}
+
+/* All at once, by their links. What is asked of each is looked at when it is promised. */
+static bool choose_near(struct node *node, struct device_request *list, int count)
+{
+	const char *named[REGION_MAX_DEVICES];
+	struct place_request request = { .count = (unsigned)count,
+					 .must_uuid.word = named,
+					 .evaluator = { "capacity", "balance", "link", "fragment" },
+					 .evaluator_count = 4 };
+	struct place_node model;
+	struct place_choice choice;
+	unsigned next = 0;
+
+	for (int i = 0; i < count; i++)
+		if (list[i].card)
+			named[request.must_uuid.count++] = list[i].card->info.uuid_text;
+	topology_model(node, &model);
+	if (place_choose(&model, &request, &choice) < 0)
+		return false;
+	for (int i = 0; i < count; i++) {
+		if (list[i].card)
+			continue;
+		while (is_named(list, count, &node->card[choice.card[next]]))
+			next++;
+		list[i].card = &node->card[choice.card[next]];
+	}
+	return true;
+}
+
+bool request_choose_cards(struct node *node, struct device_request *list, int count)
+{
+	if (count > 1 && choose_near(node, list, count))
+		return true;
+	/* One, or cards whose time is all promised: these are refused or scaled later, one by one. */
+	for (int i = 0; i < count; i++) {
+		if (!list[i].card)
+			list[i].card = request_choose_card(node, list, count);
+		if (!list[i].card)
+			return false;
+	}
+	return true;
 }

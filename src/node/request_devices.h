@@ -22,4 +22,11 @@ int request_read_devices(struct node *node, const json_t *request,
 /* The emptiest card that the list does not name; NULL when it names all. */
 struct card *request_choose_card(struct node *node, const struct device_request *list, int count);
 
+/*
+ * Names a card for each entry of the list that names none: the emptiest of those that the list does not
+ * name, and of cards that are equally empty those that are nearest to each other and to those named.
+ * False when there are too few cards.
+ */
+bool request_choose_cards(struct node *node, struct device_request *list, int count);
+
 #endif

@@ -113,12 +113,9 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 		return count;
 	if (count == 0)
 		count = 1;
+	if (!request_choose_cards(node, list, count))
+		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
 	for (int i = 0; i < count; i++) {
-		if (!list[i].card)
-			list[i].card = request_choose_card(node, list, count);
-		if (!list[i].card)
-			return error_set(err, ENODEV, "devices: there are only %u GPUs",
-					 node->card_count);
 		struct promise_card card = node_promised(node, list[i].card, NULL);
 		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
 		card.is_movable = terms->on_full == ON_FULL_SWAP;

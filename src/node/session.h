@@ -47,6 +47,8 @@ int request_unqueue(struct session *session, const json_t *request, json_t *repl
 		    struct error *err);
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_topology(struct session *session, const json_t *request, json_t *reply,
+		     struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
 /* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730003ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730004ULL
 #define SIM_MAX_CARDS 16
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
@@ -134,6 +134,7 @@ static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
 
 #define SIM_NAME_BYTES 96
 #define SIM_LINKS 18
+#define SIM_PCIE_DEPTH 4
 
 /* What of a card does not change. */
 struct sim_card_info {
@@ -148,10 +149,13 @@ struct sim_card_info {
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	int32_t sms;
 	int32_t cc_major, cc_minor;
-	int32_t numa;      /* -1: not known */
-	uint32_t peers;    /* bit i: NVLink to card i */
-	uint32_t switched; /* links go to a switch */
-	uint32_t defects;  /* enum sim_defect */
+	int32_t numa;                 /* -1: not known */
+	uint32_t peers;               /* bit i: NVLink to card i */
+	uint32_t switched;            /* links go to a switch */
+	uint8_t links[SIM_MAX_CARDS]; /* NVLinks to card i; through a switch the same for each peer */
+	uint8_t pcie_depth;           /* 0: where it hangs is not known */
+	uint8_t pcie[SIM_PCIE_DEPTH]; /* host bridge, then switch by switch */
+	uint32_t defects;             /* enum sim_defect */
 };
 
 /* What NVML of some machines gets wrong, to be asked for in a description file. */

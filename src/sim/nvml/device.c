@@ -173,14 +173,27 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
+/* nvmlGpuTopologyLevel_t: 10 one switch, 20 several, 30 a host bridge, 40 a NUMA node, 50 none. */
+static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
+{
+	unsigned int same = 0;
+
+	if (a->numa != b->numa || a->numa < 0)
+		return 50;
+	while (same < a->pcie_depth && same < b->pcie_depth && a->pcie[same] == b->pcie[same])
+		same++;
+	if (same < 2)
+		return same ? 30 : 40;
+	return same == a->pcie_depth && same == b->pcie_depth ? 10 : 20;
+}
+
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other, int *level)
 {
 	nvmlReturn_t r;
 	const struct nvmlDevice_st *o = nvml_device(other, &r);
 
 	GETTER(level && o);
-	/* 0: same board, 40: same NUMA node, 50: across nodes */
-	*level = d == o ? 0 : d->info.numa == o->info.numa && d->info.numa >= 0 ? 40 : 50;
+	*level = d == o ? 0 : pcie_ancestor(&d->info, &o->info);
 	return NVML_SUCCESS;
 }
 
@@ -195,54 +208,70 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	return NVML_SUCCESS;
 }
 
-/* The other end of a link: the links of a card are dealt to its peers in turn. NULL: none. */
+/* The links of a card that are in use: those to a switch are the same for all of its peers. */
+static unsigned int links_of(const struct nvmlDevice_st *d)
+{
+	unsigned int links = 0;
+
+	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
+		if (d->info.switched && d->info.links[i])
+			return d->info.links[i];
+		links += d->info.links[i];
+	}
+	return links;
+}
+
+/* The card at the other end of a link that goes to no switch; NULL: none. */
 static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
 {
-	unsigned int peers_n = (unsigned int)__builtin_popcount(d->info.peers);
-	unsigned int nth;
-
-	if (!peers_n)
-		return NULL;
-	nth = link % peers_n;
-	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++)
-		if ((d->info.peers >> i & 1) && nth-- == 0)
+	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
+		if (link < d->info.links[i])
 			return nvml_device_at(i);
+		link -= d->info.links[i];
+	}
 	return NULL;
+}
+
+/* A card without NVLink has none of its functions; a link that leads nowhere has no state but off. */
+static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
+{
+	if (!links_of(d))
+		return NVML_ERROR_NOT_SUPPORTED;
+	return link < SIM_LINKS ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, unsigned int *active)
 {
-	GETTER(active && link < SIM_LINKS);
-	if (!d->info.peers)
-		return NVML_ERROR_NOT_SUPPORTED;
-	*active = 1;
-	return NVML_SUCCESS;
+	GETTER(active);
+	if (link_known(d, link) == NVML_SUCCESS)
+		*active = link < links_of(d);
+	return link_known(d, link);
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsigned int link,
 					unsigned int *version)
 {
-	GETTER(version && link < SIM_LINKS);
-	if (!d->info.peers)
-		return NVML_ERROR_NOT_SUPPORTED;
-	*version = 4;
-	return NVML_SUCCESS;
+	GETTER(version);
+	if (link_known(d, link) == NVML_SUCCESS)
+		*version = 4;
+	return link_known(d, link);
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigned int link, int capability,
 					   unsigned int *result)
 {
-	GETTER(result && link < SIM_LINKS);
-	if (!d->info.peers)
-		return NVML_ERROR_NOT_SUPPORTED;
-	*result = capability == 0; /* P2P */
-	return NVML_SUCCESS;
+	GETTER(result);
+	if (link_known(d, link) == NVML_SUCCESS)
+		*result = capability == 0; /* P2P */
+	return link_known(d, link);
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, int *type)
 {
-	GETTER(type && link < SIM_LINKS);
-	if (!d->info.peers)
+	GETTER(type);
+	if (link_known(d, link) != NVML_SUCCESS)
+		return link_known(d, link);
+	if (link >= links_of(d))
 		return NVML_ERROR_NOT_SUPPORTED;
 	*type = d->info.switched ? 2 : 0; /* a switch, a GPU */
 	return NVML_SUCCESS;
@@ -253,15 +282,17 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
 {
 	const struct nvmlDevice_st *peer;
 
-	GETTER(pci && link < SIM_LINKS);
-	peer = link_peer(d, link);
-	if (!peer)
+	GETTER(pci);
+	if (link_known(d, link) != NVML_SUCCESS)
+		return link_known(d, link);
+	peer = d->info.switched ? d : link_peer(d, link);
+	if (!peer || link >= links_of(d))
 		return NVML_ERROR_NOT_SUPPORTED;
 	put_pci(pci, &peer->info);
 	if (d->info.switched) {
 		/* One of four switches, whose addresses no GPU has. */
 		pci->domain = 0;
-		pci->bus = 4 + link % 4;
+		pci->bus = 0xf8 + link % 4;
 		pci->device = 0;
 		pci->pciDeviceId = 0x22a310de;
 		snprintf(pci->busId, sizeof(pci->busId), "00000000:%02X:00.0", pci->bus);

@@ -13,16 +13,6 @@
 
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
 
-typedef struct nvmlPciInfo_st {
-	char busIdLegacy[16];
-	unsigned int domain;
-	unsigned int bus;
-	unsigned int device;
-	unsigned int pciDeviceId;
-	unsigned int pciSubSystemId;
-	char busId[32];
-} nvmlPciInfo_t;
-
 typedef struct nvmlBAR1Memory_st {
 	unsigned long long bar1Total;
 	unsigned long long bar1Free;

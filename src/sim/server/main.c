@@ -13,7 +13,7 @@
 #include "sim/server/server.h"
 
 static const char help[] =
-	"usage: allot-sim --spec h200|h200xN|FILE --socket PATH [--linger SECONDS]\n"
+	"usage: allot-sim --spec h200|h200xN|LAYOUT|FILE --socket PATH [--linger SECONDS]\n"
 	"                 [--foreground | --ready-fd N]\n"
 	"       allot-sim --check FILE\n"
 	"       allot-sim --ctl --socket PATH stats | xid CARD NUMBER | lose CARD | heal CARD\n"
@@ -21,7 +21,8 @@ static const char help[] =
 	"Simulates the cards of a machine for programs that load the libcuda.so.1 and\n"
 	"libnvidia-ml.so.1 beside it with ALLOT_SIM_SOCKET=PATH in the environment.\n"
 	"\n"
-	"  --spec       the cards: one H200, N of them, or a description file\n"
+	"  --spec       the cards: one H200, N of them, the layout of a machine\n"
+	"               (dgx-1v, dgx-a100, pcie, mixed), or a description file\n"
 	"  --linger     exit when the last client has been gone for this long (2; 0: never)\n"
 	"  --foreground stay; otherwise it goes to the background once it listens\n"
 	"  --ready-fd   stay, write a line to this descriptor once it listens, and close it\n"

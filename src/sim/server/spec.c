@@ -7,18 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/server/layouts.h"
+#include "sim/server/spec_inside.h"
+
 #define MIB (1024ull * 1024)
 #define SPEC_MAX_BYTES (256 * 1024)
 
-/* Where a parser stands, for errors. */
-struct at {
-	const char *origin;
-	unsigned int line;
-	char *error;
-	size_t error_size;
-};
-
-__attribute__((format(printf, 2, 3))) static int fail(const struct at *at, const char *format, ...)
+int spec_fail(const struct spec_at *at, const char *format, ...)
 {
 	va_list args;
 	int n = 0;
@@ -104,7 +99,7 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 }
 
 /* A number, times scale; bytes may have a unit. */
-static int number(const struct at *at, const char *key, const char *text, bool is_bytes,
+static int number(const struct spec_at *at, const char *key, const char *text, bool is_bytes,
 		  uint64_t scale, uint64_t max, uint64_t *ret_value)
 {
 	static const struct {
@@ -118,7 +113,7 @@ static int number(const struct at *at, const char *key, const char *text, bool i
 	errno = 0;
 	value = strtod(text, &end);
 	if (end == text || errno || !(value >= 0) || !isdigit((unsigned char)text[0]))
-		return fail(at, "%s: '%s' is not a number", key, text);
+		return spec_fail(at, "%s: '%s' is not a number", key, text);
 	while (*end == ' ')
 		end++;
 	if (*end) {
@@ -128,16 +123,16 @@ static int number(const struct at *at, const char *key, const char *text, bool i
 			if (is_bytes && !strcmp(end, units[i].name))
 				break;
 		if (i == sizeof(units) / sizeof(*units))
-			return fail(at, "%s: '%s' has an unknown unit", key, text);
+			return spec_fail(at, "%s: '%s' has an unknown unit", key, text);
 		factor = units[i].factor;
 	}
 	if (value * (double)factor > (double)max)
-		return fail(at, "%s: '%s' is too large", key, text);
+		return spec_fail(at, "%s: '%s' is too large", key, text);
 	*ret_value = (uint64_t)(value * (double)factor);
 	return 0;
 }
 
-static int set_uuid(const struct at *at, struct spec_card *card, const char *value)
+static int set_uuid(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	unsigned char bytes[16];
 	const char *p = value;
@@ -158,20 +153,21 @@ static int set_uuid(const struct at *at, struct spec_card *card, const char *val
 		n++;
 	}
 	if (n != 32 || *p)
-		return fail(at, "uuid: '%s' is not like GPU-01234567-89ab-cdef-0123-456789abcdef",
-			    value);
+		return spec_fail(at,
+				 "uuid: '%s' is not like GPU-01234567-89ab-cdef-0123-456789abcdef",
+				 value);
 	memcpy(card->info.uuid_bytes, bytes, 16);
 	uuid_text(&card->info);
 	return 0;
 }
 
-static int set_pci(const struct at *at, struct spec_card *card, const char *value)
+static int set_pci(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	unsigned int domain, bus, device;
 	char rest;
 
 	if (sscanf(value, "%8x:%2x:%2x.0%c", &domain, &bus, &device, &rest) != 3 || device > 31)
-		return fail(at, "pci: '%s' is not like 0000:18:00.0", value);
+		return spec_fail(at, "pci: '%s' is not like 0000:18:00.0", value);
 	card->info.pci_domain = domain;
 	card->info.pci_bus = bus;
 	card->info.pci_device = device;
@@ -179,28 +175,7 @@ static int set_pci(const struct at *at, struct spec_card *card, const char *valu
 	return 0;
 }
 
-static int set_nvlink(const struct at *at, struct spec_card *card, const char *value)
-{
-	const char *p = value;
-
-	card->info.peers = 0;
-	for (;;) {
-		char *end;
-		long peer = strtol(p, &end, 10);
-
-		if (end == p || peer < 0 || peer >= SIM_MAX_CARDS)
-			return fail(at, "nvlink: '%s' is not a list of card numbers (0 to %d)",
-				    value, SIM_MAX_CARDS - 1);
-		card->info.peers |= 1u << peer;
-		p = end;
-		while (*p == ' ' || *p == ',')
-			p++;
-		if (!*p)
-			return 0;
-	}
-}
-
-static int set_defects(const struct at *at, struct spec_card *card, const char *value)
+static int set_defects(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	static const struct {
 		const char *name;
@@ -222,7 +197,7 @@ static int set_defects(const struct at *at, struct spec_card *card, const char *
 			if (strlen(names[i].name) == n && !strncmp(names[i].name, p, n))
 				break;
 		if (i == sizeof(names) / sizeof(*names))
-			return fail(at, "defects: '%.*s' is not known", (int)n, p);
+			return spec_fail(at, "defects: '%.*s' is not known", (int)n, p);
 		card->info.defects |= names[i].bit;
 		p += n;
 		while (*p == ' ' || *p == ',')
@@ -231,7 +206,7 @@ static int set_defects(const struct at *at, struct spec_card *card, const char *
 	return 0;
 }
 
-static int set_number(const struct at *at, struct spec_card *card, const char *key,
+static int set_number(const struct spec_at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
 	/* One row a key: whether it is bytes, what a bare number counts, and its bounds. */
@@ -258,18 +233,18 @@ static int set_number(const struct at *at, struct spec_card *card, const char *k
 	for (i = 0; i < sizeof(rows) / sizeof(*rows) && strcmp(rows[i].key, key); i++)
 		;
 	if (i == sizeof(rows) / sizeof(*rows))
-		return fail(at, "'%s' is not a key of [card]", key);
+		return spec_fail(at, "'%s' is not a key of [card]", key);
 	r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
 	if (r < 0)
 		return r;
 	if (v < rows[i].min)
-		return fail(at, "%s: '%s' is too small", key, value);
+		return spec_fail(at, "%s: '%s' is too small", key, value);
 	switch (i) {
 	case 0: card->info.memory_bytes = v; break;
 	case 1: card->info.context_bytes = v; break;
 	case 2:
 		if (v & (v - 1))
-			return fail(at, "block: '%s' is not a power of two", value);
+			return spec_fail(at, "block: '%s' is not a power of two", value);
 		card->info.block_bytes = v;
 		break;
 	case 3: card->info.sms = (int32_t)v; break;
@@ -283,15 +258,16 @@ static int set_number(const struct at *at, struct spec_card *card, const char *k
 	return 0;
 }
 
-static int set(const struct at *at, struct spec_card *card, const char *key, const char *value)
+static int set(const struct spec_at *at, struct spec_card *card, const char *key, const char *value)
 {
 	char rest;
 
 	if (!*value)
-		return fail(at, "%s: no value", key);
+		return spec_fail(at, "%s: no value", key);
 	if (!strcmp(key, "name")) {
 		if (strlen(value) >= sizeof(card->info.name))
-			return fail(at, "name: longer than %zu bytes", sizeof(card->info.name) - 1);
+			return spec_fail(at, "name: longer than %zu bytes",
+					 sizeof(card->info.name) - 1);
 		strcpy(card->info.name, value);
 		return 0;
 	}
@@ -300,13 +276,15 @@ static int set(const struct at *at, struct spec_card *card, const char *key, con
 	if (!strcmp(key, "pci"))
 		return set_pci(at, card, value);
 	if (!strcmp(key, "nvlink"))
-		return set_nvlink(at, card, value);
+		return spec_set_nvlink(at, card, value);
+	if (!strcmp(key, "pcie"))
+		return spec_set_pcie(at, card, value);
 	if (!strcmp(key, "defects"))
 		return set_defects(at, card, value);
 	if (!strcmp(key, "cc")) {
 		if (sscanf(value, "%2d.%1d%c", &card->info.cc_major, &card->info.cc_minor, &rest) !=
 		    2)
-			return fail(at, "cc: '%s' is not like 9.0", value);
+			return spec_fail(at, "cc: '%s' is not like 9.0", value);
 		return 0;
 	}
 	if (!strcmp(key, "numa") && !strcmp(value, "none")) {
@@ -327,34 +305,31 @@ static char *trim(char *text)
 	return text;
 }
 
-static int check(const struct at *at, const struct spec *spec)
+static int check(const struct spec_at *at, const struct spec *spec)
 {
 	for (uint32_t i = 0; i < spec->cards_n; i++) {
 		const struct sim_card_info *card = &spec->cards[i].info;
 
 		if (card->context_bytes > card->memory_bytes)
-			return fail(at, "card %u: context is larger than memory", i);
-		if (card->peers >> spec->cards_n || card->peers >> i & 1)
-			return fail(at, "card %u: nvlink names a card that is not another one", i);
+			return spec_fail(at, "card %u: context is larger than memory", i);
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			const struct sim_card_info *other = &spec->cards[j].info;
 
 			if (j < i && !memcmp(card->uuid_bytes, other->uuid_bytes, 16))
-				return fail(at, "cards %u and %u have the same uuid", j, i);
+				return spec_fail(at, "cards %u and %u have the same uuid", j, i);
 			if (j < i && !strcmp(card->pci, other->pci))
-				return fail(at, "cards %u and %u have the same pci address", j, i);
-			if ((card->peers >> j & 1) && !(other->peers >> i & 1))
-				return fail(at, "nvlink: card %u names %u, which does not name it",
-					    i, j);
+				return spec_fail(at, "cards %u and %u have the same pci address", j,
+						 i);
 		}
 	}
 	return 0;
 }
 
-int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
-	       size_t error_size)
+/* `seed`: cards that a file names no UUID for have the same one in each file, on each machine. */
+static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
+		 char *error, size_t error_size)
 {
-	struct at at = { origin, 0, error, error_size };
+	struct spec_at at = { origin, 0, error, error_size };
 	struct spec *spec = calloc(1, sizeof(*spec));
 	char *copy = strdup(text), *rest = copy, *line;
 	int r = spec && copy ? 0 : -ENOMEM;
@@ -371,20 +346,20 @@ int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char
 			continue;
 		if (!strcmp(line, "[card]")) {
 			if (spec->cards_n == SIM_MAX_CARDS) {
-				r = fail(&at, "more than %d cards", SIM_MAX_CARDS);
+				r = spec_fail(&at, "more than %d cards", SIM_MAX_CARDS);
 			} else {
-				card_default(&spec->cards[spec->cards_n], "file", spec->cards_n);
+				card_default(&spec->cards[spec->cards_n], seed, spec->cards_n);
 				spec->cards_n++;
 			}
 			continue;
 		}
 		value = strchr(line, '=');
 		if (line[0] == '[')
-			r = fail(&at, "section '%s' is not known: only [card] is", line);
+			r = spec_fail(&at, "section '%s' is not known: only [card] is", line);
 		else if (!value)
-			r = fail(&at, "'%s' is not 'key = value'", line);
+			r = spec_fail(&at, "'%s' is not 'key = value'", line);
 		else if (!spec->cards_n)
-			r = fail(&at, "a key before the first [card]");
+			r = spec_fail(&at, "a key before the first [card]");
 		if (r < 0)
 			break;
 		*value++ = '\0';
@@ -392,7 +367,9 @@ int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char
 	}
 	at.line = 0;
 	if (r == 0 && !spec->cards_n)
-		r = fail(&at, "no [card]");
+		r = spec_fail(&at, "no [card]");
+	if (r == 0)
+		r = spec_finish_links(&at, spec);
 	if (r == 0)
 		r = check(&at, spec);
 	if (r == 0)
@@ -400,6 +377,12 @@ int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char
 	free(copy);
 	free(spec);
 	return r;
+}
+
+int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
+	       size_t error_size)
+{
+	return parse(ret_spec, text, "file", origin, error, error_size);
 }
 
 static int load_file(struct spec *ret_spec, const char *path, char *error, size_t error_size)
@@ -431,9 +414,12 @@ static int load_file(struct spec *ret_spec, const char *path, char *error, size_
 
 int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size)
 {
+	const char *layout = layout_find(what);
 	unsigned int cards = 0;
 	char rest;
 
+	if (layout)
+		return parse(ret_spec, layout, what, what, error, error_size);
 	if (!strcmp(what, "h200"))
 		cards = 1;
 	else if (sscanf(what, "h200x%2u%c", &cards, &rest) != 1)
@@ -451,6 +437,8 @@ int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error
 		card->info.numa = cards > 1 && i >= cards / 2;
 		card->info.peers = ((1u << cards) - 1) & ~(1u << i);
 		card->info.switched = cards > 2;
+		for (uint32_t j = 0; j < cards; j++)
+			card->info.links[j] = i == j ? 0 : SIM_LINKS;
 	}
 	return 0;
 }

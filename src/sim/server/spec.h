@@ -1,5 +1,6 @@
 /*
- * What cards a server simulates: a built-in description (`h200`, `h200x4`) or a file of
+ * What cards a server simulates: a built-in description (`h200`, `h200x4`, or a machine's layout:
+ * layouts.h) or a file of
  *
  *     # comment
  *     [card]
@@ -9,6 +10,11 @@
  *
  * with one [card] section a card. What a section leaves out is as on an H200. The keys are listed
  * in spec.c, one row each; those of time (`slice_us`, `gap_us`, `switch_us`) are microseconds.
+ *
+ * How cards hang together: `numa = N`; `pcie = B/S/...`, the number of the host bridge and of each PCIe
+ * switch below it down to the card, so that 0/1 and 0/1 share a switch, 0/1 and 0/2 a host bridge;
+ * `nvlink = 1:2, 3` for two links to card 1 and what is left to card 3, both ends saying the same;
+ * `nvlink = switch:12` for twelve to NVSwitches, which reach all cards that say so.
  */
 #ifndef ALLOT_SIM_SPEC_H
 #define ALLOT_SIM_SPEC_H

@@ -77,6 +77,22 @@ static int fake_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
+/* The first card is on NUMA node 3; nothing is known of where the others sit. */
+static struct gpu_seat fake_seat(struct gpu *gpu, unsigned index)
+{
+	if (index > 0)
+		return (struct gpu_seat){ 0 };
+	return (struct gpu_seat){ .pci = "0000:01:00.0", .numa_known = true, .numa = 3 };
+}
+
+/* Any two have two NVLinks. */
+static int fake_links(struct gpu *gpu, struct gpu_link *ret, struct error *err)
+{
+	for (unsigned i = 0; i < fake_gpu.count * fake_gpu.count; i++)
+		ret[i] = (struct gpu_link){ .nvlinks = 2, .way = GPU_WAY_PXB };
+	return 0;
+}
+
 const struct gpu_backend fake_backend = {
 	.name = "fake",
 	.open = fake_open,
@@ -86,6 +102,8 @@ const struct gpu_backend fake_backend = {
 	.info = fake_info,
 	.memory = fake_memory,
 	.processes = fake_processes,
+	.seat = fake_seat,
+	.links = fake_links,
 };
 
 /* ---- the daemon ---- */

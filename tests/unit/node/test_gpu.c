@@ -42,6 +42,7 @@ static void test_cards(void **state)
 	struct error err;
 	struct gpu_info info;
 	struct gpu_memory memory;
+	struct gpu_link links[4];
 	unsetenv("FAKE_NVML");
 	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
 	assert_int_equal(gpu_nvml.count(gpu), 2);
@@ -56,6 +57,14 @@ static void test_cards(void **state)
 	assert_int_equal(gpu_nvml.memory(gpu, 0, &memory, &err), 0);
 	assert_int_equal(memory.used_bytes, 150 * MIB);
 	assert_int_equal(memory.reserved_bytes, 0);
+	/* It has none of the functions that tell where cards sit. */
+	assert_string_equal(gpu_nvml.seat(gpu, 0).pci, "");
+	assert_false(gpu_nvml.seat(gpu, 0).numa_known);
+	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(links[i].nvlinks, 0);
+		assert_int_equal(links[i].way, GPU_WAY_UNKNOWN);
+	}
 	assert_null(gpu_nvml.close(gpu));
 }
 

@@ -33,6 +33,25 @@ static void test_hello(void **state)
 	json_decref(r);
 }
 
+static void test_topology(void **state)
+{
+	json_t *r = fixture_ok(*state, "{\"version\":1,\"op\":\"topology\"}");
+	json_t *wanted = json_loads(
+		"{\"version\":1,\"devices\":["
+		"{\"index\":0,\"uuid\":\"GPU-00000000-0000-0000-0000-000000000001\","
+		"\"name\":\"Pretended\",\"pci\":\"0000:01:00.0\",\"numa\":3},"
+		"{\"index\":1,\"uuid\":\"GPU-00000000-0000-0000-0000-000000000002\","
+		"\"name\":\"Pretended\",\"pci\":null,\"numa\":null}],"
+		"\"links\":[{\"devices\":[0,1],\"nvlinks\":2,\"pcie\":\"PXB\",\"score\":240}],"
+		"\"tree\":{\"pcie\":\"PXB\",\"numa\":null,\"devices\":[0,1],\"groups\":[]}}",
+		0, NULL);
+	json_object_del(r, "ok");
+	assert_non_null(wanted);
+	assert_true(json_equal(r, wanted));
+	json_decref(wanted);
+	json_decref(r);
+}
+
 static void test_bad_requests(void **state)
 {
 	static const struct {
@@ -397,13 +416,21 @@ static void test_many_tenants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_hello),    test(test_bad_requests),
-		test(test_create),   test(test_names_and_cards_are_chosen),
-		test(test_promises), test(test_elastic),
-		test(test_set),      test(test_set_needs_an_index),
-		test(test_pause),    test(test_others_tenants),
-		test(test_hold),     test(test_held_tenant_is_removed),
-		test(test_list),     test(test_many_tenants),
+		test(test_hello),
+		test(test_bad_requests),
+		test(test_topology),
+		test(test_create),
+		test(test_names_and_cards_are_chosen),
+		test(test_promises),
+		test(test_elastic),
+		test(test_set),
+		test(test_set_needs_an_index),
+		test(test_pause),
+		test(test_others_tenants),
+		test(test_hold),
+		test(test_held_tenant_is_removed),
+		test(test_list),
+		test(test_many_tenants),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

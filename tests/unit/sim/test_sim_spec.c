@@ -99,6 +99,58 @@ static void whole_file(void **state)
 	assert_int_equal(spec.cards[1].info.block_bytes, 65536);
 }
 
+static void layouts(void **state)
+{
+	static const char *const names[] = { "dgx-1v", "dgx-a100", "pcie", "mixed" };
+	static struct spec spec, again;
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		if (spec_load(&spec, names[n], error, sizeof(error)) < 0)
+			fail_msg("%s", error);
+		assert_int_equal(spec.cards_n, 8);
+		for (uint32_t i = 0; i < 8; i++) {
+			const struct sim_card_info *card = &spec.cards[i].info;
+			assert_true(card->pcie_depth >= 2 && card->numa >= 0);
+			assert_int_equal(card->links[i], 0);
+			for (uint32_t j = 0; j < 8; j++) {
+				assert_int_equal(card->links[j], spec.cards[j].info.links[i]);
+				assert_int_equal(card->links[j] > 0, card->peers >> j & 1);
+			}
+		}
+		assert_int_equal(spec_load(&again, names[n], error, sizeof(error)), 0);
+		assert_string_equal(spec.cards[7].info.uuid, again.cards[7].info.uuid);
+	}
+	/* Cards of two machines are not the same. */
+	assert_int_equal(spec_load(&again, "pcie", error, sizeof(error)), 0);
+	assert_string_not_equal(spec.cards[0].info.uuid, again.cards[0].info.uuid);
+}
+
+/* Links that no number is given for are dealt; of two numbers the smaller is what there is. */
+static void links(void **state)
+{
+	static struct spec spec;
+
+	assert_int_equal(spec_parse(&spec,
+				    "[card]\nnvlink = 1:4, 2\npcie = 0/1/2\n"
+				    "[card]\nnvlink = 0:6\npcie = 3\n"
+				    "[card]\nnvlink = 0\n"
+				    "[card]\nnvlink = switch:12\n"
+				    "[card]\nnvlink = switch:6\n",
+				    "f", error, sizeof(error)),
+			 0);
+	assert_int_equal(spec.cards[0].info.links[1], 4);
+	assert_int_equal(spec.cards[1].info.links[0], 4);
+	assert_int_equal(spec.cards[0].info.links[2], 14);
+	assert_int_equal(spec.cards[2].info.links[0], 14);
+	assert_int_equal(spec.cards[3].info.peers, 1u << 4);
+	assert_int_equal(spec.cards[3].info.links[4], 6);
+	assert_int_equal(spec.cards[3].info.links[0], 0);
+	assert_int_equal(spec.cards[0].info.pcie_depth, 3);
+	assert_int_equal(spec.cards[0].info.pcie[2], 2);
+	assert_int_equal(spec.cards[1].info.pcie_depth, 1);
+	assert_int_equal(spec.cards[2].info.pcie_depth, 0);
+}
+
 static void bad_input(void **state)
 {
 	static struct spec spec;
@@ -125,6 +177,20 @@ static void bad_input(void **state)
 		{ "[card]\nuuid = GPU-12\n", NULL },
 		{ "[card]\npci = here\n", "f:2: pci: 'here' is not like 0000:18:00.0" },
 		{ "[card]\nnvlink = 99\n", NULL },
+		{ "[card]\nnvlink = 1:0\n", "f:2: nvlink: '1:0': 1 to 18 links to a card" },
+		{ "[card]\nnvlink = 1:19\n", "f:2: nvlink: '1:19': 1 to 18 links to a card" },
+		{ "[card]\nnvlink = switch:0\n",
+		  "f:2: nvlink: 'switch:0': must be switch or switch:N, N from 1 to 18" },
+		{ "[card]\nnvlink = switches\n",
+		  "f:2: nvlink: 'switches': must be switch or switch:N, N from 1 to 18" },
+		{ "[card]\nnvlink = 1:12, 2:12\n[card]\nnvlink = 0:12\n[card]\nnvlink = 0:12\n",
+		  "f: card 0: 24 nvlinks: a card has 18 at most" },
+		{ "[card]\npcie = a\n", "f:2: pcie: 'a' is not like 0/1: a host bridge, and at "
+					"most 3 switches below it, each "
+					"0 to 255" },
+		{ "[card]\npcie = 0/1/2/3/4\n", NULL },
+		{ "[card]\npcie = 0/256\n", NULL },
+		{ "[card]\npcie = 0/\n", NULL },
 		{ "[card]\nnvlink = 0\n",
 		  "f: card 0: nvlink names a card that is not another one" },
 		{ "[card]\nnvlink = 1\n[card]\n",
@@ -148,10 +214,9 @@ static void bad_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(built_in),
-		cmocka_unit_test(refused_names),
-		cmocka_unit_test(whole_file),
-		cmocka_unit_test(bad_input),
+		cmocka_unit_test(built_in),   cmocka_unit_test(refused_names),
+		cmocka_unit_test(whole_file), cmocka_unit_test(layouts),
+		cmocka_unit_test(links),      cmocka_unit_test(bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,24 @@
+/*
+ * How the node's cards hang together: read from the driver once, when the daemon starts, as nothing of
+ * it changes while a driver is loaded. Main thread only.
+ */
+#ifndef ALLOT_NODE_TOPOLOGY_H
+#define ALLOT_NODE_TOPOLOGY_H
+
+#include "node/node.h"
+#include "place/node.h"
+
+struct topology;
+
+/* Asks the backend about all cards of the node, which must be open; what it can't tell is unknown. -ENOMEM. */
+int topology_read(struct node *node, struct topology **ret, struct error *err);
+/* NULL is fine; returns NULL. */
+struct topology *topology_free(struct topology *topology);
+
+/*
+ * The node for src/place: its cards as they are promised now, with their links. Texts are the node's
+ * own. A card's memory is used as far as it can't be promised to a new tenant.
+ */
+void topology_model(struct node *node, struct place_node *ret);
+
+#endif

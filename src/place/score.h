@@ -1,0 +1,17 @@
+/*
+ * HAMi's scores of a node and of a card (its scheduler's documentation, "scheduling policy"): how full
+ * something is, so that binpack takes the highest and spread the lowest. Each is a sum of three
+ * shares, times ten: 0 for what is empty, 30 for what is full.
+ */
+#ifndef ALLOT_PLACE_SCORE_H
+#define ALLOT_PLACE_SCORE_H
+
+#include "place/request.h"
+
+/* The node as it is: cards in use of all, compute of all compute, memory of all memory. */
+double place_node_score(const struct place_node *node);
+
+/* The card as it would be with the request on it: slots, compute, memory. */
+double place_card_score(const struct place_card *card, const struct place_request *request);
+
+#endif

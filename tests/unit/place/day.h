@@ -1,0 +1,62 @@
+/*
+ * A simulated day on one node: containers come, stay and go; who places them is exchanged, the trace
+ * stays the same. What does not fit when it comes is turned away.
+ */
+#ifndef ALLOT_TESTS_PLACE_DAY_H
+#define ALLOT_TESTS_PLACE_DAY_H
+
+#include "layouts.h"
+
+#define DAY_MINUTES 1440
+#define DAY_MOST_TASKS 4000
+
+/* A kind of container, as the memory and compute of a card, in percent. */
+struct day_kind {
+	unsigned cards; /* 0: a part of one */
+	unsigned cores_pct, memory_pct;
+	unsigned weight;
+	unsigned stay_minutes; /* on average */
+};
+extern const struct day_kind day_kinds[];
+extern const unsigned day_kind_count;
+
+struct day_task {
+	double comes, goes; /* minutes */
+	const struct day_kind *kind;
+};
+
+struct day_trace {
+	unsigned count;
+	struct day_task task[DAY_MOST_TASKS];
+};
+
+/* As many of all kinds as keep the node's cards about `load_pct` busy, if all of them fit. */
+void day_draw(struct day_trace *trace, const struct place_node *node, unsigned load_pct,
+	      uint64_t seed);
+
+/* Chooses cards for a container: false when it does not fit. */
+typedef bool day_chooser(const struct place_node *node, const struct day_kind *kind,
+			 struct place_choice *ret);
+day_chooser day_ours, day_rival;
+
+struct day_result {
+	double unusable_cards; /* mean over the day: see below */
+	double left_cards;     /* not given out, mean over the day */
+	double links;          /* mean score of a pair of cards in sets of several */
+	unsigned placed, turned_away;
+	double placed_card_minutes;
+};
+struct day_result day_run(const struct day_trace *trace, struct place_node node,
+			  day_chooser *chooser);
+
+/*
+ * Fragmentation: how many cards' worth of compute are left that a container drawn from the kinds can't
+ * use, on average: on cards with too little left of compute or memory for a part of one, on cards that
+ * are not free, or too few of those, for whole ones. (As in "Beware of Fragmentation", USENIX ATC 2023.)
+ */
+double day_unusable_cards(const struct place_node *node);
+
+/* What a kind asks for, as a request. */
+struct place_request day_request(const struct place_node *node, const struct day_kind *kind);
+
+#endif

@@ -1,0 +1,29 @@
+/* Nodes to place on: the simulated GPU's layouts, and random use of them. */
+#ifndef ALLOT_TESTS_PLACE_LAYOUTS_H
+#define ALLOT_TESTS_PLACE_LAYOUTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "place/choose.h"
+
+#define LAYOUT_COUNT 4
+extern const char *const layout_names[LAYOUT_COUNT];
+
+/* The cards of a layout or other description, nothing of them in use, ten slots each. */
+struct place_node layout_node(const char *name);
+
+/* The same cards some in use, some wholly, a few sick or cordoned, now and then. */
+void layout_disturb(struct place_node *node, uint64_t *random);
+
+/* splitmix64: any seed will do; both ends included. */
+uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high);
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+#endif
