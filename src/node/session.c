@@ -14,7 +14,8 @@ static const struct {
 	{ "hello", request_hello }, { "create", request_create }, { "attach", request_attach },
 	{ "set", request_set },     { "pause", request_pause },   { "resume", request_resume },
 	{ "list", request_list },   { "remove", request_remove }, { "unqueue", request_unqueue },
-	{ "tasks", request_tasks },
+	{ "tasks", request_tasks },   { "claim", request_claim },   { "injection", request_injection },
+	{ "release", request_release }, { "claims", request_claims },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)
