@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* Path of the tenant's socket; "": this process belongs to no tenant. */
+/*
+ * Path of the tenant's socket: that of the container that the process is in, else ALLOT_SOCKET's; "": it
+ * belongs to no tenant.
+ */
 const char *config_socket(void);
 
 /* False: launches are never queued (ahead.h), as the environment or a debugger's wish has it. */

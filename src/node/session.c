@@ -16,6 +16,8 @@ static const struct {
 	{ "pause", request_pause },       { "resume", request_resume },
 	{ "list", request_list },         { "remove", request_remove },
 	{ "unqueue", request_unqueue },   { "tasks", request_tasks },
+	{ "claim", request_claim },       { "injection", request_injection },
+	{ "release", request_release },   { "claims", request_claims },
 	{ "topology", request_topology },
 };
 

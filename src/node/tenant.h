@@ -9,14 +9,23 @@
 
 #include "admit/fade.h"
 #include "node/admission.h"
+#include "node/claims/slots.h"
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
+#define TENANT_CLAIM_MAX 320
 
 enum on_full { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
 enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF };
+
+/* The claim that a tenant was made for: claims/claims.h. */
+struct tenant_claim {
+	char key[TENANT_CLAIM_MAX]; /* "": none */
+	bool while_wanted;          /* ends also when nobody needs it */
+	bool is_uncontrolled;       /* its container gets no library, by its own wish */
+};
 
 /* What a tenant is, as asked for, persisted and adopted. */
 struct tenant_terms {
@@ -37,7 +46,9 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
+		struct slots slots; /* of a claim's; else none */
 	} device[REGION_MAX_DEVICES];
+	struct tenant_claim claim;
 };
 
 /* Times that the memory of tenants was moved off their cards, and back. */
@@ -148,8 +159,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 struct tenant *tenant_free(struct tenant *tenant);
 /* Forgets the tenant and deletes its files. */
 void tenant_remove(struct tenant *tenant, const char *why);
+/* A place of the two that a tenant's directory may be in: see tenant_dir_path(). */
+enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
 /* Deletes the directory of a tenant that is not in memory, as far as it holds what is ours. */
-void tenant_delete_files(const struct node *node, const char *id);
+void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
 /* Removes a held tenant that nobody holds and no process lives in. */
 void tenant_end_if_unused(struct tenant *tenant);
 
@@ -182,8 +195,18 @@ uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */
 void tenant_mark_corrupt(struct tenant *tenant, const char *what);
 
-/* "<run dir>/tenants/<id>" and, with leaf, "/<leaf>". */
+/*
+ * "<run dir>/tenants/<id>", of a claim's tenant "<run dir>/claims/<id>", and, with leaf, "/<leaf>". Of the
+ * second nobody but the daemon's user sees the directory above: who may open the socket in it is whoever
+ * has the directory mounted, as any user.
+ */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
+/* The same by id; NULL id: the directory above. */
+void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
+		     const char *leaf, char path[NODE_PATH_MAX]);
+enum tenant_place tenant_place(const struct tenant_terms *terms);
+/* An id that no tenant and no claim has. */
+int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 
 /*
  * Gives a process the lowest free slot. Takes the pidfd over on success. -ENOSPC: all slots are in use.
