@@ -242,7 +242,7 @@ def test_killed_in_mid_allocation(devices):
         for name in there - {"first"}:
             assert request(machine, op="release", name=name)["ok"]
         sum_there += len(answered)
-    assert sum_there > 40
+    assert sum_there > 20   # beside "first", some
     devices.remove_all()
 
 
