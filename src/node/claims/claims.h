@@ -1,0 +1,170 @@
+/*
+ * Claims: one container's right to shares of cards, each with a tenant of its own. A claim is written
+ * down before it is answered and lives until it is released, over restarts of the daemon and of the
+ * machine; processes come and go in it.
+ *
+ * Two places, two facts. The store (store.h, SQLite) says which claims there are and what was promised
+ * to each: a tenant without a claim in the store is none. The tenant's state file (tenant_state.h)
+ * says what runs in it; it may be lost at any time, and the tenant is made anew from the store.
+ *
+ * Keys are the caller's: "<pod UID>/<container>" for the kubelet's, "cdi/<name>" for `allot cdi`.
+ *
+ * Main thread of the daemon only. Claims stay the list's; a pointer is good until the claim is released
+ * or claims_close().
+ */
+#ifndef ALLOT_NODE_CLAIMS_CLAIMS_H
+#define ALLOT_NODE_CLAIMS_CLAIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "gpu/gpu.h"
+#include "node/promise.h"
+#include "node/tenant.h"
+
+#define CLAIM_KEY_MAX 320 /* bytes, the final NUL included: a pod's UID, '/', a container's name */
+#define CLAIM_MAX_SLOTS 256 /* of a card: numbers from 0 */
+
+struct node;
+struct claims;
+
+/* Slots of a card: which of the devices "<UUID>-<n>" that it is shown as. Two claims share none. */
+struct claim_slots {
+	uint64_t bits[CLAIM_MAX_SLOTS / 64];
+};
+
+/* Pure. `slot` is less than CLAIM_MAX_SLOTS. */
+void claim_slots_add(struct claim_slots *slots, unsigned slot);
+bool claim_slots_has(const struct claim_slots *slots, unsigned slot);
+unsigned claim_slots_count(const struct claim_slots *slots);
+
+/* How long a claim lives. */
+enum claim_life {
+	/* Until claims_release(): somebody wrote it down who will release it. */
+	CLAIM_UNTIL_RELEASED,
+	/* Also ended by claims_reconcile() when nothing runs in it and nobody wants it any more. */
+	CLAIM_WHILE_WANTED,
+};
+
+/* What is asked for. Nothing of it is kept by the callee. */
+struct claim_request {
+	const char *key;    /* not empty; graphic ASCII */
+	const char *tenant; /* the tenant's name; NULL: made from the key, never in use */
+	uid_t uid;          /* whose it is: who may change the tenant. Root for the kubelet's */
+	enum claim_life life;
+	int priority;
+	enum on_full on_full;
+	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: as much as the quotas */
+	enum elastic_choice elastic;
+	/*
+	 * The container set CUDA_DISABLE_CONTROL. Honoured where the setting `allow_disable_control` is
+	 * on; else logged, counted and ignored.
+	 */
+	bool wants_no_control;
+	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
+	struct claim_device_request {
+		struct card *card;            /* of this node; no card twice */
+		struct promise_request terms; /* as a tenant asks; `waits` is set by on_full */
+		struct claim_slots slots;     /* none: not shown as slots */
+	} device[REGION_MAX_DEVICES];
+};
+
+/* A claim in force, or parked. */
+struct claim {
+	TAILQ_ENTRY(claim) link;
+	struct claims *claims;
+	int64_t row; /* in the store */
+	char key[CLAIM_KEY_MAX];
+	enum claim_life life;
+	bool is_uncontrolled; /* wants_no_control, and was allowed it: no library is injected */
+	uint64_t made_s;      /* since 1970 */
+	/*
+	 * NULL: parked. A card of it is not there (why: parked_why). It keeps its slots and its key, and is
+	 * in force again when a daemon starts that has the card.
+	 */
+	struct tenant *tenant;
+	char parked_why[128];
+	struct tenant_terms terms; /* as written down; the tenant's, in force, may say more (tenant.h) */
+	struct claim_device {
+		char uuid_text[GPU_UUID_TEXT_MAX];
+		struct claim_slots slots;
+	} device[REGION_MAX_DEVICES]; /* terms.device_count; a parked claim's cards may be NULL */
+	uint64_t wanted_ns; /* when it was last seen to be needed: clock_now_ns() */
+};
+
+/* Since the daemon started. */
+struct claims_counts {
+	uint64_t made, released; /* by a caller */
+	uint64_t expired;        /* by claims_reconcile() */
+	uint64_t control_refused; /* CUDA_DISABLE_CONTROL asked for and not allowed */
+	/* Allocations refused, by reason. */
+	uint64_t refused_request; /* -EINVAL, -ENODEV, -EEXIST */
+	uint64_t refused_full;    /* -ENOSPC of a card: memory, cores, slots */
+	uint64_t refused_store;   /* the store could not be written: disk full, read-only */
+	uint64_t refused_other;
+	uint64_t stores_set_aside; /* torn, foreign or newer, rebuilt */
+};
+
+/*
+ * Reads the store, if there is one (it is made by the first allocation), and puts every claim into
+ * force: its tenant was adopted (call after adopt_all()) or is made anew. A store that is torn, foreign or
+ * newer than this program is renamed to "<name>.bad-<time>", logged, and rebuilt from the tenants that
+ * were adopted. Adopted tenants of claims that the store does not have are removed.
+ *
+ * 0 also when the store can't be used, as for a full disk: allocations are then refused with the reason,
+ * and each tries again. -ENOMEM.
+ */
+int claims_open(struct node *node, struct claims **ret, struct error *err);
+/* Forgets all; the store and the tenants stay. NULL is fine; returns NULL. */
+struct claims *claims_close(struct claims *claims);
+
+/*
+ * Decides, writes down (one transaction, on disk when this returns), and makes the tenant; all or
+ * nothing. -EINVAL, -ENODEV: the request; -EEXIST: the key is in use (claims_find() has it), or the tenant's
+ * name, or a slot is another claim's, which the text names; -ENOSPC: the card has no room, or the disk; others as
+ * the system said. On any failure the state is as before.
+ */
+int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
+		    struct error *err);
+/*
+ * Takes the claim out of the store, then ends its tenant: processes that still run in it keep their last
+ * quotas. -ENOENT: no such key; others: the store could not be written, and the claim is as before.
+ */
+int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
+
+/* NULL: none of that key; none of that tenant. */
+struct claim *claims_find(struct claims *claims, const char *key);
+struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
+/* The first, and the one after `claim`, in the order in which they were made; NULL at the end. */
+struct claim *claims_first(struct claims *claims);
+struct claim *claims_next(struct claim *claim);
+unsigned claims_count(const struct claims *claims);
+struct claims_counts claims_counts(const struct claims *claims);
+
+/*
+ * Who else knows whether a CLAIM_WHILE_WANTED claim is needed, as the kubelet's pod-resources does.
+ * Called by claims_reconcile() for each that nothing runs in; must not allocate or release. Several may
+ * be set; a claim is kept while one of them says CLAIM_WANTED or CLAIM_UNKNOWN (it can't tell now).
+ */
+enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
+typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
+#define CLAIMS_MAX_KEEPS 4
+int claims_add_keep(struct claims *claims, claims_keep keep, void *data);
+void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
+
+/*
+ * Looks at every claim, now; also called every 30 s. A CLAIM_WHILE_WANTED claim in which no process
+ * lives, and that nobody wants, since `claim_grace` (a setting), is released.
+ */
+void claims_reconcile(struct claims *claims);
+
+/*
+ * Writes down what `set` changed of a claim's tenant (quotas, shares, priority, elastic), before it is
+ * answered. -errno: the store could not be written, and says what it said before. 0 for a tenant of no claim.
+ */
+int claims_terms_changed(struct claims *claims, const struct tenant *tenant, struct error *err);
+
+#endif

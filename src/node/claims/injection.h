@@ -1,0 +1,69 @@
+/*
+ * What a container needs so that its processes are in a claim's tenant: environment, mounts, device
+ * nodes. The same for the kubelet's answer to Allocate and for a CDI spec; both only translate it.
+ *
+ * Nothing of it is made here, and nothing has to be undone: the library stands in a directory named by its
+ * version and contents (library.h), which nobody writes to again, so that containers go on with what
+ * they were started with over any upgrade.
+ *
+ * With `container_driver` = toolkit (a setting) NVIDIA's container toolkit brings the driver and the device
+ * nodes, told by NVIDIA_VISIBLE_DEVICES; liballot.so comes by /etc/ld.so.preload. With `mirror` the
+ * driver comes from the mirrored directory, with liballot.so in front and no preload; NVIDIA_VISIBLE_DEVICES
+ * says "void". Simulated: the simulated driver's directory, by LD_LIBRARY_PATH, and the card's socket.
+ *
+ * Main thread of the daemon only (it reads the claim); what is made belongs to the caller.
+ */
+#ifndef ALLOT_NODE_CLAIMS_INJECTION_H
+#define ALLOT_NODE_CLAIMS_INJECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+/* Where things are in the container. */
+#define INJECTION_SOCKET_DIR "/run/allot/tenant" /* the tenant's directory: allot.sock */
+#define INJECTION_LIBRARY_DIR "/usr/local/allot" /* <version>-<hash>/liballot.so */
+#define INJECTION_PRELOAD "/etc/ld.so.preload"
+#define INJECTION_MIRROR_DIR "/usr/local/nvidia"
+
+struct claim;
+struct claims;
+
+struct injection_env {
+	char *name, *value;
+};
+
+struct injection_mount {
+	char *container_path, *host_path;
+	bool is_read_only;
+};
+
+/* A device node; read and write, no mknod. */
+struct injection_device {
+	char *container_path, *host_path;
+};
+
+struct injection {
+	struct injection_env *env;
+	size_t env_count;
+	struct injection_mount *mount;
+	size_t mount_count;
+	struct injection_device *device;
+	size_t device_count;
+};
+
+/*
+ * For a claim in force. *ret is the caller's: injection_free(). -ENODEV: the claim is parked; -ENOENT: a part of
+ * this installation is missing, or the library could not be put in its place (the text says which);
+ * -ENOMEM.
+ */
+int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
+		   struct error *err);
+/* Frees what it holds and leaves it empty. */
+void injection_free(struct injection *injection);
+
+#define cleanup_injection cleanup(injection_free)
+
+#endif
