@@ -9,14 +9,23 @@
 
 #include "admit/fade.h"
 #include "node/admission.h"
+#include "node/claims/slots.h"
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
+#define TENANT_CLAIM_MAX 320
 
 enum on_full { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
 enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF };
+
+/* The claim that a tenant was made for: claims/claims.h. */
+struct tenant_claim {
+	char key[TENANT_CLAIM_MAX]; /* "": none */
+	bool while_wanted;          /* ends also when nobody needs it */
+	bool is_uncontrolled;       /* its container gets no library, by its own wish */
+};
 
 /* What a tenant is, as asked for, persisted and adopted. */
 struct tenant_terms {
@@ -37,7 +46,9 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
+		struct slots slots; /* of a claim's; else none */
 	} device[REGION_MAX_DEVICES];
+	struct tenant_claim claim;
 };
 
 /* Times that the memory of tenants was moved off their cards, and back. */

@@ -21,40 +21,25 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "gpu/gpu.h"
+#include "node/claims/slots.h"
 #include "node/promise.h"
 #include "node/tenant.h"
 
-#define CLAIM_KEY_MAX 320 /* bytes, the final NUL included: a pod's UID, '/', a container's name */
-#define CLAIM_MAX_SLOTS 256 /* of a card: numbers from 0 */
+#define CLAIM_KEY_MAX TENANT_CLAIM_MAX /* bytes, the final NUL included: a pod's UID, '/', a container's name */
 
 struct node;
 struct claims;
-
-/* Slots of a card: which of the devices "<UUID>-<n>" that it is shown as. Two claims share none. */
-struct claim_slots {
-	uint64_t bits[CLAIM_MAX_SLOTS / 64];
-};
-
-/* Pure. `slot` is less than CLAIM_MAX_SLOTS. */
-void claim_slots_add(struct claim_slots *slots, unsigned slot);
-bool claim_slots_has(const struct claim_slots *slots, unsigned slot);
-unsigned claim_slots_count(const struct claim_slots *slots);
-
-/* How long a claim lives. */
-enum claim_life {
-	/* Until claims_release(): somebody wrote it down who will release it. */
-	CLAIM_UNTIL_RELEASED,
-	/* Also ended by claims_reconcile() when nothing runs in it and nobody wants it any more. */
-	CLAIM_WHILE_WANTED,
-};
 
 /* What is asked for. Nothing of it is kept by the callee. */
 struct claim_request {
 	const char *key;    /* not empty; graphic ASCII */
 	const char *tenant; /* the tenant's name; NULL: made from the key, never in use */
 	uid_t uid;          /* whose it is: who may change the tenant. Root for the kubelet's */
-	enum claim_life life;
+	/*
+	 * Ended by claims_reconcile() too, when nothing runs in it and nobody wants it any more. false: until
+	 * claims_release(), by somebody who wrote it down.
+	 */
+	bool while_wanted;
 	int priority;
 	enum on_full on_full;
 	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: as much as the quotas */
@@ -68,32 +53,33 @@ struct claim_request {
 	struct claim_device_request {
 		struct card *card;            /* of this node; no card twice */
 		struct promise_request terms; /* as a tenant asks; `waits` is set by on_full */
-		struct claim_slots slots;     /* none: not shown as slots */
+		struct slots slots;           /* none: it is not shown as slots */
 	} device[REGION_MAX_DEVICES];
 };
 
-/* A claim in force, or parked. */
+/* A claim, in force or parked. */
 struct claim {
 	TAILQ_ENTRY(claim) link;
 	struct claims *claims;
-	int64_t row; /* in the store */
-	char key[CLAIM_KEY_MAX];
-	enum claim_life life;
-	bool is_uncontrolled; /* wants_no_control, and was allowed it: no library is injected */
-	uint64_t made_s;      /* since 1970 */
+	int64_t row;        /* in the store; negative: not there yet, see claims_open() */
+	uint64_t made_s;    /* since 1970 */
+	uint64_t wanted_ns; /* when it was last seen to be needed: clock_now_ns() */
 	/*
-	 * NULL: parked. A card of it is not there (why: parked_why). It keeps its slots and its key, and is
-	 * in force again when a daemon starts that has the card.
+	 * NULL: parked, as a card of it is not there, or by now has no room. It keeps its slots and its key, and
+	 * is put into force again by the next daemon that can.
 	 */
 	struct tenant *tenant;
-	char parked_why[128];
-	struct tenant_terms terms; /* as written down; the tenant's, in force, may say more (tenant.h) */
-	struct claim_device {
-		char uuid_text[GPU_UUID_TEXT_MAX];
-		struct claim_slots slots;
-	} device[REGION_MAX_DEVICES]; /* terms.device_count; a parked claim's cards may be NULL */
-	uint64_t wanted_ns; /* when it was last seen to be needed: clock_now_ns() */
+	struct parked *parked; /* NULL unless parked; the claim's */
 };
+
+/*
+ * What was promised to it: terms.claim.key, terms.claim.*, terms.name (the tenant's), terms.device[i].promise
+ * and .slots. A parked claim's cards may be NULL: claim_uuid() says which they are. Never NULL.
+ */
+const struct tenant_terms *claim_terms(const struct claim *claim);
+const char *claim_uuid(const struct claim *claim, unsigned device);
+/* "": it is in force. */
+const char *claim_parked_why(const struct claim *claim);
 
 /* Since the daemon started. */
 struct claims_counts {
@@ -145,7 +131,7 @@ unsigned claims_count(const struct claims *claims);
 struct claims_counts claims_counts(const struct claims *claims);
 
 /*
- * Who else knows whether a CLAIM_WHILE_WANTED claim is needed, as the kubelet's pod-resources does.
+ * Who else knows whether a while_wanted claim is needed, as the kubelet's pod-resources does.
  * Called by claims_reconcile() for each that nothing runs in; must not allocate or release. Several may
  * be set; a claim is kept while one of them says CLAIM_WANTED or CLAIM_UNKNOWN (it can't tell now).
  */
@@ -156,7 +142,7 @@ int claims_add_keep(struct claims *claims, claims_keep keep, void *data);
 void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
 
 /*
- * Looks at every claim, now; also called every 30 s. A CLAIM_WHILE_WANTED claim in which no process
+ * Looks at every claim, now; also called every 30 s. A while_wanted claim in which no process
  * lives, and that nobody wants, since `claim_grace` (a setting), is released.
  */
 void claims_reconcile(struct claims *claims);

@@ -1,0 +1,45 @@
+/*
+ * Slots of a card: which of the devices "<UUID>-<n>", that a scheduler is shown it as, are meant. Two
+ * claims share none. Pure; thread safe.
+ */
+#ifndef ALLOT_NODE_CLAIMS_SLOTS_H
+#define ALLOT_NODE_CLAIMS_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SLOTS_MAX 256 /* of a card: numbers from 0 */
+
+struct slots {
+	uint64_t bits[SLOTS_MAX / 64];
+};
+
+/* `slot` is less than SLOTS_MAX. */
+static inline void slots_add(struct slots *slots, unsigned slot)
+{
+	slots->bits[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+static inline bool slots_has(const struct slots *slots, unsigned slot)
+{
+	return slots->bits[slot / 64] >> slot % 64 & 1;
+}
+
+static inline unsigned slots_count(const struct slots *slots)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < SLOTS_MAX / 64; i++)
+		count += (unsigned)__builtin_popcountll(slots->bits[i]);
+	return count;
+}
+
+/* The lowest that both have; negative: none. */
+static inline int slots_first_common(const struct slots *a, const struct slots *b)
+{
+	for (unsigned i = 0; i < SLOTS_MAX / 64; i++)
+		if (a->bits[i] & b->bits[i])
+			return (int)(i * 64) + __builtin_ctzll(a->bits[i] & b->bits[i]);
+	return -1;
+}
+
+#endif
