@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cli/command.h"
-#include "cli/install.h"
+#include "base/install.h"
 
 #define INTERPRETER "python3"
 

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "base/paths.h"
-#include "cli/install.h"
+#include "base/install.h"
 #include "cli/probe.h"
 #include "cli/spawn.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cli/command.h"
-#include "cli/install.h"
+#include "base/install.h"
 #include "cli/operand.h"
 #include "mirror/config.h"
 #include "mirror/execute.h"

@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/environment.h"
-#include "cli/install.h"
+#include "base/install.h"
 #include "cli/selection.h"
 #include "cli/waiting.h"
 

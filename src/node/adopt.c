@@ -101,15 +101,19 @@ static void take_processes(struct tenant *tenant, struct tenant_state *state)
 	}
 }
 
-static int adopt(struct node *node, const char *id, struct error *err)
+static int adopt(struct node *node, enum tenant_place place, const char *id, struct error *err)
 {
 	char path[NODE_PATH_MAX];
 	struct tenant_state state;
 	struct tenant *tenant;
-	snprintf(path, sizeof(path), "%s/tenants/%.8s/tenant.json", node->run_dir, id);
+	tenant_dir_path(node, place, id, "tenant.json", path);
 	int r = tenant_state_load(node, path, id, &state, err);
 	if (r < 0)
 		return r;
+	if (tenant_place(&state.terms) != place) {
+		tenant_state_free(&state);
+		return error_set(err, EINVAL, "%s: claim: there only below claims/", path);
+	}
 	if (node_find_tenant(node, state.terms.name)) {
 		tenant_state_free(&state);
 		return error_set(err, EEXIST, "%s: a second tenant of that name", path);
@@ -142,25 +146,31 @@ static bool is_id(const char *name)
 	       strspn(name, "0123456789abcdef") == TENANT_ID_MAX - 1;
 }
 
-unsigned adopt_all(struct node *node)
+static unsigned adopt_place(struct node *node, enum tenant_place place)
 {
 	char path[NODE_PATH_MAX];
 	unsigned count = 0;
-	snprintf(path, sizeof(path), "%s/tenants", node->run_dir);
+	tenant_dir_path(node, place, NULL, NULL, path);
 	cleanup_dir DIR *dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		struct error err = { 0 };
 		if (!is_id(entry->d_name))
 			continue;
-		int r = adopt(node, entry->d_name, &err);
+		int r = adopt(node, place, entry->d_name, &err);
 		if (r == -ENOENT)
-			tenant_delete_files(node, entry->d_name); /* begun, never finished */
+			tenant_delete_files(node, place, entry->d_name); /* begun, never finished */
 		else if (r < 0)
 			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
 				  err.text);
 		else
 			count++;
 	}
+	return count;
+}
+
+unsigned adopt_all(struct node *node)
+{
+	unsigned count = adopt_place(node, TENANT_PLACE_OWN) + adopt_place(node, TENANT_PLACE_CLAIM);
 	if (count)
 		loop_arm(node->adopt_timer, LOOK_NS, 0);
 	return count;

@@ -49,6 +49,12 @@ struct config {
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
 	bool metrics_open;                       /* everyone who can reach it may read */
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
+	/* Claims (node/claims). */
+	char state_dir[CONFIG_PATH_MAX]; /* see claims/state_dir.h */
+	uint64_t claim_grace_ns;
+	char container_driver[CONFIG_PATH_MAX];  /* "toolkit", or a mirror's directory */
+	char container_library[CONFIG_PATH_MAX]; /* "auto", or liballot.so's path */
+	bool allow_disable_control;
 };
 
 /* Every setting at its default. */

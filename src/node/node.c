@@ -16,6 +16,7 @@
 #include "node/adopt.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/claims/claims.h"
 #include "node/control.h"
 #include "node/drain.h"
 #include "node/elastic.h"
@@ -301,14 +302,19 @@ static int open_cards(struct node *node, const char *source, struct error *err)
 	return topology_read(node, &node->topology, err);
 }
 
-static int make_tenants_dir(const struct node *node, struct error *err)
+static int make_tenants_dirs(const struct node *node, struct error *err)
 {
-	char path[NODE_PATH_MAX];
-	snprintf(path, sizeof(path), "%s/tenants", node->run_dir);
-	if (mkdir(path, 0711) < 0 && errno != EEXIST)
-		return error_set_errno(err, errno, "make %s", path);
-	if (chmod(path, node->is_private ? 0700 : 0711) < 0)
-		return error_set_errno(err, errno, "chmod %s", path);
+	const mode_t modes[] = {
+		[TENANT_PLACE_OWN] = node->is_private ? 0700 : 0711, [TENANT_PLACE_CLAIM] = 0700
+	};
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		char path[NODE_PATH_MAX];
+		tenant_dir_path(node, (enum tenant_place)i, NULL, NULL, path);
+		if (mkdir(path, modes[i]) < 0 && errno != EEXIST)
+			return error_set_errno(err, errno, "make %s", path);
+		if (chmod(path, modes[i]) < 0)
+			return error_set_errno(err, errno, "chmod %s", path);
+	}
 	return 0;
 }
 
@@ -337,13 +343,16 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r >= 0)
 		r = census_start(node, &node->census, err);
 	if (r >= 0)
-		r = make_tenants_dir(node, err);
+		r = make_tenants_dirs(node, err);
 	if (r < 0)
 		return r;
 	use_state_load(node);
 	unsigned adopted = adopt_all(node);
 	if (adopted)
 		log_info("%u tenants of the daemon before are adopted", adopted);
+	r = claims_open(node, &node->claims, err);
+	if (r < 0)
+		return r;
 	checkpoint_recover(node, is_to_stay_out);
 	r = gpu_watch_start(node, &node->watch, err);
 	if (r < 0)
@@ -386,6 +395,7 @@ void node_close(struct node *node)
 	node->watch = gpu_watch_stop(node->watch);
 	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);
+	node->claims = claims_close(node->claims);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
 	node->census = census_stop(node->census);

@@ -95,7 +95,7 @@ struct node {
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
-	struct claims *claims; /* see claims/claims.h; NULL before it is opened */
+	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */

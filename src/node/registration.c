@@ -315,7 +315,8 @@ static int listen_at(struct tenant *tenant, struct error *err)
 	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
 	if (fd < 0)
 		return fd;
-	if (chmod(path, 0600) < 0 ||
+	/* A claim's is for whoever has its directory: see tenant_path(). */
+	if (chmod(path, *tenant->terms.claim.key ? 0666 : 0600) < 0 ||
 	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
 		return error_set_errno(err, errno, "give %s to uid %u", path,
 				       (unsigned)tenant->terms.uid);

@@ -14,7 +14,10 @@
 struct tenant;
 struct registration;
 
-/* Listens on <tenant's directory>/allot.sock, which only the tenant's uid (and root) may open. */
+/*
+ * Listens on <tenant's directory>/allot.sock, which only the tenant's uid (and root) may open; of a claim's tenant
+ * whoever may enter the directory.
+ */
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
 /* Closes it and every exchange under way; the file stays. NULL is fine; returns NULL. */
 struct registration *registration_close(struct registration *registration);

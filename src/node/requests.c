@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/claims/claims.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/request_devices.h"
@@ -67,17 +67,6 @@ static void warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 
 /* ---- create ---- */
 
-static int make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
-{
-	do {
-		uint32_t number;
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return error_set_errno(err, errno, "random numbers");
-		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
-	} while (node_find_tenant(node, id));
-	return 0;
-}
-
 /* The name asked for, or "p<pid>", "p<pid>-2", ... */
 static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
 {
@@ -90,7 +79,8 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 		r = parse_name(wanted, err);
 		if (r < 0)
 			return error_add(err, r, "name");
-		if (node_find_tenant(session->node, wanted))
+		if (node_find_tenant(session->node, wanted) ||
+		    claims_has_name(session->node->claims, wanted))
 			return error_set(err, EEXIST, "name '%s' is in use", wanted);
 		snprintf(name, REGION_NAME_MAX, "%s", wanted);
 		return 0;
@@ -99,7 +89,9 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 	if (r < 0)
 		return r;
 	snprintf(name, REGION_NAME_MAX, "p%" PRId64, pid);
-	for (unsigned i = 2; node_find_tenant(session->node, name); i++)
+	for (unsigned i = 2;
+	     node_find_tenant(session->node, name) || claims_has_name(session->node->claims, name);
+	     i++)
 		snprintf(name, REGION_NAME_MAX, "p%" PRId64 "-%u", pid, i);
 	return 0;
 }
@@ -182,7 +174,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	if (r >= 0)
 		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
-		r = make_id(session->node, terms.id, err);
+		r = tenant_make_id(session->node, terms.id, err);
 	if (r < 0)
 		return r;
 	*ret = terms;
@@ -254,6 +246,15 @@ static int decide(struct tenant *tenant, unsigned device, const struct promise_r
 			      tenant_usage(tenant, device).used_bytes, &request, ret, err);
 }
 
+/* Of a claim's tenant the store has the terms, and its own file follows. */
+static int write_down(struct tenant *tenant, struct error *err)
+{
+	if (!*tenant->terms.claim.key)
+		return tenant_state_save(tenant, true, err);
+	tenant_state_save_soon(tenant);
+	return claims_terms_changed(tenant->node->claims, tenant, err);
+}
+
 /* All devices were decided on before any changes; what can't be written down is taken back. */
 static int apply(struct tenant *tenant, const struct promise *fresh, const bool *changes,
 		 enum elastic_choice elastic, int priority, struct error *err)
@@ -276,7 +277,7 @@ static int apply(struct tenant *tenant, const struct promise *fresh, const bool 
 	}
 	tenant_set_elastic(tenant, elastic);
 	if (r >= 0)
-		r = tenant_state_save(tenant, true, err);
+		r = write_down(tenant, err);
 	if (r < 0)
 		tenant_set_elastic(tenant, elastic_before);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
@@ -430,6 +431,10 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0)
 		return r;
+	if (*tenant->terms.claim.key)
+		return error_set(err, EBUSY,
+				 "tenant '%s' is claim '%s''s, and ends when that is released",
+				 tenant->terms.name, tenant->terms.claim.key);
 	tenant_remove(tenant, "removed by request");
 	return 0;
 }

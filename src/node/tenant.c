@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "node/adopt.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/claims/claims.h"
 #include "node/elastic.h"
 #include "node/registration.h"
 #include "node/sharing.h"
@@ -42,15 +45,39 @@ int on_full_parse(const char *text, enum on_full *ret)
 	return -EINVAL;
 }
 
+enum tenant_place tenant_place(const struct tenant_terms *terms)
+{
+	return *terms->claim.key ? TENANT_PLACE_CLAIM : TENANT_PLACE_OWN;
+}
+
+void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
+		     const char *leaf, char path[NODE_PATH_MAX])
+{
+	snprintf(path, NODE_PATH_MAX, "%s/%s%s%.8s%s%s", node->run_dir,
+		 place == TENANT_PLACE_CLAIM ? "claims" : "tenants", id ? "/" : "", id ? id : "",
+		 leaf ? "/" : "", leaf ? leaf : "");
+}
+
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX])
 {
-	snprintf(path, NODE_PATH_MAX, "%s/tenants/%s%s%s", tenant->node->run_dir, tenant->terms.id,
-		 leaf ? "/" : "", leaf ? leaf : "");
+	tenant_dir_path(tenant->node, tenant_place(&tenant->terms), tenant->terms.id, leaf, path);
+}
+
+int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
+{
+	do {
+		uint32_t number;
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return error_set_errno(err, errno, "random numbers");
+		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
+	} while (node_find_tenant(node, id) || claims_has_id(node->claims, id));
+	return 0;
 }
 
 /*
  * The directory belongs to the daemon: what is in it decides the tenant's terms after a restart. A
- * private daemon's run directory keeps others out already.
+ * private daemon's run directory keeps others out already; a claim's is mounted into a container whose
+ * users may be anybody.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -58,7 +85,8 @@ static int make_directory(struct tenant *tenant, struct error *err)
 	tenant_path(tenant, NULL, path);
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	if (chmod(path, tenant->node->is_private ? 0700 : 0755) < 0)
+	bool is_closed = tenant->node->is_private && !*tenant->terms.claim.key;
+	if (chmod(path, is_closed ? 0700 : 0755) < 0)
 		return error_set_errno(err, errno, "chmod %s", path);
 	return 0;
 }
@@ -131,15 +159,15 @@ static int make_leases(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
-void tenant_delete_files(const struct node *node, const char *id)
+void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id)
 {
 	static const char *const leaves[] = { "allot.sock", "tenant.json", "tenant.json.new" };
 	char path[NODE_PATH_MAX];
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
-		snprintf(path, sizeof(path), "%s/tenants/%s/%s", node->run_dir, id, leaves[i]);
+		tenant_dir_path(node, place, id, leaves[i], path);
 		unlink(path);
 	}
-	snprintf(path, sizeof(path), "%s/tenants/%s", node->run_dir, id);
+	tenant_dir_path(node, place, id, NULL, path);
 	if (rmdir(path) < 0 && errno != ENOENT)
 		log_warning("can't remove %s: %s", path, strerror(errno));
 }
@@ -201,7 +229,7 @@ int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenan
 {
 	int r = open_tenant(node, terms, true, ret, err);
 	if (r < 0)
-		tenant_delete_files(node, terms->id);
+		tenant_delete_files(node, tenant_place(terms), terms->id);
 	return r;
 }
 
@@ -237,7 +265,7 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	struct node *node = tenant->node;
 	if (why)
 		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
-	tenant_delete_files(node, tenant->terms.id);
+	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
 	node_tenants_changed(node);
 }

@@ -159,8 +159,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 struct tenant *tenant_free(struct tenant *tenant);
 /* Forgets the tenant and deletes its files. */
 void tenant_remove(struct tenant *tenant, const char *why);
+/* A place of the two that a tenant's directory may be in: see tenant_dir_path(). */
+enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
 /* Deletes the directory of a tenant that is not in memory, as far as it holds what is ours. */
-void tenant_delete_files(const struct node *node, const char *id);
+void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
 /* Removes a held tenant that nobody holds and no process lives in. */
 void tenant_end_if_unused(struct tenant *tenant);
 
@@ -193,8 +195,18 @@ uint64_t process_held_bytes(struct process *process, unsigned device);
 /* A value of the report that can't be: no further registrations, said once. */
 void tenant_mark_corrupt(struct tenant *tenant, const char *what);
 
-/* "<run dir>/tenants/<id>" and, with leaf, "/<leaf>". */
+/*
+ * "<run dir>/tenants/<id>", of a claim's tenant "<run dir>/claims/<id>", and, with leaf, "/<leaf>". Of the
+ * second nobody but the daemon's user sees the directory above: who may open the socket in it is whoever
+ * has the directory mounted, as any user.
+ */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
+/* The same by id; NULL id: the directory above. */
+void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
+		     const char *leaf, char path[NODE_PATH_MAX]);
+enum tenant_place tenant_place(const struct tenant_terms *terms);
+/* An id that no tenant and no claim has. */
+int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 
 /*
  * Gives a process the lowest free slot. Takes the pidfd over on success. -ENOSPC: all slots are in use.

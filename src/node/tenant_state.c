@@ -9,15 +9,27 @@
 
 #define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 
+static json_t *slots_to_json(const struct slots *slots)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < SLOTS_MAX; i++)
+		if (slots_has(slots, i))
+			json_array_append_new(list, json_integer(i));
+	return list;
+}
+
 static json_t *device_to_json(const struct tenant_device_terms *d, uint64_t granted_bytes)
 {
 	const struct promise *p = &d->promise;
-	return json_pack("{s:s, s:b, s:I, s:f, s:b, s:f, s:I, s:I}", "uuid",
-			 d->card->info.uuid_text, "memory_given", p->memory_given,
-			 "memory_quota_bytes", (json_int_t)p->quota_bytes, "cores_pct",
-			 p->cores_pct, "limit_given", p->limit_given, "cores_limit_pct",
-			 p->limit_pct, "memory_reserve_bytes", (json_int_t)p->reserve_bytes,
-			 "memory_granted_bytes", (json_int_t)granted_bytes);
+	json_t *json = json_pack("{s:s, s:b, s:I, s:f, s:b, s:f, s:I, s:I}", "uuid",
+				 d->card->info.uuid_text, "memory_given", p->memory_given,
+				 "memory_quota_bytes", (json_int_t)p->quota_bytes, "cores_pct",
+				 p->cores_pct, "limit_given", p->limit_given, "cores_limit_pct",
+				 p->limit_pct, "memory_reserve_bytes", (json_int_t)p->reserve_bytes,
+				 "memory_granted_bytes", (json_int_t)granted_bytes);
+	if (slots_count(&d->slots))
+		json_object_set_new(json, "slots", slots_to_json(&d->slots));
+	return json;
 }
 
 static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *used, unsigned count)
@@ -59,7 +71,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->device_count; i++)
 		json_array_append_new(devices, device_to_json(&t->device[i], past.granted_bytes[i]));
-	return json_pack(
+	json_t *json = json_pack(
 		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, "
 		"s:f, s:I, s:I, s:I, s:b}",
 		"version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
@@ -73,6 +85,13 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		use_ns(tenant, clock_now_ns()) / (double)NSEC_PER_SEC, "wait_arrival",
 		(json_int_t)past.arrival, "wait_since_ns", (json_int_t)past.since_ns,
 		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out);
+	/* What its claim is made of again if the store is lost. */
+	if (*t->claim.key)
+		json_object_set_new(json, "claim",
+				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,
+					      "while_wanted", t->claim.while_wanted, "uncontrolled",
+					      t->claim.is_uncontrolled));
+	return json;
 }
 
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err)

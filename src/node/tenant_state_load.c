@@ -17,6 +17,40 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
+/* Absent: none. */
+static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
+{
+	json_t *list = NULL, *item;
+	size_t i;
+	int r = json_read_array(json, "slots", &list, err);
+	if (r <= 0)
+		return r;
+	json_array_foreach(list, i, item)
+	{
+		json_int_t slot = json_is_integer(item) ? json_integer_value(item) : -1;
+		if (slot < 0 || slot >= SLOTS_MAX)
+			return error_set(err, EINVAL, "slots: must be numbers under %d", SLOTS_MAX);
+		slots_add(ret, (unsigned)slot);
+	}
+	return 0;
+}
+
+/* Absent: the tenant of no claim. */
+static int claim_from_json(const json_t *root, struct tenant_claim *ret, struct error *err)
+{
+	const json_t *json = json_object_get(root, "claim");
+	const char *key = NULL;
+	if (!json)
+		return 0;
+	if (json_read_string(json, "key", &key, err) <= 0 || !*key ||
+	    strlen(key) >= sizeof(ret->key) ||
+	    json_read_bool(json, "while_wanted", &ret->while_wanted, err) <= 0 ||
+	    json_read_bool(json, "uncontrolled", &ret->is_uncontrolled, err) <= 0)
+		return error_set(err, EINVAL, "claim: a value is missing or wrong");
+	strcpy(ret->key, key);
+	return 0;
+}
+
 static int device_from_json(struct node *node, const json_t *json, struct tenant_device_terms *ret,
 			    uint64_t *ret_granted, struct error *err)
 {
@@ -46,6 +80,8 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 	if (!(d.promise.cores_pct >= 0 && d.promise.limit_pct >= d.promise.cores_pct &&
 	      d.promise.limit_pct > 0 && d.promise.limit_pct <= 100))
 		return error_set(err, EINVAL, "devices: shares out of range");
+	if (slots_from_json(json, &d.slots, err) < 0)
+		return -EINVAL;
 	*ret = d;
 	*ret_granted = granted < quota ? (uint64_t)granted : (uint64_t)quota;
 	return 0;
@@ -144,6 +180,8 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	    on_full_parse(text, &t->on_full) < 0)
 		return error_set(err, EINVAL, "a value is missing or wrong");
 	int r = elastic_choice_from_json(root, &t->elastic, err);
+	if (r >= 0)
+		r = claim_from_json(root, &t->claim, err);
 	if (r < 0)
 		return r;
 	r = json_read_int(root, "host_memory_quota_bytes", 0, INT64_MAX, &host_bytes, err);

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cli/doctor/checks.h"
-#include "cli/install.h"
+#include "base/install.h"
 #include "mirror/elf_file.h"
 
 #define PRELOAD "/etc/ld.so.preload"

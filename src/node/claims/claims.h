@@ -25,16 +25,21 @@
 #include "node/promise.h"
 #include "node/tenant.h"
 
-#define CLAIM_KEY_MAX TENANT_CLAIM_MAX /* bytes, the final NUL included: a pod's UID, '/', a container's name */
+#define CLAIM_KEY_MAX \
+	TENANT_CLAIM_MAX /* bytes, the final NUL included: a pod's UID, '/', a container's name */
 
 struct node;
 struct claims;
 
 /* What is asked for. Nothing of it is kept by the callee. */
 struct claim_request {
-	const char *key;    /* not empty; graphic ASCII */
-	const char *tenant; /* the tenant's name; NULL: made from the key, never in use */
-	uid_t uid;          /* whose it is: who may change the tenant. Root for the kubelet's */
+	const char *key; /* not empty; graphic ASCII */
+	/*
+	 * What the tenant is to be called, any text: what is no part of a name becomes '-', what is too
+	 * long is cut, and where another tenant has the name its id is added. NULL: the key.
+	 */
+	const char *tenant;
+	uid_t uid; /* whose it is: who may change the tenant. Root for the kubelet's */
 	/*
 	 * Ended by claims_reconcile() too, when nothing runs in it and nobody wants it any more. false: until
 	 * claims_release(), by somebody who wrote it down.
@@ -83,8 +88,8 @@ const char *claim_parked_why(const struct claim *claim);
 
 /* Since the daemon started. */
 struct claims_counts {
-	uint64_t made, released; /* by a caller */
-	uint64_t expired;        /* by claims_reconcile() */
+	uint64_t made, released;  /* by a caller */
+	uint64_t expired;         /* by claims_reconcile() */
 	uint64_t control_refused; /* CUDA_DISABLE_CONTROL asked for and not allowed */
 	/* Allocations refused, by reason. */
 	uint64_t refused_request; /* -EINVAL, -ENODEV, -EEXIST */
@@ -109,8 +114,8 @@ struct claims *claims_close(struct claims *claims);
 
 /*
  * Decides, writes down (one transaction, on disk when this returns), and makes the tenant; all or
- * nothing. -EINVAL, -ENODEV: the request; -EEXIST: the key is in use (claims_find() has it), or the tenant's
- * name, or a slot is another claim's, which the text names; -ENOSPC: the card has no room, or the disk; others as
+ * nothing. -EINVAL, -ENODEV: the request; -EEXIST: the key is in use (claims_find() has it), or a slot is
+ * another claim's, which the text names; -ENOSPC: the card has no room, or the disk; others as
  * the system said. On any failure the state is as before.
  */
 int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
@@ -128,6 +133,9 @@ struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenan
 struct claim *claims_first(struct claims *claims);
 struct claim *claims_next(struct claim *claim);
 unsigned claims_count(const struct claims *claims);
+/* A claim, parked or not, has a tenant of that id; of that name. NULL claims have none. */
+bool claims_has_id(const struct claims *claims, const char *id);
+bool claims_has_name(const struct claims *claims, const char *name);
 struct claims_counts claims_counts(const struct claims *claims);
 
 /*

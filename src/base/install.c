@@ -1,4 +1,4 @@
-#include "cli/install.h"
+#include "base/install.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct part {
 };
 
 /*
- * In each row: scripts/build, meson's own tree, installed (this program in <prefix>/bin).
+ * In each row: scripts/build, meson's own tree, installed (these programs in <prefix>/bin).
  * ALLOT_LIBDIR: where libraries are, below the prefix ("lib/x86_64-linux-gnu"); ALLOT_DATADIR: data.
  */
 static const struct part parts[] = {

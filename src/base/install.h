@@ -1,9 +1,10 @@
 /*
- * Where this copy of allot keeps its other parts: looked for beside the program itself, as built by
- * scripts/build, as built by meson, and as installed. No environment variable leads elsewhere.
+ * Where this copy of allot keeps its other parts: looked for beside the program itself (allot, or
+ * allotd), as built by scripts/build, as built by meson, and as installed. No environment variable leads
+ * elsewhere. Thread safe.
  */
-#ifndef ALLOT_CLI_INSTALL_H
-#define ALLOT_CLI_INSTALL_H
+#ifndef ALLOT_BASE_INSTALL_H
+#define ALLOT_BASE_INSTALL_H
 
 #include "base/error.h"
 #include "base/paths.h"

@@ -1,0 +1,56 @@
+/*
+ * Between the parts of claims: claims.c allocates and releases, start.c reads the store and puts what it says
+ * into force, reconcile.c ends what nobody needs. Main thread only.
+ */
+#ifndef ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
+#define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
+
+#include "node/claims/claims.h"
+#include "node/claims/state_dir.h"
+#include "node/claims/store.h"
+#include "node/node.h"
+
+#define CLAIMS_STORE_LEAF "claims.db"
+
+struct parked {
+	struct store_claim as_written; /* cards that are there are found, others NULL */
+	char why[160];
+};
+
+TAILQ_HEAD(claim_list, claim);
+
+struct claims {
+	struct node *node;
+	struct claim_list list;
+	unsigned count;
+	char dir[STATE_DIR_MAX];
+	char path[STATE_DIR_MAX + 16];
+	struct store *store; /* NULL: there is none yet, or it can't be used */
+	bool has_complained; /* ... which the log has */
+	struct loop_source *timer;
+	struct claims_counts counts;
+	struct {
+		claims_keep keep;
+		void *data;
+	} keep[CLAIMS_MAX_KEEPS];
+	unsigned keep_count;
+};
+
+/*
+ * Makes sure that the store is open, and that what it says is in force. make: also makes it where there is
+ * none. 0 without a store where there is none and none is made.
+ */
+int claims_use_store(struct claims *claims, bool make, struct error *err);
+/* A store that was found torn while it was in use: sets it aside, and writes all that there is to a new one. */
+int claims_renew_store(struct claims *claims, struct error *err);
+
+/* Adds to the list. Takes `parked` over, in any case. NULL: out of memory. */
+struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
+			 struct parked *parked);
+/* Takes the claim off the list and frees it; its tenant, or what is left of one, is ended. */
+void claims_end(struct claim *claim, const char *why);
+
+/* What is to be written down of a claim. */
+void claims_describe(const struct claim *claim, struct store_claim *ret);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Where claims are written down: one SQLite file, in WAL mode, held by one daemon. What it knows of a claim is
+ * its tenant's terms (tenant.h) and which cards they are on. A statement is prepared once.
+ *
+ * synchronous is FULL: a commit waits for the disk. The kubelet keeps the answer to an allocation in a
+ * file of its own, which it syncs, and after a power cut starts the container again without asking; so a
+ * claim must be there whenever its answer is. Within a transaction nothing waits, and a checkpoint of
+ * the log, which waits twice more, comes once in some hundred transactions.
+ *
+ * Errors: -EBADMSG: the file is torn, foreign or of a newer program, with what it is; -EBUSY: another process
+ * holds it; -ENOSPC, -EROFS, -EACCES, -EIO ...: as the disk said; then nothing is changed. One thread.
+ */
+#ifndef ALLOT_NODE_CLAIMS_STORE_H
+#define ALLOT_NODE_CLAIMS_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "gpu/gpu.h"
+#include "node/tenant.h"
+
+#define STORE_SCHEMA 1
+
+struct store;
+
+/* A claim as written down. The cards of its terms are NULL when it was read: uuid says which they are. */
+struct store_claim {
+	int64_t row;
+	uint64_t made_s; /* since 1970 */
+	struct tenant_terms terms;
+	char uuid[REGION_MAX_DEVICES][GPU_UUID_TEXT_MAX];
+};
+
+/* Opens the file, or makes it (*ret_is_new); its directory is there. Checks all of it. */
+int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
+/* NULL is fine; returns NULL. A transaction that is open is taken back. */
+struct store *store_close(struct store *store);
+
+/* One after the other, in the order in which they were made; ends with what `each` returns, if negative. */
+typedef int (*store_each)(void *data, const struct store_claim *claim, struct error *err);
+int store_read(struct store *store, store_each each, void *data, struct error *err);
+
+/*
+ * All that is written between begin and commit is there, or nothing. After an error of these, or of a
+ * write between: store_rollback().
+ */
+int store_begin(struct store *store, struct error *err);
+int store_commit(struct store *store, struct error *err);
+void store_rollback(struct store *store);
+
+/* In a transaction. *ret_row is the new claim's. -EEXIST: its key, tenant or a slot is another's. */
+int store_add(struct store *store, const struct store_claim *claim, int64_t *ret_row,
+	      struct error *err);
+/* Writes the terms of a claim that is there anew. */
+int store_change(struct store *store, int64_t row, const struct store_claim *claim,
+		 struct error *err);
+int store_remove(struct store *store, int64_t row, struct error *err);
+
+/* Renames the file and its log to "<path>.bad-<seconds since 1970>"; ret_name: that path. */
+int store_set_aside(const char *path, char *ret_name, size_t size, struct error *err);
+
+#endif

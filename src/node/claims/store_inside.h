@@ -1,0 +1,36 @@
+/* Between the parts of the store: store.c opens the file and has its transactions, store_claim.c the rows. */
+#ifndef ALLOT_NODE_CLAIMS_STORE_INSIDE_H
+#define ALLOT_NODE_CLAIMS_STORE_INSIDE_H
+
+#include <sqlite3.h>
+
+#include "node/claims/store.h"
+
+enum statement {
+	SQL_BEGIN,
+	SQL_COMMIT,
+	SQL_ROLLBACK,
+	SQL_ADD_CLAIM,
+	SQL_ADD_DEVICE,
+	SQL_ADD_SLOT,
+	SQL_CHANGE_CLAIM,
+	SQL_REMOVE_CLAIM,
+	SQL_REMOVE_DEVICES,
+	SQL_READ_CLAIMS,
+	SQL_READ_DEVICES,
+	SQL_READ_SLOTS,
+	SQL_COUNT
+};
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *statement[SQL_COUNT];
+	char path[256];
+};
+
+/* What SQLite's answer means, as -errno and in words. `rc` is not SQLITE_OK. */
+int store_fail(struct store *store, int rc, struct error *err);
+/* Runs a bound statement to its end and readies it for the next time. */
+int store_run(struct store *store, enum statement which, struct error *err);
+
+#endif

@@ -1,0 +1,91 @@
+#include "claims_fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "node/claims/check.h"
+
+struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,
+			      double cores_pct, int slot)
+{
+	struct claim_request request = { .key = key, .device_count = 1 };
+	struct claim_device_request *d = &request.device[0];
+	d->card = &f->node->card[card];
+	d->terms.has_memory = true;
+	d->terms.memory_bytes = mib * MIB;
+	d->terms.has_cores = true;
+	d->terms.cores_pct = cores_pct;
+	if (slot >= 0)
+		slots_add(&d->slots, (unsigned)slot);
+	return request;
+}
+
+struct claim *claim_made(struct fixture *f, const struct claim_request *request)
+{
+	struct error err = { 0 };
+	struct claim *claim = NULL;
+	if (claims_allocate(f->node->claims, request, &claim, &err) < 0)
+		fail_msg("%s: %s", request->key, err.text);
+	assert_ptr_equal(claims_find(f->node->claims, request->key), claim);
+	return claim;
+}
+
+static unsigned count_directories(struct fixture *f)
+{
+	char path[NODE_PATH_MAX];
+	unsigned count = 0;
+	tenant_dir_path(f->node, TENANT_PLACE_CLAIM, NULL, NULL, path);
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	for (struct dirent *e; (e = readdir(dir));)
+		count += e->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+void claim_refused(struct fixture *f, const struct claim_request *request, int code,
+		   const char *word)
+{
+	struct error err = { 0 };
+	struct claim *claim = NULL;
+	unsigned claims = claims_count(f->node->claims), tenants = f->node->tenant_count;
+	unsigned directories = count_directories(f);
+	assert_int_equal(claims_allocate(f->node->claims, request, &claim, &err), -code);
+	if (!strstr(err.text, word))
+		fail_msg("'%s' lacks '%s'", err.text, word);
+	assert_null(claim);
+	assert_int_equal(claims_count(f->node->claims), claims);
+	assert_int_equal(f->node->tenant_count, tenants);
+	assert_int_equal(count_directories(f), directories);
+}
+
+void claims_must_hold(struct fixture *f)
+{
+	const struct tenant_terms *list[2048];
+	unsigned count = 0, in_force = 0, tenants = 0;
+	struct error err = { 0 };
+	struct tenant *t;
+	for (struct claim *c = claims_first(f->node->claims); c; c = claims_next(c)) {
+		assert_true(count < 2048);
+		list[count++] = claim_terms(c);
+		in_force += c->tenant != NULL;
+		assert_true((c->tenant == NULL) == (*claim_parked_why(c) != '\0'));
+	}
+	assert_int_equal(count, claims_count(f->node->claims));
+	if (claims_check(list, count, false, &err) < 0)
+		fail_msg("%s", err.text);
+	TAILQ_FOREACH(t, &f->node->tenants, link)
+	tenants += *t->terms.claim.key != '\0';
+	assert_int_equal(tenants, in_force);
+	assert_true(count_directories(f) >= in_force && count_directories(f) <= count);
+}
+
+void claims_restart(struct fixture *f)
+{
+	fixture_stop(f);
+	fixture_start(f);
+}
