@@ -31,6 +31,7 @@ extern const struct command command_resume;
 extern const struct command command_tasks;
 extern const struct command command_topo;
 extern const struct command command_mirror;
+extern const struct command command_cdi;
 extern const struct command command_bench;
 extern const struct command command_doctor;
 

@@ -3,9 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "interpose/log.h"
 #include "interpose/sys.h"
+
+/*
+ * Where a container has its tenant's directory (node/claims/injection.h). A process that was started in it
+ * without the variable, as engines' exec does, or that has unset it, belongs to that tenant all the same.
+ */
+#define CONTAINER_DIR "/run/allot/tenant"
 
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static bool is_unusable, passes_unknown, launches_ahead;
@@ -19,6 +26,9 @@ void config_load(void)
 	const char *ahead = getenv("ALLOT_LAUNCH_AHEAD"),
 		   *blocking = getenv("CUDA_LAUNCH_BLOCKING");
 
+	/* The directory: the socket in it may be away for a moment, while a daemon starts. */
+	if (!path && access(CONTAINER_DIR, F_OK) == 0)
+		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
 	launches_ahead = !(ahead && strcmp(ahead, "0") == 0) && !(blocking && atoi(blocking));
 	passes_unknown = unknown && strcmp(unknown, "pass") == 0;

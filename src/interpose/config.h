@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* Path of the tenant's socket; "": this process belongs to no tenant. */
+/*
+ * Path of the tenant's socket: ALLOT_SOCKET's, else that of the container that the process is in; "": it
+ * belongs to no tenant.
+ */
 const char *config_socket(void);
 
 /* False: launches are never queued (ahead.h), as the environment or a debugger's wish has it. */

@@ -33,7 +33,7 @@ static json_t *terms_to_json(const struct tenant *tenant)
 	return list;
 }
 
-static void describe(const struct tenant *tenant, json_t *reply)
+void request_describe_tenant(const struct tenant *tenant, json_t *reply)
 {
 	char path[NODE_PATH_MAX];
 	tenant_path(tenant, "allot.sock", path);
@@ -43,8 +43,7 @@ static void describe(const struct tenant *tenant, json_t *reply)
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 }
 
-/* What a caller should know of terms that were accepted: in the reply and in the log. */
-static void warn_of_overcommit(const struct tenant *tenant, json_t *reply)
+void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 {
 	json_t *warnings = json_array();
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
@@ -198,8 +197,8 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 		tenant_remove(tenant, NULL);
 		return r;
 	}
-	describe(tenant, reply);
-	warn_of_overcommit(tenant, reply);
+	request_describe_tenant(tenant, reply);
+	request_warn_of_overcommit(tenant, reply);
 	log_info("tenant '%s' (%s): made by uid %u", terms.name, terms.id, (unsigned)terms.uid);
 	return 0;
 }
@@ -213,7 +212,7 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 		r = session_hold(session, tenant, err);
 	if (r < 0)
 		return r;
-	describe(tenant, reply);
+	request_describe_tenant(tenant, reply);
 	return 0;
 }
 
@@ -327,7 +326,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 		return r;
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
-	warn_of_overcommit(tenant, reply);
+	request_warn_of_overcommit(tenant, reply);
 	return 0;
 }
 

@@ -50,6 +50,18 @@ int request_tasks(struct session *session, const json_t *request, json_t *reply,
 int request_topology(struct session *session, const json_t *request, json_t *reply,
 		     struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
+/* In claims/. */
+int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_injection(struct session *session, const json_t *request, json_t *reply,
+		      struct error *err);
+int request_release(struct session *session, const json_t *request, json_t *reply,
+		    struct error *err);
+int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
+
+/* Adds what the reply to `create` says of a tenant. */
+void request_describe_tenant(const struct tenant *tenant, json_t *reply);
+/* What a caller should know of terms that were accepted: in the reply and in the log. */
+void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);
 
 /* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */
 int session_find_own(struct session *session, const json_t *request, const char *key,

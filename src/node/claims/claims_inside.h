@@ -6,6 +6,7 @@
 #define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
 
 #include "node/claims/claims.h"
+#include "node/claims/library.h"
 #include "node/claims/state_dir.h"
 #include "node/claims/store.h"
 #include "node/node.h"
@@ -29,6 +30,7 @@ struct claims {
 	bool has_complained; /* ... which the log has */
 	struct loop_source *timer;
 	struct claims_counts counts;
+	struct library library; /* name "": not installed yet */
 	struct {
 		claims_keep keep;
 		void *data;
@@ -49,6 +51,9 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 			 struct parked *parked);
 /* Takes the claim off the list and frees it; its tenant, or what is left of one, is ended. */
 void claims_end(struct claim *claim, const char *why);
+
+/* Puts the library where containers have it from, once. */
+int claims_install_library(struct claims *claims, struct error *err);
 
 /* What is to be written down of a claim. */
 void claims_describe(const struct claim *claim, struct store_claim *ret);

@@ -6,10 +6,11 @@
  * version and contents (library.h), which nobody writes to again, so that containers go on with what
  * they were started with over any upgrade.
  *
- * With `container_driver` = toolkit (a setting) NVIDIA's container toolkit brings the driver and the device
- * nodes, told by NVIDIA_VISIBLE_DEVICES; liballot.so comes by /etc/ld.so.preload. With `mirror` the
- * driver comes from the mirrored directory, with liballot.so in front and no preload; NVIDIA_VISIBLE_DEVICES
- * says "void". Simulated: the simulated driver's directory, by LD_LIBRARY_PATH, and the card's socket.
+ * With `container_driver` = toolkit (a setting) NVIDIA's container toolkit brings the driver, told by
+ * NVIDIA_VISIBLE_DEVICES; liballot.so comes by /etc/ld.so.preload. With the path of a mirrored directory
+ * the driver comes from there, with liballot.so in front and no preload; NVIDIA_VISIBLE_DEVICES says
+ * "void", for a toolkit that is there all the same. Simulated: the simulated driver's directory, by
+ * LD_LIBRARY_PATH, and the card's socket.
  *
  * Main thread of the daemon only (it reads the claim); what is made belongs to the caller.
  */
@@ -24,12 +25,13 @@
 
 /* Where things are in the container. */
 #define INJECTION_SOCKET_DIR "/run/allot/tenant" /* the tenant's directory: allot.sock */
-#define INJECTION_LIBRARY_DIR "/usr/local/allot" /* <version>-<hash>/liballot.so */
+#define INJECTION_LIBRARY_DIR "/run/allot/lib" /* <version>-<hash>/liballot.so */
 #define INJECTION_PRELOAD "/etc/ld.so.preload"
 #define INJECTION_MIRROR_DIR "/usr/local/nvidia"
 
 struct claim;
 struct claims;
+struct tenant_terms;
 
 struct injection_env {
 	char *name, *value;
@@ -61,6 +63,12 @@ struct injection {
  */
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);
+/*
+ * Adds the cards' device nodes and those of all cards, as far as they are there; dev: "/dev", elsewhere in
+ * tests. -ENOMEM.
+ */
+int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
+			const char *dev, struct error *err);
 /* Frees what it holds and leaves it empty. */
 void injection_free(struct injection *injection);
 

@@ -302,6 +302,17 @@ static void reconcile_due(void *data, uint32_t events)
 	claims_reconcile(data);
 }
 
+/*
+ * Where there are claims, before an upgrade replaces the library that this daemon came with. What is
+ * wrong is said again to whoever asks for an injection.
+ */
+static void install_early(struct claims *claims)
+{
+	struct error err = { 0 };
+	if (claims_install_library(claims, &err) < 0)
+		log_warning("no library for containers: %s", err.text);
+}
+
 int claims_open(struct node *node, struct claims **ret, struct error *err)
 {
 	struct claims *claims = calloc(1, sizeof(*claims));
@@ -323,6 +334,8 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 	}
 	/* What it said is in the log; what is in force stays so. */
 	claims_use_store(claims, false, NULL);
+	if (claims->store)
+		install_early(claims);
 	loop_arm(claims->timer, RECONCILE_NS, RECONCILE_NS);
 	*ret = claims;
 	return 0;

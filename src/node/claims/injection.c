@@ -1,0 +1,294 @@
+#include "node/claims/injection.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/install.h"
+#include "node/claims/claims_inside.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SIM_DIR "/run/allot/sim"
+#define SIM_SOCKET "/run/allot/sim.sock"
+
+/* ---- building ---- */
+
+static int no_memory(struct error *err)
+{
+	return error_set_errno(err, ENOMEM, "injection");
+}
+
+/* Room for one more element of a list; NULL: no memory. Lists are short. */
+static void *grow(void *list, size_t *count, size_t size)
+{
+	char *grown = realloc(list, (*count + 1) * size);
+	if (grown)
+		memset(grown + *count * size, 0, size);
+	return grown;
+}
+
+static int add_env(struct injection *in, struct error *err, const char *name, const char *format,
+		   ...) __attribute__((format(printf, 4, 5)));
+
+static int add_env(struct injection *in, struct error *err, const char *name, const char *format,
+		   ...)
+{
+	struct injection_env *list = grow(in->env, &in->env_count, sizeof(*list));
+	va_list arguments;
+	if (!list)
+		return no_memory(err);
+	in->env = list;
+	struct injection_env *e = &list[in->env_count++];
+	va_start(arguments, format);
+	if (vasprintf(&e->value, format, arguments) < 0)
+		e->value = NULL;
+	va_end(arguments);
+	e->name = strdup(name);
+	return e->name && e->value ? 0 : no_memory(err);
+}
+
+static int add_mount(struct injection *in, const char *container, const char *host,
+		     struct error *err)
+{
+	struct injection_mount *list = grow(in->mount, &in->mount_count, sizeof(*list));
+	if (!list)
+		return no_memory(err);
+	in->mount = list;
+	struct injection_mount *m = &list[in->mount_count++];
+	m->container_path = strdup(container);
+	m->host_path = strdup(host);
+	m->is_read_only = true;
+	return m->container_path && m->host_path ? 0 : no_memory(err);
+}
+
+/* A node that is not there, or is none, is left out. */
+static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
+{
+	char host[PATHS_MAX], container[PATHS_MAX];
+	struct stat st;
+	snprintf(host, sizeof(host), "%s/%s", dev, leaf);
+	snprintf(container, sizeof(container), "/dev/%s", leaf);
+	if (stat(host, &st) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	struct injection_device *list = grow(in->device, &in->device_count, sizeof(*list));
+	if (!list)
+		return no_memory(err);
+	in->device = list;
+	struct injection_device *d = &list[in->device_count++];
+	d->container_path = strdup(container);
+	d->host_path = strdup(host);
+	return d->container_path && d->host_path ? 0 : no_memory(err);
+}
+
+void injection_free(struct injection *in)
+{
+	for (size_t i = 0; i < in->env_count; i++) {
+		free(in->env[i].name);
+		free(in->env[i].value);
+	}
+	for (size_t i = 0; i < in->mount_count; i++) {
+		free(in->mount[i].container_path);
+		free(in->mount[i].host_path);
+	}
+	for (size_t i = 0; i < in->device_count; i++) {
+		free(in->device[i].container_path);
+		free(in->device[i].host_path);
+	}
+	free(in->env);
+	free(in->mount);
+	free(in->device);
+	*in = (struct injection){ 0 };
+}
+
+/* ---- what a container gets ---- */
+
+int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, const char *dev,
+			struct error *err)
+{
+	/* Of all cards together; modeset and caps are for graphics and for MIG's own tools. */
+	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < sizeof(common) / sizeof(common[0]); i++)
+		r = add_node(in, dev, common[i], err);
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++) {
+		char leaf[32];
+		if (!terms->device[i].card->info.minor_known)
+			continue;
+		snprintf(leaf, sizeof(leaf), "nvidia%u", terms->device[i].card->info.minor);
+		r = add_node(in, dev, leaf, err);
+	}
+	return r;
+}
+
+/*
+ * HAMi-core's names, for tools that show what they find there; liballot.so reads none of them. As they were
+ * when the container was started: `allot ps` has what is in force.
+ */
+static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
+{
+	int r = 0;
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++) {
+		const struct promise *p = &terms->device[i].promise;
+		char name[48];
+		if (!p->memory_given)
+			continue;
+		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
+		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
+	}
+	/* HAMi has one for all its devices, the first one's, in whole percents. */
+	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
+		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
+			    terms->device[0].promise.limit_pct);
+	if (r >= 0 && terms->on_full == ON_FULL_SWAP)
+		r = add_env(in, err, "CUDA_OVERSUBSCRIBE", "true");
+	return r;
+}
+
+static int add_preload(struct injection *in, const struct library *library, struct error *err)
+{
+	char host[PATHS_MAX], container[PATHS_MAX];
+	snprintf(container, sizeof(container), "%s/%s", INJECTION_LIBRARY_DIR, library->name);
+	snprintf(host, sizeof(host), "%s/ld.so.preload", library->dir);
+	int r = add_mount(in, container, library->dir, err);
+	return r < 0 ? r : add_mount(in, INJECTION_PRELOAD, host, err);
+}
+
+/* Its cards by UUID, for the toolkit. */
+static int add_visible(struct injection *in, const struct tenant_terms *terms, struct error *err)
+{
+	char list[REGION_MAX_DEVICES * GPU_UUID_TEXT_MAX] = "";
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof(list) - n, "%s%s", i ? "," : "",
+			 terms->device[i].card->info.uuid_text);
+	}
+	return add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "%s", list);
+}
+
+static int check_mirror(const char *dir, struct error *err)
+{
+	char path[PATHS_MAX];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/lib64/liballot.so", dir);
+	if (*dir != '/')
+		return error_set(err, EINVAL,
+				 "container_driver: '%s': must be toolkit, or the full path of a "
+				 "directory that allot mirror made",
+				 dir);
+	if (stat(path, &st) < 0)
+		return error_set(err, ENOENT,
+				 "container_driver: %s: no mirror: there is no %s; make it with "
+				 "allot mirror",
+				 dir, path);
+	return 0;
+}
+
+/*
+ * The mirror is found by LD_LIBRARY_PATH of NVIDIA's images, which have /usr/local/nvidia/lib64 there. It is
+ * not set here: it would replace what the image has.
+ */
+static int add_mirror(struct injection *in, const char *dir, struct error *err)
+{
+	int r = check_mirror(dir, err);
+	if (r >= 0)
+		r = add_mount(in, INJECTION_MIRROR_DIR, dir, err);
+	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
+}
+
+/* All simulated cards are behind one socket, so a tenant's are told apart by the library alone. */
+static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
+		   struct error *err)
+{
+	char path[PATHS_MAX], list[REGION_MAX_DEVICES * 4] = "";
+	int r = install_find(INSTALL_SIM_CUDA, path, err);
+	if (r < 0)
+		return r;
+	*strrchr(path, '/') = '\0';
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		size_t n = strlen(list);
+		snprintf(list + n, sizeof(list) - n, "%s%u", i ? "," : "", i);
+	}
+	r = add_mount(in, SIM_DIR, path, err);
+	if (r >= 0)
+		r = add_mount(in, SIM_SOCKET, node->sim_socket, err);
+	if (r >= 0)
+		r = add_env(in, err, "LD_LIBRARY_PATH", "%s", SIM_DIR);
+	if (r >= 0)
+		r = add_env(in, err, "ALLOT_SIM_SOCKET", "%s", SIM_SOCKET);
+	if (r >= 0)
+		r = add_env(in, err, "CUDA_VISIBLE_DEVICES", "%s", list);
+	return r;
+}
+
+int claims_install_library(struct claims *claims, struct error *err)
+{
+	const char *setting = claims->node->config.container_library;
+	char path[PATHS_MAX];
+	int r = 0;
+	if (*claims->library.name)
+		return 0;
+	if (!strcmp(setting, "auto"))
+		r = install_find(INSTALL_LIBRARY, path, err);
+	else
+		snprintf(path, sizeof(path), "%s", setting);
+	if (r >= 0)
+		r = state_dir_make(claims->node, claims->dir, err);
+	if (r >= 0)
+		r = library_install(path, claims->dir, &claims->library, err);
+	return r;
+}
+
+static int add_control(struct claims *claims, const struct claim *claim, bool is_mirrored,
+		       struct injection *in, struct error *err)
+{
+	char socket_dir[NODE_PATH_MAX];
+	tenant_path(claim->tenant, NULL, socket_dir);
+	int r = add_mount(in, INJECTION_SOCKET_DIR, socket_dir, err);
+	if (r >= 0)
+		r = add_env(in, err, "ALLOT_SOCKET", "%s/allot.sock", INJECTION_SOCKET_DIR);
+	if (r >= 0)
+		r = add_hami(in, claim_terms(claim), err);
+	/* Either is enough, and never both: the mirror has the library in it. */
+	if (r >= 0 && !is_mirrored)
+		r = claims_install_library(claims, err);
+	if (r >= 0 && !is_mirrored)
+		r = add_preload(in, &claims->library, err);
+	return r;
+}
+
+static int fill(struct claims *claims, const struct claim *claim, struct injection *in,
+		struct error *err)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	const struct node *node = claims->node;
+	const char *driver = node->config.container_driver;
+	bool is_mirrored = !node->simulated && strcmp(driver, "toolkit") != 0;
+	int r = 0;
+	if (!terms->claim.is_uncontrolled)
+		r = add_control(claims, claim, is_mirrored, in, err);
+	if (r < 0)
+		return r;
+	if (node->simulated)
+		return add_sim(in, node, terms, err);
+	r = is_mirrored ? add_mirror(in, driver, err) : add_visible(in, terms, err);
+	return r < 0 ? r : injection_add_nodes(in, terms, "/dev", err);
+}
+
+int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
+		   struct error *err)
+{
+	struct injection in = { 0 };
+	if (!claim->tenant)
+		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+				 claim_terms(claim)->claim.key, claim_parked_why(claim));
+	int r = fill(claims, claim, &in, err);
+	if (r < 0) {
+		injection_free(&in);
+		return error_add(err, r, "claim '%s'", claim_terms(claim)->claim.key);
+	}
+	*ret = in;
+	return 0;
+}
