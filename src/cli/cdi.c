@@ -237,7 +237,8 @@ static int remove_device(const struct cdi_options *options, const char *name, st
 	if (r < 0)
 		return r;
 	r = client_request(client, "release",
-			   json_pack("{s:s, s:b}", "name", name, "force", options->force), NULL, err);
+			   json_pack("{s:s, s:b}", "name", name, "force", options->force), NULL,
+			   err);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	/* A claim that is gone leaves its file to be removed all the same. */
@@ -245,8 +246,8 @@ static int remove_device(const struct cdi_options *options, const char *name, st
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);
 	if (r == -ENOENT && !unlink_error)
-		fprintf(stderr, "allot: cdi remove: there was no claim '%s' any more, but %s\n", name,
-			path);
+		fprintf(stderr, "allot: cdi remove: there was no claim '%s' any more, but %s\n",
+			name, path);
 	else if (r >= 0 && unlink_error)
 		fprintf(stderr, "allot: cdi remove: %s: not there; was it written with --output?\n",
 			path);
@@ -274,7 +275,8 @@ static const char *name_of(const json_t *claim)
 {
 	const char *key = json_string_value(json_object_get(claim, "key"));
 
-	return key && !strncmp(key, KEY_PREFIX, strlen(KEY_PREFIX)) ? key + strlen(KEY_PREFIX) : NULL;
+	return key && !strncmp(key, KEY_PREFIX, strlen(KEY_PREFIX)) ? key + strlen(KEY_PREFIX)
+								    : NULL;
 }
 
 static void print_device(const char *name, const json_t *claim, const json_t *device)
@@ -398,14 +400,16 @@ const struct command command_cdi = {
 	.name = "cdi",
 	.usage = "create|remove|list [OPTION...]",
 	.summary = "devices with a part of a GPU, for podman, docker and containerd",
-	.about = "create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR "\n"
-		 "             that tells container engines of it. Then for example:\n"
-		 "             podman run --device allot.dev/gpu=NAME IMAGE\n"
-		 "remove NAME  removes it\n"
-		 "list         lists them\n"
-		 "\n"
-		 "All containers with one device are one tenant. allot cdi create --help has the "
-		 "options.",
+	.about =
+		"create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
+		"\n"
+		"             that tells container engines of it. Then for example:\n"
+		"             podman run --device allot.dev/gpu=NAME IMAGE\n"
+		"remove NAME  removes it\n"
+		"list         lists them\n"
+		"\n"
+		"All containers with one device are one tenant. allot cdi create --help has the "
+		"options.",
 	.rows = no_rows,
 	.run = cdi_run,
 };

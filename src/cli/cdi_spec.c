@@ -19,7 +19,8 @@ int cdi_check_name(const char *name, struct error *err)
 	if (r < 0)
 		return r;
 	if (!isalnum((unsigned char)name[strlen(name) - 1]))
-		return error_set(err, EINVAL, "'%s': a device's name ends with a letter or digit", name);
+		return error_set(err, EINVAL, "'%s': a device's name ends with a letter or digit",
+				 name);
 	return 0;
 }
 
@@ -86,8 +87,8 @@ static json_t *make_nodes(const json_t *from)
 		if (!two_texts(item, "container_path", "host_path", text) ||
 		    strcmp(text[0], text[1]) != 0)
 			return NULL;
-		json_array_append_new(list, json_pack("{s:s, s:s}", "path", text[0], "permissions",
-						      "rw"));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s}", "path", text[0], "permissions", "rw"));
 	}
 	return steal_pointer(&list);
 }
@@ -111,8 +112,8 @@ int cdi_spec_make(const char *name, const json_t *injection, json_t **ret, struc
 	if (!is_whole)
 		return error_set(err, EPROTO, "the daemon's reply lacks what to inject");
 	json_t *spec = json_pack("{s:s, s:s, s:[{s:s, s:O}]}", "cdiVersion",
-				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind", CDI_KIND,
-				 "devices", "name", name, "containerEdits", edits);
+				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind",
+				 CDI_KIND, "devices", "name", name, "containerEdits", edits);
 	if (!spec)
 		return error_set(err, ENOMEM, "out of memory");
 	*ret = spec;

@@ -9,8 +9,8 @@
 #include "interpose/sys.h"
 
 /*
- * Where a container has its tenant's directory (node/claims/injection.h). A process that was started in it
- * without the variable, as engines' exec does, or that has unset it, belongs to that tenant all the same.
+ * Where a container has its tenant's directory (node/claims/injection.h). A process in it belongs to that tenant,
+ * whatever its environment says: engines' exec passes none on, and a user may write what he likes there.
  */
 #define CONTAINER_DIR "/run/allot/tenant"
 
@@ -27,7 +27,7 @@ void config_load(void)
 		   *blocking = getenv("CUDA_LAUNCH_BLOCKING");
 
 	/* The directory: the socket in it may be away for a moment, while a daemon starts. */
-	if (!path && access(CONTAINER_DIR, F_OK) == 0)
+	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
 	launches_ahead = !(ahead && strcmp(ahead, "0") == 0) && !(blocking && atoi(blocking));

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /*
- * Path of the tenant's socket: ALLOT_SOCKET's, else that of the container that the process is in; "": it
+ * Path of the tenant's socket: that of the container that the process is in, else ALLOT_SOCKET's; "": it
  * belongs to no tenant.
  */
 const char *config_socket(void);

@@ -127,6 +127,11 @@ class Podman(Engine):
     cgroup = "libpod_parent"
 
     def start(self):
+        self.configure()
+        self.daemon = self.serve(*self.base, "system", "service", "--time", "0",
+                                 f"unix://{self.socket}")
+
+    def configure(self):
         config = self.directory / "containers.conf"
         config.write_text(f"""
 [engine]
@@ -148,17 +153,15 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
         self.base = ["podman", "--root", self.directory / "root", "--runroot",
                      self.directory / "run", "--tmpdir", self.directory / "tmp",
                      "--storage-driver", "vfs"]
-        self.daemon = self.serve(*self.base, "system", "service", "--time", "0",
-                                 f"unix://{self.socket}")
 
-    def run(self, name, command, environment=(), shared=()):
+    def run(self, name, command, environment=(), shared=(), options=()):
         rootfs = self.directory / f"rootfs-{name}"
         rootfs.mkdir()
         mounts = [f"--volume={path}:{path}:ro" for path in HOST]
         mounts += [f"--volume={path}:{path}" for path in shared]
         self.made.append(name)
         return self.check(*self.base, "run", "--detach", "--name", name, "--network", "none", *mounts,
-                          *[f"--env={key}={value}" for key, value in environment],
+                          *[f"--env={key}={value}" for key, value in environment], *options,
                           "--rootfs", rootfs, *command)
 
     def remove(self, name):

@@ -63,11 +63,10 @@ static json_t *injection_to_json(const struct injection *in)
 		json_array_append_new(env, json_pack("{s:s, s:s}", "name", in->env[i].name, "value",
 						     in->env[i].value));
 	for (size_t i = 0; i < in->mount_count; i++)
-		json_array_append_new(
-			mounts, json_pack("{s:s, s:s, s:b}", "container_path",
-					  in->mount[i].container_path, "host_path",
-					  in->mount[i].host_path, "read_only",
-					  in->mount[i].is_read_only));
+		json_array_append_new(mounts, json_pack("{s:s, s:s, s:b}", "container_path",
+							in->mount[i].container_path, "host_path",
+							in->mount[i].host_path, "read_only",
+							in->mount[i].is_read_only));
 	for (size_t i = 0; i < in->device_count; i++)
 		json_array_append_new(nodes, json_pack("{s:s, s:s}", "container_path",
 						       in->device[i].container_path, "host_path",
@@ -207,8 +206,7 @@ int request_injection(struct session *session, const json_t *request, json_t *re
 	return r < 0 ? r : describe_injection(session, claim, reply, err);
 }
 
-int request_release(struct session *session, const json_t *request, json_t *reply,
-		    struct error *err)
+int request_release(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct claim *claim;
 	bool force = false;
@@ -221,8 +219,10 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 	unsigned processes = claim->tenant ? claim->tenant->process_count : 0;
 	strcpy(key.text, claim_terms(claim)->claim.key);
 	if (processes && !force)
-		return error_set(err, EBUSY, "claim '%s' has %u processes: end its container first, or force it",
-				 key.text + strlen(KEY_PREFIX), processes);
+		return error_set(
+			err, EBUSY,
+			"claim '%s' has %u processes: end its container first, or force it",
+			key.text + strlen(KEY_PREFIX), processes);
 	return claims_release(session->node->claims, key.text, "released by request", err);
 }
 

@@ -1,0 +1,380 @@
+"""Devices for container engines: what `allot cdi` writes, and podman with it as it is."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+
+
+import pytest
+from conftest import BUILD, GIB, wait_until
+from engines import Podman, find
+from held import GOVERNED, compile_c, link_with_driver
+
+MOUNTS = {"/run/allot/tenant", "/etc/ld.so.preload", "/run/allot/sim", "/run/allot/sim.sock"}
+
+
+class Devices:
+    """`allot cdi` of a machine, whose files are in a directory of the test's."""
+
+    def __init__(self, machine, directory):
+        self.machine = machine
+        self.directory = directory
+
+    def cdi(self, *arguments, output=True, **more):
+        if output:
+            arguments = [*arguments, "--output", self.directory]
+        return self.machine.allot("cdi", *arguments, *self.machine.sim, **more)
+
+    def create(self, name, *terms):
+        done = self.cdi("create", name, *terms)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"allot.dev/gpu={name}: {self.path(name)}\n"
+        return json.loads(self.path(name).read_text())
+
+    def path(self, name):
+        return self.directory / f"allot-{name}.json"
+
+    def refuse(self, *arguments, status=1, output=True):
+        done = self.cdi(*arguments, output=output)
+        assert done.returncode == status and done.stderr.count("\n") == 1, done
+        return done.stderr
+
+    def list(self):
+        done = self.cdi("list", "--json", output=False)
+        assert done.returncode == 0, done.stderr
+        return {claim["tenant"]: claim for claim in json.loads(done.stdout)}
+
+    def remove_all(self):
+        for name in self.list():
+            assert self.cdi("remove", name).returncode == 0
+
+
+@pytest.fixture
+def devices(machine, tmp_path):
+    directory = tmp_path / "cdi"
+    directory.mkdir()
+    return Devices(machine, directory)
+
+
+def edits_of(spec, name, version="0.3.0"):
+    assert spec["cdiVersion"] == version and spec["kind"] == "allot.dev/gpu"
+    (device,) = spec["devices"]
+    assert device["name"] == name
+    edits = device["containerEdits"]
+    environment = dict(line.split("=", 1) for line in edits["env"])
+    mounts = {mount["containerPath"]: mount for mount in edits["mounts"]}
+    return environment, mounts
+
+
+def test_what_is_written(devices):
+    spec = devices.create("web", "--memory", "4GiB", "--cores", "30", "--cores-limit", "60")
+    environment, mounts = edits_of(spec, "web")
+    assert environment["ALLOT_SOCKET"] == "/run/allot/tenant/allot.sock"
+    assert environment["CUDA_DEVICE_MEMORY_LIMIT_0"] == "4096m"
+    assert environment["CUDA_DEVICE_SM_LIMIT"] == "60"
+    (library,) = set(mounts) - MOUNTS
+    assert library.startswith("/run/allot/lib/") and MOUNTS < set(mounts)
+    for mount in mounts.values():
+        assert os.path.exists(mount["hostPath"])
+        assert mount["options"] == ["ro", "nosuid", "nodev", "bind"]
+    # What is preloaded is there under that name, a copy of our own and nobody else's to change.
+    with open(mounts["/etc/ld.so.preload"]["hostPath"]) as file:
+        assert file.read() == f"{library}/liballot.so\n"
+    copy = f"{mounts[library]['hostPath']}/liballot.so"
+    with open(copy, "rb") as a, open(BUILD / "liballot.so", "rb") as b:
+        assert a.read() == b.read()
+    assert os.stat(copy).st_mode & 0o777 == 0o755
+    assert os.stat(devices.path("web")).st_mode & 0o777 == 0o644
+    claim = devices.list()["web"]
+    assert claim["key"] == "cdi/web" and claim["parked"] is None and claim["processes"] == 0
+    (device,) = claim["devices"]
+    assert device["memory_bytes"] == 4 * GIB and device["cores_limit_pct"] == 60
+    # A second one has another tenant, the same library, and not what the first was promised.
+    other = devices.create("1st", "--on-full", "swap", "--memory", "1GiB")
+    environment, others = edits_of(other, "1st", version="0.5.0")
+    assert environment["CUDA_OVERSUBSCRIBE"] == "true"
+    assert others[library] == mounts[library]
+    assert others["/run/allot/tenant"]["hostPath"] != mounts["/run/allot/tenant"]["hostPath"]
+    assert devices.machine.tenants()["web"]["devices"][0]["memory_quota_bytes"] == 4 * GIB
+    assert "web" in devices.cdi("list", output=False).stdout
+    devices.remove_all()
+    assert list(devices.directory.iterdir()) == []
+    assert not os.path.exists(mounts["/run/allot/tenant"]["hostPath"])
+    devices.machine.wait_until_gone()
+    assert os.path.exists(copy)     # whoever was started with it may be started again
+
+
+def test_several_cards(machine2, tmp_path):
+    devices = Devices(machine2, tmp_path)
+    environment, _ = edits_of(devices.create("pair", "--gpu", "all", "--memory", "2GiB"), "pair")
+    assert environment["CUDA_DEVICE_MEMORY_LIMIT_1"] == "2048m"
+    assert environment["CUDA_VISIBLE_DEVICES"] == "0,1"
+    assert [d["index"] for d in devices.list()["pair"]["devices"]] == [0, 1]
+    devices.remove_all()
+
+
+def test_refused(devices):
+    devices.create("web", "--memory", "4GiB")
+    before = devices.list()
+    for arguments, status, words in [
+            (["create", "web"], 1, "'web' is in use"),
+            (["create", "a", "--memory", "1TiB"], 1, "more than the card has"),
+            (["create", "a", "--memory", "139GiB"], 1, "is right"),
+            (["create", "a", "--gpu", "7"], 1, "7"),
+            (["create", "a", "--cores", "50", "--cores-limit", "20"], 2, "less than --cores 50"),
+            (["create", "a", "--on-full", "wait"], 2, "needs --memory"),
+            (["create", "a b"], 2, "not a name"),
+            (["create", "a-"], 2, "ends with a letter or digit"),
+            (["create"], 2, "write one name"),
+            (["remove", "b"], 1, "there is no claim 'b'")]:
+        assert words in devices.refuse(*arguments, status=status)
+    assert "create, remove or list" in devices.refuse("make", "a", status=2, output=False)
+    # Where no file can be written there is no device.
+    told = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
+    assert told.returncode == 1 and "--output" in told.stderr
+    assert devices.list() == before
+    assert "is claim 'cdi/web''s" in request(devices.machine, op="remove", name="web")["error"]
+    # A file without its claim is removed, and said.
+    devices.path("gone").write_text("{}")
+    done = devices.cdi("remove", "gone")
+    assert done.returncode == 0 and "any more" in done.stderr and not devices.path("gone").exists()
+    devices.remove_all()
+
+
+def test_changed_while_it_lives(devices):
+    """A quota that was set later is what a killed daemon's successor has."""
+    devices.create("web", "--memory", "4GiB")
+    done = devices.machine.allot("set", "web", "--memory", "6GiB", *devices.machine.sim)
+    assert done.returncode == 0, done.stderr
+    kill_daemon(devices.machine)
+    shutil.rmtree(devices.machine.run_dir / "claims")
+    assert devices.machine.run("--", "true").returncode == 0    # starts the next one
+    assert devices.list()["web"]["devices"][0]["memory_bytes"] == 6 * GIB
+    assert devices.machine.tenants()["web"]["devices"][0]["memory_quota_bytes"] == 6 * GIB
+    devices.remove_all()
+
+
+# -- a daemon that is killed --
+
+def request(machine, **body):
+    """One request of docs/protocol.md, past `allot`. None: the daemon went away."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(machine.run_dir / "allotd.sock"))
+            connection.sendall(json.dumps({"version": 1, **body}).encode() + b"\n")
+            reply = b""
+            while not reply.endswith(b"\n"):
+                more = connection.recv(65536)
+                if not more:
+                    return None
+                reply += more
+        except OSError:
+            return None
+    return json.loads(reply)
+
+
+def kill_daemon(machine):
+    (pid,) = [pid for pid, line in machine.servers().items() if "allotd " in line]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: pid not in machine.servers(), what="the daemon's death")
+
+
+def churn(machine, prefix):
+    """Allocates and releases until the daemon is gone. Returns what must be there, and what may be."""
+    there = set()
+    for i in range(100000):
+        name = f"{prefix}-{i}"
+        reply = request(machine, op="claim", name=name,
+                        devices=[{"memory_bytes": GIB, "cores_pct": 0.5}])
+        if not reply:
+            return there, name
+        assert reply["ok"], reply
+        if i % 4 != 3 and not request(machine, op="release", name=name):
+            return there, name
+        if i % 4 == 3:
+            there.add(name)
+    pytest.fail("the daemon was not killed")
+
+
+def test_killed_in_mid_allocation(devices):
+    """At random points: what was answered is there, what was not is whole or not at all."""
+    machine, seed, sum_there = devices.machine, random.Random(1), 0
+    devices.create("first", "--memory", "1GiB")
+    for round_ in range(20):
+        (pid,) = [pid for pid, line in machine.servers().items() if "allotd " in line]
+        killer = subprocess.Popen(["sh", "-c", 'sleep "$1"; kill -9 "$2"', "sh",
+                                   str(seed.uniform(0, 0.1)), str(pid)])
+        answered, unsure = churn(machine, f"c{round_}")
+        killer.wait(timeout=10)
+        wait_until(lambda: pid not in machine.servers(), what="the daemon's death")  # noqa: B023
+        assert machine.run("--", "true").returncode == 0
+        answered.add("first")
+        there = set(devices.list())
+        assert answered <= there <= answered | {unsure}, (answered, there, unsure)
+        # As many tenants and directories as claims, and no more promised than there is.
+        assert there <= set(machine.tenants())
+        assert len(list((machine.run_dir / "claims").iterdir())) == len(there)
+        card = machine.ps()["devices"][0]
+        assert len(there) * GIB <= card["promised_bytes"] <= card["memory_bytes"]
+        for name in there - {"first"}:
+            assert request(machine, op="release", name=name)["ok"]
+        sum_there += len(answered)
+    assert sum_there > 40
+    devices.remove_all()
+
+
+# -- podman --
+
+class CdiPodman(Podman):
+    """Podman with an /etc/cdi of its own: in a mount namespace in which /etc is a copy."""
+
+    @classmethod
+    def why_not(cls):
+        if why := super().why_not():
+            return why
+        done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+        return None if done.returncode == 0 else "no mount namespaces"
+
+    def start(self):
+        self.configure()
+        etc = self.directory / "etc"
+        subprocess.run(["cp", "-a", "/etc", etc], check=True)
+        self.specs = etc / "cdi"
+        self.specs.mkdir(exist_ok=True)
+        self.keeper = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+             'mount --bind "$1" /etc && echo ready && exec sleep 3600', "sh", etc],
+            stdout=subprocess.PIPE, text=True)
+        self.processes.append(self.keeper)
+        assert self.keeper.stdout.readline() == "ready\n"
+
+    def call(self, *command, **more):
+        inside = ["nsenter", f"--mount=/proc/{self.keeper.pid}/ns/mnt", f"--wd={self.directory}"]
+        return super().call(*inside, find(command[0]), *command[1:], **more)
+
+
+@pytest.fixture(scope="module")
+def podman(tmp_path_factory):
+    why = CdiPodman.why_not()
+    if why:
+        pytest.skip(f"podman: {why}")
+    engine = CdiPodman(tmp_path_factory.mktemp("p") / "e")
+    try:
+        engine.start()
+        engine.run("probe", ["/bin/sleep", "0"])
+    except RuntimeError as error:
+        engine.__exit__()
+        pytest.skip(f"podman: {error}")
+    yield engine
+    engine.__exit__()
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    out = tmp_path_factory.mktemp("programs")
+    return {"way": compile_c(out / "way", "way.c", "-ldl"),
+            "hoard": compile_c(out / "hoard", *link_with_driver(), "hoard.c")}
+
+
+# What an engine's exec does not pass on of a device's environment, and the simulated card needs.
+SIMULATED = ["--env=LD_LIBRARY_PATH=/run/allot/sim", "--env=ALLOT_SIM_SOCKET=/run/allot/sim.sock"]
+
+
+class Box:
+    """A container with a device, made by `start`."""
+
+    def __init__(self, podman, devices, name, programs):
+        self.podman, self.devices, self.name = podman, devices, name
+        self.programs = programs
+        shutil.copy(devices.path(name), podman.specs)
+        self.shared = {os.path.dirname(path) for path in programs.values()}
+
+    def start(self, *command):
+        self.podman.run(self.name, command, shared=self.shared,
+                        options=[f"--device=allot.dev/gpu={self.name}"])
+        return self
+
+    def exec(self, *command):
+        done = self.podman.call(*self.podman.base, "exec", *SIMULATED, self.name, *command)
+        return done.stdout.splitlines(), done.returncode
+
+    def start_exec(self, *command):
+        self.podman.check(*self.podman.base, "exec", "--detach", *SIMULATED, self.name, *command)
+
+    def logs(self):
+        self.podman.check(*self.podman.base, "wait", self.name)
+        return self.podman.check(*self.podman.base, "logs", self.name).splitlines()
+
+    def tenant(self):
+        return self.devices.machine.tenants()[self.name]
+
+    def remove(self):
+        if self.name in self.podman.made:
+            self.podman.remove(self.name)
+            self.podman.made.remove(self.name)
+            shutil.rmtree(self.podman.directory / f"rootfs-{self.name}")
+        (self.podman.specs / f"allot-{self.name}.json").unlink()
+
+
+@pytest.fixture
+def box(podman, devices, programs):
+    """A device of 4 GiB, not started yet."""
+    devices.create("web", "--memory", "4GiB", "--cores", "30")
+    box = Box(podman, devices, "web", programs)
+    yield box
+    box.remove()
+    if "web" in devices.list():
+        devices.cdi("remove", "web", "--force")
+
+
+def test_podman_sees_its_quota(box):
+    assert box.start(box.programs["way"], "local").logs() == GOVERNED
+    device = box.tenant()["devices"][0]
+    assert device["denied"] == 1 and device["memory_used_bytes"] == 0
+
+
+def hold(box, mib):
+    """A process in the running container that holds so much for a minute."""
+    box.start_exec(box.programs["hoard"], mib, mib, 0, 60000)
+    wait_until(lambda: box.tenant()["devices"][0]["memory_used_bytes"] >= mib << 20,
+               what="memory in use")
+
+
+def test_podman_exec_belongs_to_the_tenant(box):
+    box.start("sleep", "1000")
+    # Nothing of the device's environment is there, and it is governed all the same.
+    assert box.exec("sh", "-c", 'echo "[$ALLOT_SOCKET]"') == (["[]"], 0)
+    assert box.exec(box.programs["way"], "local") == (GOVERNED, 0)
+    for lie in ("", "/tmp/no.sock"):
+        assert box.exec("env", f"ALLOT_SOCKET={lie}", box.programs["way"], "local") == (GOVERNED, 0)
+    assert box.tenant()["devices"][0]["denied"] == 3
+    # What the container holds counts, whoever holds it.
+    hold(box, 2500)
+    lines, _ = box.exec(box.programs["way"], "local")
+    assert lines[:2] == ["cuInit 0", "fits 2"], lines
+
+
+def test_podman_over_a_killed_daemon(box):
+    box.start("sleep", "1000")
+    hold(box, 2500)
+    kill_daemon(box.devices.machine)
+    assert box.devices.machine.run("--", "true").returncode == 0
+    wait_until(lambda: box.tenant()["devices"][0]["memory_used_bytes"] >= 2500 << 20)
+    lines, _ = box.exec(box.programs["way"], "local")
+    assert lines[:2] == ["cuInit 0", "fits 2"], lines
+
+
+def test_podman_removed_while_it_runs(box):
+    box.start("sleep", "1000")
+    hold(box, 100)
+    assert "has 1 processes" in box.devices.refuse("remove", "web")
+    assert box.devices.path("web").exists() and "web" in box.devices.list()
+    assert box.devices.cdi("remove", "web", "--force").returncode == 0
+    assert "web" not in box.devices.list() and not box.devices.path("web").exists()
+    # The process goes on, as the container does.
+    lines, status = box.exec("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert status == 0 and f"{box.programs['hoard']} 100 100" in lines[0]
