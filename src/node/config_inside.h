@@ -14,6 +14,7 @@ enum setting_kind {
 	KIND_SWITCH,
 	KIND_LEVEL,
 	KIND_TEXT,
+	KIND_PLACE,   /* a full path, or the word that is its default */
 	KIND_ADDRESS, /* see metrics/address.h */
 	KIND_ENGINES, /* a text that engines_parse() takes */
 	KIND_GAIN,

@@ -179,7 +179,11 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 			return r;
 		/* FALLTHROUGH */
 	case KIND_ENGINES:
+	case KIND_PLACE:
 	case KIND_TEXT:
+		if (s->kind == KIND_PLACE && *value != '/' && strcmp(value, s->default_text) != 0)
+			return error_set(err, EINVAL, "'%.60s': must be %s, or a full path", value,
+					 s->default_text);
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);

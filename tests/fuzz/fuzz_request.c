@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "fixture.h"
+#include "node/claims/claims.h"
 
 static struct fixture *fixture;
 
@@ -37,6 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t length = strlen(reply);
 	FUZZ_CHECK(length > 1 && strchr(reply, '\n') == reply + length - 1);
 	session_end(&session);
+	for (struct claim *c; (c = claims_first(node->claims));) {
+		char key[CLAIM_KEY_MAX];
+		strcpy(key, claim_terms(c)->claim.key);
+		FUZZ_CHECK(claims_release(node->claims, key, "the next input", NULL) == 0);
+	}
 	while (!TAILQ_EMPTY(&node->tenants))
 		tenant_remove(TAILQ_FIRST(&node->tenants), "the next input");
 	free(reply);

@@ -122,7 +122,7 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 		    struct error *err);
 /*
  * Takes the claim out of the store, then ends its tenant: processes that still run in it keep their last
- * quotas. -ENOENT: no such key; others: the store could not be written, and the claim is as before.
+ * quotas. The key may be the claim's own text. -ENOENT: no such key; others: the store could not be written, and the claim is as before.
  */
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 

@@ -655,8 +655,11 @@ static void test_killed(void **state)
 		if (now + 1 < least || now > least + 1)
 			fail_msg("round %u: %u claims, %u were answered", round, now, least);
 		/* Room for the next rounds. */
-		for (struct claim *c; (c = claims_first(f->node->claims));)
-			release(f, claim_terms(c)->claim.key);
+		for (struct claim *c; (c = claims_first(f->node->claims));) {
+			char key[CLAIM_KEY_MAX];
+			strcpy(key, claim_terms(c)->claim.key);
+			release(f, key);
+		}
 	}
 	assert_true(answered > KILLS);
 	assert_int_equal(f->node->tenant_count, 0);
