@@ -64,6 +64,12 @@ static const struct option_row create_rows[] = {
 	OPTION_END,
 };
 
+static const struct option_row cards_rows[] = {
+	OUTPUT_ROW,
+	TARGET_ROWS(struct cdi_options),
+	OPTION_END,
+};
+
 static const struct option_row remove_rows[] = {
 	OPTION("--force", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, force,
 	       .help = "also while a container runs with it: its processes\n"
@@ -166,17 +172,21 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 	return r;
 }
 
-static int create(const struct cdi_options *options, const char *name, struct error *err)
+/* A private daemon that is started for it stays for as long as it has a tenant, as this one. */
+static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
-	cleanup_client struct client *client = NULL;
+	return options->target.run_dir ? daemon_find(&options->target, ret, err)
+				       : daemon_get(&options->target, ret, err);
+}
+
+static int create(struct client *client, const struct cdi_options *options, const char *name,
+		  struct error *err)
+{
 	cleanup_json json_t *reply = NULL;
 	char path[PATHS_MAX];
 	json_t *body;
-	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
-					: daemon_get(&options->target, &client, err);
+	int r = make_request(client, options, name, &body, err);
 
-	if (r >= 0)
-		r = make_request(client, options, name, &body, err);
 	if (r >= 0)
 		r = client_request(client, "claim", body, &reply, err);
 	if (r < 0)
@@ -189,6 +199,21 @@ static int create(const struct cdi_options *options, const char *name, struct er
 	}
 	printf("%s=%s: %s\n", CDI_KIND, name, path);
 	return 0;
+}
+
+/* The options of a command without operands. Negative: go on; else the exit status. */
+static int read_no_operand(const struct command *self, int argc, char **argv,
+			   struct cdi_options *options)
+{
+	struct error err = { 0 };
+	bool help = false;
+	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, options, &help, &err);
+
+	if (help)
+		return command_help(self);
+	if (r > 0)
+		r = error_set(&err, EINVAL, "'%.40s': no such argument", argv[0]);
+	return r < 0 ? command_fail(self, &err, EXIT_USAGE) : -1;
 }
 
 /* The operand, checked; NULL: said what is wrong. */
@@ -209,6 +234,7 @@ static const char *read_name(const struct command *self, int argc, char **argv,
 
 static int create_run(const struct command *self, int argc, char **argv)
 {
+	cleanup_client struct client *client = NULL;
 	struct cdi_options options = { 0 };
 	struct error err = { 0 };
 	int status;
@@ -218,7 +244,53 @@ static int create_run(const struct command *self, int argc, char **argv)
 		return status;
 	if (check_options(&options, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
-	if (create(&options, name, &err) < 0)
+	if (connect_daemon(&options, &client, &err) < 0 || create(client, &options, name, &err) < 0)
+		return command_fail(self, &err, EXIT_REFUSED);
+	return 0;
+}
+
+/* ---- cards ---- */
+
+/* "gpu0" is the rest of GPU 0. Those that are there already are left as they are. */
+static int create_cards(const struct cdi_options *options, struct error *err)
+{
+	cleanup_client struct client *client = NULL;
+	cleanup_json json_t *hello = NULL;
+	json_t *card;
+	size_t i;
+	int r = connect_daemon(options, &client, err);
+
+	if (r >= 0)
+		r = client_request(client, "hello", NULL, &hello, err);
+	if (r < 0)
+		return r;
+	json_array_foreach(json_object_get(hello, "devices"), i, card)
+	{
+		struct cdi_options one = *options;
+		char name[32];
+
+		one.gpu.is_set = true;
+		one.gpu.devices.count = 1;
+		one.gpu.devices.item[0].index = (uint32_t)device_index(card);
+		snprintf(name, sizeof(name), "gpu%u", one.gpu.devices.item[0].index);
+		r = create(client, &one, name, err);
+		if (r == -EEXIST)
+			printf("%s=%s: there already\n", CDI_KIND, name);
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int cards_run(const struct command *self, int argc, char **argv)
+{
+	struct cdi_options options = { 0 };
+	int status = read_no_operand(self, argc, argv, &options);
+
+	if (status >= 0)
+		return status;
+	struct error err = { 0 };
+	if (create_cards(&options, &err) < 0)
 		return command_fail(self, &err, EXIT_REFUSED);
 	return 0;
 }
@@ -343,16 +415,11 @@ static int list(const struct cdi_options *options, struct error *err)
 static int list_run(const struct command *self, int argc, char **argv)
 {
 	struct cdi_options options = { 0 };
-	struct error err = { 0 };
-	bool help = false;
-	int r = options_read(self->rows, OPTIONS_ANYWHERE, argc, argv, &options, &help, &err);
+	int status = read_no_operand(self, argc, argv, &options);
 
-	if (help)
-		return command_help(self);
-	if (r > 0)
-		r = error_set(&err, EINVAL, "'%.40s': no such argument", argv[0]);
-	if (r < 0)
-		return command_fail(self, &err, EXIT_USAGE);
+	if (status >= 0)
+		return status;
+	struct error err = { 0 };
 	if (list(&options, &err) < 0)
 		return command_fail(self, &err, EXIT_REFUSED);
 	return 0;
@@ -366,6 +433,11 @@ static const struct command actions[] = {
 	  .summary = "make a device for containers: allot.dev/gpu=NAME",
 	  .rows = create_rows,
 	  .run = create_run },
+	{ .name = "cdi cards",
+	  .usage = "[OPTION...]",
+	  .summary = "make a device of each GPU: allot.dev/gpu=gpu0, what is left of GPU 0",
+	  .rows = cards_rows,
+	  .run = cards_run },
 	{ .name = "cdi remove",
 	  .usage = "NAME [OPTION...]",
 	  .summary = "remove a device, and its file",
@@ -388,9 +460,9 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 		if (strcmp(argv[0], actions[i].name + strlen("cdi ")) == 0)
 			return actions[i].run(&actions[i], argc - 1, argv + 1);
 	if (argc > 0)
-		error_set(&err, EINVAL, "'%.40s': must be create, remove or list", argv[0]);
+		error_set(&err, EINVAL, "'%.40s': must be create, cards, remove or list", argv[0]);
 	else
-		error_set(&err, EINVAL, "write create, remove or list after it");
+		error_set(&err, EINVAL, "write create, cards, remove or list after it");
 	return command_fail(self, &err, EXIT_USAGE);
 }
 
@@ -398,7 +470,7 @@ static const struct option_row no_rows[] = { OPTION_END };
 
 const struct command command_cdi = {
 	.name = "cdi",
-	.usage = "create|remove|list [OPTION...]",
+	.usage = "create|cards|remove|list [OPTION...]",
 	.summary = "devices with a part of a GPU, for podman, docker and containerd",
 	.about =
 		"create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR

@@ -117,6 +117,25 @@ def test_several_cards(machine2, tmp_path):
     devices.remove_all()
 
 
+def test_each_card(machine2, tmp_path):
+    """A device a card, of what is left of it; made once."""
+    devices = Devices(machine2, tmp_path)
+    devices.create("part", "--gpu", "1", "--memory", "40GiB")
+    for _ in range(2):
+        done = devices.cdi("cards")
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.count("there already") == 2
+    claims = devices.list()
+    assert set(claims) == {"part", "gpu0", "gpu1"}
+    assert [claims[f"gpu{i}"]["devices"][0]["index"] for i in (0, 1)] == [0, 1]
+    assert claims["gpu1"]["devices"][0]["memory_bytes"] is None
+    quota = [machine2.tenants()[f"gpu{i}"]["devices"][0]["memory_quota_bytes"] for i in (0, 1)]
+    assert quota[0] - quota[1] == 40 * GIB
+    environment, _ = edits_of(json.loads(devices.path("gpu0").read_text()), "gpu0")
+    assert "CUDA_DEVICE_MEMORY_LIMIT_0" not in environment
+    devices.remove_all()
+
+
 def test_refused(devices):
     devices.create("web", "--memory", "4GiB")
     before = devices.list()
@@ -132,7 +151,7 @@ def test_refused(devices):
             (["create"], 2, "write one name"),
             (["remove", "b"], 1, "there is no claim 'b'")]:
         assert words in devices.refuse(*arguments, status=status)
-    assert "create, remove or list" in devices.refuse("make", "a", status=2, output=False)
+    assert "create, cards, remove or list" in devices.refuse("make", "a", status=2, output=False)
     # Where no file can be written there is no device.
     told = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
     assert told.returncode == 1 and "--output" in told.stderr

@@ -130,6 +130,9 @@ static void test_bad_lines(void **state)
 		  "f:1: container_engines: 'docker': must be auto, none, or sockets as docker:/" },
 		{ "container_engines = podman:run/x",
 		  "f:1: container_engines: 'run/x': must be a path" },
+		{ "state_dir = state", "f:1: state_dir: 'state': must be auto, or a full path" },
+		{ "container_driver = mirror",
+		  "f:1: container_driver: 'mirror': must be toolkit, or a full path" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
