@@ -116,6 +116,27 @@ void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, str
 	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
 }
 
+void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample(x, m, "", "state", "in_force", f->daemon.claims_in_force);
+	sample(x, m, "", "state", "parked", f->daemon.claims_parked);
+}
+
+void emit_claims_ended(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	sample(x, m, "", "reason", "released", f->daemon.claims.released);
+	sample(x, m, "", "reason", "expired", f->daemon.claims.expired);
+}
+
+void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x)
+{
+	sample(x, m, "", "reason", "request", f->daemon.claims.refused_request);
+	sample(x, m, "", "reason", "full", f->daemon.claims.refused_full);
+	sample(x, m, "", "reason", "store", f->daemon.claims.refused_store);
+	sample(x, m, "", "reason", "other", f->daemon.claims.refused_other);
+}
+
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };

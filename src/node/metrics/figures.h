@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "arbiter/elastic.h"
+#include "node/claims/claims.h"
 #include "node/condition.h"
 #include "node/tenant.h"
 
@@ -40,6 +41,8 @@ struct metrics_daemon {
 	uint64_t pages, pages_ns; /* of metrics, and processor time for them */
 	uint64_t tenants[TENANT_CONDITIONS];
 	struct admission_counts waits;
+	uint64_t claims_in_force, claims_parked;
+	struct claims_counts claims;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
 	bool is_watching; /* what is below is known */

@@ -201,6 +201,13 @@ static bool read_resident(uint64_t *ret_bytes)
 	return true;
 }
 
+static void gather_claims(struct claims *claims, struct metrics_daemon *m)
+{
+	m->claims = claims_counts(claims);
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
+		++*(c->tenant ? &m->claims_in_force : &m->claims_parked);
+}
+
 static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_daemon *m)
 {
 	struct timespec cpu = { 0 };
@@ -215,6 +222,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->refused = node->refused;
 	m->driver_wait_ns = census_wait_ns(node->census, now_ns);
 	m->waits = node->waits;
+	gather_claims(node->claims, m);
 	m->moves = swap_turns_moves(node);
 	m->arena_budget_bytes = swap_budget_bytes(node);
 	m->arena_reserved_bytes = swap_reserved_bytes(node);

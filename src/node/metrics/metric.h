@@ -66,6 +66,11 @@ void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
 void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x);
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_claims_ended(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
+void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f,

@@ -173,6 +173,23 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_reclaims_total", COUNTER, OF_BOTH, COUNT(metrics_tenant_device, reclaims),
 	  "Times that its limit was lowered again.", IF(metrics_tenant_device, is_elastic) },
 
+	/* ---- claims of containers ---- */
+	{ "allot_claims", GAUGE, emit_claims, "state", OWN(""),
+	  "Claims that are written down: in_force; parked, as a card is gone or has no room." },
+	{ "allot_claims_made_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, claims.made),
+	  "Allocations." },
+	{ "allot_claims_ended_total", COUNTER, emit_claims_ended, "reason", OWN(""),
+	  "Claims that have ended: released; expired, when nobody needed them." },
+	{ "allot_claims_refused_total", COUNTER, emit_claims_refused, "reason", OWN(""),
+	  "Allocations refused: request, it was wrong; full, the card; store, it could not be "
+	  "written; other." },
+	{ "allot_claims_control_refused_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, claims.control_refused),
+	  "Allocations whose wish for CUDA_DISABLE_CONTROL was ignored." },
+	{ "allot_claims_stores_set_aside_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, claims.stores_set_aside),
+	  "Stores of claims that were torn, foreign or newer, and were made again." },
+
 	/* ---- waiting for memory ---- */
 	{ "allot_memory_waits_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, waits.begun),
 	  "Waits of tenants for memory that have begun, also those that were granted at once." },

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/claims/claims.h"
 #include "node/metrics/gather.h"
 #include "node/metrics/metric.h"
 
@@ -150,6 +152,30 @@ static void test_waiting_for_memory(void **state)
 	client_kill(two);
 }
 
+static void test_claims(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = { .key = "pod/c",
+					 .device_count = 1,
+					 .wants_no_control = true };
+	struct claim *claim;
+	request.device[0].card = &f->node->card[1];
+	assert_int_equal(claims_allocate(f->node->claims, &request, &claim, NULL), 0);
+	assert_int_equal(claims_allocate(f->node->claims, &request, &claim, NULL), -EEXIST);
+	char *page = page_of(f);
+	assert_has(page, "allot_claims{state=\"in_force\"} 1");
+	assert_has(page, "allot_claims{state=\"parked\"} 0");
+	assert_has(page, "allot_claims_made_total 1");
+	assert_has(page, "allot_claims_refused_total{reason=\"request\"} 1");
+	assert_has(page, "allot_claims_control_refused_total 1");
+	free(page);
+	assert_int_equal(claims_release(f->node->claims, "pod/c", NULL, NULL), 0);
+	page = page_of(f);
+	assert_has(page, "allot_claims{state=\"in_force\"} 0");
+	assert_has(page, "allot_claims_ended_total{reason=\"released\"} 1");
+	free(page);
+}
+
 static void test_one_that_goes_while_it_waits(void **state)
 {
 	struct fixture *f = *state;
@@ -232,6 +258,7 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_for_memory, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_claims, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_one_that_goes_while_it_waits, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_costs_by_its_length, fixture_setup,
