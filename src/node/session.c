@@ -11,13 +11,13 @@ static const struct {
 	const char *op;
 	int (*handle)(struct session *, const json_t *, json_t *, struct error *);
 } requests[] = {
-	{ "hello", request_hello },	  { "create", request_create },
-	{ "attach", request_attach },	  { "set", request_set },
-	{ "pause", request_pause },	  { "resume", request_resume },
-	{ "list", request_list },	  { "remove", request_remove },
-	{ "unqueue", request_unqueue },	  { "tasks", request_tasks },
-	{ "topology", request_topology }, { "claim", request_claim },
-	{ "release", request_release },	  { "claims", request_claims },
+	{ "hello", request_hello },         { "create", request_create },
+	{ "attach", request_attach },       { "set", request_set },
+	{ "pause", request_pause },         { "resume", request_resume },
+	{ "list", request_list },           { "remove", request_remove },
+	{ "unqueue", request_unqueue },     { "tasks", request_tasks },
+	{ "topology", request_topology },   { "claim", request_claim },
+	{ "release", request_release },     { "claims", request_claims },
 	{ "injection", request_injection },
 };
 
