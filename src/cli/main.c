@@ -6,7 +6,7 @@
 
 static const struct command *const commands[] = {
 	&command_run,    &command_ps,    &command_set,    &command_pause,
-	&command_resume, &command_tasks, &command_topo,   &command_cdi,
+	&command_resume, &command_tasks, &command_cdi,    &command_topo,
 	&command_mirror, &command_bench, &command_doctor, NULL,
 };
 

@@ -11,14 +11,14 @@ static const struct {
 	const char *op;
 	int (*handle)(struct session *, const json_t *, json_t *, struct error *);
 } requests[] = {
-	{ "hello", request_hello },       { "create", request_create },
-	{ "attach", request_attach },     { "set", request_set },
-	{ "pause", request_pause },       { "resume", request_resume },
-	{ "list", request_list },         { "remove", request_remove },
-	{ "unqueue", request_unqueue },   { "tasks", request_tasks },
-	{ "claim", request_claim },       { "injection", request_injection },
-	{ "release", request_release },   { "claims", request_claims },
-	{ "topology", request_topology },
+	{ "hello", request_hello },         { "create", request_create },
+	{ "attach", request_attach },       { "set", request_set },
+	{ "pause", request_pause },         { "resume", request_resume },
+	{ "list", request_list },           { "remove", request_remove },
+	{ "unqueue", request_unqueue },     { "tasks", request_tasks },
+	{ "topology", request_topology },   { "claim", request_claim },
+	{ "release", request_release },     { "claims", request_claims },
+	{ "injection", request_injection },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)

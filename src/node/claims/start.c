@@ -139,19 +139,22 @@ static void follow_store(struct claim *claim, const struct store_claim *written)
 	tenant_state_save_soon(tenant);
 }
 
-/* Its tenant, if it was adopted, is in the list already: see list_adopted(). */
-static int take(struct claims *claims, const struct store_claim *written, struct error *err)
+/* Of a tenant that was adopted, or parked before; NULL: none. */
+static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
 	struct claim *c;
-	struct tenant *tenant;
-	struct error why = { 0 };
 	TAILQ_FOREACH(c, &claims->list, link)
 	if (!strcmp(claim_terms(c)->claim.key, written->terms.claim.key) &&
-	    !strcmp(claim_terms(c)->id, written->terms.id)) {
-		if (c->row < 0 && c->tenant)
-			follow_store(c, written);
-		return 0;
-	}
+	    !strcmp(claim_terms(c)->id, written->terms.id))
+		return c;
+	return NULL;
+}
+
+/* Makes the tenant of a claim that has none. */
+static int bring_back(struct claims *claims, const struct store_claim *written, struct error *err)
+{
+	struct tenant *tenant;
+	struct error why = { 0 };
 	cleanup_free struct store_claim *again = calloc(1, sizeof(*again));
 	if (!again)
 		return error_set_errno(err, ENOMEM, "claim '%s'", written->terms.claim.key);
@@ -205,11 +208,20 @@ static int merge(struct claims *claims, struct error *err)
 {
 	cleanup(reading_free) struct reading reading = { 0 };
 	int r = store_read(claims->store, keep_read, &reading, err);
-	for (size_t i = 0; r >= 0 && i < reading.count; i++)
-		r = take(claims, &reading.list[i], err);
+	for (size_t i = 0; r >= 0 && i < reading.count; i++) {
+		struct claim *claim = find_listed(claims, &reading.list[i]);
+		if (claim && claim->row < 0 && claim->tenant)
+			follow_store(claim, &reading.list[i]);
+	}
 	if (r < 0)
 		return r;
+	/* Before others are made: they hold what those were promised. */
 	remove_unwritten(claims);
+	for (size_t i = 0; r >= 0 && i < reading.count; i++)
+		if (!find_listed(claims, &reading.list[i]))
+			r = bring_back(claims, &reading.list[i], err);
+	if (r < 0)
+		return r;
 	check_all(claims);
 	if (claims->count)
 		log_info("%u claims are in force or parked", claims->count);
@@ -227,8 +239,10 @@ static int write_all(struct claims *claims, struct error *err)
 		r = store_add(claims->store, written, &c->row, err);
 	}
 	if (r >= 0)
+		r = store_set_filled(claims->store, err);
+	if (r >= 0)
 		r = store_commit(claims->store, err);
-	if (r < 0)
+	if (r < 0 && written)
 		store_rollback(claims->store);
 	for (c = claims_first(claims); r < 0 && c; c = claims_next(c))
 		c->row = -1;

@@ -11,15 +11,9 @@
 #include "base/cleanup.h"
 #include "node/claims/store_inside.h"
 
-#define STRING(x) #x
-#define TEXT(x) STRING(x)
-
 #define APPLICATION_ID 1634495604 /* "allt": what says that the file is ours */
 
-/*
- * Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it.
- * Texts below are as SQLite keeps them; the checks are for whoever edits the file by hand.
- */
+/* Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA trusted_schema = OFF;"
 			       "PRAGMA foreign_keys = ON;"
@@ -28,7 +22,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA journal_size_limit = 1048576;";
 
 static const char schema_sql[] = "BEGIN IMMEDIATE;"
-				 "CREATE TABLE claim ("
+				 "CREATE TABLE IF NOT EXISTS claim ("
 				 " id INTEGER PRIMARY KEY,"
 				 " key TEXT NOT NULL UNIQUE,"
 				 " tenant TEXT NOT NULL UNIQUE,"
@@ -41,7 +35,7 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " on_full TEXT NOT NULL,"
 				 " swap_arena_bytes INTEGER NOT NULL,"
 				 " elastic INTEGER NOT NULL) STRICT;"
-				 "CREATE TABLE device ("
+				 "CREATE TABLE IF NOT EXISTS device ("
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
 				 " place INTEGER NOT NULL,"
 				 " card TEXT NOT NULL,"
@@ -51,17 +45,18 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " cores_limit_pct REAL," /* NULL: follows cores_pct */
 				 " PRIMARY KEY (claim, place),"
 				 " UNIQUE (claim, card)) STRICT, WITHOUT ROWID;"
-				 "CREATE TABLE slot ("
+				 "CREATE TABLE IF NOT EXISTS slot ("
 				 " card TEXT NOT NULL,"
 				 " slot INTEGER NOT NULL,"
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
 				 " PRIMARY KEY (card, slot)) STRICT, WITHOUT ROWID;"
-				 "CREATE INDEX slot_claim ON slot (claim);"
-				 "PRAGMA application_id = " TEXT(
-					 APPLICATION_ID) ";"
-							 "PRAGMA user_version = " TEXT(
-								 STORE_SCHEMA) ";"
-									       "COMMIT;";
+				 "CREATE INDEX IF NOT EXISTS slot_claim ON slot (claim);"
+				 "PRAGMA application_id = 1634495604;"
+				 "COMMIT;";
+
+/* Comes with what a new store begins with: until then it says nothing of which claims there are. */
+static const char filled_sql[] = "PRAGMA user_version = 1;";
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 1, "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -157,7 +152,7 @@ static int ask_int(struct store *store, const char *sql, long *ret, struct error
 	return r;
 }
 
-/* Whose file it is. 1: ours, of this schema; 0: empty; -EBADMSG. */
+/* Whose file it is. 1: ours, of this schema; 0: empty, or never filled; -EBADMSG. */
 static int look(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
@@ -173,14 +168,14 @@ static int look(struct store *store, struct error *err)
 		return 0;
 	if (application != APPLICATION_ID)
 		return error_set(err, EBADMSG, "%s: a database of another program", store->path);
-	if (version != STORE_SCHEMA)
+	if (version && version != STORE_SCHEMA)
 		return error_set(err, EBADMSG,
 				 "%s: of schema %ld: this program knows %d; a newer one wrote it",
 				 store->path, version, STORE_SCHEMA);
 	r = ask(store, "PRAGMA quick_check(1)", verdict, sizeof(verdict), err);
 	if (r >= 0 && strcmp(verdict, "ok") != 0)
 		return error_set(err, EBADMSG, "%s: torn: %s", store->path, verdict);
-	return r < 0 ? r : 1;
+	return r < 0 ? r : version != 0;
 }
 
 static int use_wal(struct store *store, struct error *err)
@@ -291,6 +286,11 @@ void store_rollback(struct store *store)
 	/* SQLite may have taken it back itself, as when the disk is full. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
+}
+
+int store_set_filled(struct store *store, struct error *err)
+{
+	return execute(store, filled_sql, err);
 }
 
 /* ---- what can't be used ---- */

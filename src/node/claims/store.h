@@ -32,7 +32,10 @@ struct store_claim {
 	char uuid[REGION_MAX_DEVICES][GPU_UUID_TEXT_MAX];
 };
 
-/* Opens the file, or makes it (*ret_is_new); its directory is there. Checks all of it. */
+/*
+ * Opens the file, or makes it; its directory is there. Checks all of it. *ret_is_new: it was made now, or by
+ * a daemon that did not come to store_set_filled(), and says nothing of which claims there are.
+ */
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err);
 /* NULL is fine; returns NULL. A transaction that is open is taken back. */
 struct store *store_close(struct store *store);
@@ -48,6 +51,9 @@ int store_read(struct store *store, store_each each, void *data, struct error *e
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
+
+/* In a transaction: a store that is new has, with this, all that there is. */
+int store_set_filled(struct store *store, struct error *err);
 
 /* In a transaction. *ret_row is the new claim's. -EEXIST: its key, tenant or a slot is another's. */
 int store_add(struct store *store, const struct store_claim *claim, int64_t *ret_row,

@@ -163,6 +163,18 @@ static void test_it_stays(void **state)
 	claims_must_hold(f);
 }
 
+static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void run(const char *format, ...)
+{
+	char command[512];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	assert_int_equal(system(command), 0);
+}
+
 /* ---- restarts ---- */
 
 static void assert_same_terms(const struct tenant_terms *a, const struct tenant_terms *b)
@@ -221,12 +233,10 @@ static void test_over_a_restart(void **state)
 static void test_over_a_reboot(void **state)
 {
 	struct fixture *f = *state;
-	char command[256];
 	struct claim_request request = full_request(f);
 	struct tenant_terms before = *claim_terms(claim_made(f, &request));
 	fixture_stop(f);
-	snprintf(command, sizeof(command), "rm -r %s/run/claims %s/run/tenants", f->dir, f->dir);
-	assert_int_equal(system(command), 0);
+	run("rm -r %s/run/claims %s/run/tenants", f->dir, f->dir);
 	fixture_start(f);
 	struct claim *claim = claims_find(f->node->claims, "uid/c");
 	assert_non_null(claim);
@@ -241,7 +251,6 @@ static void test_over_a_reboot(void **state)
 static void test_changes_are_written(void **state)
 {
 	struct fixture *f = *state;
-	char command[256];
 	struct claim_request request = claim_of(f, "cdi/a", 0, 1024, 10, 7);
 	request.tenant = "a";
 	claim_made(f, &request);
@@ -250,8 +259,7 @@ static void test_changes_are_written(void **state)
 				  "\"cores_pct\":20,\"cores_limit_pct\":40}]}"));
 	struct tenant_terms before = node_find_tenant(f->node, "a")->terms;
 	fixture_stop(f);
-	snprintf(command, sizeof(command), "rm -r %s/run/claims", f->dir);
-	assert_int_equal(system(command), 0);
+	run("rm -r %s/run/claims", f->dir);
 	fixture_start(f);
 	assert_same_terms(&node_find_tenant(f->node, "a")->terms, &before);
 	assert_int_equal(before.device[0].promise.quota_bytes, 2 * GIB);
@@ -295,6 +303,28 @@ static void test_a_card_is_gone(void **state)
 	fixture_start(f);
 	assert_int_equal(claims_count(f->node->claims), 1);
 	assert_int_equal(f->node->tenant_count, 1);
+	claims_must_hold(f);
+}
+
+/* What a daemon that was killed after a release left takes no room from the claim that came after it. */
+static void test_what_a_release_left(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, "a", 0, 6 * 1024, 10, 0);
+	claim_made(f, &request);
+	fixture_stop(f);
+	run("cp -r %s/run/claims %s/before", f->dir, f->dir);
+	fixture_start(f);
+	release(f, "a");
+	request = claim_of(f, "b", 0, 6 * 1024, 10, 0);
+	struct tenant_terms terms = *claim_terms(claim_made(f, &request));
+	fixture_stop(f);
+	run("rm -r %s/run/claims && cp -r %s/before %s/run/claims", f->dir, f->dir, f->dir);
+	fixture_start(f);
+	assert_null(claims_find(f->node->claims, "a"));
+	struct claim *claim = claims_find(f->node->claims, "b");
+	assert_non_null(claim->tenant);
+	assert_same_terms(claim_terms(claim), &terms);
 	claims_must_hold(f);
 }
 
@@ -513,6 +543,37 @@ static void test_disk_full_from_the_start(void **state)
 	claims_must_hold(f);
 }
 
+/*
+ * A torn store is made again while the disk fills up, at each write in turn, and the daemon is ended in that
+ * state: what is in force stays so, and is written down when there is room.
+ */
+static void test_disk_full_while_it_is_made_again(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct claim_request request = full_request(f);
+	struct tenant_terms before = *claim_terms(claim_made(f, &request));
+	store_path(f, path);
+	for (int n = 0, writes = 0; n <= writes; n++) {
+		fixture_stop(f);
+		put_noise(path);
+		failing_vfs.failure = SQLITE_FULL;
+		failing_vfs.writes_left = n;
+		fixture_start(f);
+		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
+		claims_restart(f); /* and so the next one finds it */
+		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
+		disk_is_good();
+		failing_vfs.writes = 0;
+		claims_restart(f);
+		writes = failing_vfs.writes > writes ? failing_vfs.writes : writes;
+		struct claim *claim = claims_find(f->node->claims, "uid/c");
+		assert_same_terms(claim_terms(claim), &before);
+		assert_true(claim->row > 0);
+		claims_must_hold(f);
+	}
+}
+
 static void test_sync_fails(void **state)
 {
 	struct fixture *f = *state;
@@ -689,10 +750,12 @@ int main(void)
 		TEST(test_over_a_reboot),
 		TEST(test_changes_are_written),
 		TEST(test_a_card_is_gone),
+		TEST(test_what_a_release_left),
 		TEST(test_a_store_that_is_none),
 		TEST(test_two_daemons),
 		TEST(test_disk_full),
 		TEST(test_disk_full_from_the_start),
+		TEST(test_disk_full_while_it_is_made_again),
 		TEST(test_sync_fails),
 		TEST(test_nobody_needs_it),
 		TEST(test_killed),
