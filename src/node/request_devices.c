@@ -94,7 +94,8 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-struct card *request_choose_card(struct node *node, const struct device_request *list, int count)
+/* The emptiest card that the list does not name; NULL when it names all. */
+static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;
 	struct card *best = NULL;
@@ -144,7 +145,7 @@ bool request_choose_cards(struct node *node, struct device_request *list, int co
 	/* One, or cards whose time is all promised: these are refused or scaled later, one by one. */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)
-			list[i].card = request_choose_card(node, list, count);
+			list[i].card = choose_emptiest(node, list, count);
 		if (!list[i].card)
 			return false;
 	}

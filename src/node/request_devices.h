@@ -19,9 +19,6 @@ struct device_request {
 int request_read_devices(struct node *node, const json_t *request,
 			 struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
-/* The emptiest card that the list does not name; NULL when it names all. */
-struct card *request_choose_card(struct node *node, const struct device_request *list, int count);
-
 /*
  * Names a card for each entry of the list that names none: the emptiest of those that the list does not
  * name, and of cards that are equally empty those that are nearest to each other and to those named.

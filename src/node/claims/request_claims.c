@@ -135,12 +135,9 @@ static int read_devices(struct node *node, const json_t *request, struct claim_r
 		return count;
 	if (count == 0)
 		count = 1;
+	if (!request_choose_cards(node, list, count))
+		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
 	for (int i = 0; i < count; i++) {
-		if (!list[i].card)
-			list[i].card = request_choose_card(node, list, count);
-		if (!list[i].card)
-			return error_set(err, ENODEV, "devices: there are only %u GPUs",
-					 node->card_count);
 		ret->device[i].card = list[i].card;
 		ret->device[i].terms = list[i].terms;
 	}
