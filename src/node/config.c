@@ -109,6 +109,8 @@ static const struct setting settings[] = {
 	  "on or off: a system daemon records all GPU work, also without the library" },
 	{ "task_nodes", KIND_TEXT, AT(task_nodes), "auto", 0, 0,
 	  "device nodes whose opening begins GPU work; auto: /dev/nvidia-uvm" },
+	{ "on_violation", KIND_ON_VIOLATION, AT(on_violation), "report", 0, 0,
+	  "who gets round the library is: report, freeze or end; tenants may be stricter" },
 	{ "freezer", KIND_SWITCH, AT(is_freezing), "off", 0, 0,
 	  "on or off: containers without the library wait, frozen, while memory is short" },
 	{ "freeze_threshold", KIND_SIZE, AT(freeze_threshold_bytes), "2GiB", MIB, 1048576 * GIB,

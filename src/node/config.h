@@ -14,6 +14,7 @@
 #include "arbiter/elastic.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "node/violation/violation_policy.h"
 
 #define CONFIG_PATH_MAX 256
 
@@ -45,6 +46,7 @@ struct config {
 	uint64_t thaw_settle_ns;
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
+	enum on_violation on_violation; /* of all tenants, at least */
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
 	bool metrics_open;                       /* everyone who can reach it may read */

@@ -23,6 +23,7 @@ enum setting_kind {
 	KIND_POLICY,
 	KIND_CONTROL,
 	KIND_SENSOR,
+	KIND_ON_VIOLATION,
 };
 
 /* `default_text` is NULL where the arbiter or its elastic policy has the default. */

@@ -13,7 +13,8 @@
 
 _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum feedback_control) == sizeof(unsigned) &&
-		       sizeof(enum arbiter_sensor) == sizeof(unsigned),
+		       sizeof(enum arbiter_sensor) == sizeof(unsigned) &&
+		       sizeof(enum on_violation) == sizeof(unsigned),
 	       "a choice is written as an unsigned");
 
 static const struct {
@@ -40,6 +41,9 @@ static const char *const choices[][CHOICES_MAX] = {
 			  [ARBITER_POLICY_FEEDBACK] = "feedback",
 			  [ARBITER_POLICY_TOKEN] = "token" },
 	[KIND_CONTROL] = { [FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid" },
+	[KIND_ON_VIOLATION] = { [ON_VIOLATION_REPORT] = "report",
+				[ON_VIOLATION_FREEZE] = "freeze",
+				[ON_VIOLATION_END] = "end" },
 	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
 };
 
@@ -167,7 +171,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_POLICY:
 	case KIND_CONTROL:
-	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
+	case KIND_SENSOR:
+	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);

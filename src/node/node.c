@@ -30,6 +30,7 @@
 #include "node/topology.h"
 #include "node/use.h"
 #include "node/use_state.h"
+#include "node/violation/violations.h"
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
@@ -335,6 +336,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r >= 0)
 		r = open_cards(node, source, err);
 	if (r >= 0)
+		r = violations_start(node, &node->violations, err);
+	if (r >= 0)
 		r = census_start(node, &node->census, err);
 	if (r >= 0)
 		r = make_tenants_dir(node, err);
@@ -383,6 +386,7 @@ void node_close(struct node *node)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	node->metrics = metrics_stop(node->metrics);
 	use_state_save(node);
+	node->violations = violations_stop(node->violations);
 	node->watch = gpu_watch_stop(node->watch);
 	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);

@@ -34,6 +34,7 @@ struct drain;
 struct sensor;
 struct metrics;
 struct topology;
+struct violations;
 
 struct card {
 	unsigned index;
@@ -94,6 +95,7 @@ struct node {
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
+	struct violations *violations;
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */

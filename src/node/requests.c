@@ -11,10 +11,12 @@
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/procfs.h"
 #include "node/request_devices.h"
 #include "node/session.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
+#include "node/violation/violations.h"
 
 #define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
 
@@ -129,6 +131,30 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
+/* 1: it is there; 0: it is not, and *on_violation stays. */
+static int read_on_violation(const json_t *request, enum on_violation *on_violation, struct error *err)
+{
+	const char *text = NULL;
+	int r = json_read_string(request, "on_violation", &text, err);
+	if (r > 0 && on_violation_parse(text, on_violation) < 0)
+		return error_set(err, EINVAL, "on_violation: '%.20s': must be report, freeze or end",
+				 text);
+	return r;
+}
+
+/* `"command":true`: what descends from the caller is the tenant's, whether it registers or not. */
+static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
+			struct error *err)
+{
+	bool is_command = false;
+	int r = json_read_bool(request, "command", &is_command, err);
+	if (r < 0 || !is_command)
+		return r;
+	if (procfs_start_time(session->pid, &tenant->command_start) >= 0)
+		tenant->command_pid = session->pid;
+	return 0;
+}
+
 static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, struct error *err)
 {
 	double seconds = 0;
@@ -160,6 +186,8 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		r = json_read_string(request, "on_full", &on_full, err);
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &terms.elastic, err);
+	if (r >= 0)
+		r = read_on_violation(request, &terms.on_violation, err);
 	if (r >= 0) {
 		r = json_read_int(request, "host_memory_bytes", 0, INT64_MAX, &host_bytes, err);
 		terms.has_host_quota = r > 0;
@@ -199,7 +227,9 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 	r = tenant_new(session->node, &terms, &tenant, err);
 	if (r < 0)
 		return r;
-	r = tenant_state_save(tenant, true, err);
+	r = note_command(session, request, tenant, err);
+	if (r >= 0)
+		r = tenant_state_save(tenant, true, err);
 	if (r >= 0 && terms.hold)
 		r = session_hold(session, tenant, err);
 	if (r < 0) {
@@ -217,6 +247,8 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 	struct tenant *tenant;
 	int r = session_find_own(session, request, json_object_get(request, "id") ? "id" : "name",
 				 &tenant, err);
+	if (r >= 0)
+		r = note_command(session, request, tenant, err);
 	if (r >= 0)
 		r = session_hold(session, tenant, err);
 	if (r < 0)
@@ -308,7 +340,11 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int count = request_read_devices(session->node, request, list, err);
 	if (count < 0)
 		return count;
-	if (count == 0 && !has_elastic && !has_priority)
+	enum on_violation on_violation = tenant->terms.on_violation;
+	int has_on_violation = read_on_violation(request, &on_violation, err);
+	if (has_on_violation < 0)
+		return has_on_violation;
+	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
 		return error_set(err, EINVAL, "devices: missing");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
@@ -321,9 +357,13 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 			return r;
 		changes[d] = true;
 	}
+	enum on_violation on_violation_before = tenant->terms.on_violation;
+	tenant->terms.on_violation = on_violation;
 	r = apply(tenant, fresh, changes, elastic, (int)priority, err);
-	if (r < 0)
+	if (r < 0) {
+		tenant->terms.on_violation = on_violation_before;
 		return r;
+	}
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
 	warn_of_overcommit(tenant, reply);
@@ -382,11 +422,18 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
+	/* An offender may have outlived its tenant. */
+	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
+	    violations_resume(session->node->violations, name, true, err) > 0)
+		return 0;
 	/* What is no tenant may be a container, which has no owner here. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)
 		r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0 && !paused && !p.is_poll)
+		r = violations_resume(session->node->violations, tenant->terms.name,
+				      session->is_admin || session->node->is_private, err);
 	if (r < 0)
 		return r;
 	bool swap_out = p.swap_out;

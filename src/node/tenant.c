@@ -22,6 +22,7 @@
 #include "node/swap_turns.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
+#include "node/violation/violations.h"
 
 static const char *const on_full_names[] = {
 	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
@@ -237,6 +238,9 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	struct node *node = tenant->node;
 	if (why)
 		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i])
+			violations_excuse(node->violations, tenant->process[i]);
 	tenant_delete_files(node, tenant->terms.id);
 	tenant_free(tenant);
 	node_tenants_changed(node);

@@ -12,6 +12,7 @@
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
+#include "node/violation/violation_policy.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
 
@@ -31,6 +32,7 @@ struct tenant_terms {
 	uint64_t swap_arena_bytes; /* of host memory, with ON_FULL_SWAP; 0: none */
 	bool swapped_out;          /* by request: off the card until it is resumed */
 	enum elastic_choice elastic;
+	enum on_violation on_violation; /* at least: the setting may be stricter */
 	bool has_host_quota; /* of page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
@@ -81,7 +83,9 @@ struct process {
 		uint64_t measured;      /* the most that its library measured itself of that */
 		unsigned over_count;    /* censuses in a row that found more than the ledger */
 	} census[REGION_MAX_DEVICES];
-	bool violated; /* counted and logged */
+	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
+	char *cgroup;
+	bool is_cgroup_v2;
 };
 
 struct tenant {
@@ -107,8 +111,10 @@ struct tenant {
 	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */
 	bool started; /* a process has registered, ever */
 	bool corrupt; /* its report held what can't be: no more registrations */
-	unsigned violations;
+	unsigned violations[VIOLATION_REASONS]; /* processes, ever */
 	unsigned holders;
+	int command_pid; /* what descends from this process is the tenant's; 0: none */
+	uint64_t command_start;
 	bool grace; /* adopted: may be without holder and process for a while */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* adoption; NULL: all moved, or none */

@@ -11,6 +11,7 @@
 #define ALLOT_NODE_FREEZER_GPU_WATCH_H
 
 #include "base/error.h"
+#include "node/freezer/container.h"
 #include "node/json.h"
 
 struct node;
@@ -44,6 +45,17 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
+
+/*
+ * Freezes the container that the process's task is in, as by hand, and tells which. -ENOENT: it is in none;
+ * others: it can't be frozen.
+ */
+int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX], struct error *err);
+/* Does the container of that id stand still, as by hand? */
+bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
+void gpu_watch_let_go(struct gpu_watch *watch, const char *id);
+/* Is the process in a container that is off its GPUs, or on its way? NULL is fine. */
+bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 
 /* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);

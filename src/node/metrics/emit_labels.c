@@ -116,6 +116,26 @@ void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, str
 	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
 }
 
+void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < VIOLATION_REASONS; k++)
+			sample(x, m, f->tenant[i].labels, "reason",
+			       violation_reason_name((enum violation_reason)k),
+			       f->tenant[i].violations[k]);
+}
+
+void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x)
+{
+	const struct violations_figures *v = &f->daemon.violations;
+	sample(x, m, "", "action", "frozen", v->frozen);
+	sample(x, m, "", "action", "stopped", v->stopped);
+	sample(x, m, "", "action", "told_to_end", v->told_to_end);
+	sample(x, m, "", "action", "killed", v->killed);
+	sample(x, m, "", "action", "failed", v->failed);
+}
+
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };

@@ -15,6 +15,7 @@
 #include "arbiter/elastic.h"
 #include "node/condition.h"
 #include "node/tenant.h"
+#include "node/violation/violations.h"
 
 #define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
 
@@ -40,6 +41,7 @@ struct metrics_daemon {
 	uint64_t pages, pages_ns; /* of metrics, and processor time for them */
 	uint64_t tenants[TENANT_CONDITIONS];
 	struct admission_counts waits;
+	struct violations_figures violations;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
 	bool is_watching; /* what is below is known */
@@ -67,7 +69,8 @@ struct metrics_tenant {
 	uint64_t uid;
 	enum tenant_condition condition;
 	double priority;
-	uint64_t processes, use_ns, violations, gang_turns;
+	uint64_t processes, use_ns, gang_turns;
+	uint64_t violations[VIOLATION_REASONS];
 	bool is_corrupt, has_host_quota;
 	uint64_t host_quota_bytes, host_used_bytes;
 	bool waits, is_queued; /* on_full "wait"; it waits now */

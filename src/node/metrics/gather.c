@@ -113,7 +113,6 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 		.priority = t->terms.priority,
 		.processes = t->process_count,
 		.use_ns = (uint64_t)use_ns(t, now_ns),
-		.violations = t->violations,
 		.gang_turns = figures[0].gang_turns,
 		.is_corrupt = t->corrupt,
 		.has_host_quota = t->terms.has_host_quota,
@@ -122,6 +121,8 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 		.waits = t->terms.on_full == ON_FULL_WAIT,
 		.swaps = t->terms.on_full == ON_FULL_SWAP,
 	};
+	for (unsigned i = 0; i < VIOLATION_REASONS; i++)
+		m->violations[i] = t->violations[i];
 	label(m->labels, "tenant", t->terms.name);
 	gather_wait(t, now_ns, m);
 }
@@ -215,6 +216,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->refused = node->refused;
 	m->driver_wait_ns = census_wait_ns(node->census, now_ns);
 	m->waits = node->waits;
+	m->violations = violations_figures(node->violations);
 	m->moves = swap_turns_moves(node);
 	m->arena_budget_bytes = swap_budget_bytes(node);
 	m->arena_reserved_bytes = swap_reserved_bytes(node);

@@ -66,6 +66,9 @@ void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
 void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x);
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x);
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f,
