@@ -58,7 +58,7 @@ void violations_note_over(struct violations *v, const struct process *p, unsigne
 {
 	struct suspect *s = v ? suspects_get(v, p->pid) : NULL;
 	struct tenant *t = p->tenant;
-	if (!s || s->is_offender || s->is_ours || s->is_excused || suspects_watch(s) < 0)
+	if (!s || s->is_offender || s->is_excused || suspects_watch(s) < 0)
 		return;
 	s->held_bytes = held_bytes;
 	become_offender(s, t, VIOLATION_OVER_LEDGER, NULL);
