@@ -330,6 +330,18 @@ static void write_groups(const struct table *table, FILE *out)
 	fputc('\n', out);
 }
 
+/* Nothing where it is well and takes tenants. */
+static void write_health(const json_t *device, FILE *out)
+{
+	const char *health = json_string_value(json_object_get(device, "health"));
+	const char *reason = json_string_value(json_object_get(device, "health_reason"));
+
+	if (health && strcmp(health, "healthy") != 0)
+		fprintf(out, ", %s: %s", health, reason ? reason : "?");
+	if (json_is_true(json_object_get(device, "cordoned")))
+		fputs(", cordoned", out);
+}
+
 static void write_devices(const json_t *devices, FILE *out)
 {
 	size_t i;
@@ -347,6 +359,7 @@ static void write_devices(const json_t *devices, FILE *out)
 			name ? name : "?", total, used);
 		if (json_is_number(busy))
 			fprintf(out, ", %.0f %% busy", json_number_value(busy));
+		write_health(device, out);
 		fputc('\n', out);
 	}
 	if (i)

@@ -47,6 +47,11 @@ struct config {
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* of all tenants, at least */
+	/* Health of the cards (node/health). */
+	bool watches_health;
+	uint64_t health_recover_ns; /* a reported fault is over after that long; 0: by hand alone */
+	char health_ignore_xids[CONFIG_PATH_MAX]; /* as health_parse_ignored() takes it */
+	char cordon[CONFIG_PATH_MAX];
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
 	bool metrics_open;                       /* everyone who can reach it may read */

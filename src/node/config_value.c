@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "node/config_inside.h"
+#include "node/health/health_policy.h"
 #include "node/metrics/address.h"
 #include "node/engine/engine.h"
 
@@ -164,6 +165,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	struct address address;
 	int r;
 	struct engines engines;
+	struct health_ignored ignored;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
 		return set_one_of_two((bool *)(void *)field, value, overcommit_words, 1, err);
@@ -184,11 +186,14 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 			return r;
 		/* FALLTHROUGH */
 	case KIND_ENGINES:
+	case KIND_XIDS:
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);
 		if (s->kind == KIND_ENGINES && engines_parse(value, &engines, err) < 0)
+			return -EINVAL;
+		if (s->kind == KIND_XIDS && health_parse_ignored(value, &ignored, err) < 0)
 			return -EINVAL;
 		strcpy(field, value);
 		return 0;

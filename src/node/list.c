@@ -26,10 +26,24 @@ static double rounded(double pct)
 	return (double)(int64_t)(pct * 100 + 0.5) / 100;
 }
 
+/* Whether it is well and takes new tenants. */
+static json_t *health_to_json(const struct card *card)
+{
+	char reason[HEALTH_REASON_MAX];
+	bool is_bad = card->health.is_bad;
+	health_reason(&card->health, reason);
+	return json_pack("{s:s, s:o, s:o, s:b}", "health", is_bad ? "unhealthy" : "healthy",
+			 "health_reason", is_bad ? json_string(reason) : json_null(),
+			 "health_since_s",
+			 card->health.since_ns ? json_real(card->health.since_s) : json_null(),
+			 "cordoned", card->is_cordoned || card->is_cordoned_by_settings);
+}
+
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return json_pack(
+	json_t *health = health_to_json(card);
+	json_t *json = json_pack(
 		"{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I, s:I, s:I, s:f}", "index",
 		card->index, "policy", config_policy_name(node->config.arbiter.policy), "uuid",
 		card->info.uuid_text, "name", card->info.name, "memory_bytes",
@@ -41,6 +55,9 @@ static json_t *card_to_json(struct node *node, struct card *card)
 		"context_bytes", (json_int_t)card->context_bytes, "granted_bytes",
 		(json_int_t)p.granted_bytes, "foreign_bytes", (json_int_t)card->foreign_bytes,
 		"use_half_life_s", (double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
+	json_object_update(json, health);
+	json_decref(health);
+	return json;
 }
 
 static json_t *cards_to_json(struct node *node)

@@ -336,6 +336,10 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r >= 0)
 		r = open_cards(node, source, err);
 	if (r >= 0)
+		r = cordon_load(node, err);
+	if (r >= 0)
+		r = health_start(node, &node->health, err);
+	if (r >= 0)
 		r = violations_start(node, &node->violations, err);
 	if (r >= 0)
 		r = census_start(node, &node->census, err);
@@ -392,6 +396,7 @@ void node_close(struct node *node)
 	node->control = control_close(node->control);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
+	node->health = health_stop(node->health);
 	node->census = census_stop(node->census);
 	close_cards(node);
 	node->tick = loop_remove(node->tick);

@@ -17,6 +17,7 @@
 #include "node/admission.h"
 #include "node/arbitration.h"
 #include "node/config.h"
+#include "node/health/health.h"
 #include "node/loop.h"
 #include "node/promise.h"
 
@@ -52,6 +53,15 @@ struct card {
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
 	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
+	struct health health;     /* see health/health.h, as what follows */
+	uint64_t faults[GPU_FAULT_KINDS]; /* reported, ever */
+	bool is_cordoned, is_cordoned_by_settings;
+};
+
+#define NODE_HEALTH_LISTENERS 4
+struct health_listener {
+	health_handler handler;
+	void *data;
 };
 
 TAILQ_HEAD(tenant_list, tenant);
@@ -96,6 +106,10 @@ struct node {
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct violations *violations;
+	struct health_watch *health; /* NULL: cards' health is not watched */
+	uint64_t health_generation;  /* counts changes of any card's health or cordon */
+	unsigned health_listener_count;
+	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */

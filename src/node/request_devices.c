@@ -101,7 +101,8 @@ struct card *request_choose_card(struct node *node, const struct device_request 
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct card *card = &node->card[i];
 		struct promise_card promised = node_promised(node, card, NULL);
-		if (is_named(list, count, card) || (best && !is_emptier(&promised, &best_promised)))
+		if (is_named(list, count, card) || !health_takes_tenants(card) ||
+		    (best && !is_emptier(&promised, &best_promised)))
 			continue;
 		best = card;
 		best_promised = promised;

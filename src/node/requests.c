@@ -106,6 +106,14 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 	return 0;
 }
 
+static unsigned count_takers(const struct node *node)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < node->card_count; i++)
+		count += health_takes_tenants(&node->card[i]);
+	return count;
+}
+
 static int choose_devices(struct node *node, const json_t *request, struct tenant_terms *terms,
 			  struct error *err)
 {
@@ -115,8 +123,17 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 		return count;
 	if (count == 0)
 		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
 	if (!request_choose_cards(node, list, count))
-		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
+		return error_set(err, ENODEV, "devices: there are only %u GPUs%s",
+				 count_takers(node),
+				 count_takers(node) < node->card_count
+					 ? " that take new tenants (allot ps lists them)"
+					 : "");
 	for (int i = 0; i < count; i++) {
 		struct promise_card card = node_promised(node, list[i].card, NULL);
 		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
@@ -479,4 +496,46 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 		return r;
 	tenant_remove(tenant, "removed by request");
 	return 0;
+}
+
+/* By "index" or "uuid". */
+static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
+{
+	const char *text = NULL;
+	int64_t index = 0;
+	uint8_t uuid[16];
+	int r = json_read_string(request, "uuid", &text, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		*ret = gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+		return *ret ? 0
+			    : error_set(err, ENODEV, "uuid: '%.60s': there is no such GPU", text);
+	}
+	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
+	if (r <= 0)
+		return r < 0 ? r : error_set(err, EINVAL, "index: missing, and uuid is too");
+	if (index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	*ret = &node->card[index];
+	return 0;
+}
+
+int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct node *node = session->node;
+	struct card *card = NULL;
+	bool cordoned = true;
+	int r = find_card(node, request, &card, err);
+	if (r >= 0)
+		r = json_read_bool(request, "cordoned", &cordoned, err);
+	if (r < 0)
+		return r;
+	if (!session->is_admin && !node->is_private)
+		return error_set(err, EPERM,
+				 "GPU %u: only root and members of group allot may cordon it",
+				 card->index);
+	return cordon_set(node, card, cordoned, err);
 }

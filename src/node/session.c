@@ -16,7 +16,7 @@ static const struct {
 	{ "pause", request_pause },       { "resume", request_resume },
 	{ "list", request_list },         { "remove", request_remove },
 	{ "unqueue", request_unqueue },   { "tasks", request_tasks },
-	{ "topology", request_topology },
+	{ "topology", request_topology }, { "cordon", request_cordon },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)

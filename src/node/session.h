@@ -49,6 +49,7 @@ int request_list(struct session *session, const json_t *request, json_t *reply, 
 int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_topology(struct session *session, const json_t *request, json_t *reply,
 		     struct error *err);
+int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
 /* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */

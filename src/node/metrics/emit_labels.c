@@ -116,6 +116,15 @@ void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, str
 	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
 }
 
+void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	static const char *const kinds[GPU_FAULT_KINDS] = { [GPU_FAULT_XID] = "xid",
+							    [GPU_FAULT_ECC] = "ecc" };
+	for (size_t i = 0; i < f->card_count; i++)
+		for (unsigned k = 0; k < GPU_FAULT_KINDS; k++)
+			sample(x, m, f->card[i].labels, "kind", kinds[k], f->card[i].faults[k]);
+}
+
 void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (size_t i = 0; i < f->tenant_count; i++)

@@ -61,6 +61,8 @@ struct metrics_card {
 	bool has_sensor; /* another than busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
+	bool is_healthy, is_cordoned;
+	uint64_t faults[GPU_FAULT_KINDS];
 };
 
 struct metrics_tenant {

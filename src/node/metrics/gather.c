@@ -58,7 +58,11 @@ static void gather_card(struct node *node, struct card *card, struct metrics_car
 		.has_sensor = card->sensor,
 		.sensor_fallbacks = f.unnamed + sensor_failures(card->sensor),
 		.swapped_out_bytes = card->swapped_out_bytes,
+		.is_healthy = !card->health.is_bad,
+		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,
 	};
+	for (unsigned i = 0; i < GPU_FAULT_KINDS; i++)
+		m->faults[i] = card->faults[i];
 	metrics_label_card(m->labels, card);
 }
 

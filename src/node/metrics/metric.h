@@ -66,6 +66,7 @@ void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
 void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x);
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);

@@ -55,6 +55,12 @@ const struct metric metrics_rows[] = {
 	/* ---- devices ---- */
 	{ "allot_device_info", GAUGE, emit_card_info, "device, uuid, name, policy", OWN("1"),
 	  "Name of the device, and how its time is handed out." },
+	{ "allot_device_healthy", GAUGE, OF_DEVICE, FLAG(metrics_card, is_healthy),
+	  "Whether the device answers and has reported no fault that is not over." },
+	{ "allot_device_cordoned", GAUGE, OF_DEVICE, FLAG(metrics_card, is_cordoned),
+	  "Whether somebody said that it takes no new tenants." },
+	{ "allot_device_faults_total", COUNTER, emit_faults, "device, uuid, kind", OWN(""),
+	  "Faults that the driver reported, a program's own included: xid; ecc: double-bit errors." },
 	{ "allot_device_memory_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, memory_bytes),
 	  "What can be held on the device, the driver's own reserve left out." },
 	{ "allot_device_memory_used_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, used_bytes),
