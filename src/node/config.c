@@ -135,6 +135,8 @@ static const struct setting settings[] = {
 	  "file with the bearer token that a reader of metrics must name; none: nobody need" },
 	{ "metrics_open", KIND_SWITCH, AT(metrics_open), "off", 0, 0,
 	  "on or off: metrics may be read from other machines without a token" },
+	{ "metrics_names", KIND_NAMES, AT(metrics_names), "hami", 0, 0,
+	  "none, hami, gpu-manager or both: whose names metrics have beside allot's own" },
 	{ "container_engines", KIND_ENGINES, AT(container_engines), "auto", 0,
 	  0, "auto, none, or sockets by commas, as docker:/run/docker.sock: asked for containers' names" },
 	{ "token_quota", KIND_DURATION, AT(arbiter.token_quota_ns), NULL, MS(1), S(10),

@@ -16,6 +16,7 @@ enum setting_kind {
 	KIND_TEXT,
 	KIND_ADDRESS, /* see metrics/address.h */
 	KIND_ENGINES, /* a text that engines_parse() takes */
+	KIND_NAMES,   /* ... that metrics_names_parse() takes */
 	KIND_XIDS,    /* ... that health_parse_ignored() takes */
 	KIND_GAIN,
 	KIND_OVERCOMMIT,

@@ -8,6 +8,7 @@
 #include "node/config_inside.h"
 #include "node/health/health_policy.h"
 #include "node/metrics/address.h"
+#include "node/metrics/names.h"
 #include "node/engine/engine.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -166,6 +167,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	int r;
 	struct engines engines;
 	struct health_ignored ignored;
+	unsigned names;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
 		return set_one_of_two((bool *)(void *)field, value, overcommit_words, 1, err);
@@ -186,12 +188,15 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 			return r;
 		/* FALLTHROUGH */
 	case KIND_ENGINES:
+	case KIND_NAMES:
 	case KIND_XIDS:
 	case KIND_TEXT:
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);
 		if (s->kind == KIND_ENGINES && engines_parse(value, &engines, err) < 0)
+			return -EINVAL;
+		if (s->kind == KIND_NAMES && metrics_names_parse(value, &names, err) < 0)
 			return -EINVAL;
 		if (s->kind == KIND_XIDS && health_parse_ignored(value, &ignored, err) < 0)
 			return -EINVAL;

@@ -136,6 +136,7 @@ static void tick_due(void *data, uint32_t events)
 		elastic_log(t);
 		tenant_end_if_unused(t);
 	}
+	namespace_use_count(node, now_ns);
 	admission_soon(node);
 }
 

@@ -19,9 +19,22 @@
 #include "node/config.h"
 #include "node/health/health.h"
 #include "node/loop.h"
+#include "node/namespace_use.h"
 #include "node/promise.h"
 
 #define NODE_MAX_CARDS 64
+
+/* Why a tenant that was asked for was not made. */
+enum allocation_failure {
+	ALLOCATION_NO_ROOM,
+	ALLOCATION_NO_DEVICE,
+	ALLOCATION_CORDONED,
+	ALLOCATION_UNHEALTHY,
+	ALLOCATION_NAME_IN_USE,
+	ALLOCATION_INVALID,
+	ALLOCATION_OTHER,
+	ALLOCATION_FAILURES
+};
 /* The path of a tenant's socket below it must fit struct sockaddr_un. */
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* of anything below the run directory */
@@ -99,6 +112,8 @@ struct node {
 	uint64_t arrivals;     /* that have begun to wait */
 	struct admission_counts waits;
 	uint64_t requests, refused; /* on the control socket */
+	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
+	struct namespace_uses namespaces;
 	bool foreign_known;         /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */

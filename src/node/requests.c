@@ -234,7 +234,23 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	return 0;
 }
 
-int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+static enum allocation_failure failure_of(int r)
+{
+	static const struct {
+		int code;
+		enum allocation_failure why;
+	} rows[] = {
+		{ ENOSPC, ALLOCATION_NO_ROOM },    { ENODEV, ALLOCATION_NO_DEVICE },
+		{ EBUSY, ALLOCATION_CORDONED },    { EIO, ALLOCATION_UNHEALTHY },
+		{ EEXIST, ALLOCATION_NAME_IN_USE }, { EINVAL, ALLOCATION_INVALID },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].code == -r)
+			return rows[i].why;
+	return ALLOCATION_OTHER;
+}
+
+static int create(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct tenant_terms terms;
 	struct tenant *tenant;
@@ -257,6 +273,14 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 	warn_of_overcommit(tenant, reply);
 	log_info("tenant '%s' (%s): made by uid %u", terms.name, terms.id, (unsigned)terms.uid);
 	return 0;
+}
+
+int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	int r = create(session, request, reply, err);
+	if (r < 0)
+		session->node->allocation_failures[failure_of(r)]++;
+	return r;
 }
 
 int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err)

@@ -213,6 +213,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 	registration_close(tenant->registration);
 	admission_forget(tenant);
 	use_end(tenant);
+	/* A tenant that could not be made has no lessees yet, or not all. */
+	namespace_use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)

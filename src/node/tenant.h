@@ -9,6 +9,7 @@
 
 #include "admit/fade.h"
 #include "node/admission.h"
+#include "node/freezer/container.h"
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
@@ -52,6 +53,8 @@ struct tenant_device {
 	uint64_t denied, waited_ns; /* of processes that are gone */
 	double limit_logged_pct;    /* the limit in force that the log has; 0: none yet */
 	uint64_t told_ns;           /* of the time charged, what its GPU tasks have been told */
+	uint64_t counted_ns;        /* of it, what is in its namespace's use */
+	uint64_t worked_ns;         /* when it was last seen to have been charged more; 0: never */
 };
 
 /* A process that a daemon before this one knew, and that has not moved over yet. */
@@ -86,6 +89,7 @@ struct process {
 	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
 	char *cgroup;
 	bool is_cgroup_v2;
+	uint32_t library_version; /* as registration.h has it; 0: not told */
 };
 
 struct tenant {
@@ -113,6 +117,7 @@ struct tenant {
 	bool corrupt; /* its report held what can't be: no more registrations */
 	unsigned violations[VIOLATION_REASONS]; /* processes, ever */
 	unsigned holders;
+	char container_id[CONTAINER_ID_MAX]; /* where a process of it was seen last; "": in none */
 	int command_pid; /* what descends from this process is the tenant's; 0: none */
 	uint64_t command_start;
 	bool grace; /* adopted: may be without holder and process for a while */

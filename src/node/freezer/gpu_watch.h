@@ -20,6 +20,8 @@ struct gpu_watch;
 struct gpu_container;
 struct gpu_tasks;
 struct freezer;
+struct engine_name;
+struct tenant;
 
 /*
  * After the node's cards, census and tenants; takes node->records over. *ret is NULL where settings say that
@@ -60,6 +62,13 @@ bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 /* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
+
+/*
+ * What the engine calls the container that the tenant's processes live in; NULL: in none, or not known. The
+ * watch's, until it next turns. `watch` NULL is fine.
+ */
+const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
+						const struct tenant *tenant);
 
 /* Adds "tasks" and "containers" for the state file (use_state.h). NULL is fine: adds nothing. */
 void gpu_watch_records(struct gpu_watch *watch, json_t *json);

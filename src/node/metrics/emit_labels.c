@@ -186,3 +186,77 @@ void emit_container_counts(const struct metric *m, const struct metrics_figures 
 	for (size_t k = 0; f->daemon.is_watching && k < METRICS_CONTAINER_STATES; k++)
 		sample(x, m, "", "state", states[k], f->daemon.containers[k]);
 }
+
+void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,
+			      struct exposition *x)
+{
+	static const char *const reasons[ALLOCATION_FAILURES] = {
+		[ALLOCATION_NO_ROOM] = "no_room",         [ALLOCATION_NO_DEVICE] = "no_device",
+		[ALLOCATION_CORDONED] = "cordoned",       [ALLOCATION_UNHEALTHY] = "unhealthy",
+		[ALLOCATION_NAME_IN_USE] = "name_in_use", [ALLOCATION_INVALID] = "invalid",
+		[ALLOCATION_OTHER] = "other",
+	};
+	for (unsigned i = 0; i < ALLOCATION_FAILURES; i++)
+		sample(x, m, "", "reason", reasons[i], f->daemon.allocation_failures[i]);
+}
+
+void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	if (f->daemon.has_free_memory)
+		exposition_real(x, m->name, "resource=\"memory\"",
+				f->daemon.fragmented_memory_pct / 100);
+	if (f->daemon.has_free_cores)
+		exposition_real(x, m->name, "resource=\"cores\"",
+				f->daemon.fragmented_cores_pct / 100);
+}
+
+void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_seconds(x, m->name, more.text, u->charged_ns);
+	}
+}
+
+void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_real(x, m->name, more.text, u->gib_seconds);
+	}
+}
+
+void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < f->tenant[i].library_count; k++) {
+			const struct metrics_library *l = &f->tenant[i].library[k];
+			char version[32] = "";
+			if (l->version)
+				snprintf(version, sizeof(version), "%u.%u.%u", l->version >> 16,
+					 l->version >> 8 & 255, l->version & 255);
+			sample(x, m, f->tenant[i].labels, "version", version, l->processes);
+		}
+}
+
+void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (size_t k = 0; f->tenant[i].has_pod && k < f->tenant[i].device_count; k++) {
+			const struct metrics_tenant *t = &f->tenant[i];
+			struct exposition_labels l;
+			snprintf(l.text, sizeof(l.text), "%s",
+				 f->tenant_device[t->device_first + k].labels);
+			exposition_label(l.text, sizeof(l.text), "namespace", t->namespace);
+			exposition_label(l.text, sizeof(l.text), "pod", t->pod);
+			exposition_label(l.text, sizeof(l.text), "container", t->container);
+			exposition_whole(x, m->name, l.text, 1);
+		}
+}

@@ -14,10 +14,14 @@
 
 #include "arbiter/elastic.h"
 #include "node/condition.h"
+#include "node/metrics/exposition.h"
 #include "node/tenant.h"
 #include "node/violation/violations.h"
 
 #define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
+#define METRICS_LIBRARIES 4
+#define METRICS_HOST_MAX 65
+#define METRICS_INDEX_MAX 12
 
 enum metrics_container_state {
 	METRICS_CONTAINER_RUNNING,
@@ -31,6 +35,12 @@ enum metrics_container_state {
 struct metrics_daemon {
 	char labels[1]; /* none */
 	const char *version, *driver;
+	char host[METRICS_HOST_MAX];
+	uint64_t allocation_failures[ALLOCATION_FAILURES];
+	/* Of what is not promised, on devices of which something is, in percent; of memory and of time. */
+	bool has_free_memory, has_free_cores;
+	double fragmented_memory_pct, fragmented_cores_pct;
+	const struct namespace_uses *namespaces;
 	bool is_simulated;
 	uint64_t started_ns; /* since 1970 */
 	uint64_t cpu_ns;
@@ -52,7 +62,9 @@ struct metrics_daemon {
 
 struct metrics_card {
 	char labels[METRICS_LABELS_MAX];
-	const char *name, *policy;
+	const char *name, *policy, *uuid;
+	char index[METRICS_INDEX_MAX];
+	uint64_t tenants;
 	bool used_known;
 	uint64_t memory_bytes, used_bytes, promised_bytes, granted_bytes, kept_bytes;
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
@@ -68,6 +80,14 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
+	bool has_pod; /* its engine tells what it is; else it is called by the tenant's name */
+	const char *namespace, *pod, *container;
+	size_t device_first, device_count; /* in tenant_device */
+	struct metrics_library {
+		uint32_t version;
+		uint64_t processes;
+	} library[METRICS_LIBRARIES]; /* what is more is in the last */
+	unsigned library_count;
 	uint64_t uid;
 	enum tenant_condition condition;
 	double priority;
@@ -86,7 +106,11 @@ struct metrics_tenant {
 
 struct metrics_tenant_device {
 	char labels[METRICS_LABELS_MAX];
-	uint64_t quota_bytes, used_bytes, unnamed_bytes;
+	char hami_labels[EXPOSITION_LABELS_MAX]; /* "": not asked for */
+	const char *index, *uuid;
+	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
+	bool has_worked;
+	uint64_t rested_ns;
 	bool waits; /* on_full "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;
