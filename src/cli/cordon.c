@@ -44,7 +44,8 @@ static int cordon_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status;
 	const char *text = operand_read(self, argc, argv, &options,
-					"write one GPU's UUID or index; allot ps lists them", &status);
+					"write one GPU's UUID or index; allot ps lists them",
+					&status);
 
 	if (!text)
 		return status;
@@ -63,7 +64,8 @@ const struct command command_cordon = {
 	.name = "cordon",
 	.usage = "GPU [OPTION...]",
 	.summary = "let a GPU take no new tenants",
-	.about = "Lets a GPU, by its UUID or index, take no new tenants, until allot uncordon. Those "
+	.about = "Lets a GPU, by its UUID or index, take no new tenants, until allot uncordon. "
+		 "Those "
 		 "on it go\n"
 		 "on. For root and members of group allot.",
 	.rows = rows,

@@ -55,8 +55,8 @@ static void write_task(const json_t *t, FILE *out)
 	format_seconds(sum_of(t, "used_s"), used);
 	format_seconds(number_of(t, "lasted_s"), lasted);
 	fprintf(out, "%7d  %-15s  %-12.*s  %-15.15s  %9s  %8s  %8s  %s\n", (int)number_of(t, "pid"),
-		text_of(t, "name"), CONTAINER_SHORT_ID, text_of(t, "container"),
-		tenant, memory, used, lasted, state);
+		text_of(t, "name"), CONTAINER_SHORT_ID, text_of(t, "container"), tenant, memory,
+		used, lasted, state);
 }
 
 void tasks_table_write(const json_t *reply, FILE *out)

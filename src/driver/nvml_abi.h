@@ -194,8 +194,8 @@ typedef struct nvmlEventData_st {
 	unsigned int computeInstanceId;
 } nvmlEventData_t;
 
-#define NVML_EVENT_DOUBLE_BIT_ECC 0x2ull
-#define NVML_EVENT_XID 0x8ull
+#define nvmlEventTypeDoubleBitEccError 0x2ull
+#define nvmlEventTypeXidCriticalError 0x8ull
 
 /* Never looked into: what is answered of these is that there is none. */
 typedef struct nvmlUnit_st *nvmlUnit_t;

@@ -294,7 +294,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		r = gpu->event_types(gpu->device[i], &types);
-		types &= NVML_EVENT_XID | NVML_EVENT_DOUBLE_BIT_ECC;
+		types &= nvmlEventTypeXidCriticalError | nvmlEventTypeDoubleBitEccError;
 		if (r == NVML_SUCCESS && types)
 			r = gpu->event_register(gpu->device[i], types, set);
 		registered += r == NVML_SUCCESS && types;
@@ -323,8 +323,9 @@ static int nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_faul
 		if (gpu->device[i] != data.device)
 			continue;
 		*ret = (struct gpu_fault){ .index = i,
-					   .kind = data.eventType == NVML_EVENT_XID ? GPU_FAULT_XID
-										    : GPU_FAULT_ECC,
+					   .kind = data.eventType == nvmlEventTypeXidCriticalError
+							   ? GPU_FAULT_XID
+							   : GPU_FAULT_ECC,
 					   .number = data.eventData };
 		return 1;
 	}

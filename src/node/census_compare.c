@@ -1,6 +1,7 @@
 /* What a census means: violations, what a context costs. Main thread only, no NVML. */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
@@ -84,10 +85,18 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 			    uint64_t nvml_bytes, uint64_t ledger_bytes)
 {
 	struct process_census *c = &p->census[device];
-	if (!census_is_over(nvml_bytes, ledger_bytes))
+	const struct node *node = p->tenant->node;
+	uint64_t now_ns = clock_now_ns();
+	if (!census_is_over(nvml_bytes, ledger_bytes)) {
 		c->over_count = 0;
-	else if (++c->over_count >= CENSUS_OVER_COUNT)
-		violations_note_over(p->tenant->node->violations, p, card->index, nvml_bytes,
+		return;
+	}
+	if (c->over_count++ == 0)
+		c->over_since_ns = now_ns;
+	/* Censuses may come soon after one another: one bad moment must not be several of them. */
+	if (c->over_count >= CENSUS_OVER_COUNT &&
+	    now_ns - c->over_since_ns >= VIOLATION_INTERVALS * node->config.census_ns)
+		violations_note_over(node->violations, p, card->index, nvml_bytes,
 				     nvml_bytes - ledger_bytes);
 }
 

@@ -116,7 +116,8 @@ static const struct setting settings[] = {
 	{ "health_ignore_xids", KIND_XIDS, AT(health_ignore_xids), "none", 0, 0,
 	  "none, or numbers of Xids, by commas, that say nothing of a GPU's health" },
 	{ "health_recover", KIND_DURATION, AT(health_recover_ns), "0s", 0, S(86400 * 365),
-	  "a fault that was reported is over after this long without another; 0: by allot uncordon alone" },
+	  "a fault that was reported is over after this long without another; 0: by allot uncordon "
+	  "alone" },
 	{ "cordon", KIND_TEXT, AT(cordon), "none", 0, 0,
 	  "none, or UUIDs of GPUs, by commas, that take no new tenants" },
 	{ "freezer", KIND_SWITCH, AT(is_freezing), "off", 0, 0,

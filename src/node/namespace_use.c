@@ -8,7 +8,8 @@
 #include "node/tenant.h"
 
 #define GIB 1073741824.0
-#define GAP_MOST_NS (10 * NSEC_PER_SEC) /* without tenants nobody counts; memory is not held meanwhile */
+#define GAP_MOST_NS \
+	(10 * NSEC_PER_SEC) /* without tenants nobody counts; memory is not held meanwhile */
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
 {

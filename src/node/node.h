@@ -111,10 +111,10 @@ struct node {
 	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
 	uint64_t arrivals;     /* that have begun to wait */
 	struct admission_counts waits;
-	uint64_t requests, refused; /* on the control socket */
+	uint64_t requests, refused;                        /* on the control socket */
 	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
 	struct namespace_uses namespaces;
-	bool foreign_known;         /* a census has told what processes of no tenant hold */
+	bool foreign_known; /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */

@@ -149,13 +149,14 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 }
 
 /* 1: it is there; 0: it is not, and *on_violation stays. */
-static int read_on_violation(const json_t *request, enum on_violation *on_violation, struct error *err)
+static int read_on_violation(const json_t *request, enum on_violation *on_violation,
+			     struct error *err)
 {
 	const char *text = NULL;
 	int r = json_read_string(request, "on_violation", &text, err);
 	if (r > 0 && on_violation_parse(text, on_violation) < 0)
-		return error_set(err, EINVAL, "on_violation: '%.20s': must be report, freeze or end",
-				 text);
+		return error_set(err, EINVAL,
+				 "on_violation: '%.20s': must be report, freeze or end", text);
 	return r;
 }
 
@@ -240,8 +241,8 @@ static enum allocation_failure failure_of(int r)
 		int code;
 		enum allocation_failure why;
 	} rows[] = {
-		{ ENOSPC, ALLOCATION_NO_ROOM },    { ENODEV, ALLOCATION_NO_DEVICE },
-		{ EBUSY, ALLOCATION_CORDONED },    { EIO, ALLOCATION_UNHEALTHY },
+		{ ENOSPC, ALLOCATION_NO_ROOM },     { ENODEV, ALLOCATION_NO_DEVICE },
+		{ EBUSY, ALLOCATION_CORDONED },     { EIO, ALLOCATION_UNHEALTHY },
 		{ EEXIST, ALLOCATION_NAME_IN_USE }, { EINVAL, ALLOCATION_INVALID },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

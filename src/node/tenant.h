@@ -34,7 +34,7 @@ struct tenant_terms {
 	bool swapped_out;          /* by request: off the card until it is resumed */
 	enum elastic_choice elastic;
 	enum on_violation on_violation; /* at least: the setting may be stricter */
-	bool has_host_quota; /* of page-locked host memory */
+	bool has_host_quota;            /* of page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
 	struct tenant_device_terms {
@@ -84,7 +84,8 @@ struct process {
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
 		uint64_t measured;      /* the most that its library measured itself of that */
-		unsigned over_count;    /* censuses in a row that found more than the ledger */
+		unsigned over_count;    /* censuses in a row that found more than the ledger ... */
+		uint64_t over_since_ns; /* ... since then */
 	} census[REGION_MAX_DEVICES];
 	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
 	char *cgroup;

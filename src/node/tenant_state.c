@@ -59,21 +59,21 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->device_count; i++)
 		json_array_append_new(devices, device_to_json(&t->device[i], past.granted_bytes[i]));
-	return json_pack(
-		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, "
-		"s:f, s:I, s:I, s:I, s:b, s:s}",
-		"version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
-		(json_int_t)t->uid, "epoch", (json_int_t)tenant->node->epoch, "hold", t->hold,
-		"paused", t->paused, "priority", t->priority, "on_full", on_full_name(t->on_full),
-		"devices", devices, "processes", processes_to_json(tenant, ret_used),
-		"host_memory_quota_bytes",
-		t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null(),
-		"elastic", elastic_choice_to_json(t->elastic), "wait_timeout_ns",
-		(json_int_t)t->wait_timeout_ns, "use_s",
-		use_ns(tenant, clock_now_ns()) / (double)NSEC_PER_SEC, "wait_arrival",
-		(json_int_t)past.arrival, "wait_since_ns", (json_int_t)past.since_ns,
-		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out,
-		"on_violation", on_violation_name(t->on_violation));
+	return json_pack("{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, "
+			 "s:f, s:I, s:I, s:I, s:b, s:s}",
+			 "version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
+			 (json_int_t)t->uid, "epoch", (json_int_t)tenant->node->epoch, "hold",
+			 t->hold, "paused", t->paused, "priority", t->priority, "on_full",
+			 on_full_name(t->on_full), "devices", devices, "processes",
+			 processes_to_json(tenant, ret_used), "host_memory_quota_bytes",
+			 t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes)
+					   : json_null(),
+			 "elastic", elastic_choice_to_json(t->elastic), "wait_timeout_ns",
+			 (json_int_t)t->wait_timeout_ns, "use_s",
+			 use_ns(tenant, clock_now_ns()) / (double)NSEC_PER_SEC, "wait_arrival",
+			 (json_int_t)past.arrival, "wait_since_ns", (json_int_t)past.since_ns,
+			 "swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out",
+			 t->swapped_out, "on_violation", on_violation_name(t->on_violation));
 }
 
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err)

@@ -52,7 +52,8 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
  * Freezes the container that the process's task is in, as by hand, and tells which. -ENOENT: it is in none;
  * others: it can't be frozen.
  */
-int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX], struct error *err);
+int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
+		   struct error *err);
 /* Does the container of that id stand still, as by hand? */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
 void gpu_watch_let_go(struct gpu_watch *watch, const char *id);

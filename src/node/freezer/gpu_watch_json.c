@@ -32,12 +32,12 @@ static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 
 static json_t *task_to_json(const struct gpu_task *t, const struct violations *v, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:o, s:o, s:f, s:f, s:b, s:o, s:o}", "pid", t->pid, "name", t->name,
-			 "container", text_or_null(t->container_id), "tenant",
+	return json_pack("{s:i, s:s, s:o, s:o, s:f, s:f, s:b, s:o, s:o}", "pid", t->pid, "name",
+			 t->name, "container", text_or_null(t->container_id), "tenant",
 			 text_or_null(t->tenant), "begun_s", t->begun_s, "lasted_s",
 			 seconds((t->ended_ns ? t->ended_ns : now_ns) - t->begun_ns), "ended",
-			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count), "violation",
-			 t->ended_ns ? json_null() : violations_of_process(v, t->pid));
+			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count),
+			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
 /* `json` gains what its engine calls it. */

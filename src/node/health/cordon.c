@@ -53,7 +53,8 @@ static int load_settings(struct node *node, struct error *err)
 		struct card *card = find(node, word);
 		if (!card)
 			return error_set(err, EINVAL,
-					 "cordon: '%.60s': must be none, or UUIDs of this machine's GPUs, by "
+					 "cordon: '%.60s': must be none, or UUIDs of this "
+					 "machine's GPUs, by "
 					 "commas",
 					 word);
 		card->is_cordoned_by_settings = true;
@@ -84,9 +85,10 @@ int cordon_set(struct node *node, struct card *card, bool cordoned, struct error
 {
 	bool before = card->is_cordoned;
 	if (!cordoned && card->is_cordoned_by_settings)
-		return error_set(err, EPERM,
-				 "GPU %u is cordoned by the daemon's settings (cordon): take it out there",
-				 card->index);
+		return error_set(
+			err, EPERM,
+			"GPU %u is cordoned by the daemon's settings (cordon): take it out there",
+			card->index);
 	card->is_cordoned = cordoned;
 	int r = write_file(node);
 	if (r < 0) {

@@ -17,8 +17,8 @@
 #include "node/node.h"
 #include "node/worker.h"
 
-#define WAIT_MS 200U              /* for a fault: so long at most an end of the daemon waits */
-#define LOOK_NS NSEC_PER_SEC      /* between two questions to a card */
+#define WAIT_MS 200U                  /* for a fault: so long at most an end of the daemon waits */
+#define LOOK_NS NSEC_PER_SEC          /* between two questions to a card */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts so long is no answer */
 #define FAULTS_MOST 64
 
@@ -88,8 +88,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 		w->dropped++;
 	else if (r < 0 && !w->worker.stop) {
 		/* A lost card may end each wait at once. */
-		struct timespec until = clock_to_timespec(clock_now_ns() +
-							  WAIT_MS * NSEC_PER_MSEC);
+		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
 		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
 	}
 	pthread_mutex_unlock(&w->worker.lock);
@@ -188,7 +187,8 @@ static void ready(void *data, uint32_t events)
 	for (unsigned i = 0; has_answers && i < w->node->card_count; i++) {
 		struct card *card = &w->node->card[i];
 		bool is_change = health_note_answer(&card->health, answer[i], &now);
-		is_change ^= health_pass_time(&card->health, w->node->config.health_recover_ns, &now);
+		is_change ^= health_pass_time(&card->health, w->node->config.health_recover_ns,
+					      &now);
 		if (is_change)
 			changed(w->node, card);
 	}
@@ -222,7 +222,8 @@ int health_check_takes(const struct card *card, struct error *err)
 	if (!card->health.is_bad)
 		return 0;
 	health_reason(&card->health, reason);
-	return error_set(err, EIO, "GPU %u is not healthy (%s) and takes no new tenants: name another",
+	return error_set(err, EIO,
+			 "GPU %u is not healthy (%s) and takes no new tenants: name another",
 			 card->index, reason);
 }
 

@@ -54,10 +54,10 @@ enum health_answer {
 struct health {
 	bool is_bad; /* of these, any: */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns; /* is_bad has been what it is; 0: always */
-	double since_s;    /* the same since 1970 */
-	uint64_t fault_ns; /* the last fault */
-	unsigned failures, answers; /* in a row */
+	uint64_t since_ns;             /* is_bad has been what it is; 0: always */
+	double since_s;                /* the same since 1970 */
+	uint64_t fault_ns;             /* the last fault */
+	unsigned failures, answers;    /* in a row */
 	char fault[HEALTH_REASON_MAX]; /* the first one */
 };
 

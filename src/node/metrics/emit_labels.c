@@ -118,8 +118,9 @@ void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, str
 
 void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
-	static const char *const kinds[GPU_FAULT_KINDS] = { [GPU_FAULT_XID] = "xid",
-							    [GPU_FAULT_ECC] = "ecc" };
+	static const char *const kinds[GPU_FAULT_KINDS] = {
+		[GPU_FAULT_XID] = "xid", [GPU_FAULT_ECC] = "ecc"
+	};
 	for (size_t i = 0; i < f->card_count; i++)
 		for (unsigned k = 0; k < GPU_FAULT_KINDS; k++)
 			sample(x, m, f->card[i].labels, "kind", kinds[k], f->card[i].faults[k]);
@@ -191,9 +192,12 @@ void emit_allocation_failures(const struct metric *m, const struct metrics_figur
 			      struct exposition *x)
 {
 	static const char *const reasons[ALLOCATION_FAILURES] = {
-		[ALLOCATION_NO_ROOM] = "no_room",         [ALLOCATION_NO_DEVICE] = "no_device",
-		[ALLOCATION_CORDONED] = "cordoned",       [ALLOCATION_UNHEALTHY] = "unhealthy",
-		[ALLOCATION_NAME_IN_USE] = "name_in_use", [ALLOCATION_INVALID] = "invalid",
+		[ALLOCATION_NO_ROOM] = "no_room",
+		[ALLOCATION_NO_DEVICE] = "no_device",
+		[ALLOCATION_CORDONED] = "cordoned",
+		[ALLOCATION_UNHEALTHY] = "unhealthy",
+		[ALLOCATION_NAME_IN_USE] = "name_in_use",
+		[ALLOCATION_INVALID] = "invalid",
 		[ALLOCATION_OTHER] = "other",
 	};
 	for (unsigned i = 0; i < ALLOCATION_FAILURES; i++)

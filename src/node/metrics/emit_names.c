@@ -74,7 +74,8 @@ static void emit_pods(const struct metric *m, const struct metrics_figures *f, c
 		struct exposition_labels all = text_of_pod(f, t);
 		double sum = 0;
 		for (size_t k = 0; k < t->device_count; k++) {
-			const struct metrics_tenant_device *d = &f->tenant_device[t->device_first + k];
+			const struct metrics_tenant_device *d =
+				&f->tenant_device[t->device_first + k];
 			struct exposition_labels one = all;
 			char name[24];
 			sum += of(d);

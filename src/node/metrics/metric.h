@@ -48,8 +48,8 @@ int metrics_write(const struct metric *rows, size_t count, const struct metrics_
 		  char **ret_text, size_t *ret_length);
 
 /* The same of several sets, one after the other. */
-int metrics_write_sets(const struct metric_set *sets, size_t set_count, const struct metrics_figures *f,
-		       char **ret_text, size_t *ret_length);
+int metrics_write_sets(const struct metric_set *sets, size_t set_count,
+		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 
 /* The rows of all sets as a table in Markdown. */
 void metrics_print_list(FILE *out);
@@ -98,7 +98,8 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 /* Under other projects' names (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
+void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
+		       struct exposition *x);
 void emit_gpu_manager_use(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x);
 void emit_gpu_manager_memory(const struct metric *m, const struct metrics_figures *f,

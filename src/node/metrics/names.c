@@ -16,8 +16,8 @@ int metrics_names_parse(const char *text, unsigned *ret_names, struct error *err
 	}
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, ","), i = 0;
-		while (i < 2 && (strlen(words[i].word) != length ||
-				 strncmp(words[i].word, at, length) != 0))
+		while (i < 2 &&
+		       (strlen(words[i].word) != length || strncmp(words[i].word, at, length) != 0))
 			i++;
 		if (i == 2 || names & words[i].bit)
 			return error_set(err, EINVAL,

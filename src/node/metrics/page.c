@@ -1,8 +1,8 @@
 /* What is made of rows: a page of samples, and the table for people. */
 #include "node/metrics/metric.h"
 
-int metrics_write_sets(const struct metric_set *sets, size_t set_count, const struct metrics_figures *f,
-		       char **ret_text, size_t *ret_length)
+int metrics_write_sets(const struct metric_set *sets, size_t set_count,
+		       const struct metrics_figures *f, char **ret_text, size_t *ret_length)
 {
 	struct exposition x = { 0 };
 	for (size_t k = 0; k < set_count; k++)

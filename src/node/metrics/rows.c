@@ -30,7 +30,8 @@ const struct metric metrics_rows[] = {
 	{ "allot_allocation_failures_total", COUNTER, emit_allocation_failures, "reason", OWN(""),
 	  "Tenants that were asked for and refused, by the reason." },
 	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),
-	  "The part of what is not promised that lies on devices of which something is: not to be had "
+	  "The part of what is not promised that lies on devices of which something is: not to be "
+	  "had "
 	  "as whole devices." },
 	{ "allot_namespace_gpu_seconds_total", COUNTER, emit_namespace_time, "namespace",
 	  OWN("seconds"), "GPU time charged to tenants of a Kubernetes namespace; \"\": of none." },
@@ -51,8 +52,8 @@ const struct metric metrics_rows[] = {
 	  "Whether the device answers and has reported no fault that is not over." },
 	{ "allot_device_cordoned", GAUGE, OF_DEVICE, FLAG(metrics_card, is_cordoned),
 	  "Whether somebody said that it takes no new tenants." },
-	{ "allot_device_faults_total", COUNTER, emit_faults, "device, uuid, kind", OWN(""),
-	  "Faults that the driver reported, a program's own included: xid; ecc: double-bit errors." },
+	{ "allot_device_faults_total", COUNTER, emit_faults, "device, uuid, kind",
+	  OWN(""), "Faults that the driver reported, a program's own included: xid; ecc: double-bit errors." },
 	{ "allot_device_memory_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, memory_bytes),
 	  "What can be held on the device, the driver's own reserve left out." },
 	{ "allot_device_memory_used_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, used_bytes),

@@ -136,7 +136,8 @@ static struct violation_case case_of(struct suspect *s)
 	if (t)
 		s->own_wanted = violations_wanted(t);
 	struct violation_case c = {
-		.wanted = on_violation_stricter(s->own_wanted, s->violations->node->config.on_violation),
+		.wanted = on_violation_stricter(s->own_wanted,
+						s->violations->node->config.on_violation),
 		.is_pardoned = s->is_pardoned,
 		.is_frozen = s->container[0],
 		.is_stopped = s->is_stopped && procfs_is_stopped(s->pid),

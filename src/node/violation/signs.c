@@ -143,14 +143,16 @@ static bool find_place(int pid, struct place *ret)
 static bool lives_at(struct process *p, const struct place *place)
 {
 	note_container(p);
-	return p->cgroup && p->cgroup[0] && is_below(p->is_cgroup_v2 ? place->v2 : place->v1, p->cgroup);
+	return p->cgroup && p->cgroup[0] &&
+	       is_below(p->is_cgroup_v2 ? place->v2 : place->v1, p->cgroup);
 }
 
 /*
  * The tenant whose container the place is in, by its registered processes. *ret_several: there is more than
  * one, and nobody is meant.
  */
-static const struct tenant *tenant_at(struct node *node, const struct place *place, bool *ret_several)
+static const struct tenant *tenant_at(struct node *node, const struct place *place,
+				      bool *ret_several)
 {
 	const struct tenant *found = NULL;
 	struct tenant *t;

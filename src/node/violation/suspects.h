@@ -22,11 +22,11 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* with the pid, names it for good */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen; /* in the census that is gone through */
-	uint64_t held_bytes; /* on all cards, by that */
+	bool is_seen;             /* in the census that is gone through */
+	uint64_t held_bytes;      /* on all cards, by that */
 	bool is_ours, is_excused; /* never an offender */
 	struct violation_track track;
-	const char *how;     /* the sign that told its tenant; NULL: none did ... */
+	const char *how; /* the sign that told its tenant; NULL: none did ... */
 	char owner[REGION_NAME_MAX];
 	unsigned looks_left; /* ... until they are read again */
 
@@ -37,7 +37,7 @@ struct suspect {
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	bool no_container; /* it can't be frozen as one, or not any more */
+	bool no_container;                /* it can't be frozen as one, or not any more */
 	char container[CONTAINER_ID_MAX]; /* frozen for it; "": none */
 	uint64_t told_ns;
 };

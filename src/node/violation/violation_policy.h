@@ -34,9 +34,9 @@ enum on_violation on_violation_stricter(enum on_violation a, enum on_violation b
 
 /* What says whose a process is that never registered. NULL: that sign says nothing. */
 struct violation_signs {
-	const struct tenant *by_descent;     /* below its command, or a process of it */
-	const struct tenant *by_mount;       /* its socket is mounted where the process lives */
-	const struct tenant *by_container;   /* in a container, or below one, of that tenant alone */
+	const struct tenant *by_descent;   /* below its command, or a process of it */
+	const struct tenant *by_mount;     /* its socket is mounted where the process lives */
+	const struct tenant *by_container; /* in a container, or below one, of that tenant alone */
 	const struct tenant *by_environment; /* names the tenant's socket, and is of its user */
 };
 /* The first sign counts, in that order; *ret_how says which it was, in words. NULL: nobody's. */
@@ -44,8 +44,8 @@ const struct tenant *violation_owner(const struct violation_signs *signs, const 
 
 /* What one census shows of a process that has not registered. */
 struct violation_look {
-	bool is_sound;  /* the driver's list can be believed, and no tenant's processes are moving over */
-	bool is_listed; /* the driver lists it as holding memory of a card */
+	bool is_sound; /* the driver's list can be believed, and no tenant's processes are moving over */
+	bool is_listed;  /* the driver lists it as holding memory of a card */
 	bool is_stopped; /* it can't run, so that it could not register either */
 	bool is_away;    /* checkpointed, or on its way */
 	bool has_owner;
@@ -72,9 +72,9 @@ enum violation_step {
 /* How it stands with an offender. */
 struct violation_case {
 	enum on_violation wanted;
-	bool is_pardoned;     /* somebody let it go on */
-	bool is_untouchable;  /* this daemon, what it descends from, or the first process */
-	bool has_own_container; /* that tenant's alone, and it can be frozen */
+	bool is_pardoned;           /* somebody let it go on */
+	bool is_untouchable;        /* this daemon, what it descends from, or the first process */
+	bool has_own_container;     /* that tenant's alone, and it can be frozen */
 	bool is_frozen, is_stopped; /* by us, as far as can be seen now */
 	bool is_told_to_end;
 	uint64_t told_ns;

@@ -96,7 +96,8 @@ static bool are_pids_ours(const struct violations *v, unsigned card, const struc
 	bool is_anyone = false;
 	TAILQ_FOREACH(t, &v->node->tenants, link)
 	for (unsigned d = 0; d < t->terms.device_count; d++)
-		for (unsigned i = 0; t->terms.device[d].card->index == card && i < t->slot_limit; i++) {
+		for (unsigned i = 0; t->terms.device[d].card->index == card && i < t->slot_limit;
+		     i++) {
 			struct process *p = t->process[i];
 			if (!p || !p->census[d].used_before || tenant_is_checkpointing(t))
 				continue;
@@ -133,7 +134,7 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
-	if (s->track.looks == 0 && s->looks_left > 0) {
+	if (!s->owner[0] && s->looks_left > 0) {
 		s->looks_left--;
 		return NULL;
 	}
@@ -158,7 +159,8 @@ static void look_at(struct suspect *s, bool is_sound, uint64_t now_ns)
 	};
 	if (owner) {
 		look.is_stopped = procfs_is_stopped(s->pid);
-		look.is_away = tenant_is_checkpointing(owner) || gpu_watch_is_away(node->watch, s->pid);
+		look.is_away = tenant_is_checkpointing(owner) ||
+			       gpu_watch_is_away(node->watch, s->pid);
 	}
 	if (violation_confirm(&s->track, &look, now_ns, VIOLATION_INTERVALS * node->config.census_ns))
 		note_unregistered(s, owner);
@@ -213,18 +215,21 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 	int count = 0;
 	TAILQ_FOREACH(s, &v->list, link)
 	{
-		if (!s->is_offender || strcmp(s->tenant, tenant) || !(s->container[0] || s->is_stopped))
+		if (!s->is_offender || strcmp(s->tenant, tenant) ||
+		    !(s->container[0] || s->is_stopped))
 			continue;
 		if (is_settings && !is_admin)
-			return error_set(err, EPERM,
-					 "process %d (%s) of tenant '%.63s' gets round the library and "
-					 "stands still for that: only root and members of group allot may "
-					 "let it go on",
-					 s->pid, s->name, tenant);
+			return error_set(
+				err, EPERM,
+				"process %d (%s) of tenant '%.63s' gets round the library and "
+				"stands still for that: only root and members of group allot may "
+				"let it go on",
+				s->pid, s->name, tenant);
 		offenders_let_go(s);
 		s->is_pardoned = true;
 		count++;
-		log_info("tenant '%s': process %d (%s) goes on by request", s->tenant, s->pid, s->name);
+		log_info("tenant '%s': process %d (%s) goes on by request", s->tenant, s->pid,
+			 s->name);
 	}
 	if (count)
 		offenders_write_list(v);
@@ -239,11 +244,12 @@ json_t *violations_of_tenant(const struct violations *v, const char *tenant)
 	const struct suspect *s;
 	TAILQ_FOREACH(s, &v->list, link)
 	if (s->is_offender && !strcmp(s->tenant, tenant))
-		json_array_append_new(
-			list, json_pack("{s:i, s:s, s:s, s:o, s:s, s:I}", "pid", s->pid, "name", s->name,
-					"reason", violation_reason_name(s->reason), "sign",
-					s->how ? json_string(s->how) : json_null(), "action",
-					offenders_action(s), "memory_bytes", (json_int_t)s->held_bytes));
+		json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:o, s:s, s:I}", "pid",
+						      s->pid, "name", s->name, "reason",
+						      violation_reason_name(s->reason), "sign",
+						      s->how ? json_string(s->how) : json_null(),
+						      "action", offenders_action(s), "memory_bytes",
+						      (json_int_t)s->held_bytes));
 	return list;
 }
 

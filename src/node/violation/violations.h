@@ -34,8 +34,8 @@ struct violations *violations_stop(struct violations *violations);
 /* Every card as read, when tenants' processes have been compared with it. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /* The process holds so much more than its ledger, as several censuses showed. */
-void violations_note_over(struct violations *violations, const struct process *process, unsigned card,
-			  uint64_t held_bytes, uint64_t beyond_bytes);
+void violations_note_over(struct violations *violations, const struct process *process,
+			  unsigned card, uint64_t held_bytes, uint64_t beyond_bytes);
 /* The process is of a tenant that is removed, and let be: nobody's offence from now on. */
 void violations_excuse(struct violations *violations, const struct process *process);
 

@@ -3,7 +3,7 @@
 
 #include "sim/nvml/nvml.h"
 
-#define EVENTS (NVML_EVENT_XID | NVML_EVENT_DOUBLE_BIT_ECC)
+#define EVENTS (nvmlEventTypeXidCriticalError | nvmlEventTypeDoubleBitEccError)
 
 struct nvmlEventSet_st {
 	uint32_t cards; /* bit i: card i is registered */
@@ -81,8 +81,8 @@ static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 		    note.val[0] >= nvml_cards() || !(set->cards >> note.val[0] & 1))
 			continue;
 		*data = (nvmlEventData_t){ nvml_device_at((uint32_t)note.val[0]),
-					   note.type == SIM_NOTE_ECC ? NVML_EVENT_DOUBLE_BIT_ECC
-								     : NVML_EVENT_XID,
+					   note.type == SIM_NOTE_ECC ? nvmlEventTypeDoubleBitEccError
+								     : nvmlEventTypeXidCriticalError,
 					   note.val[1], ~0u, ~0u };
 		return NVML_SUCCESS;
 	}

@@ -46,9 +46,9 @@ int main(int argc, char **argv)
 							sim_clock_ns() } }) ||
 	    call(fd, (struct sim_request_msg){ .type = SIM_MEM_NEW,
 					       .arg = { 518ull << 20, SIM_BLOCK_CONTEXT } }) ||
-	    call(fd, (struct sim_request_msg){ .type = SIM_MEM_NEW,
-					       .arg = { strtoull(argv[1], NULL, 10) << 20,
-							SIM_BLOCK_DATA } }))
+	    call(fd, (struct sim_request_msg){
+			     .type = SIM_MEM_NEW,
+			     .arg = { strtoull(argv[1], NULL, 10) << 20, SIM_BLOCK_DATA } }))
 		return 1;
 	puts("full");
 	fflush(stdout);

@@ -12,8 +12,9 @@
 
 static void test_words(void **state)
 {
-	static const char *const bad[] = { "", "hami,", ",hami", "hami,hami", "Hami", "none,hami",
-					   "hami gpu-manager", "gpu" };
+	static const char *const bad[] = {
+		"", "hami,", ",hami", "hami,hami", "Hami", "none,hami", "hami gpu-manager", "gpu"
+	};
 	unsigned names = 9;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (metrics_names_parse(bad[i], &names, NULL) != -22)
@@ -74,7 +75,8 @@ static void test_pods(void **state)
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"gpu3\"} 12.5\n"));
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"total\"} 37.5\n"));
 	assert_non_null(strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"gpu5\"} 2.5\n"));
-	assert_non_null(strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"total\"} 3.5\n"));
+	assert_non_null(
+		strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"total\"} 3.5\n"));
 	free(text);
 }
 

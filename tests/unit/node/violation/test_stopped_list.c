@@ -64,7 +64,8 @@ static void test_nonsense_in_the_file(void **state)
 	fclose(f);
 	assert_int_equal(stopped_list_continue(dir), 0);
 	assert_int_equal(rmdir(dir), 0);
-	assert_int_equal(stopped_list_write("/nowhere/at/all", (struct stopped_process[]){ { 5, 5 } }, 1),
+	assert_int_equal(stopped_list_write("/nowhere/at/all",
+					    (struct stopped_process[]){ { 5, 5 } }, 1),
 			 -2);
 }
 

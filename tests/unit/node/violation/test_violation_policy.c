@@ -11,7 +11,8 @@
 #define SEC UINT64_C(1000000000)
 
 static const struct tenant *const a = (const struct tenant *)1, *const b = (const struct tenant *)2,
-			   *const c = (const struct tenant *)3, *const d = (const struct tenant *)4;
+				  *const c = (const struct tenant *)3,
+				  *const d = (const struct tenant *)4;
 
 static void test_owner(void **state)
 {
@@ -45,7 +46,9 @@ static void test_names(void **state)
 			 ON_VIOLATION_FREEZE);
 }
 
-static const struct violation_look guilty = { .is_sound = true, .is_listed = true, .has_owner = true };
+static const struct violation_look guilty = { .is_sound = true,
+					      .is_listed = true,
+					      .has_owner = true };
 
 /* After so many guilty looks at intervals: confirmed? */
 static bool after(struct violation_track *t, unsigned looks, uint64_t *now_ns, uint64_t step_ns)
