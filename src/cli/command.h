@@ -30,6 +30,8 @@ extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_tasks;
 extern const struct command command_topo;
+extern const struct command command_cordon;
+extern const struct command command_uncordon;
 extern const struct command command_mirror;
 extern const struct command command_cdi;
 extern const struct command command_bench;

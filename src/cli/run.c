@@ -41,6 +41,7 @@ struct run_options {
 	struct option_percent cores_limit;
 	struct option_int priority;
 	const char *elastic;
+	const char *on_violation;
 	const char *on_full;
 	struct option_size reserve;
 	struct option_duration wait_timeout;
@@ -67,6 +68,10 @@ static const struct option_row rows[] = {
 	       struct run_options, cores_limit,
 	       .help = "share it may reach when others leave time unused\n"
 		       "(default: --cores, or 100 without it)"),
+	OPTION("--on-violation", OPTION_VALUE_REQUIRED, "WHAT", option_choice, struct run_options,
+	       on_violation, .offered = "report freeze end",
+	       .help = "what is done with a process of it that gets round the\nlibrary: report "
+		       "(default), freeze or end; the daemon's\nsetting may be stricter"),
 	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct run_options,
 	       elastic, .offered = "on off",
 	       .help = "with --cores alone: may it use what others leave\nunused, as that changes "
@@ -225,6 +230,8 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "pid", json_integer(getpid()));
 	json_object_set_new(body, "devices", make_devices(run, selection));
 	json_object_set_new(body, "hold", json_true());
+	/* All that the command starts is the tenant's. */
+	json_object_set_new(body, "command", json_true());
 	json_object_set_new(body, "on_full",
 			    json_string(run->options.on_full ? run->options.on_full : "fail"));
 	if (run->options.wait_timeout.is_set)
@@ -239,6 +246,8 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	if (run->options.host_memory.is_set)
 		json_object_set_new(body, "host_memory_bytes",
 				    json_integer((json_int_t)run->options.host_memory.bytes));
+	if (run->options.on_violation)
+		json_object_set_new(body, "on_violation", json_string(run->options.on_violation));
 	if (run->options.elastic)
 		json_object_set_new(body, "elastic",
 				    json_boolean(strcmp(run->options.elastic, "on") == 0));
@@ -374,7 +383,7 @@ static int try_return(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
 	const char *id = json_string_value(json_object_get(run->tenant, "id"));
-	json_t *body = json_pack("{s:s}", "id", id ? id : "");
+	json_t *body = json_pack("{s:s, s:b}", "id", id ? id : "", "command", 1);
 	char run_dir[PATHS_MAX];
 	int r;
 

@@ -15,6 +15,7 @@ struct set_options {
 	struct option_percent cores;
 	struct option_percent cores_limit;
 	const char *elastic;
+	const char *on_violation;
 	struct option_int priority;
 	struct daemon_target target;
 };
@@ -31,6 +32,10 @@ static const struct option_row rows[] = {
 	OPTION("--elastic", OPTION_VALUE_REQUIRED, "on|off", option_choice, struct set_options,
 	       elastic, .offered = "on off",
 	       .help = "whether it may use what others leave unused, on all of\nits GPUs"),
+	OPTION("--on-violation", OPTION_VALUE_REQUIRED, "WHAT", option_choice, struct set_options,
+	       on_violation, .offered = "report freeze end",
+	       .help = "what is done with a process of it that gets round the\nlibrary: report, "
+		       "freeze or end"),
 	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct set_options, priority,
 	       .min = -100, .max = 100, .help = "-100 to 100; higher may interrupt lower"),
 	TARGET_ROWS(struct set_options),
@@ -44,7 +49,8 @@ static bool changes_devices(const struct set_options *options)
 
 static int check_options(const struct set_options *options, struct error *err)
 {
-	if (!changes_devices(options) && !options->elastic && !options->priority.is_set)
+	if (!changes_devices(options) && !options->elastic && !options->on_violation &&
+	    !options->priority.is_set)
 		return error_set(err, EINVAL,
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
 	if (options->cores.is_set && options->cores_limit.is_set &&
@@ -139,6 +145,8 @@ static int set_tenant(const struct set_options *options, const char *name, struc
 	body = json_pack("{s:s}", "name", name);
 	if (devices)
 		json_object_set_new(body, "devices", devices);
+	if (options->on_violation)
+		json_object_set_new(body, "on_violation", json_string(options->on_violation));
 	if (options->elastic)
 		json_object_set_new(body, "elastic",
 				    json_boolean(strcmp(options->elastic, "on") == 0));

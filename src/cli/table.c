@@ -26,6 +26,7 @@ enum column {
 	COLUMN_GOT_60S,
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
+	COLUMN_VIOLATIONS, /* shown when a process got round the library */
 	COLUMN_USE,
 	COLUMN_CONTAINER, /* shown when a tenant's processes live in one */
 	COLUMN_COUNT,
@@ -50,6 +51,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_GOT_60S] = { NULL, "60s", false },
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
+	[COLUMN_VIOLATIONS] = { "", "VIOLATIONS", true },
 	[COLUMN_USE] = { "", "USE", false },
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
@@ -162,6 +164,21 @@ static void put_containers(const json_t *tenant, char cell[64])
 		snprintf(cell, 64, "%.63s", label);
 }
 
+/* "2 frozen": how many, and what became of the last one that lives. */
+static void put_violations(const json_t *tenant, char cell[64])
+{
+	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
+	const json_t *list = json_object_get(tenant, "offenders");
+	size_t offenders = json_array_size(list);
+	const json_t *last = offenders ? json_array_get(list, offenders - 1) : NULL;
+	const char *action = json_string_value(json_object_get(last, "action"));
+
+	if (count > 0)
+		snprintf(cell, 64, "%lld %.20s", (long long)count, action ? action : "gone");
+	else
+		strcpy(cell, "-");
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -173,6 +190,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_number(tenant, "use_s", format_seconds, row->cell[COLUMN_USE]);
 		put_swapped(tenant, row->cell[COLUMN_SWAPPED]);
 		put_containers(tenant, row->cell[COLUMN_CONTAINER]);
+		put_violations(tenant, row->cell[COLUMN_VIOLATIONS]);
 	}
 	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
@@ -245,6 +263,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_USE] = 0;
 	if (!is_told(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
+	if (!is_told(table, COLUMN_VIOLATIONS))
+		table->width[COLUMN_VIOLATIONS] = 0;
 	if (!is_told(table, COLUMN_CONTAINER))
 		table->width[COLUMN_CONTAINER] = 0;
 	if (total_width(table) > width)
@@ -310,6 +330,18 @@ static void write_groups(const struct table *table, FILE *out)
 	fputc('\n', out);
 }
 
+/* Nothing where it is well and takes tenants. */
+static void write_health(const json_t *device, FILE *out)
+{
+	const char *health = json_string_value(json_object_get(device, "health"));
+	const char *reason = json_string_value(json_object_get(device, "health_reason"));
+
+	if (health && strcmp(health, "healthy") != 0)
+		fprintf(out, ", %s: %s", health, reason ? reason : "?");
+	if (json_is_true(json_object_get(device, "cordoned")))
+		fputs(", cordoned", out);
+}
+
 static void write_devices(const json_t *devices, FILE *out)
 {
 	size_t i;
@@ -327,6 +359,7 @@ static void write_devices(const json_t *devices, FILE *out)
 			name ? name : "?", total, used);
 		if (json_is_number(busy))
 			fprintf(out, ", %.0f %% busy", json_number_value(busy));
+		write_health(device, out);
 		fputc('\n', out);
 	}
 	if (i)

@@ -42,12 +42,21 @@ static void write_task(const json_t *t, FILE *out)
 {
 	char memory[FORMAT_MAX], used[FORMAT_MAX], lasted[FORMAT_MAX];
 	bool ended = json_is_true(json_object_get(t, "ended"));
+	const json_t *violation = json_object_get(t, "violation");
+	const char *tenant = text_of(t, "tenant");
+	char state[64];
+	snprintf(state, sizeof(state), "%s", ended ? "ended" : "runs");
+	if (json_is_object(violation)) {
+		snprintf(state, sizeof(state), "%.20s: %.20s", text_of(violation, "reason"),
+			 text_of(violation, "action"));
+		tenant = text_of(violation, "tenant");
+	}
 	format_bytes((uint64_t)sum_of(t, ended ? "memory_most_bytes" : "memory_used_bytes"), memory);
 	format_seconds(sum_of(t, "used_s"), used);
 	format_seconds(number_of(t, "lasted_s"), lasted);
 	fprintf(out, "%7d  %-15s  %-12.*s  %-15.15s  %9s  %8s  %8s  %s\n", (int)number_of(t, "pid"),
-		text_of(t, "name"), CONTAINER_SHORT_ID, text_of(t, "container"),
-		text_of(t, "tenant"), memory, used, lasted, ended ? "ended" : "runs");
+		text_of(t, "name"), CONTAINER_SHORT_ID, text_of(t, "container"), tenant, memory,
+		used, lasted, state);
 }
 
 void tasks_table_write(const json_t *reply, FILE *out)

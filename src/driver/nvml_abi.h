@@ -184,6 +184,19 @@ enum nvml_nvlink_device {
 #define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_t, 1)
 #define nvmlUUID_v1 NVML_STRUCT_VERSION(nvmlUUID_t, 1)
 
+/* nvmlEventSetWait_v2: what happened to which card; of an Xid, eventData is its number. */
+typedef struct nvmlEventSet_st *nvmlEventSet_t;
+typedef struct nvmlEventData_st {
+	nvmlDevice_t device;
+	unsigned long long eventType;
+	unsigned long long eventData;
+	unsigned int gpuInstanceId;
+	unsigned int computeInstanceId;
+} nvmlEventData_t;
+
+#define nvmlEventTypeDoubleBitEccError 0x2ull
+#define nvmlEventTypeXidCriticalError 0x8ull
+
 /* Never looked into: what is answered of these is that there is none. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;

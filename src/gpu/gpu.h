@@ -71,6 +71,17 @@ struct gpu_link {
 	enum gpu_way way; /* beside them */
 };
 
+enum gpu_fault_kind {
+	GPU_FAULT_XID, /* number: the Xid's */
+	GPU_FAULT_ECC, /* an error of two bits in its memory */
+	GPU_FAULT_KINDS
+};
+struct gpu_fault {
+	unsigned index; /* of the card */
+	enum gpu_fault_kind kind;
+	uint64_t number;
+};
+
 struct gpu; /* one opened backend: all its cards */
 
 struct gpu_backend {
@@ -106,6 +117,12 @@ struct gpu_backend {
 	 */
 	struct gpu_seat (*seat)(struct gpu *gpu, unsigned index);
 	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
+	/*
+	 * Waits up to timeout_ms for a fault of any card. 1: *ret is one; 0: there was none; -EOPNOTSUPP: the
+	 * driver tells of none; -errno. One thread at a time; what happened before the first call is not told.
+	 */
+	int (*wait_fault)(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
+			  struct error *err);
 };
 
 extern const struct gpu_backend gpu_nvml;

@@ -68,6 +68,8 @@ static struct gpu *nvml_close(struct gpu *gpu)
 {
 	if (!gpu)
 		return NULL;
+	if (gpu->events)
+		gpu->event_set_free(gpu->events);
 	if (gpu->initialized)
 		gpu->shutdown();
 	if (gpu->library)
@@ -278,6 +280,58 @@ static int nvml_busy(struct gpu *gpu, unsigned index, double *ret_share, struct 
 	return 0;
 }
 
+/* Some cards tell of Xids only, and old ones of nothing: those that can are registered. */
+static int make_events(struct gpu *gpu, struct error *err)
+{
+	nvmlEventSet_t set;
+	unsigned registered = 0;
+	if (!gpu->event_set || !gpu->event_set_free || !gpu->event_types || !gpu->event_register ||
+	    !gpu->event_wait)
+		return error_set(err, EOPNOTSUPP, "the driver tells of no faults");
+	nvmlReturn_t r = gpu->event_set(&set);
+	if (r != NVML_SUCCESS)
+		return nvml_fail(err, "nvmlEventSetCreate", r);
+	for (unsigned i = 0; i < gpu->device_count; i++) {
+		unsigned long long types = 0;
+		r = gpu->event_types(gpu->device[i], &types);
+		types &= nvmlEventTypeXidCriticalError | nvmlEventTypeDoubleBitEccError;
+		if (r == NVML_SUCCESS && types)
+			r = gpu->event_register(gpu->device[i], types, set);
+		registered += r == NVML_SUCCESS && types;
+	}
+	if (!registered) {
+		gpu->event_set_free(set);
+		return error_set(err, EOPNOTSUPP, "no GPU tells of faults");
+	}
+	gpu->events = set;
+	return 0;
+}
+
+static int nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
+			   struct error *err)
+{
+	nvmlEventData_t data = { 0 };
+	int e = gpu->events ? 0 : make_events(gpu, err);
+	if (e < 0)
+		return e;
+	nvmlReturn_t r = gpu->event_wait(gpu->events, &data, timeout_ms);
+	if (r == NVML_ERROR_TIMEOUT)
+		return 0;
+	if (r != NVML_SUCCESS)
+		return nvml_fail(err, "nvmlEventSetWait", r);
+	for (unsigned i = 0; i < gpu->device_count; i++) {
+		if (gpu->device[i] != data.device)
+			continue;
+		*ret = (struct gpu_fault){ .index = i,
+					   .kind = data.eventType == nvmlEventTypeXidCriticalError
+							   ? GPU_FAULT_XID
+							   : GPU_FAULT_ECC,
+					   .number = data.eventData };
+		return 1;
+	}
+	return 0;
+}
+
 const struct gpu_backend gpu_nvml = {
 	.name = "nvml",
 	.open = nvml_open,
@@ -291,4 +345,5 @@ const struct gpu_backend gpu_nvml = {
 	.busy = nvml_busy,
 	.seat = gpu_nvml_seat,
 	.links = gpu_nvml_links,
+	.wait_fault = nvml_wait_fault,
 };

@@ -23,6 +23,13 @@
 	  (nvmlDevice_t, nvmlProcessUtilizationSample_t *, unsigned *, unsigned long long)) \
 	X(rates, "nvmlDeviceGetUtilizationRates", false, (nvmlDevice_t, nvmlUtilization_t *)) \
 	X(minor, "nvmlDeviceGetMinorNumber", false, (nvmlDevice_t, unsigned *)) \
+	X(event_set, "nvmlEventSetCreate", false, (nvmlEventSet_t *)) \
+	X(event_set_free, "nvmlEventSetFree", false, (nvmlEventSet_t)) \
+	X(event_types, "nvmlDeviceGetSupportedEventTypes", false, \
+	  (nvmlDevice_t, unsigned long long *)) \
+	X(event_register, "nvmlDeviceRegisterEvents", false, \
+	  (nvmlDevice_t, unsigned long long, nvmlEventSet_t)) \
+	X(event_wait, "nvmlEventSetWait_v2", false, (nvmlEventSet_t, nvmlEventData_t *, unsigned)) \
 	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *, unsigned)) \
 	X(pci, "nvmlDeviceGetPciInfo_v3", false, (nvmlDevice_t, nvmlPciInfo_t *)) \
 	X(numa_nodes, "nvmlDeviceGetMemoryAffinity", false, \
@@ -41,6 +48,7 @@ struct gpu {
 	unsigned device_count;
 	nvmlDevice_t *device;
 	char version[GPU_VERSION_MAX];
+	nvmlEventSet_t events; /* of wait_fault; NULL: not made yet */
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
 	NVML_ENTRIES(X)
 #undef X

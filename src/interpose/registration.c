@@ -63,6 +63,7 @@ static int ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 		.magic = REGISTRATION_MAGIC,
 		.version = REGISTRATION_VERSION,
 		.pid = (int32_t)syscall(SYS_getpid),
+		.library_version = ALLOT_VERSION_NUMBER,
 		.previous_epoch = previous_epoch,
 	};
 	struct registration_reply reply;

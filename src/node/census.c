@@ -14,6 +14,7 @@
 #include "node/foreign.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/tenant.h"
+#include "node/violation/violations.h"
 #include "node/worker.h"
 
 struct census {
@@ -119,6 +120,7 @@ static void reading_ready(void *data, uint32_t events)
 		foreign_note_census(node, &node->card[i], &census->card[i]);
 	}
 	gpu_watch_census(node->watch, census->card);
+	violations_census(node->violations, census->card);
 }
 
 /*

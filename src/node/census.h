@@ -23,7 +23,7 @@
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* ... or a 20th of its ledger, whichever is more, ... */
-#define CENSUS_OVER_COUNT 3  /* ... in so many censuses in a row */
+#define CENSUS_OVER_COUNT 3  /* ... in so many censuses in a row, over two intervals at least */
 /* What one census shows beyond the ledger counts when a second confirms it: that comes so soon. */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
 

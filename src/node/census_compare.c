@@ -1,10 +1,12 @@
 /* What a census means: violations, what a context costs. Main thread only, no NVML. */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/tenant.h"
+#include "node/violation/violations.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define CONTEXT_MIN_BYTES (16 * MIB)
@@ -83,19 +85,19 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 			    uint64_t nvml_bytes, uint64_t ledger_bytes)
 {
 	struct process_census *c = &p->census[device];
-	struct tenant *t = p->tenant;
+	const struct node *node = p->tenant->node;
+	uint64_t now_ns = clock_now_ns();
 	if (!census_is_over(nvml_bytes, ledger_bytes)) {
 		c->over_count = 0;
 		return;
 	}
-	if (++c->over_count < CENSUS_OVER_COUNT || p->violated)
-		return;
-	p->violated = true;
-	t->violations++;
-	log_warning("tenant '%s' (%s): process %d holds %" PRIu64 " MiB on GPU %u, %" PRIu64
-		    " MiB more than its ledger",
-		    t->terms.name, t->terms.id, p->pid, nvml_bytes / MIB, card->index,
-		    (nvml_bytes - ledger_bytes) / MIB);
+	if (c->over_count++ == 0)
+		c->over_since_ns = now_ns;
+	/* Censuses may come soon after one another: one bad moment must not be several of them. */
+	if (c->over_count >= CENSUS_OVER_COUNT &&
+	    now_ns - c->over_since_ns >= VIOLATION_INTERVALS * node->config.census_ns)
+		violations_note_over(node->violations, p, card->index, nvml_bytes,
+				     nvml_bytes - ledger_bytes);
 }
 
 /* The most that a process's ledger said at any moment since the census was asked for. */

@@ -14,6 +14,7 @@
 #include "arbiter/elastic.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "node/violation/violation_policy.h"
 
 #define CONFIG_PATH_MAX 256
 
@@ -45,8 +46,15 @@ struct config {
 	uint64_t thaw_settle_ns;
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
+	enum on_violation on_violation; /* of all tenants, at least */
+	/* Health of the cards (node/health). */
+	bool watches_health;
+	uint64_t health_recover_ns; /* a reported fault is over after that long; 0: by hand alone */
+	char health_ignore_xids[CONFIG_PATH_MAX]; /* as health_parse_ignored() takes it */
+	char cordon[CONFIG_PATH_MAX];
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
+	char metrics_names[CONFIG_PATH_MAX];     /* as metrics_names_parse() takes it */
 	bool metrics_open;                       /* everyone who can reach it may read */
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
 	/* Claims (node/claims). */

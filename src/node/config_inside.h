@@ -17,6 +17,8 @@ enum setting_kind {
 	KIND_PLACE,   /* a full path, or the word that is its default */
 	KIND_ADDRESS, /* see metrics/address.h */
 	KIND_ENGINES, /* a text that engines_parse() takes */
+	KIND_NAMES,   /* ... that metrics_names_parse() takes */
+	KIND_XIDS,    /* ... that health_parse_ignored() takes */
 	KIND_GAIN,
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,
@@ -24,6 +26,7 @@ enum setting_kind {
 	KIND_POLICY,
 	KIND_CONTROL,
 	KIND_SENSOR,
+	KIND_ON_VIOLATION,
 };
 
 /* `default_text` is NULL where the arbiter or its elastic policy has the default. */

@@ -6,14 +6,17 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "node/config_inside.h"
+#include "node/health/health_policy.h"
 #include "node/metrics/address.h"
+#include "node/metrics/names.h"
 #include "node/engine/engine.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum feedback_control) == sizeof(unsigned) &&
-		       sizeof(enum arbiter_sensor) == sizeof(unsigned),
+		       sizeof(enum arbiter_sensor) == sizeof(unsigned) &&
+		       sizeof(enum on_violation) == sizeof(unsigned),
 	       "a choice is written as an unsigned");
 
 static const struct {
@@ -40,6 +43,9 @@ static const char *const choices[][CHOICES_MAX] = {
 			  [ARBITER_POLICY_FEEDBACK] = "feedback",
 			  [ARBITER_POLICY_TOKEN] = "token" },
 	[KIND_CONTROL] = { [FEEDBACK_P] = "p", [FEEDBACK_PI] = "pi", [FEEDBACK_PID] = "pid" },
+	[KIND_ON_VIOLATION] = { [ON_VIOLATION_REPORT] = "report",
+				[ON_VIOLATION_FREEZE] = "freeze",
+				[ON_VIOLATION_END] = "end" },
 	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
 };
 
@@ -160,6 +166,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	struct address address;
 	int r;
 	struct engines engines;
+	struct health_ignored ignored;
+	unsigned names;
 	switch (s->kind) {
 	case KIND_OVERCOMMIT:
 		return set_one_of_two((bool *)(void *)field, value, overcommit_words, 1, err);
@@ -167,7 +175,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_LEVEL: return set_level((enum log_level *)(void *)field, value, err);
 	case KIND_POLICY:
 	case KIND_CONTROL:
-	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
+	case KIND_SENSOR:
+	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
@@ -180,6 +189,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 		/* FALLTHROUGH */
 	case KIND_ENGINES:
 	case KIND_PLACE:
+	case KIND_NAMES:
+	case KIND_XIDS:
 	case KIND_TEXT:
 		if (s->kind == KIND_PLACE && *value != '/' && strcmp(value, s->default_text) != 0)
 			return error_set(err, EINVAL, "'%.60s': must be %s, or a full path", value,
@@ -188,6 +199,10 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);
 		if (s->kind == KIND_ENGINES && engines_parse(value, &engines, err) < 0)
+			return -EINVAL;
+		if (s->kind == KIND_NAMES && metrics_names_parse(value, &names, err) < 0)
+			return -EINVAL;
+		if (s->kind == KIND_XIDS && health_parse_ignored(value, &ignored, err) < 0)
 			return -EINVAL;
 		strcpy(field, value);
 		return 0;

@@ -11,6 +11,7 @@
 #include "node/session.h"
 #include "node/use.h"
 #include "node/swap.h"
+#include "node/violation/violations.h"
 
 static const char *const mode_names[] = {
 	[ARBITER_IDLE] = "idle", [ARBITER_FREE] = "free", [ARBITER_LEASES] = "leases", [ARBITER_PACED] = "paced"
@@ -25,10 +26,24 @@ static double rounded(double pct)
 	return (double)(int64_t)(pct * 100 + 0.5) / 100;
 }
 
+/* Whether it is well and takes new tenants. */
+static json_t *health_to_json(const struct card *card)
+{
+	char reason[HEALTH_REASON_MAX];
+	bool is_bad = card->health.is_bad;
+	health_reason(&card->health, reason);
+	return json_pack("{s:s, s:o, s:o, s:b}", "health", is_bad ? "unhealthy" : "healthy",
+			 "health_reason", is_bad ? json_string(reason) : json_null(),
+			 "health_since_s",
+			 card->health.since_ns ? json_real(card->health.since_s) : json_null(),
+			 "cordoned", card->is_cordoned || card->is_cordoned_by_settings);
+}
+
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return json_pack(
+	json_t *health = health_to_json(card);
+	json_t *json = json_pack(
 		"{s:i, s:s, s:s, s:s, s:I, s:o, s:f, s:I, s:f, s:I, s:I, s:I, s:I, s:f}", "index",
 		card->index, "policy", config_policy_name(node->config.arbiter.policy), "uuid",
 		card->info.uuid_text, "name", card->info.name, "memory_bytes",
@@ -40,6 +55,9 @@ static json_t *card_to_json(struct node *node, struct card *card)
 		"context_bytes", (json_int_t)card->context_bytes, "granted_bytes",
 		(json_int_t)p.granted_bytes, "foreign_bytes", (json_int_t)card->foreign_bytes,
 		"use_half_life_s", (double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
+	json_object_update(json, health);
+	json_decref(health);
+	return json;
 }
 
 static json_t *cards_to_json(struct node *node)
@@ -165,6 +183,14 @@ static json_t *host_quota_to_json(const struct tenant_terms *t)
 	return t->has_host_quota ? json_integer((json_int_t)t->host_quota_bytes) : json_null();
 }
 
+static unsigned sum_violations(const struct tenant *t)
+{
+	unsigned sum = 0;
+	for (unsigned i = 0; i < VIOLATION_REASONS; i++)
+		sum += t->violations[i];
+	return sum;
+}
+
 static json_t *tenant_to_json(struct tenant *t)
 {
 	struct lessee_figures figures[REGION_MAX_DEVICES];
@@ -176,17 +202,19 @@ static json_t *tenant_to_json(struct tenant *t)
 	}
 	return json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:s, s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state",
 		tenant_condition_name(tenant_condition(t, figures)), "devices", devices, "elastic",
 		elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority", t->terms.priority,
 		"on_full", on_full_name(t->terms.on_full), "adopting", t->adopting, "corrupt",
-		t->corrupt, "violations", (int)t->violations, "processes", processes_to_json(t),
+		t->corrupt, "violations", (int)sum_violations(t), "processes", processes_to_json(t),
 		"host_memory_quota_bytes", host_quota_to_json(&t->terms), "host_memory_used_bytes",
 		(json_int_t)tenant_host_bytes(t), "use_s",
 		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
 		wait_to_json(t, now_ns), "swap", swap_to_json(t), "containers",
-		gpu_watch_tenant_containers(t->node->watch, t->terms.name));
+		gpu_watch_tenant_containers(t->node->watch, t->terms.name), "on_violation",
+		on_violation_name(violations_wanted(t)), "offenders",
+		violations_of_tenant(t->node->violations, t->terms.name));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

@@ -31,6 +31,7 @@
 #include "node/topology.h"
 #include "node/use.h"
 #include "node/use_state.h"
+#include "node/violation/violations.h"
 
 #define TICK_NS NSEC_PER_SEC
 #define FIRST_LINGER_NS \
@@ -136,6 +137,7 @@ static void tick_due(void *data, uint32_t events)
 		elastic_log(t);
 		tenant_end_if_unused(t);
 	}
+	namespace_use_count(node, now_ns);
 	admission_soon(node);
 }
 
@@ -341,6 +343,12 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r >= 0)
 		r = open_cards(node, source, err);
 	if (r >= 0)
+		r = cordon_load(node, err);
+	if (r >= 0)
+		r = health_start(node, &node->health, err);
+	if (r >= 0)
+		r = violations_start(node, &node->violations, err);
+	if (r >= 0)
 		r = census_start(node, &node->census, err);
 	if (r >= 0)
 		r = make_tenants_dirs(node, err);
@@ -392,12 +400,14 @@ void node_close(struct node *node)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	node->metrics = metrics_stop(node->metrics);
 	use_state_save(node);
+	node->violations = violations_stop(node->violations);
 	node->watch = gpu_watch_stop(node->watch);
 	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);
 	node->claims = claims_close(node->claims);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
+	node->health = health_stop(node->health);
 	node->census = census_stop(node->census);
 	close_cards(node);
 	node->tick = loop_remove(node->tick);

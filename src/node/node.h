@@ -17,10 +17,24 @@
 #include "node/admission.h"
 #include "node/arbitration.h"
 #include "node/config.h"
+#include "node/health/health.h"
 #include "node/loop.h"
+#include "node/namespace_use.h"
 #include "node/promise.h"
 
 #define NODE_MAX_CARDS 64
+
+/* Why a tenant that was asked for was not made. */
+enum allocation_failure {
+	ALLOCATION_NO_ROOM,
+	ALLOCATION_NO_DEVICE,
+	ALLOCATION_CORDONED,
+	ALLOCATION_UNHEALTHY,
+	ALLOCATION_NAME_IN_USE,
+	ALLOCATION_INVALID,
+	ALLOCATION_OTHER,
+	ALLOCATION_FAILURES
+};
 /* The path of a tenant's socket below it must fit struct sockaddr_un. */
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* of anything below the run directory */
@@ -35,6 +49,7 @@ struct drain;
 struct sensor;
 struct metrics;
 struct topology;
+struct violations;
 
 struct card {
 	unsigned index;
@@ -52,6 +67,15 @@ struct card {
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
 	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
+	struct health health;     /* see health/health.h, as what follows */
+	uint64_t faults[GPU_FAULT_KINDS]; /* reported, ever */
+	bool is_cordoned, is_cordoned_by_settings;
+};
+
+#define NODE_HEALTH_LISTENERS 4
+struct health_listener {
+	health_handler handler;
+	void *data;
 };
 
 TAILQ_HEAD(tenant_list, tenant);
@@ -88,14 +112,21 @@ struct node {
 	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
 	uint64_t arrivals;     /* that have begun to wait */
 	struct admission_counts waits;
-	uint64_t requests, refused; /* on the control socket */
-	bool foreign_known;         /* a census has told what processes of no tenant hold */
+	uint64_t requests, refused;                        /* on the control socket */
+	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
+	struct namespace_uses namespaces;
+	bool foreign_known; /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
+	struct violations *violations;
+	struct health_watch *health; /* NULL: cards' health is not watched */
+	uint64_t health_generation;  /* counts changes of any card's health or cordon */
+	unsigned health_listener_count;
+	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */

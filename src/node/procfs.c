@@ -19,11 +19,15 @@ static int read_small(const char *path, char *text, size_t size)
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ssize_t n = read(fd, text, size - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	return (int)n;
+	size_t used = 0;
+	/* /proc gives long files in parts. */
+	for (ssize_t n = 1; n > 0 && used < size - 1; used += (size_t)n) {
+		n = read(fd, text + used, size - 1 - used);
+		if (n < 0)
+			return -errno;
+	}
+	text[used] = '\0';
+	return (int)used;
 }
 
 int procfs_read(int pid, const char *name, char *text, size_t size)
@@ -58,6 +62,16 @@ static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 		   ret_state, ret_start) != 2)
 		return -ESRCH;
 	return 0;
+}
+
+int procfs_parent(int pid)
+{
+	char text[1024];
+	int parent;
+	if (procfs_read(pid, "stat", text, sizeof(text)) < 0)
+		return 0;
+	const char *rest = strrchr(text, ')');
+	return rest && sscanf(rest + 1, " %*c %d", &parent) == 1 && parent > 0 ? parent : 0;
 }
 
 int procfs_start_time(int pid, uint64_t *ret_ticks)

@@ -14,6 +14,9 @@ int procfs_read(int pid, const char *name, char *text, size_t size);
 /* When the process was started (clock ticks since boot): with the pid, names it for good. -ESRCH. */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 
+/* The pid of its parent; 0: it has none, or is gone. */
+int procfs_parent(int pid);
+
 /* True when the process runs the same program as this one does: the same file. */
 bool procfs_is_same_program(int pid);
 

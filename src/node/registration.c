@@ -108,6 +108,8 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		r = peer_confirm(&x->peer, sender, &err);
 	if (r >= 0)
 		r = join_tenant(tenant, &x->peer, request->previous_epoch, &process, &is_new, &err);
+	if (r >= 0)
+		process->library_version = request->library_version;
 	if (r < 0) {
 		log_info("tenant '%s': process %d refused: %s", tenant->terms.name, x->peer.pid,
 			 err.text);

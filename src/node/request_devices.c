@@ -102,7 +102,8 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct card *card = &node->card[i];
 		struct promise_card promised = node_promised(node, card, NULL);
-		if (is_named(list, count, card) || (best && !is_emptier(&promised, &best_promised)))
+		if (is_named(list, count, card) || !health_takes_tenants(card) ||
+		    (best && !is_emptier(&promised, &best_promised)))
 			continue;
 		best = card;
 		best_promised = promised;

@@ -11,10 +11,12 @@
 #include "node/claims/claims.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/procfs.h"
 #include "node/request_devices.h"
 #include "node/session.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
+#include "node/violation/violations.h"
 
 #define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
 
@@ -95,6 +97,14 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 	return 0;
 }
 
+static unsigned count_takers(const struct node *node)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < node->card_count; i++)
+		count += health_takes_tenants(&node->card[i]);
+	return count;
+}
+
 static int choose_devices(struct node *node, const json_t *request, struct tenant_terms *terms,
 			  struct error *err)
 {
@@ -104,8 +114,17 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 		return count;
 	if (count == 0)
 		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
 	if (!request_choose_cards(node, list, count))
-		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
+		return error_set(err, ENODEV, "devices: there are only %u GPUs%s",
+				 count_takers(node),
+				 count_takers(node) < node->card_count
+					 ? " that take new tenants (allot ps lists them)"
+					 : "");
 	for (int i = 0; i < count; i++) {
 		struct promise_card card = node_promised(node, list[i].card, NULL);
 		list[i].terms.waits = terms->on_full == ON_FULL_WAIT;
@@ -117,6 +136,31 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 		terms->device[i].card = list[i].card;
 	}
 	terms->device_count = (unsigned)count;
+	return 0;
+}
+
+/* 1: it is there; 0: it is not, and *on_violation stays. */
+static int read_on_violation(const json_t *request, enum on_violation *on_violation,
+			     struct error *err)
+{
+	const char *text = NULL;
+	int r = json_read_string(request, "on_violation", &text, err);
+	if (r > 0 && on_violation_parse(text, on_violation) < 0)
+		return error_set(err, EINVAL,
+				 "on_violation: '%.20s': must be report, freeze or end", text);
+	return r;
+}
+
+/* `"command":true`: what descends from the caller is the tenant's, whether it registers or not. */
+static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
+			struct error *err)
+{
+	bool is_command = false;
+	int r = json_read_bool(request, "command", &is_command, err);
+	if (r < 0 || !is_command)
+		return r;
+	if (procfs_start_time(session->pid, &tenant->command_start) >= 0)
+		tenant->command_pid = session->pid;
 	return 0;
 }
 
@@ -151,6 +195,8 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		r = json_read_string(request, "on_full", &on_full, err);
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &terms.elastic, err);
+	if (r >= 0)
+		r = read_on_violation(request, &terms.on_violation, err);
 	if (r >= 0) {
 		r = json_read_int(request, "host_memory_bytes", 0, INT64_MAX, &host_bytes, err);
 		terms.has_host_quota = r > 0;
@@ -180,7 +226,23 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	return 0;
 }
 
-int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+static enum allocation_failure failure_of(int r)
+{
+	static const struct {
+		int code;
+		enum allocation_failure why;
+	} rows[] = {
+		{ ENOSPC, ALLOCATION_NO_ROOM },     { ENODEV, ALLOCATION_NO_DEVICE },
+		{ EBUSY, ALLOCATION_CORDONED },     { EIO, ALLOCATION_UNHEALTHY },
+		{ EEXIST, ALLOCATION_NAME_IN_USE }, { EINVAL, ALLOCATION_INVALID },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].code == -r)
+			return rows[i].why;
+	return ALLOCATION_OTHER;
+}
+
+static int create(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct tenant_terms terms;
 	struct tenant *tenant;
@@ -190,7 +252,9 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 	r = tenant_new(session->node, &terms, &tenant, err);
 	if (r < 0)
 		return r;
-	r = tenant_state_save(tenant, true, err);
+	r = note_command(session, request, tenant, err);
+	if (r >= 0)
+		r = tenant_state_save(tenant, true, err);
 	if (r >= 0 && terms.hold)
 		r = session_hold(session, tenant, err);
 	if (r < 0) {
@@ -203,11 +267,21 @@ int request_create(struct session *session, const json_t *request, json_t *reply
 	return 0;
 }
 
+int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	int r = create(session, request, reply, err);
+	if (r < 0)
+		session->node->allocation_failures[failure_of(r)]++;
+	return r;
+}
+
 int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct tenant *tenant;
 	int r = session_find_own(session, request, json_object_get(request, "id") ? "id" : "name",
 				 &tenant, err);
+	if (r >= 0)
+		r = note_command(session, request, tenant, err);
 	if (r >= 0)
 		r = session_hold(session, tenant, err);
 	if (r < 0)
@@ -308,7 +382,11 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int count = request_read_devices(session->node, request, list, err);
 	if (count < 0)
 		return count;
-	if (count == 0 && !has_elastic && !has_priority)
+	enum on_violation on_violation = tenant->terms.on_violation;
+	int has_on_violation = read_on_violation(request, &on_violation, err);
+	if (has_on_violation < 0)
+		return has_on_violation;
+	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
 		return error_set(err, EINVAL, "devices: missing");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
@@ -321,9 +399,13 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 			return r;
 		changes[d] = true;
 	}
+	enum on_violation on_violation_before = tenant->terms.on_violation;
+	tenant->terms.on_violation = on_violation;
 	r = apply(tenant, fresh, changes, elastic, (int)priority, err);
-	if (r < 0)
+	if (r < 0) {
+		tenant->terms.on_violation = on_violation_before;
 		return r;
+	}
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
 	request_warn_of_overcommit(tenant, reply);
@@ -382,11 +464,18 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
+	/* An offender may have outlived its tenant. */
+	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
+	    violations_resume(session->node->violations, name, true, err) > 0)
+		return 0;
 	/* What is no tenant may be a container, which has no owner here. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)
 		r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0 && !paused && !p.is_poll)
+		r = violations_resume(session->node->violations, tenant->terms.name,
+				      session->is_admin || session->node->is_private, err);
 	if (r < 0)
 		return r;
 	bool swap_out = p.swap_out;
@@ -436,4 +525,46 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 				 tenant->terms.name, tenant->terms.claim.key);
 	tenant_remove(tenant, "removed by request");
 	return 0;
+}
+
+/* By "index" or "uuid". */
+static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
+{
+	const char *text = NULL;
+	int64_t index = 0;
+	uint8_t uuid[16];
+	int r = json_read_string(request, "uuid", &text, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		*ret = gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
+		return *ret ? 0
+			    : error_set(err, ENODEV, "uuid: '%.60s': there is no such GPU", text);
+	}
+	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
+	if (r <= 0)
+		return r < 0 ? r : error_set(err, EINVAL, "index: missing, and uuid is too");
+	if (index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	*ret = &node->card[index];
+	return 0;
+}
+
+int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct node *node = session->node;
+	struct card *card = NULL;
+	bool cordoned = true;
+	int r = find_card(node, request, &card, err);
+	if (r >= 0)
+		r = json_read_bool(request, "cordoned", &cordoned, err);
+	if (r < 0)
+		return r;
+	if (!session->is_admin && !node->is_private)
+		return error_set(err, EPERM,
+				 "GPU %u: only root and members of group allot may cordon it",
+				 card->index);
+	return cordon_set(node, card, cordoned, err);
 }

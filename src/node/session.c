@@ -18,7 +18,7 @@ static const struct {
 	{ "unqueue", request_unqueue },     { "tasks", request_tasks },
 	{ "topology", request_topology },   { "claim", request_claim },
 	{ "release", request_release },     { "claims", request_claims },
-	{ "injection", request_injection },
+	{ "injection", request_injection }, { "cordon", request_cordon },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)

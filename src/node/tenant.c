@@ -25,6 +25,7 @@
 #include "node/swap_turns.h"
 #include "node/tenant_state.h"
 #include "node/use.h"
+#include "node/violation/violations.h"
 
 static const char *const on_full_names[] = {
 	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
@@ -240,6 +241,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 	registration_close(tenant->registration);
 	admission_forget(tenant);
 	use_end(tenant);
+	/* A tenant that could not be made has no lessees yet, or not all. */
+	namespace_use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -265,6 +268,9 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	struct node *node = tenant->node;
 	if (why)
 		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+	for (unsigned i = 0; i < tenant->slot_limit; i++)
+		if (tenant->process[i])
+			violations_excuse(node->violations, tenant->process[i]);
 	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
 	node_tenants_changed(node);

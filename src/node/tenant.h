@@ -10,9 +10,11 @@
 #include "admit/fade.h"
 #include "node/admission.h"
 #include "node/claims/slots.h"
+#include "node/freezer/container.h"
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
+#include "node/violation/violation_policy.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
 #define TENANT_CLAIM_MAX 320
@@ -40,7 +42,8 @@ struct tenant_terms {
 	uint64_t swap_arena_bytes; /* of host memory, with ON_FULL_SWAP; 0: none */
 	bool swapped_out;          /* by request: off the card until it is resumed */
 	enum elastic_choice elastic;
-	bool has_host_quota; /* of page-locked host memory */
+	enum on_violation on_violation; /* at least: the setting may be stricter */
+	bool has_host_quota;            /* of page-locked host memory */
 	uint64_t host_quota_bytes;
 	unsigned device_count;
 	struct tenant_device_terms {
@@ -61,6 +64,8 @@ struct tenant_device {
 	uint64_t denied, waited_ns; /* of processes that are gone */
 	double limit_logged_pct;    /* the limit in force that the log has; 0: none yet */
 	uint64_t told_ns;           /* of the time charged, what its GPU tasks have been told */
+	uint64_t counted_ns;        /* of it, what is in its namespace's use */
+	uint64_t worked_ns;         /* when it was last seen to have been charged more; 0: never */
 };
 
 /* A process that a daemon before this one knew, and that has not moved over yet. */
@@ -90,9 +95,13 @@ struct process {
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
 		uint64_t measured;      /* the most that its library measured itself of that */
-		unsigned over_count;    /* censuses in a row that found more than the ledger */
+		unsigned over_count;    /* censuses in a row that found more than the ledger ... */
+		uint64_t over_since_ns; /* ... since then */
 	} census[REGION_MAX_DEVICES];
-	bool violated; /* counted and logged */
+	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
+	char *cgroup;
+	bool is_cgroup_v2;
+	uint32_t library_version; /* as registration.h has it; 0: not told */
 };
 
 struct tenant {
@@ -118,8 +127,11 @@ struct tenant {
 	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */
 	bool started; /* a process has registered, ever */
 	bool corrupt; /* its report held what can't be: no more registrations */
-	unsigned violations;
+	unsigned violations[VIOLATION_REASONS]; /* processes, ever */
 	unsigned holders;
+	char container_id[CONTAINER_ID_MAX]; /* where a process of it was seen last; "": in none */
+	int command_pid; /* what descends from this process is the tenant's; 0: none */
+	uint64_t command_start;
 	bool grace; /* adopted: may be without holder and process for a while */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* adoption; NULL: all moved, or none */

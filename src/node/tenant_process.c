@@ -181,6 +181,7 @@ void tenant_forget_process(struct process *process)
 	tenant->process_count--;
 	loop_remove(process->source);
 	close(process->pidfd);
+	free(process->cgroup);
 	free(process);
 }
 

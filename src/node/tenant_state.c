@@ -73,7 +73,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_array_append_new(devices, device_to_json(&t->device[i], past.granted_bytes[i]));
 	json_t *json = json_pack(
 		"{s:i, s:s, s:s, s:I, s:I, s:b, s:b, s:i, s:s, s:o, s:o, s:o, s:o, s:I, "
-		"s:f, s:I, s:I, s:I, s:b}",
+		"s:f, s:I, s:I, s:I, s:b, s:s}",
 		"version", TENANT_STATE_VERSION, "id", t->id, "name", t->name, "uid",
 		(json_int_t)t->uid, "epoch", (json_int_t)tenant->node->epoch, "hold", t->hold,
 		"paused", t->paused, "priority", t->priority, "on_full", on_full_name(t->on_full),
@@ -84,7 +84,8 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		(json_int_t)t->wait_timeout_ns, "use_s",
 		use_ns(tenant, clock_now_ns()) / (double)NSEC_PER_SEC, "wait_arrival",
 		(json_int_t)past.arrival, "wait_since_ns", (json_int_t)past.since_ns,
-		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out);
+		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out,
+		"on_violation", on_violation_name(t->on_violation));
 	/* What its claim is made of again if the store is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

@@ -205,8 +205,12 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
 	if (r >= 0)
 		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
-	if (r < 0)
-		return r;
+	/* Nor was there this. */
+	int has_choice = r < 0 ? r : json_read_string(root, "on_violation", &text, err);
+	if (has_choice < 0)
+		return has_choice;
+	if (has_choice > 0 && on_violation_parse(text, &t->on_violation) < 0)
+		return error_set(err, EINVAL, "on_violation: not one");
 	t->swap_arena_bytes = (uint64_t)arena_bytes;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;

@@ -22,7 +22,7 @@ struct registration_request {
 	uint32_t magic;
 	uint32_t version;
 	int32_t pid; /* in the process's own pid namespace, for messages only: never trusted */
-	uint32_t reserved;
+	uint32_t library_version; /* major << 16 | minor << 8 | patch; 0: of a library that does not tell */
 	uint64_t previous_epoch; /* 0: first registration of this process */
 };
 

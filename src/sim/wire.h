@@ -71,9 +71,11 @@ enum sim_request {
 	SIM_CTL_XID,   /* card, arg: number */
 	SIM_CTL_LOSE,  /* card */
 	SIM_CTL_HEAL,  /* card */
+	SIM_CTL_ECC,   /* card: a double-bit error of its memory */
 	SIM_CTL_STATS, /* -> payload: JSON text */
 	SIM_NOTE_HOST, /* val: cookie */
 	SIM_NOTE_XID,  /* val: card, number */
+	SIM_NOTE_ECC,  /* val: card */
 };
 
 enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };

@@ -87,7 +87,8 @@ def test_it_says_what_ps_says(machine, python, served):
         assert value("cores_limit_ratio") == pytest.approx(device["cores_limit_pct"] / 100)
         assert value("priority") == tenant["priority"]
         assert value("processes") == len(tenant["processes"])
-        assert value("violations_total") == tenant["violations"]
+        assert sum(count for _, count in page.all("allot_tenant_violations_total", tenant=name)) \
+            == tenant["violations"]
         assert value("host_memory_quota_bytes") == tenant["host_memory_quota_bytes"]
         for metric, field in (("gpu_seconds_total", "used_s"), ("leases_total", "leases"),
                               ("gate_wait_seconds_total", "waited_s"),
@@ -198,6 +199,108 @@ def test_memory_that_moves_is_seen(machine, python, tmp_path):
     first.end()
 
 
+def test_hamis_names_say_the_same(machine, python, served):
+    holder = hold(machine, python, "holds", 2000)
+    assert holder.line() == "held"
+    load = machine.start("--name", "works", "--memory", "1GiB", "--", *machine.load("--seconds", 60))
+    machine.wait_for_tenant("works", lambda t: t["state"] == "running")
+    page = wait_for_page(served, lambda p: p.value(
+        "hami_container_last_kernel_elapsed_seconds", container="works") is not None)
+    card, = machine.ps()["devices"]
+    labels = {"namespace": "", "pod": "", "container": "holds", "vdevice_index": "0",
+              "device_uuid": card["uuid"]}
+    assert page.all("hami_vgpu_memory_limit_bytes", container="holds") == \
+        [(labels, page.value("allot_tenant_memory_quota_bytes", tenant="holds"))]
+    used = page.value("allot_tenant_memory_used_bytes", tenant="holds")
+    for name in ("hami_vgpu_memory_used_bytes", "hami_container_device_memory_bytes"):
+        assert page.value(name, **labels) == used > 2000 * MIB
+    context, module, buffers = (page.value(f"hami_vgpu_memory_{part}_bytes", **labels)
+                                for part in ("context", "module", "buffer"))
+    assert context + module + buffers == used
+    assert context == card["context_bytes"] and 2000 * MIB <= buffers < 2004 * MIB
+    assert page.value("hami_host_gpu_memory_used_bytes", device_index="0", device_type=card["name"],
+                      device_uuid=card["uuid"]) == page.value("allot_device_memory_used_bytes")
+    # HAMi's ratios are percent.
+    busy = wait_for_page(served, lambda p: p.value("hami_host_gpu_utilization_ratio") > 20)
+    assert busy.value("hami_host_gpu_utilization_ratio") == pytest.approx(
+        100 * busy.value("allot_device_busy_ratio"))
+    assert busy.value("hami_container_device_utilization_ratio", container="works") == \
+        pytest.approx(100 * busy.value("allot_tenant_cores_got_ratio", tenant="works"))
+    assert page.value("hami_container_last_kernel_elapsed_seconds", container="works") < 10
+    assert page.value("hami_container_last_kernel_elapsed_seconds", container="holds") is None
+    assert not page.all("container_gpu_utilization")
+    load.terminate()
+    holder.go()
+    holder.end()
+
+
+def test_gpu_managers_names_by_option(machine2, tmp_path):
+    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n"
+                         "metrics_names = gpu-manager\n", card="[card]\n")
+    tenant = machine2.start("--name", "two", "--gpu", "0,1", "--memory", "4GiB", "--cores", "30",
+                            "--", "sleep", "60")
+    machine2.wait_for_tenant("two")
+    page = scrape(address_in(said))
+    pod = {"pod_name": "", "namespace": "", "node": os.uname().nodename, "container_name": "two"}
+    assert page.all("container_request_gpu_utilization") == [({**pod, "req_of_gpu": "total"}, 0.6)]
+    assert page.all("container_request_gpu_memory") == \
+        [({**pod, "req_of_gpu_memory": "total"}, 8192)]
+    assert sorted(labels["gpu"] for labels, _ in page.all("container_gpu_utilization")) == \
+        ["gpu0", "gpu1", "total"]
+    assert {value for _, value in page.all("container_gpu_memory_total")} == {0}
+    assert not page.all("hami_vgpu_memory_used_bytes")
+    tenant.terminate()
+
+
+def test_what_is_left_in_pieces(machine2, tmp_path):
+    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n", card="[card]\n")
+    address = address_in(said)
+    assert scrape(address).value("allot_fragmentation_ratio", resource="cores") == 0
+    tenant = machine2.start("--name", "a", "--gpu", "1", "--memory", "4GiB", "--cores", "60", "--",
+                            "sleep", "60")
+    machine2.wait_for_tenant("a")
+    for options in (["--name", "a"], ["--memory", "400GiB"]):
+        assert machine2.run(*options, "--", "true").returncode == 125
+    page = wait_for_page(address, lambda p: p.value(
+        "allot_allocation_failures_total", reason="no_room") == 1)
+    # 40 points of 140 that are left are on a card of which something is promised.
+    assert page.value("allot_fragmentation_ratio", resource="cores") == pytest.approx(40 / 140)
+    assert page.value("allot_fragmentation_ratio", resource="memory") == pytest.approx(0.49, abs=0.02)
+    assert page.value("allot_allocation_failures_total", reason="name_in_use") == 1
+    tenant.terminate()
+
+
+def test_use_by_namespace_outlives_its_tenants(machine, python, served):
+    holder = hold(machine, python, "holds", 2000)
+    assert holder.line() == "held"
+    version = machine.allot("--version").stdout.split()[1]
+    page = wait_for_page(served, lambda p: (p.value(
+        "allot_namespace_memory_gib_seconds_total", namespace="") or 0) > 1)
+    assert page.value("allot_tenant_library_processes", tenant="holds", version=version) == 1
+    assert machine.run("--name", "works", "--memory", "1GiB", "--",
+                       *machine.load("--seconds", 2)).returncode == 0
+    holder.go()
+    holder.end()
+    page = wait_for_page(served, lambda p: not p.all("allot_tenant_info"))
+    assert page.value("allot_namespace_gpu_seconds_total", namespace="") == pytest.approx(
+        page.value("allot_device_gpu_seconds_total"), abs=0.1)
+    assert page.value("allot_namespace_gpu_seconds_total", namespace="") > 0.5
+
+
+@pytest.mark.skipif(not find_promtool(), reason="promtool is missing; scripts/test gets it")
+def test_promtool_on_gpu_managers_names(machine, tmp_path):
+    """One of them ends as a counter does, and is none: that is gpu-manager's, and all there is to say."""
+    address = listen(machine, tmp_path, "metrics_names = hami,gpu-manager\n")
+    tenant = machine.start("--name", "a", "--memory", "1GiB", "--", "sleep", "60")
+    machine.wait_for_tenant("a")
+    _, _, text = request(address)
+    done = subprocess.run([find_promtool(), "check", "metrics"], input=text, check=False,
+                          capture_output=True, text=True)
+    said = (done.stdout + done.stderr).splitlines()
+    assert len(said) == 1 and said[0].startswith("container_gpu_memory_total non-counter"), done
+    tenant.terminate()
+
+
 @pytest.mark.skipif(not find_promtool(), reason="promtool is missing; scripts/test gets it")
 def test_promtool_has_nothing_to_say(machine, python, served):
     tenants = [hold(machine, python, "fails", 100, "--elastic", "on", "--cores", "10"),
@@ -219,6 +322,7 @@ def test_every_metric_is_documented():
     done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True,
                           check=True)
     page = (ROOT / "docs" / "metrics.md").read_text()
+    assert "`hami_vgpu_memory_used_bytes`" in page and "`container_gpu_utilization`" in page
     _, mark, table = page.partition("<!-- allotd --list-metrics -->\n")
     assert mark and table == done.stdout, "docs/metrics.md: see CONTRIBUTING.md for how it is made"
 

@@ -68,6 +68,7 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 	if (!p || t->tenant[0])
 		return;
 	snprintf(t->tenant, sizeof(t->tenant), "%s", p->tenant->terms.name);
+	snprintf(p->tenant->container_id, sizeof(p->tenant->container_id), "%s", t->container_id);
 	if (t->container)
 		t->container->has_library = true;
 }

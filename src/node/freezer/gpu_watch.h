@@ -11,6 +11,7 @@
 #define ALLOT_NODE_FREEZER_GPU_WATCH_H
 
 #include "base/error.h"
+#include "node/freezer/container.h"
 #include "node/json.h"
 
 struct node;
@@ -19,6 +20,8 @@ struct gpu_watch;
 struct gpu_container;
 struct gpu_tasks;
 struct freezer;
+struct engine_name;
+struct tenant;
 
 /*
  * After the node's cards, census and tenants; takes node->records over. *ret is NULL where settings say that
@@ -45,9 +48,28 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
 
+/*
+ * Freezes the container that the process's task is in, as by hand, and tells which. -ENOENT: it is in none;
+ * others: it can't be frozen.
+ */
+int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
+		   struct error *err);
+/* Does the container of that id stand still, as by hand? */
+bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
+void gpu_watch_let_go(struct gpu_watch *watch, const char *id);
+/* Is the process in a container that is off its GPUs, or on its way? NULL is fine. */
+bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
+
 /* The tasks and containers that are known, and the freezer; for whoever only looks at them. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
+
+/*
+ * What the engine calls the container that the tenant's processes live in; NULL: in none, or not known. The
+ * watch's, until it next turns. `watch` NULL is fine.
+ */
+const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
+						const struct tenant *tenant);
 
 /* Adds "tasks" and "containers" for the state file (use_state.h). NULL is fine: adds nothing. */
 void gpu_watch_records(struct gpu_watch *watch, json_t *json);

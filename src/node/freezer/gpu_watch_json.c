@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "node/freezer/container_swap.h"
 #include "node/freezer/gpu_watch_inside.h"
+#include "node/violation/violations.h"
 
 static double seconds(uint64_t ns)
 {
@@ -29,13 +30,14 @@ static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 	return list;
 }
 
-static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
+static json_t *task_to_json(const struct gpu_task *t, const struct violations *v, uint64_t now_ns)
 {
-	return json_pack("{s:i, s:s, s:o, s:o, s:f, s:f, s:b, s:o}", "pid", t->pid, "name", t->name,
-			 "container", text_or_null(t->container_id), "tenant",
+	return json_pack("{s:i, s:s, s:o, s:o, s:f, s:f, s:b, s:o, s:o}", "pid", t->pid, "name",
+			 t->name, "container", text_or_null(t->container_id), "tenant",
 			 text_or_null(t->tenant), "begun_s", t->begun_s, "lasted_s",
 			 seconds((t->ended_ns ? t->ended_ns : now_ns) - t->begun_ns), "ended",
-			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
+			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count),
+			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
 /* `json` gains what its engine calls it. */
@@ -101,9 +103,9 @@ void gpu_watch_to_json(struct gpu_watch *w, json_t *reply)
 	const struct gpu_task *t;
 	if (w) {
 		TAILQ_FOREACH(t, &w->tasks->ended, link)
-		json_array_append_new(tasks, task_to_json(t, now_ns));
+		json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
 		TAILQ_FOREACH(t, &w->tasks->live, link)
-		json_array_append_new(tasks, task_to_json(t, now_ns));
+		json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
 		TAILQ_FOREACH(c, &w->tasks->containers, link)
 		json_array_append_new(containers, container_to_json(w, c, now_ns));
 	}

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/freezer/gpu_watch_inside.h"
+#include "node/tenant.h"
 #include "node/use_state.h"
 
 static void answered(void *data, const char *id, const struct engine_name *name)
@@ -38,4 +39,12 @@ int gpu_watch_start_names(struct gpu_watch *w, struct error *err)
 	struct engines engines;
 	int r = engines_parse(w->node->config.container_engines, &engines, err);
 	return r < 0 ? r : engine_names_start(w->node->loop, &engines, answered, w, &w->names, err);
+}
+
+const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *w, const struct tenant *t)
+{
+	const struct gpu_container *c = w && t->container_id[0]
+						? gpu_tasks_find_id(w->tasks, t->container_id)
+						: NULL;
+	return c && c->has_name ? &c->name : NULL;
 }

@@ -1,10 +1,9 @@
 /* Samples of rows that have one value a thing. */
 #include "node/metrics/metric.h"
 
-/* `thing` begins with its labels. */
-static void emit_one(const struct metric *m, const void *thing, struct exposition *x)
+void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x)
 {
-	const char *base = thing, *labels = base;
+	const char *base = thing;
 	const void *value = base + m->value;
 	if (m->if_known && !*(const bool *)(const void *)(base + m->if_known))
 		return;
@@ -16,6 +15,12 @@ static void emit_one(const struct metric *m, const void *thing, struct expositio
 	case METRIC_FLAG: exposition_whole(x, m->name, labels, *(const bool *)value); break;
 	case METRIC_OWN: break;
 	}
+}
+
+/* `thing` begins with its labels. */
+static void emit_one(const struct metric *m, const void *thing, struct exposition *x)
+{
+	emit_value(m, thing, thing, x);
 }
 
 static void emit_each(const struct metric *m, const void *things, size_t size, size_t count,

@@ -137,6 +137,36 @@ void emit_claims_refused(const struct metric *m, const struct metrics_figures *f
 	sample(x, m, "", "reason", "other", f->daemon.claims.refused_other);
 }
 
+void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	static const char *const kinds[GPU_FAULT_KINDS] = {
+		[GPU_FAULT_XID] = "xid", [GPU_FAULT_ECC] = "ecc"
+	};
+	for (size_t i = 0; i < f->card_count; i++)
+		for (unsigned k = 0; k < GPU_FAULT_KINDS; k++)
+			sample(x, m, f->card[i].labels, "kind", kinds[k], f->card[i].faults[k]);
+}
+
+void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < VIOLATION_REASONS; k++)
+			sample(x, m, f->tenant[i].labels, "reason",
+			       violation_reason_name((enum violation_reason)k),
+			       f->tenant[i].violations[k]);
+}
+
+void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x)
+{
+	const struct violations_figures *v = &f->daemon.violations;
+	sample(x, m, "", "action", "frozen", v->frozen);
+	sample(x, m, "", "action", "stopped", v->stopped);
+	sample(x, m, "", "action", "told_to_end", v->told_to_end);
+	sample(x, m, "", "action", "killed", v->killed);
+	sample(x, m, "", "action", "failed", v->failed);
+}
+
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };
@@ -177,4 +207,81 @@ void emit_container_counts(const struct metric *m, const struct metrics_figures 
 	};
 	for (size_t k = 0; f->daemon.is_watching && k < METRICS_CONTAINER_STATES; k++)
 		sample(x, m, "", "state", states[k], f->daemon.containers[k]);
+}
+
+void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,
+			      struct exposition *x)
+{
+	static const char *const reasons[ALLOCATION_FAILURES] = {
+		[ALLOCATION_NO_ROOM] = "no_room",
+		[ALLOCATION_NO_DEVICE] = "no_device",
+		[ALLOCATION_CORDONED] = "cordoned",
+		[ALLOCATION_UNHEALTHY] = "unhealthy",
+		[ALLOCATION_NAME_IN_USE] = "name_in_use",
+		[ALLOCATION_INVALID] = "invalid",
+		[ALLOCATION_OTHER] = "other",
+	};
+	for (unsigned i = 0; i < ALLOCATION_FAILURES; i++)
+		sample(x, m, "", "reason", reasons[i], f->daemon.allocation_failures[i]);
+}
+
+void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
+			struct exposition *x)
+{
+	if (f->daemon.has_free_memory)
+		exposition_real(x, m->name, "resource=\"memory\"",
+				f->daemon.fragmented_memory_pct / 100);
+	if (f->daemon.has_free_cores)
+		exposition_real(x, m->name, "resource=\"cores\"",
+				f->daemon.fragmented_cores_pct / 100);
+}
+
+void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_seconds(x, m->name, more.text, u->charged_ns);
+	}
+}
+
+void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
+			   struct exposition *x)
+{
+	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
+		const struct namespace_use *u = &f->daemon.namespaces->list[i];
+		struct more_labels more = labels_of("");
+		add(&more, "namespace", u->name);
+		exposition_real(x, m->name, more.text, u->gib_seconds);
+	}
+}
+
+void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (unsigned k = 0; k < f->tenant[i].library_count; k++) {
+			const struct metrics_library *l = &f->tenant[i].library[k];
+			char version[32] = "";
+			if (l->version)
+				snprintf(version, sizeof(version), "%u.%u.%u", l->version >> 16,
+					 l->version >> 8 & 255, l->version & 255);
+			sample(x, m, f->tenant[i].labels, "version", version, l->processes);
+		}
+}
+
+void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	for (size_t i = 0; i < f->tenant_count; i++)
+		for (size_t k = 0; f->tenant[i].has_pod && k < f->tenant[i].device_count; k++) {
+			const struct metrics_tenant *t = &f->tenant[i];
+			struct exposition_labels l;
+			snprintf(l.text, sizeof(l.text), "%s",
+				 f->tenant_device[t->device_first + k].labels);
+			exposition_label(l.text, sizeof(l.text), "namespace", t->namespace);
+			exposition_label(l.text, sizeof(l.text), "pod", t->pod);
+			exposition_label(l.text, sizeof(l.text), "container", t->container);
+			exposition_whole(x, m->name, l.text, 1);
+		}
 }

@@ -17,6 +17,11 @@
 
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+#define EXPOSITION_LABELS_MAX 768 /* a container in a pod, with all their names, on a device */
+struct exposition_labels {
+	char text[EXPOSITION_LABELS_MAX];
+};
+
 enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER };
 
 /* All zero: an empty text. */

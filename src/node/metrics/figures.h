@@ -15,9 +15,14 @@
 #include "arbiter/elastic.h"
 #include "node/claims/claims.h"
 #include "node/condition.h"
+#include "node/metrics/exposition.h"
 #include "node/tenant.h"
+#include "node/violation/violations.h"
 
 #define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
+#define METRICS_LIBRARIES 4
+#define METRICS_HOST_MAX 65
+#define METRICS_INDEX_MAX 12
 
 enum metrics_container_state {
 	METRICS_CONTAINER_RUNNING,
@@ -31,6 +36,12 @@ enum metrics_container_state {
 struct metrics_daemon {
 	char labels[1]; /* none */
 	const char *version, *driver;
+	char host[METRICS_HOST_MAX];
+	uint64_t allocation_failures[ALLOCATION_FAILURES];
+	/* Of what is not promised, on devices of which something is, in percent; of memory and of time. */
+	bool has_free_memory, has_free_cores;
+	double fragmented_memory_pct, fragmented_cores_pct;
+	const struct namespace_uses *namespaces;
 	bool is_simulated;
 	uint64_t started_ns; /* since 1970 */
 	uint64_t cpu_ns;
@@ -43,6 +54,7 @@ struct metrics_daemon {
 	struct admission_counts waits;
 	uint64_t claims_in_force, claims_parked;
 	struct claims_counts claims;
+	struct violations_figures violations;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
 	bool is_watching; /* what is below is known */
@@ -53,7 +65,9 @@ struct metrics_daemon {
 
 struct metrics_card {
 	char labels[METRICS_LABELS_MAX];
-	const char *name, *policy;
+	const char *name, *policy, *uuid;
+	char index[METRICS_INDEX_MAX];
+	uint64_t tenants;
 	bool used_known;
 	uint64_t memory_bytes, used_bytes, promised_bytes, granted_bytes, kept_bytes;
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
@@ -62,15 +76,26 @@ struct metrics_card {
 	bool has_sensor; /* another than busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
+	bool is_healthy, is_cordoned;
+	uint64_t faults[GPU_FAULT_KINDS];
 };
 
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
+	bool has_pod; /* its engine tells what it is; else it is called by the tenant's name */
+	const char *namespace, *pod, *container;
+	size_t device_first, device_count; /* in tenant_device */
+	struct metrics_library {
+		uint32_t version;
+		uint64_t processes;
+	} library[METRICS_LIBRARIES]; /* what is more is in the last */
+	unsigned library_count;
 	uint64_t uid;
 	enum tenant_condition condition;
 	double priority;
-	uint64_t processes, use_ns, violations, gang_turns;
+	uint64_t processes, use_ns, gang_turns;
+	uint64_t violations[VIOLATION_REASONS];
 	bool is_corrupt, has_host_quota;
 	uint64_t host_quota_bytes, host_used_bytes;
 	bool waits, is_queued; /* on_full "wait"; it waits now */
@@ -84,7 +109,11 @@ struct metrics_tenant {
 
 struct metrics_tenant_device {
 	char labels[METRICS_LABELS_MAX];
-	uint64_t quota_bytes, used_bytes, unnamed_bytes;
+	char hami_labels[EXPOSITION_LABELS_MAX]; /* "": not asked for */
+	const char *index, *uuid;
+	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
+	bool has_worked;
+	uint64_t rested_ns;
 	bool waits; /* on_full "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,7 +13,9 @@
 #include "node/control.h"
 #include "node/drain.h"
 #include "node/elastic.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/metrics/exposition.h"
+#include "node/metrics/names.h"
 #include "node/sensor.h"
 #include "node/swap.h"
 #include "node/swap_turns.h"
@@ -40,6 +43,8 @@ static void gather_card(struct node *node, struct card *card, struct metrics_car
 	const struct arbiter_config *policy = &node->config.arbiter;
 	*m = (struct metrics_card){
 		.name = card->info.name,
+		.uuid = card->info.uuid_text,
+		.tenants = p.tenant_count,
 		.policy = config_policy_name(policy->policy),
 		.used_known = card->memory_known,
 		.memory_bytes = card->info.memory_bytes,
@@ -58,11 +63,64 @@ static void gather_card(struct node *node, struct card *card, struct metrics_car
 		.has_sensor = card->sensor,
 		.sensor_fallbacks = f.unnamed + sensor_failures(card->sensor),
 		.swapped_out_bytes = card->swapped_out_bytes,
+		.is_healthy = !card->health.is_bad,
+		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,
 	};
+	for (unsigned i = 0; i < GPU_FAULT_KINDS; i++)
+		m->faults[i] = card->faults[i];
+	snprintf(m->index, sizeof(m->index), "%u", card->index);
 	metrics_label_card(m->labels, card);
 }
 
 /* ---- tenants ---- */
+
+static void note_library(struct metrics_tenant *m, uint32_t version)
+{
+	unsigned i = 0;
+	while (i < m->library_count && i + 1 < METRICS_LIBRARIES && m->library[i].version != version)
+		i++;
+	if (i == m->library_count)
+		m->library[m->library_count++].version = version;
+	m->library[i].processes++;
+}
+
+/* Who it is to Kubernetes; what is no pod has its tenant's name. */
+static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
+{
+	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
+	m->has_pod = who;
+	m->namespace = who ? who->namespace : "";
+	m->pod = who ? who->pod : "";
+	m->container = who && who->name[0] ? who->name : t->terms.name;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i])
+			note_library(m, t->process[i]->library_version);
+}
+
+static void label_hami(const struct metrics_tenant *t, unsigned number,
+		       struct metrics_tenant_device *d)
+{
+	char index[METRICS_INDEX_MAX];
+	snprintf(index, sizeof(index), "%u", number);
+	exposition_label(d->hami_labels, sizeof(d->hami_labels), "namespace", t->namespace);
+	exposition_label(d->hami_labels, sizeof(d->hami_labels), "pod", t->pod);
+	exposition_label(d->hami_labels, sizeof(d->hami_labels), "container", t->container);
+	exposition_label(d->hami_labels, sizeof(d->hami_labels), "vdevice_index", index);
+	exposition_label(d->hami_labels, sizeof(d->hami_labels), "device_uuid", d->uuid);
+}
+
+static uint64_t context_bytes(const struct tenant *t, unsigned device)
+{
+	uint64_t sum = 0, most = t->terms.device[device].card->info.memory_bytes;
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i]) {
+			uint64_t bytes = atomic_load_explicit(
+				&t->region.report->slot[i].device[device].context_used_bytes,
+				memory_order_relaxed);
+			sum += bytes < most ? bytes : most;
+		}
+	return sum < most ? sum : most;
+}
 
 /* `devices`: those of the tenant, in their order. */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
@@ -113,7 +171,6 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 		.priority = t->terms.priority,
 		.processes = t->process_count,
 		.use_ns = (uint64_t)use_ns(t, now_ns),
-		.violations = t->violations,
 		.gang_turns = figures[0].gang_turns,
 		.is_corrupt = t->corrupt,
 		.has_host_quota = t->terms.has_host_quota,
@@ -122,13 +179,18 @@ static void gather_tenant(struct tenant *t, const struct lessee_figures *figures
 		.waits = t->terms.on_full == ON_FULL_WAIT,
 		.swaps = t->terms.on_full == ON_FULL_SWAP,
 	};
+	for (unsigned i = 0; i < VIOLATION_REASONS; i++)
+		m->violations[i] = t->violations[i];
 	label(m->labels, "tenant", t->terms.name);
 	gather_wait(t, now_ns, m);
+	gather_pod(t, m);
 }
 
 static void gather_tenant_device(struct tenant *t, unsigned i, const struct lessee_figures *f,
-				 double promised_pct, struct metrics_tenant_device *m)
+				 const struct metrics_card *card, uint64_t now_ns,
+				 struct metrics_tenant_device *m)
 {
+	uint64_t contexts = context_bytes(t, i);
 	const struct tenant_device_terms *d = &t->terms.device[i];
 	struct tenant_usage usage = tenant_usage(t, i);
 	*m = (struct metrics_tenant_device){
@@ -140,7 +202,8 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.reserve_bytes = d->promise.reserve_bytes ? d->promise.reserve_bytes
 							  : d->promise.quota_bytes,
 		.cores_asked_pct = d->promise.cores_pct,
-		.cores_guaranteed_pct = promise_effective_pct(promised_pct, d->promise.cores_pct),
+		.cores_guaranteed_pct = promise_effective_pct(card->cores_promised_pct,
+							      d->promise.cores_pct),
 		.cores_limit_pct = d->promise.limit_pct,
 		.cores_limit_now_pct = f->limit_now_pct,
 		.cores_lent_pct = f->limit_now_pct - tenant_limit_pct(t, i),
@@ -161,6 +224,13 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.denied = usage.denied,
 		.is_stopped = f->stopped,
 	};
+	uint64_t told = m->unnamed_bytes + contexts;
+	m->index = card->index;
+	m->uuid = d->card->info.uuid_text;
+	m->context_bytes = contexts;
+	m->buffer_bytes = m->used_bytes > told ? m->used_bytes - told : 0;
+	m->has_worked = t->device[i].worked_ns;
+	m->rested_ns = now_ns > t->device[i].worked_ns ? now_ns - t->device[i].worked_ns : 0;
 	if (m->waits)
 		m->wanted_bytes = admission_wanted_bytes(t, i);
 	label(m->labels, "tenant", t->terms.name);
@@ -170,7 +240,10 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 static void gather_tenants(struct node *node, uint64_t now_ns, struct metrics_figures *f)
 {
 	struct lessee_figures figures[REGION_MAX_DEVICES];
+	unsigned names = 0;
 	struct tenant *t;
+	metrics_names_parse(node->config.metrics_names, &names, NULL);
+	bool has_hami = names & METRICS_NAMES_HAMI;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	{
 		struct metrics_tenant *m = &f->tenant[f->tenant_count++];
@@ -178,11 +251,15 @@ static void gather_tenants(struct node *node, uint64_t now_ns, struct metrics_fi
 		for (unsigned i = 0; i < t->terms.device_count; i++) {
 			const struct metrics_card *card = &f->card[t->terms.device[i].card->index];
 			figures[i] = lessee_figures(t->device[i].lessee);
-			gather_tenant_device(t, i, &figures[i], card->cores_promised_pct,
-					     &devices[i]);
+			gather_tenant_device(t, i, &figures[i], card, now_ns, &devices[i]);
 		}
+		size_t first = f->tenant_device_count;
 		f->tenant_device_count += t->terms.device_count;
 		gather_tenant(t, figures, now_ns, m);
+		m->device_first = first;
+		m->device_count = t->terms.device_count;
+		for (unsigned i = 0; has_hami && i < m->device_count; i++)
+			label_hami(m, i, &devices[i]);
 		if (m->swaps)
 			gather_swap(t, m, devices);
 		f->daemon.tenants[m->condition]++;
@@ -219,13 +296,38 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->resident_known = read_resident(&m->resident_bytes);
 	m->connections = control_connections(node->control);
 	m->requests = node->requests;
+	memcpy(m->allocation_failures, node->allocation_failures, sizeof(m->allocation_failures));
+	m->namespaces = &node->namespaces;
+	if (gethostname(m->host, sizeof(m->host) - 1) < 0)
+		m->host[0] = '\0';
 	m->refused = node->refused;
 	m->driver_wait_ns = census_wait_ns(node->census, now_ns);
 	m->waits = node->waits;
 	gather_claims(node->claims, m);
+	m->violations = violations_figures(node->violations);
 	m->moves = swap_turns_moves(node);
 	m->arena_budget_bytes = swap_budget_bytes(node);
 	m->arena_reserved_bytes = swap_reserved_bytes(node);
+}
+
+/* How much of what is free lies on cards that are begun. */
+static void gather_fragments(const struct metrics_figures *f, struct metrics_daemon *m)
+{
+	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;
+	for (size_t i = 0; i < f->card_count; i++) {
+		const struct metrics_card *c = &f->card[i];
+		uint64_t taken = c->promised_bytes + c->granted_bytes;
+		double bytes = taken < c->memory_bytes ? (double)(c->memory_bytes - taken) : 0;
+		double pct = c->cores_promised_pct < 100 ? 100 - c->cores_promised_pct : 0;
+		memory += bytes;
+		cores += pct;
+		begun_memory += c->tenants ? bytes : 0;
+		begun_cores += c->tenants ? pct : 0;
+	}
+	m->has_free_memory = memory > 0;
+	m->has_free_cores = cores > 0;
+	m->fragmented_memory_pct = memory > 0 ? 100 * begun_memory / memory : 0;
+	m->fragmented_cores_pct = cores > 0 ? 100 * begun_cores / cores : 0;
 }
 
 static int make_room(const struct node *node, struct metrics_figures *f)
@@ -251,6 +353,7 @@ int metrics_gather(struct node *node, struct metrics_figures *ret)
 		f.card_count = node->card_count;
 		gather_tenants(node, now_ns, &f);
 		gather_daemon(node, now_ns, &f.daemon);
+		gather_fragments(&f, &f.daemon);
 		r = metrics_gather_containers(node, now_ns, &f);
 	}
 	if (r < 0) {

@@ -12,6 +12,7 @@
 #include "node/metrics/address.h"
 #include "node/metrics/gather.h"
 #include "node/metrics/metric.h"
+#include "node/metrics/names.h"
 #include "node/metrics/server.h"
 #include "node/metrics/token.h"
 #include "node/tenant.h"
@@ -64,13 +65,22 @@ static int make_page(struct metrics *m)
 	uint64_t before_ns = thread_time_ns();
 	char *text;
 	size_t length;
+	struct metric_set sets[3] = { { metrics_rows, metrics_row_count } };
+	size_t set_count = 1;
+	unsigned names = 0;
 	int r = metrics_gather(m->node, &figures);
 	if (r < 0)
 		return r;
+	metrics_names_parse(m->node->config.metrics_names, &names, NULL);
+	if (names & METRICS_NAMES_HAMI)
+		sets[set_count++] = (struct metric_set){ metrics_rows_hami, metrics_row_count_hami };
+	if (names & METRICS_NAMES_GPU_MANAGER)
+		sets[set_count++] = (struct metric_set){ metrics_rows_gpu_manager,
+							 metrics_row_count_gpu_manager };
 	figures.daemon.started_ns = m->started_ns;
 	figures.daemon.pages = m->pages;
 	figures.daemon.pages_ns = m->pages_cost_ns;
-	r = metrics_write(metrics_rows, metrics_row_count, &figures, &text, &length);
+	r = metrics_write_sets(sets, set_count, &figures, &text, &length);
 	metrics_figures_free(&figures);
 	if (r < 0)
 		return r;

@@ -1,23 +1,6 @@
 /* The metrics. docs/metrics.md has this table too: `allotd --list-metrics` prints it. */
-#include "node/metrics/metric.h"
+#include "node/metrics/row.h"
 
-/* The offset of a field, which must be of that C type. */
-#define FIELD(type, field, ctype) \
-	(offsetof(struct type, field) + \
-	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct type *)NULL)->field), ctype) \
-				 ? 1 \
-				 : -1]))
-#define COUNT(type, field) METRIC_WHOLE, FIELD(type, field, uint64_t), ""
-#define BYTES(type, field) METRIC_WHOLE, FIELD(type, field, uint64_t), "bytes"
-#define SECONDS(type, field) METRIC_NS, FIELD(type, field, uint64_t), "seconds"
-#define RATIO(type, field) METRIC_PCT, FIELD(type, field, double), "ratio"
-#define REAL(type, field) METRIC_REAL, FIELD(type, field, double), ""
-#define FLAG(type, field) METRIC_FLAG, FIELD(type, field, bool), "0 or 1"
-#define OWN(unit) METRIC_OWN, 0, unit
-#define IF(type, field) FIELD(type, field, bool)
-
-#define GAUGE EXPOSITION_GAUGE
-#define COUNTER EXPOSITION_COUNTER
 #define OF_DAEMON emit_daemon, ""
 #define OF_DEVICE emit_cards, "device, uuid"
 #define OF_TENANT emit_tenants, "tenant"
@@ -42,6 +25,18 @@ const struct metric metrics_rows[] = {
 	  "Requests on the control socket." },
 	{ "allot_daemon_requests_refused_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, refused),
 	  "Requests that were refused, such as reservations for which there is no room." },
+	{ "allot_violation_actions_total", COUNTER, emit_violation_actions, "action", OWN(""),
+	  "What was done about processes that got round the library; failed: could not be." },
+	{ "allot_allocation_failures_total", COUNTER, emit_allocation_failures, "reason", OWN(""),
+	  "Tenants that were asked for and refused, by the reason." },
+	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),
+	  "The part of what is not promised that lies on devices of which something is: not to be "
+	  "had "
+	  "as whole devices." },
+	{ "allot_namespace_gpu_seconds_total", COUNTER, emit_namespace_time, "namespace",
+	  OWN("seconds"), "GPU time charged to tenants of a Kubernetes namespace; \"\": of none." },
+	{ "allot_namespace_memory_gib_seconds_total", COUNTER, emit_namespace_memory, "namespace",
+	  OWN("GiB seconds"), "GPU memory that they held, over time." },
 	{ "allot_daemon_driver_wait_seconds", GAUGE, OF_DAEMON,
 	  SECONDS(metrics_daemon, driver_wait_ns),
 	  "How long the driver has not answered the reading under way; 0 when there is none." },
@@ -53,6 +48,12 @@ const struct metric metrics_rows[] = {
 	/* ---- devices ---- */
 	{ "allot_device_info", GAUGE, emit_card_info, "device, uuid, name, policy", OWN("1"),
 	  "Name of the device, and how its time is handed out." },
+	{ "allot_device_healthy", GAUGE, OF_DEVICE, FLAG(metrics_card, is_healthy),
+	  "Whether the device answers and has reported no fault that is not over." },
+	{ "allot_device_cordoned", GAUGE, OF_DEVICE, FLAG(metrics_card, is_cordoned),
+	  "Whether somebody said that it takes no new tenants." },
+	{ "allot_device_faults_total", COUNTER, emit_faults, "device, uuid, kind",
+	  OWN(""), "Faults that the driver reported, a program's own included: xid; ecc: double-bit errors." },
 	{ "allot_device_memory_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, memory_bytes),
 	  "What can be held on the device, the driver's own reserve left out." },
 	{ "allot_device_memory_used_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, used_bytes),
@@ -96,14 +97,19 @@ const struct metric metrics_rows[] = {
 	  "Id and owner of the tenant, and what it does when memory is short." },
 	{ "allot_tenant_state", GAUGE, emit_tenant_states, "tenant, state", OWN("0 or 1"),
 	  "1 for the state that the tenant is in." },
+	{ "allot_tenant_library_processes", GAUGE, emit_libraries, "tenant, version", OWN(""),
+	  "Its processes, by the version of the library that they use; \"\": too old to tell." },
+	{ "allot_tenant_binding", GAUGE, emit_bindings,
+	  "tenant, device, uuid, namespace, pod, container", OWN("1"),
+	  "Which container has a part of which device, where its engine tells." },
 	{ "allot_tenant_priority", GAUGE, OF_TENANT, REAL(metrics_tenant, priority),
 	  "Its priority, -100 to 100." },
 	{ "allot_tenant_processes", GAUGE, OF_TENANT, COUNT(metrics_tenant, processes),
 	  "Processes of the tenant that use the library." },
 	{ "allot_tenant_use_seconds", GAUGE, OF_TENANT, SECONDS(metrics_tenant, use_ns),
 	  "GPU time used, fading with use_half_life: those that wait are ordered by it." },
-	{ "allot_tenant_violations_total", COUNTER, OF_TENANT, COUNT(metrics_tenant, violations),
-	  "Processes that held more than the library counted: allocated past it." },
+	{ "allot_tenant_violations_total", COUNTER, emit_violations, "tenant, reason", OWN(""),
+	  "Processes that got round the library: never registered, or held more than it counted." },
 	{ "allot_tenant_corrupt", GAUGE, OF_TENANT, FLAG(metrics_tenant, is_corrupt),
 	  "Whether its report held what can't be, so that no more processes may join." },
 	{ "allot_tenant_host_memory_quota_bytes", GAUGE, OF_TENANT,

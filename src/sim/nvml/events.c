@@ -1,7 +1,9 @@
-/* Event sets: Xid errors of the cards that were registered. */
+/* Event sets: Xid and memory errors of the cards that were registered. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
+
+#define EVENTS (nvmlEventTypeXidCriticalError | nvmlEventTypeDoubleBitEccError)
 
 struct nvmlEventSet_st {
 	uint32_t cards; /* bit i: card i is registered */
@@ -33,7 +35,7 @@ nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long
 		return r;
 	if (!types)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*types = NVML_EVENT_XID;
+	*types = EVENTS;
 	return NVML_SUCCESS;
 }
 
@@ -48,7 +50,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		return r;
 	if (!set)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (types & ~NVML_EVENT_XID)
+	if (types & ~EVENTS)
 		return NVML_ERROR_NOT_SUPPORTED;
 	set->cards |= 1u << device->card;
 	return link_call(&nvml_link, (struct sim_request_msg){ .type = SIM_LISTEN, .arg = { 1 } },
@@ -75,10 +77,12 @@ static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 			return NVML_ERROR_UNKNOWN;
 		if (r == 0)
 			return NVML_ERROR_TIMEOUT;
-		if (note.type != SIM_NOTE_XID || note.val[0] >= nvml_cards() ||
-		    !(set->cards >> note.val[0] & 1))
+		if ((note.type != SIM_NOTE_XID && note.type != SIM_NOTE_ECC) ||
+		    note.val[0] >= nvml_cards() || !(set->cards >> note.val[0] & 1))
 			continue;
-		*data = (nvmlEventData_t){ nvml_device_at((uint32_t)note.val[0]), NVML_EVENT_XID,
+		*data = (nvmlEventData_t){ nvml_device_at((uint32_t)note.val[0]),
+					   note.type == SIM_NOTE_ECC ? nvmlEventTypeDoubleBitEccError
+								     : nvmlEventTypeXidCriticalError,
 					   note.val[1], ~0u, ~0u };
 		return NVML_SUCCESS;
 	}

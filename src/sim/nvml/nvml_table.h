@@ -9,9 +9,6 @@
 #include "driver/nvml_table.h"
 
 #define NVML_ERROR_ALREADY_INITIALIZED ((nvmlReturn_t)5)
-#define NVML_EVENT_XID 0x8ull
-
-typedef struct nvmlEventSet_st *nvmlEventSet_t;
 
 typedef struct nvmlBAR1Memory_st {
 	unsigned long long bar1Total;
@@ -28,14 +25,6 @@ typedef struct nvmlFieldValue_st {
 	nvmlReturn_t nvmlReturn;
 	nvmlValue_t value;
 } nvmlFieldValue_t;
-
-typedef struct nvmlEventData_st {
-	nvmlDevice_t device;
-	unsigned long long eventType;
-	unsigned long long eventData;
-	unsigned int gpuInstanceId;
-	unsigned int computeInstanceId;
-} nvmlEventData_t;
 
 #define SIM_NVML_SYSTEM(FN) \
 	FN(nvmlInit, (void)) \

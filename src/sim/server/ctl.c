@@ -8,8 +8,8 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "allot-sim: --ctl needs one of: stats, xid CARD NUMBER, lose CARD, "
-			"heal CARD\n");
+	fprintf(stderr, "allot-sim: --ctl needs one of: stats, xid CARD NUMBER, ecc CARD, "
+			"lose CARD, heal CARD\n");
 	return 2;
 }
 
@@ -39,6 +39,8 @@ int ctl_main(const char *socket_path, int words_n, char **words)
 		m.type = SIM_CTL_STATS, wanted = 1;
 	else if (!strcmp(words[0], "xid"))
 		m.type = SIM_CTL_XID, wanted = 3;
+	else if (!strcmp(words[0], "ecc"))
+		m.type = SIM_CTL_ECC, wanted = 2;
 	else if (!strcmp(words[0], "lose"))
 		m.type = SIM_CTL_LOSE, wanted = 2;
 	else if (!strcmp(words[0], "heal"))

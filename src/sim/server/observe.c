@@ -79,11 +79,16 @@ static void samples(struct server *s, struct client *c, const struct sim_request
 	server_reply(s, c, m->req, SIM_OK, NULL, out, n * sizeof(*out));
 }
 
-static void xid(struct server *s, uint32_t card, uint64_t number)
+static void tell(struct server *s, uint32_t note, uint32_t card, uint64_t number)
 {
 	for (struct client *c = s->clients; c; c = c->next)
 		if (c->listens)
-			server_note(s, c, SIM_NOTE_XID, card, number);
+			server_note(s, c, note, card, number);
+}
+
+static void xid(struct server *s, uint32_t card, uint64_t number)
+{
+	tell(s, SIM_NOTE_XID, card, number);
 }
 
 static void lose(struct server *s, uint32_t card)
@@ -160,6 +165,11 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		return true;
 	case SIM_CTL_XID:
 		xid(s, m->card, m->arg[0]);
+		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+		return true;
+	case SIM_CTL_ECC:
+		tell(s, SIM_NOTE_ECC, m->card, 0);
+		xid(s, m->card, 48); /* "Double Bit ECC Error" comes with it */
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_LOSE:

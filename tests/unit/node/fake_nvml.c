@@ -29,6 +29,13 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 					     nvmlProcessUtilizationSample_t *samples,
 					     unsigned int *count, unsigned long long since_us);
 
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set);
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set);
+nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types);
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+				      nvmlEventSet_t set);
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms);
+
 static bool is_wrong(const char *what)
 {
 	const char *value = getenv("FAKE_NVML");
@@ -122,5 +129,60 @@ API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	memcpy(samples, known, sizeof(known));
 	*count = 4;
+	return NVML_SUCCESS;
+}
+
+/* Sets are counted by their handles; the second card tells of Xids alone. */
+static int sets;
+
+API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
+{
+	*set = (nvmlEventSet_t)(uintptr_t)0x10;
+	sets++;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
+{
+	sets--;
+	return set == (nvmlEventSet_t)(uintptr_t)0x10 && sets == 0 ? NVML_SUCCESS
+								   : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+API nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types)
+{
+	if (is_wrong("events"))
+		return NVML_ERROR_NOT_SUPPORTED;
+	/* More than is asked for, on the first. */
+	*types = device == (nvmlDevice_t)(uintptr_t)1 ? 0xffff : nvmlEventTypeXidCriticalError;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+					  nvmlEventSet_t set)
+{
+	unsigned long long wanted = device == (nvmlDevice_t)(uintptr_t)1
+					    ? nvmlEventTypeXidCriticalError |
+						      nvmlEventTypeDoubleBitEccError
+					    : nvmlEventTypeXidCriticalError;
+	return types == wanted ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* timeout_ms says what happens. */
+API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
+{
+	static const struct {
+		unsigned device;
+		unsigned long long type, number;
+	} events[] = { { 2, nvmlEventTypeXidCriticalError, 79 },
+		       { 1, nvmlEventTypeDoubleBitEccError, 0 },
+		       { 7, nvmlEventTypeXidCriticalError, 13 } };
+	if (timeout_ms >= 4)
+		return timeout_ms == 4 ? NVML_ERROR_GPU_IS_LOST : NVML_ERROR_UNKNOWN;
+	if (timeout_ms == 3)
+		return NVML_ERROR_TIMEOUT;
+	*data = (nvmlEventData_t){ .device = (nvmlDevice_t)(uintptr_t)events[timeout_ms].device,
+				   .eventType = events[timeout_ms].type,
+				   .eventData = events[timeout_ms].number };
 	return NVML_SUCCESS;
 }

@@ -124,7 +124,7 @@ static void test_context_is_measured(void **state)
 	tell(&one, 450 * MIB);
 	fixture_turn(one.f, 300);
 	assert_int_equal(one.control->context_bytes, 300 * MIB);
-	assert_int_equal(one.t->violations, 0);
+	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
 	client_kill(one.pid);
 }
 
@@ -157,7 +157,7 @@ static void test_unnamed_is_charged(void **state)
 	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 0);
 	assert_int_equal(one.slot->unnamed_bytes, 0);
 	assert_int_equal(drain_bytes(&one.f->node->card[0]), 658 * MIB);
-	assert_int_equal(one.t->violations, 0);
+	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
 }
 
 /* What the library measured counts at once, and becomes what the next look says: that comes soon. */
@@ -219,9 +219,9 @@ static void test_violation(void **state)
 {
 	struct one one = one_process(state, claims_little);
 	tell(&one, 2 * GIB);
-	fixture_until(one.f, one.t->violations == 1);
+	fixture_until(one.f, one.t->violations[VIOLATION_OVER_LEDGER] == 1);
 	fixture_turn(one.f, 300);
-	assert_int_equal(one.t->violations, 1); /* once a process */
+	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 1); /* once a process */
 	client_kill(one.pid);
 }
 
@@ -233,9 +233,9 @@ static void test_measured_is_no_violation(void **state)
 	tell(&one, 2 * GIB);
 	fixture_until(one.f, one.slot->fresh_bytes == 0);
 	fixture_turn(one.f, 500);
-	assert_int_equal(one.t->violations, 0);
+	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
 	tell(&one, 3 * GIB);
-	fixture_until(one.f, one.t->violations == 1);
+	fixture_until(one.f, one.t->violations[VIOLATION_OVER_LEDGER] == 1);
 	client_kill(one.pid);
 }
 

@@ -109,6 +109,29 @@ static void test_use(void **state)
 	gpu_nvml.close(gpu);
 }
 
+static void test_faults(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	struct gpu_fault fault = { .index = 9 };
+	unsetenv("FAKE_NVML");
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 0, &fault, &err), 1);
+	assert_true(fault.index == 1 && fault.kind == GPU_FAULT_XID && fault.number == 79);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 1, &fault, &err), 1);
+	assert_true(fault.index == 0 && fault.kind == GPU_FAULT_ECC);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 2, &fault, &err), 0); /* of no card that is ours */
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 3, &fault, &err), 0);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 4, &fault, &err), -ENODEV);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 5, &fault, &err), -EIO);
+	gpu_nvml.close(gpu);
+	setenv("FAKE_NVML", "events", 1);
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 0, &fault, &err), -EOPNOTSUPP);
+	unsetenv("FAKE_NVML");
+	gpu_nvml.close(gpu);
+}
+
 static void refused(const char *wrong, const char *path, const char *word)
 {
 	struct gpu *gpu = NULL;
@@ -140,7 +163,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_uuid),      cmocka_unit_test(test_cards),
 		cmocka_unit_test(test_processes), cmocka_unit_test(test_use),
-		cmocka_unit_test(test_no_gpu),    cmocka_unit_test(test_backends),
+		cmocka_unit_test(test_faults),    cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_backends),
 	};
 	library = argc > 1 ? argv[1] : "";
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,7 +173,8 @@ static void test_every_row_is_listed(void **state)
 	fclose(out);
 	for (const char *c = text; *c; c++)
 		lines += *c == '\n';
-	assert_int_equal(lines, metrics_row_count + 2);
+	assert_int_equal(lines, metrics_row_count + metrics_row_count_hami +
+					metrics_row_count_gpu_manager + 2);
 	/* A bar in a text would be a column. */
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		unsigned bars = 0;

@@ -1,0 +1,12 @@
+/* Between health.c and cordon.c. */
+#ifndef ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
+#define ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
+
+#include "node/health/health.h"
+
+/* Tells those that want to know. */
+void health_tell(struct node *node, struct card *card);
+/* A fault that was reported is over; says so. */
+void health_cure_by_hand(struct card *card);
+
+#endif

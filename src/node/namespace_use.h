@@ -1,0 +1,35 @@
+/*
+ * GPU time and memory over time by namespace of Kubernetes, for who is billed: counted once a second, also of
+ * tenants that have ended. What is in no pod, or whose name its engine does not tell, counts as the namespace "".
+ * Main thread only.
+ */
+#ifndef ALLOT_NODE_NAMESPACE_USE_H
+#define ALLOT_NODE_NAMESPACE_USE_H
+
+#include <stdint.h>
+
+#include "node/engine/engine_reply.h"
+
+#define NAMESPACE_USES_MOST 256 /* namespaces; what comes later is counted as "" */
+
+struct node;
+struct tenant;
+
+struct namespace_use {
+	char name[ENGINE_NAMESPACE_MAX];
+	uint64_t charged_ns;
+	double gib_seconds;
+};
+
+struct namespace_uses {
+	unsigned count;
+	uint64_t counted_ns; /* up to then; 0: not yet */
+	struct namespace_use list[NAMESPACE_USES_MOST];
+};
+
+/* Counts what has been used since the last call. */
+void namespace_use_count(struct node *node, uint64_t now_ns);
+/* The rest of one that ends. */
+void namespace_use_end(struct tenant *tenant);
+
+#endif

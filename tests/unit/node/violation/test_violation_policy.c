@@ -1,0 +1,153 @@
+/* Who is whose, when a suspicion is confirmed, and what is done: a table each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/violation/violation_policy.h"
+
+#define SEC UINT64_C(1000000000)
+
+static const struct tenant *const a = (const struct tenant *)1, *const b = (const struct tenant *)2,
+				  *const c = (const struct tenant *)3,
+				  *const d = (const struct tenant *)4;
+
+static void test_owner(void **state)
+{
+	const char *how = "none";
+	struct violation_signs s = { 0 };
+	assert_null(violation_owner(&s, &how));
+	assert_string_equal(how, "none");
+	s.by_environment = d;
+	assert_ptr_equal(violation_owner(&s, &how), d);
+	s.by_container = c;
+	assert_ptr_equal(violation_owner(&s, &how), c);
+	s.by_mount = b;
+	assert_ptr_equal(violation_owner(&s, &how), b);
+	s.by_descent = a;
+	assert_ptr_equal(violation_owner(&s, &how), a);
+	assert_string_equal(how, "started by it");
+}
+
+static void test_names(void **state)
+{
+	enum on_violation what = ON_VIOLATION_END;
+	assert_int_equal(on_violation_parse("freeze", &what), 0);
+	assert_int_equal(what, ON_VIOLATION_FREEZE);
+	assert_int_equal(on_violation_parse("", &what), -22);
+	assert_int_equal(what, ON_VIOLATION_FREEZE);
+	assert_string_equal(on_violation_name(ON_VIOLATION_END), "end");
+	assert_string_equal(violation_reason_name(VIOLATION_UNREGISTERED), "unregistered");
+	assert_int_equal(on_violation_stricter(ON_VIOLATION_END, ON_VIOLATION_REPORT),
+			 ON_VIOLATION_END);
+	assert_int_equal(on_violation_stricter(ON_VIOLATION_REPORT, ON_VIOLATION_FREEZE),
+			 ON_VIOLATION_FREEZE);
+}
+
+static const struct violation_look guilty = { .is_sound = true,
+					      .is_listed = true,
+					      .has_owner = true };
+
+/* After so many guilty looks at intervals: confirmed? */
+static bool after(struct violation_track *t, unsigned looks, uint64_t *now_ns, uint64_t step_ns)
+{
+	bool confirmed = false;
+	for (unsigned i = 0; i < looks; i++) {
+		*now_ns += step_ns;
+		confirmed = violation_confirm(t, &guilty, *now_ns, 2 * SEC);
+	}
+	return confirmed;
+}
+
+static void test_confirmed_by_looks_and_time(void **state)
+{
+	struct violation_track t = { 0 };
+	uint64_t now_ns = 5 * SEC;
+	assert_false(after(&t, 2, &now_ns, SEC));
+	assert_true(after(&t, 1, &now_ns, SEC));
+	/* Many looks in no time tell no more than one. */
+	t = (struct violation_track){ 0 };
+	assert_false(after(&t, 30, &now_ns, SEC / 20));
+	assert_true(after(&t, 12, &now_ns, SEC / 20));
+	/* Seldom looks: still three. */
+	t = (struct violation_track){ 0 };
+	assert_false(after(&t, 2, &now_ns, 60 * SEC));
+	assert_true(after(&t, 1, &now_ns, 60 * SEC));
+}
+
+static void test_one_innocent_look_begins_anew(void **state)
+{
+	static const struct violation_look innocent[] = {
+		{ .is_sound = true, .is_listed = false, .has_owner = true },
+		{ .is_sound = true, .is_listed = true, .has_owner = false },
+	};
+	for (unsigned i = 0; i < 2; i++) {
+		struct violation_track t = { 0 };
+		uint64_t now_ns = 0;
+		after(&t, 2, &now_ns, SEC);
+		assert_false(violation_confirm(&t, &innocent[i], now_ns + SEC, 2 * SEC));
+		assert_false(after(&t, 2, &now_ns, SEC));
+		assert_true(after(&t, 1, &now_ns, SEC));
+	}
+}
+
+/* Nothing was seen: neither for nor against it. */
+static void test_looks_that_tell_nothing(void **state)
+{
+	static const struct violation_look blind[] = {
+		{ .is_sound = false, .is_listed = true, .has_owner = true },
+		{ .is_sound = false },
+		{ .is_sound = true, .is_listed = true, .has_owner = true, .is_stopped = true },
+		{ .is_sound = true, .is_listed = true, .has_owner = true, .is_away = true },
+	};
+	for (unsigned i = 0; i < 4; i++) {
+		struct violation_track t = { 0 };
+		uint64_t now_ns = 0;
+		after(&t, 2, &now_ns, SEC);
+		for (unsigned k = 0; k < 10; k++)
+			assert_false(violation_confirm(&t, &blind[i], now_ns += SEC, 2 * SEC));
+		assert_true(after(&t, 1, &now_ns, SEC));
+	}
+}
+
+static void test_steps(void **state)
+{
+	static const struct {
+		struct violation_case c;
+		enum violation_step step;
+	} rows[] = {
+		{ { .wanted = ON_VIOLATION_REPORT, .has_own_container = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_FREEZE, .has_own_container = true }, VIOLATION_FREEZE },
+		{ { .wanted = ON_VIOLATION_FREEZE }, VIOLATION_STOP },
+		{ { .wanted = ON_VIOLATION_FREEZE, .is_frozen = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_FREEZE, .is_stopped = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_FREEZE, .is_pardoned = true, .has_own_container = true },
+		  VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_FREEZE, .is_untouchable = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_END, .is_untouchable = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_END, .is_pardoned = true }, VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_END, .is_stopped = true }, VIOLATION_TERM },
+		{ { .wanted = ON_VIOLATION_END, .is_told_to_end = true, .told_ns = 96 * SEC },
+		  VIOLATION_LEAVE },
+		{ { .wanted = ON_VIOLATION_END, .is_told_to_end = true, .told_ns = 95 * SEC },
+		  VIOLATION_KILL },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (violation_next(&rows[i].c, 100 * SEC) != rows[i].step)
+			fail_msg("row %zu", i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_confirmed_by_looks_and_time),
+		cmocka_unit_test(test_one_innocent_look_begins_anew),
+		cmocka_unit_test(test_looks_that_tell_nothing),
+		cmocka_unit_test(test_steps),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
