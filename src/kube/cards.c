@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "kube/object.h"
 
 /* More is no list of a node's cards; it bounds what a foreign annotation can make us hold. */
 #define CARDS_MAX 1024
@@ -107,7 +108,7 @@ static int parse_object(const json_t *object, struct kube_card *card, struct err
 static int parse_json(const char *text, struct kube_cards *cards, struct error *err)
 {
 	json_error_t why;
-	json_auto_t *list = json_loads(text, 0, &why);
+	cleanup_object json_t *list = json_loads(text, 0, &why);
 	if (!json_is_array(list))
 		return error_set(err, EINVAL, "must be a JSON array: %s",
 				 list ? "it is something else" : why.text);
@@ -256,7 +257,7 @@ static json_t *to_object(const struct kube_card *card)
 
 char *cards_format(const struct kube_cards *cards)
 {
-	json_auto_t *list = json_array();
+	cleanup_object json_t *list = json_array();
 	for (size_t i = 0; i < cards->count; i++)
 		if (json_array_append_new(list, to_object(&cards->card[i])) < 0)
 			return NULL;

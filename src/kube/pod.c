@@ -116,6 +116,48 @@ struct kube_pod *pod_free(struct kube_pod *pod)
 	return NULL;
 }
 
+/* ---- what is kept ---- */
+
+#define KUBECTL_COPY "kubectl.kubernetes.io/last-applied-configuration"
+
+/* Those of `keys` that the object has. */
+static json_t *pick(const json_t *object, const char *const *keys)
+{
+	json_t *picked = json_object();
+	for (; *keys; keys++)
+		if (json_object_get(object, *keys))
+			json_object_set(picked, *keys, json_object_get(object, *keys));
+	return picked;
+}
+
+static json_t *pick_containers(const json_t *list)
+{
+	static const char *const keys[] = { "name", "resources", NULL };
+	json_t *picked = json_array();
+	for (size_t i = 0; i < json_array_size(list); i++)
+		json_array_append_new(picked, pick(json_array_get(list, i), keys));
+	return picked;
+}
+
+json_t *pod_essence(const json_t *object)
+{
+	static const char *const of_meta[] = { "name", "namespace", "uid", "resourceVersion",
+					       "deletionTimestamp", NULL };
+	static const char *const of_spec[] = { "nodeName", NULL }, *const of_status[] = { "phase", NULL };
+	const json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
+	json_t *annotations = json_copy(json_object_get(meta, "annotations"));
+	json_object_del(annotations, KUBECTL_COPY);
+	json_t *kept_meta = pick(meta, of_meta), *kept_spec = pick(spec, of_spec);
+	json_t *init = pick_containers(json_object_get(spec, "initContainers"));
+	json_t *containers = pick_containers(json_object_get(spec, "containers"));
+	if (annotations)
+		json_object_set_new(kept_meta, "annotations", annotations);
+	json_object_set_new(kept_spec, "initContainers", init);
+	json_object_set_new(kept_spec, "containers", containers);
+	return json_pack("{s:o,s:o,s:o}", "metadata", kept_meta, "spec", kept_spec, "status",
+			 pick(json_object_get(object, "status"), of_status));
+}
+
 const char *pod_annotation(const struct kube_pod *pod, const char *name)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");

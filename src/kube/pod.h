@@ -36,6 +36,12 @@ struct kube_pod {
 int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is fine; returns NULL */
 
+/*
+ * Of a Pod object what is worth keeping of many: names, annotations but for kubectl's copy of the whole,
+ * containers with their resources, phase. A new object; NULL: no memory.
+ */
+json_t *pod_essence(const json_t *object);
+
 /* NULL: it has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
 

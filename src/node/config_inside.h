@@ -18,6 +18,8 @@ enum setting_kind {
 	KIND_ADDRESS, /* see metrics/address.h */
 	KIND_ENGINES, /* a text that engines_parse() takes */
 	KIND_GAIN,
+	KIND_COUNT,  /* an unsigned */
+	KIND_FACTOR, /* a double above 0 */
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,
 	/* One of some names, whose place is the value: see config_value.c. */

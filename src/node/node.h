@@ -35,6 +35,7 @@ struct drain;
 struct sensor;
 struct metrics;
 struct topology;
+struct node_kube;
 
 struct card {
 	unsigned index;
@@ -98,6 +99,7 @@ struct node {
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
+	struct node_kube *kube;           /* NULL: no Kubernetes is told of us */
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */
 	int fresh_fd;
