@@ -36,7 +36,7 @@ static char *find_comment(char *text)
 {
 	char quote = 0;
 	for (char *c = text; *c; c++) {
-		if (quote == '"' && *c == '\\' && c[1])
+		if ((quote == '"' && *c == '\\' && c[1]) || (quote == '\'' && *c == quote && c[1] == quote))
 			c++;
 		else if (quote)
 			quote = *c == quote ? 0 : quote;
