@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "kube/base64.h"
+#include "kube/blame.h"
 #include "kube/object.h"
 #include "kube/yaml.h"
 
@@ -66,8 +67,8 @@ struct reader {
 };
 
 /* The member `part` of the entry of that name in a list such as `clusters`. */
-static int find_named(const struct reader *r, const json_t *root, const char *list, const char *part,
-		      const char *name, const json_t **ret)
+static int find_named(const struct reader *r, const json_t *root, const char *list,
+		      const char *part, const char *name, const json_t **ret)
 {
 	const json_t *all = json_object_get(root, list);
 	for (size_t i = 0; i < json_array_size(all); i++) {
@@ -77,7 +78,8 @@ static int find_named(const struct reader *r, const json_t *root, const char *li
 		if (!of || strcmp(of, name) != 0)
 			continue;
 		if (!json_is_object(value))
-			return error_set(r->err, EINVAL, "%s '%.60s': %s: missing", list, name, part);
+			return error_set(r->err, EINVAL, "%s '%.60s': %s: missing", list, name,
+					 part);
 		*ret = value;
 		return 0;
 	}
@@ -128,8 +130,9 @@ static int read_data(const struct reader *r, const json_t *object, const char *k
 		return status;
 	if (data) {
 		status = base64_decode(data, ret);
-		return status < 0 ? error_set(r->err, -status, "%s: must be a text in base64", data_key)
-				  : 0;
+		return status < 0
+			       ? error_set(r->err, -status, "%s: must be a text in base64", data_key)
+			       : 0;
 	}
 	cleanup_free char *path = NULL;
 	if (name)
@@ -143,7 +146,8 @@ static int read_server(const struct reader *r, const json_t *cluster, struct kub
 {
 	const char *server, *other;
 	int status = read_text(r, cluster, "server", &server);
-	if (status >= 0 && (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7))))
+	if (status >= 0 &&
+	    (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7))))
 		status = error_set(r->err, EINVAL, "server: '%.80s': must be https://HOST:PORT",
 				   server ? server : "");
 	static const char *const refused[] = { "proxy-url", "tls-server-name" };
@@ -166,7 +170,8 @@ static int read_cluster(const struct reader *r, const json_t *cluster, struct ku
 		status = read_data(r, cluster, "certificate-authority", &a->ca_pem);
 	const json_t *skip = json_object_get(cluster, "insecure-skip-tls-verify");
 	if (status >= 0 && skip && !json_is_boolean(skip) && !json_is_null(skip))
-		status = error_set(r->err, EINVAL, "insecure-skip-tls-verify: must be true or false");
+		status = error_set(r->err, EINVAL,
+				   "insecure-skip-tls-verify: must be true or false");
 	a->is_unverified = json_is_true(skip);
 	return status;
 }
@@ -176,10 +181,12 @@ static int read_user(const struct reader *r, const json_t *user, struct kube_acc
 	static const char *const refused[] = { "exec", "auth-provider", "username", "as" };
 	const char *token, *file;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (json_object_get(user, refused[i]) && !json_is_null(json_object_get(user, refused[i])))
-			return error_set(r->err, EINVAL,
-					 "%s: is not understood; name a token or a client certificate",
-					 refused[i]);
+		if (json_object_get(user, refused[i]) &&
+		    !json_is_null(json_object_get(user, refused[i])))
+			return error_set(
+				r->err, EINVAL,
+				"%s: is not understood; name a token or a client certificate",
+				refused[i]);
 	int status = read_data(r, user, "client-certificate", &a->certificate_pem);
 	if (status >= 0)
 		status = read_data(r, user, "client-key", &a->key_pem);
@@ -246,7 +253,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 		status = read_context(&r, root, &access);
 	if (status < 0) {
 		access_free(&access);
-		return error_add(err, status, "%s", path);
+		return blame(err, error_add(err, status, "%s", path));
 	}
 	*ret = access;
 	return 0;
@@ -263,7 +270,8 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		return error_set(err, ENOENT,
 				 "not in a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
 	bool is_v6 = strchr(host, ':') != NULL;
-	if (asprintf(&a.server, "https://%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port) < 0)
+	if (asprintf(&a.server, "https://%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+		     port) < 0)
 		a.server = NULL;
 	if (asprintf(&ca, "%s/ca.crt", dir) < 0)
 		ca = NULL;

@@ -15,7 +15,7 @@ struct kube_access {
 	char *ca_pem; /* NULL: those that the machine trusts */
 	char *certificate_pem, *key_pem;
 	char *token;
-	char *token_file; /* its token is read again for each call: the kubelet changes it */
+	char *token_file;   /* its token is read again for each call: the kubelet changes it */
 	bool is_unverified; /* insecure-skip-tls-verify: anybody may pretend to be the server */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "kube/blame.h"
 #include "kube/object.h"
 
 /* More is no list of a node's cards; it bounds what a foreign annotation can make us hold. */
@@ -28,7 +29,8 @@ void cards_type(const char *name, char type[CARD_TYPE_MAX])
 static int copy_text(const char *from, char *to, size_t size, struct error *err)
 {
 	if (strlen(from) >= size)
-		return error_set(err, EINVAL, "'%.40s...': must be at most %zu bytes", from, size - 1);
+		return error_set(err, EINVAL, "'%.40s...': must be at most %zu bytes", from,
+				 size - 1);
 	strcpy(to, from);
 	return 0;
 }
@@ -129,8 +131,18 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 
 /* ---- the old text ---- */
 
-enum { FIELD_ID, FIELD_COUNT, FIELD_MEMORY, FIELD_CORES, FIELD_TYPE, FIELD_NUMA, FIELD_HEALTH,
-       FIELD_INDEX, FIELD_MODE, FIELDS };
+enum {
+	FIELD_ID,
+	FIELD_COUNT,
+	FIELD_MEMORY,
+	FIELD_CORES,
+	FIELD_TYPE,
+	FIELD_NUMA,
+	FIELD_HEALTH,
+	FIELD_INDEX,
+	FIELD_MODE,
+	FIELDS
+};
 #define FIELDS_OF_FIRST (FIELD_HEALTH + 1)
 
 static int field_number(const char *name, const char *text, uint64_t *ret, struct error *err)
@@ -198,8 +210,10 @@ static int parse_text(const char *text, struct kube_cards *cards, struct error *
 	for (const char *c = text; *c; c++)
 		count += *c == ':';
 	if (!count || text[strlen(text) - 1] != ':' || count > CARDS_MAX)
-		return error_set(err, EINVAL, "'%.40s': must be a JSON array, or fields and a ':' for "
-					      "each of at most %d cards", text, CARDS_MAX);
+		return error_set(err, EINVAL,
+				 "'%.40s': must be a JSON array, or fields and a ':' for "
+				 "each of at most %d cards",
+				 text, CARDS_MAX);
 	char *copy = strdup(text), *rest = copy;
 	cards->card = calloc(count, sizeof(*cards->card));
 	int r = copy && cards->card ? 0 : error_set_errno(err, ENOMEM, "cards");
@@ -220,7 +234,7 @@ int cards_parse(const char *text, struct kube_cards *ret, struct error *err)
 	int r = *first == '[' ? parse_json(first, &cards, err) : parse_text(text, &cards, err);
 	if (r < 0) {
 		cards_free(&cards);
-		return error_add(err, r, KUBE_NODE_REGISTER);
+		return blame(err, error_add(err, r, KUBE_NODE_REGISTER));
 	}
 	*ret = cards;
 	return 0;
@@ -246,8 +260,7 @@ static json_t *to_object(const struct kube_card *card)
 	    put_number(object, "devmem", card->memory_mib) ||
 	    put_number(object, "devcore", card->cores_pct) || put_text(object, "type", card->type) ||
 	    put_number(object, "numa", card->numa) || put_text(object, "mode", card->mode) ||
-	    (card->mig_profiles &&
-	     json_object_set(object, "migProfiles", card->mig_profiles)) ||
+	    (card->mig_profiles && json_object_set(object, "migProfiles", card->mig_profiles)) ||
 	    (card->is_healthy && json_object_set_new(object, "health", json_true()))) {
 		json_decref(object);
 		return NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kube/annotations.h"
+#include "kube/blame.h"
 
 #define IDS_TEXT_MAX 160
 
@@ -54,18 +55,20 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		if (!node_lock_is_of(lock, pod->pod_namespace, pod->name))
 			continue;
 		if (!is_here(q, pod))
-			return error_set(err, EINVAL,
-					 "node %s is locked by pod %s/%s, which is %s%s: the kubelet asks for %s",
-					 q->node, lock->pod_namespace, lock->pod,
-					 strcmp(pod_node(pod), q->node) ? "on node " : "at its end",
-					 strcmp(pod_node(pod), q->node) ? pod_node(pod) : "",
-					 ids_text(q, ids));
+			return error_set(
+				err,
+				EINVAL, "node %s is locked by pod %s/%s, which is %s%s: the kubelet asks for %s",
+				q->node, lock->pod_namespace, lock->pod,
+				strcmp(pod_node(pod), q->node) ? "on node " : "at its end",
+				strcmp(pod_node(pod), q->node) ? pod_node(pod) : "",
+				ids_text(q, ids));
 		*ret = pod;
 		return 0;
 	}
-	return error_set(err, EAGAIN,
-			 "node %s is locked by pod %s/%s, which is not known here: the kubelet asks for %s",
-			 q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
+	return error_set(
+		err, EAGAIN,
+		"node %s is locked by pod %s/%s, which is not known here: the kubelet asks for %s",
+		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
 /* The only pod that is being bound. */
@@ -77,12 +80,13 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 	char ids[IDS_TEXT_MAX];
 	for (size_t i = 0; i < q->pod_count; i++) {
 		const struct kube_pod *pod = q->pod[i];
-		if (!is_here(q, pod) || pod->bind_phase != BIND_ALLOCATING || !has_open_share(pod) ||
-		    check_time(q, pod, &late) < 0)
+		if (!is_here(q, pod) || pod->bind_phase != BIND_ALLOCATING ||
+		    !has_open_share(pod) || check_time(q, pod, &late) < 0)
 			continue;
 		if (found)
 			return error_set(err, EBUSY,
-					 "pods %s/%s and %s/%s are both being bound to node %s, and its lock "
+					 "pods %s/%s and %s/%s are both being bound to node %s, "
+					 "and its lock "
 					 "names neither: the kubelet asks for %s",
 					 found->pod_namespace, found->name, pod->pod_namespace,
 					 pod->name, q->node, ids_text(q, ids));
@@ -93,8 +97,8 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 				 ids_text(q, ids));
 	if (!found)
 		return error_set(err, EAGAIN,
-				 "no pod is being bound to node %s: the kubelet asks for %s", q->node,
-				 ids_text(q, ids));
+				 "no pod is being bound to node %s: the kubelet asks for %s",
+				 q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
 }
@@ -146,11 +150,13 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 	if (!c->shares.count)
 		return error_set(err, EAGAIN,
 				 "nothing of " KUBE_POD_TO_ALLOCATE
-				 " is left: the kubelet asks for %s", ids_text(q, ids));
+				 " is left: the kubelet asks for %s",
+				 ids_text(q, ids));
 	c->container = c->shares.share[0].container;
 	if (c->container >= c->pod->containers)
 		return error_set(err, EINVAL,
-				 KUBE_POD_TO_ALLOCATE " has shares for container %zu, the pod has %zu",
+				 KUBE_POD_TO_ALLOCATE
+				 " has shares for container %zu, the pod has %zu",
 				 c->container, c->pod->containers);
 	c->share = shares_of(&c->shares, c->container, &c->share_count);
 	if (c->share_count != q->id_count)
@@ -176,7 +182,7 @@ int choice_make(const struct choice_question *question, struct choice *ret, stru
 		r = find_container(question, &c, err);
 	if (r < 0) {
 		shares_free(&c.shares);
-		return error_add(err, r, "pod %s/%s", c.pod->pod_namespace, c.pod->name);
+		return blame(err, error_add(err, r, "pod %s/%s", c.pod->pod_namespace, c.pod->name));
 	}
 	*ret = c;
 	return 0;

@@ -19,7 +19,7 @@
 #define CHOICE_BIND_LIMIT_S 300
 
 struct choice_question {
-	const char *node;                 /* this one's name */
+	const char *node;                  /* this one's name */
 	const struct kube_pod *const *pod; /* of this node, in any order */
 	size_t pod_count;
 	const struct node_lock *lock; /* NULL: the node is not locked */
@@ -30,8 +30,8 @@ struct choice_question {
 };
 
 struct choice {
-	const struct kube_pod *pod; /* one of the question's */
-	size_t container;           /* its place in pod->container, and in the shares */
+	const struct kube_pod *pod;     /* one of the question's */
+	size_t container;               /* its place in pod->container, and in the shares */
 	const struct kube_share *share; /* what it is given: within `shares` */
 	size_t share_count;
 	/* Do the ids lie on just the cards that the scheduler chose? The kubelet is free not to. */

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kube/blame.h"
 #include "kube/curl.h"
 #include "kube/object.h"
 
@@ -64,7 +65,8 @@ static void act(struct kube_client *c, curl_socket_t fd, int what)
 
 static void fd_ready(void *data, int fd, uint32_t events)
 {
-	int what = (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+	int what = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+		   (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
 		   (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
 	act(data, fd, what);
 }
@@ -279,11 +281,12 @@ static void read_answer(struct kube_call *call, int result, struct kube_answer *
 	if (!call->line || !is_good)
 		a->object = json_loadb(call->text ? call->text : "", call->size, 0, &why);
 	if (is_good && !call->line && !a->object) {
-		error_set(&a->err, EPROTO, "%s: answers with what is no JSON: %s", call->what, why.text);
+		error_set(&a->err, EPROTO, "%s: answers with what is no JSON: %s", call->what,
+			  why.text);
 	} else if (!is_good) {
 		const char *message = json_string_value(json_object_get(a->object, "message"));
-		error_set(&a->err, code_of_status(a->status), "%s: %d%s%.300s", call->what, a->status,
-			  message ? ": " : "", message ? message : "");
+		error_set(&a->err, code_of_status(a->status), "%s: %d%s%.300s", call->what,
+			  a->status, message ? ": " : "", message ? message : "");
 	}
 }
 
@@ -291,6 +294,7 @@ static void finish(struct kube_call *call, int result)
 {
 	struct kube_answer answer = { 0 };
 	read_answer(call, result, &answer);
+	blame(&answer.err, 0);
 	kube_done done = call->done;
 	void *data = call->data;
 	kube_call_drop(call);
@@ -369,7 +373,8 @@ static int add_header(struct kube_call *call, const char *name, const char *valu
 	cleanup_free char *line = NULL;
 	if (asprintf(&line, "%s: %s", name, value) < 0)
 		line = NULL;
-	struct curl_slist *list = line ? call->client->curl->slist_append(call->headers, line) : NULL;
+	struct curl_slist *list = line ? call->client->curl->slist_append(call->headers, line)
+				       : NULL;
 	if (!list)
 		return -ENOMEM;
 	call->headers = list;
@@ -393,7 +398,9 @@ static int add_token(struct kube_call *call)
 
 static void set_blob(struct kube_call *call, CURLoption option, char *pem)
 {
-	struct curl_blob blob = { .data = pem, .len = pem ? strlen(pem) : 0, .flags = CURL_BLOB_NOCOPY };
+	struct curl_blob blob = { .data = pem,
+				  .len = pem ? strlen(pem) : 0,
+				  .flags = CURL_BLOB_NOCOPY };
 	if (pem)
 		call->client->curl->easy_setopt(call->easy, option, &blob);
 }
@@ -463,8 +470,9 @@ struct kube_call *kube_call_start(struct kube_client *client, const struct kube_
 	struct kube_call *call = calloc(1, sizeof(*call));
 	if (!call)
 		return NULL;
-	*call = (struct kube_call){ .client = client, .id = ++client->next_id, .line = line,
-				    .done = done, .data = data };
+	*call = (struct kube_call){
+		.client = client, .id = ++client->next_id, .line = line, .done = done, .data = data
+	};
 	call->refused = (struct alarm){ .ring = tell_refused, .data = call };
 	snprintf(call->what, sizeof(call->what), "%s %.*s", request->method,
 		 (int)strcspn(request->path, "?"), request->path);

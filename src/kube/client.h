@@ -29,10 +29,10 @@ struct kube_request {
 };
 
 struct kube_answer {
-	int status;            /* of HTTP; 0: there was no answer */
-	json_t *object;        /* NULL: none, or the call failed. The caller's: to be kept, take a reference */
+	int status;     /* of HTTP; 0: there was no answer */
+	json_t *object; /* NULL: none, or the call failed. The caller's: to be kept, take a reference */
 	uint64_t retry_after_ns; /* 0: the server did not say */
-	struct error err;      /* code 0: the status is one of 2xx */
+	struct error err;        /* code 0: the status is one of 2xx */
 };
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);

@@ -12,7 +12,7 @@
 
 /* A name in Kubernetes has 253 bytes at most. */
 #define KUBE_NAME_MAX 254
-#define NODE_LOCK_MAX 560       /* bytes of the annotation's value */
+#define NODE_LOCK_MAX 560      /* bytes of the annotation's value */
 #define NODE_LOCK_EXPIRY_S 300 /* as HAMi has it where nobody says otherwise */
 
 struct node_lock {

@@ -6,6 +6,7 @@
 
 #include "base/parse.h"
 #include "kube/annotations.h"
+#include "kube/blame.h"
 
 static const char *text_or(const json_t *object, const char *key, const char *otherwise)
 {
@@ -75,9 +76,10 @@ static int read_pod(struct kube_pod *pod, struct error *err)
 	pod->pod_namespace = text_or(meta, "namespace", NULL);
 	pod->version = text_or(meta, "resourceVersion", NULL);
 	if (!pod->uid || !pod->name || !pod->pod_namespace || !pod->version)
-		return error_set(err, EINVAL,
-				 "pod %s: metadata: must have uid, namespace, name and resourceVersion",
-				 pod->name ? pod->name : "without a name");
+		return error_set(
+			err, EINVAL,
+			"pod %s: metadata: must have uid, namespace, name and resourceVersion",
+			pod->name ? pod->name : "without a name");
 	pod->is_ending = json_object_get(meta, "deletionTimestamp") != NULL;
 	pod->node = text_or(spec, "nodeName", "");
 	pod->phase = read_phase(text_or(status, "phase", ""));
@@ -100,7 +102,7 @@ int pod_read(json_t *object, struct kube_pod **ret, struct error *err)
 	int r = read_pod(pod, err);
 	if (r < 0) {
 		pod_free(pod);
-		return r;
+		return blame(err, r);
 	}
 	*ret = pod;
 	return 0;
@@ -141,10 +143,13 @@ static json_t *pick_containers(const json_t *list)
 
 json_t *pod_essence(const json_t *object)
 {
-	static const char *const of_meta[] = { "name", "namespace", "uid", "resourceVersion",
-					       "deletionTimestamp", NULL };
-	static const char *const of_spec[] = { "nodeName", NULL }, *const of_status[] = { "phase", NULL };
-	const json_t *meta = json_object_get(object, "metadata"), *spec = json_object_get(object, "spec");
+	static const char *const of_meta[] = {
+		"name", "namespace", "uid", "resourceVersion", "deletionTimestamp", NULL
+	};
+	static const char *const of_spec[] = { "nodeName", NULL }, *const of_status[] = { "phase",
+											  NULL };
+	const json_t *meta = json_object_get(object, "metadata"),
+		     *spec = json_object_get(object, "spec");
 	json_t *annotations = json_copy(json_object_get(meta, "annotations"));
 	json_object_del(annotations, KUBECTL_COPY);
 	json_t *kept_meta = pick(meta, of_meta), *kept_spec = pick(spec, of_spec);
@@ -169,7 +174,7 @@ int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err)
 	if (!pod->bind_time)
 		return error_set(err, ENODATA, KUBE_POD_BIND_TIME ": missing");
 	int r = parse_int(pod->bind_time, 0, INT64_MAX / 2, ret_s, err);
-	return r < 0 ? error_add(err, r, KUBE_POD_BIND_TIME) : 0;
+	return r < 0 ? blame(err, error_add(err, r, KUBE_POD_BIND_TIME)) : 0;
 }
 
 const char *pod_node(const struct kube_pod *pod)

@@ -20,13 +20,13 @@ enum bind_phase { BIND_NONE, BIND_ALLOCATING, BIND_SUCCESS, BIND_FAILED, BIND_OT
 struct kube_pod {
 	/* All of `object`, which is owned. */
 	const char *uid, *name, *pod_namespace, *version;
-	const char *node;                     /* spec.nodeName; "": none yet */
-	const char *vgpu_node;                /* the scheduler's choice; "": none */
-	const char *to_allocate, *allocated;  /* shares.h; NULL: there is none */
-	const char *bind_time;                /* NULL: there is none */
+	const char *node;                    /* spec.nodeName; "": none yet */
+	const char *vgpu_node;               /* the scheduler's choice; "": none */
+	const char *to_allocate, *allocated; /* shares.h; NULL: there is none */
+	const char *bind_time;               /* NULL: there is none */
 	enum pod_phase phase;
 	enum bind_phase bind_phase;
-	bool is_ending; /* it has a deletion timestamp */
+	bool is_ending;                     /* it has a deletion timestamp */
 	size_t init_containers, containers; /* `containers`: of both kinds */
 	const char **container;             /* their names, init containers first; owned */
 	json_t *object;

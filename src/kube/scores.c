@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kube/blame.h"
 #include "kube/object.h"
 
 #define SCORES_MAX 256 /* cards of a node */
@@ -56,7 +57,8 @@ static int take_scores(json_t *entry, size_t i, struct kube_scores *s, struct er
 	const char *id;
 	if (all && !json_is_object(all))
 		return error_set(err, EINVAL, "%s: score: must be an object", s->id[i]);
-	json_object_foreach(all, id, value) {
+	json_object_foreach(all, id, value)
+	{
 		size_t j = find(s, id);
 		json_int_t score = json_integer_value(value);
 		if (j == s->count)
@@ -94,7 +96,7 @@ int scores_parse(const char *text, struct kube_scores *ret, struct error *err)
 	int r = take_all(list, &s, err);
 	if (r < 0) {
 		scores_free(&s);
-		return error_add(err, r, KUBE_NODE_SCORE);
+		return blame(err, error_add(err, r, KUBE_NODE_SCORE));
 	}
 	*ret = s;
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "kube/blame.h"
 
 #define SHARES_MAX 4096 /* of a pod; also of its containers */
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
@@ -118,7 +119,7 @@ int shares_parse(const char *text, struct kube_shares *ret, struct error *err)
 	int r = parse(text, &shares, err);
 	if (r < 0) {
 		shares_free(&shares);
-		return r;
+		return blame(err, r);
 	}
 	*ret = shares;
 	return 0;
@@ -133,8 +134,9 @@ char *shares_format(const struct kube_shares *shares)
 	for (size_t i = 0; i < shares->containers; i++) {
 		for (; next < shares->count && shares->share[next].container == i; next++) {
 			const struct kube_share *s = &shares->share[next];
-			at += (size_t)snprintf(text + at, size - at, "%s,%s,%" PRIu64 ",%u:", s->card,
-					       s->kind, s->memory_mib, s->cores_pct);
+			at += (size_t)snprintf(text + at, size - at,
+					       "%s,%s,%" PRIu64 ",%u:", s->card, s->kind,
+					       s->memory_mib, s->cores_pct);
 		}
 		text[at++] = ';';
 	}

@@ -17,7 +17,7 @@
  * the watch's: to be kept, take a reference.
  */
 struct watch_handlers {
-	void (*begin)(void *data);                  /* a list follows: what it does not name is gone */
+	void (*begin)(void *data); /* a list follows: what it does not name is gone */
 	void (*object)(void *data, json_t *object); /* is there, or has changed */
 	void (*gone)(void *data, json_t *object);   /* its last state */
 	void (*synced)(void *data);                 /* the list is complete */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "kube/blame.h"
+
 /* Takes `count` digits; -1 where there are others. */
 static int take_digits(const char **text, unsigned count)
 {
@@ -96,8 +98,9 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 			;
 	}
 	if (!is_good || !take_zone(&at, &ahead_s) || *at)
-		return error_set(err, EINVAL,
-				 "'%.40s': must be a time such as 2026-08-21T10:00:00Z", text);
+		return blame(err, error_set(err, EINVAL,
+					    "'%.40s': must be a time such as 2026-08-21T10:00:00Z",
+					    text));
 	*ret_s = s - ahead_s;
 	return 0;
 }
@@ -107,8 +110,9 @@ int when_parse_plain(const char *text, int64_t *ret_s, struct error *err)
 	const char *at = text;
 	int64_t s;
 	if (!take_date_time(&at, " ", &s) || *at)
-		return error_set(err, EINVAL, "'%.40s': must be a time such as 2026-08-21 10:00:00",
-				 text);
+		return blame(err, error_set(err, EINVAL,
+					    "'%.40s': must be a time such as 2026-08-21 10:00:00",
+					    text));
 	*ret_s = s;
 	return 0;
 }

@@ -36,7 +36,8 @@ static char *find_comment(char *text)
 {
 	char quote = 0;
 	for (char *c = text; *c; c++) {
-		if ((quote == '"' && *c == '\\' && c[1]) || (quote == '\'' && *c == quote && c[1] == quote))
+		if ((quote == '"' && *c == '\\' && c[1]) ||
+		    (quote == '\'' && *c == quote && c[1] == quote))
 			c++;
 		else if (quote)
 			quote = *c == quote ? 0 : quote;
@@ -110,7 +111,8 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 	else if (!strcmp(text, "true") || !strcmp(text, "false"))
 		*ret = json_boolean(*text == 't');
 	else if (strchr("{[&*!|>%@`", *text))
-		return complain(r, "this form of YAML is not understood; write a text, plain or quoted");
+		return complain(
+			r, "this form of YAML is not understood; write a text, plain or quoted");
 	else if ((*text == '"' || *text == '\'') && !unquote(text))
 		return complain(r, "a quoted text must end in its line");
 	else
@@ -132,8 +134,8 @@ static int read_value(struct reader *r, char *text, size_t indent, bool may_be_b
 	r->next++;
 	const struct line *below = r->next < r->count ? &r->line[r->next] : NULL;
 	bool is_sequence = below && below->text[0] == '-' && strchr(" ", below->text[1]);
-	if (below && (below->indent > indent ||
-		      (may_be_beside && below->indent == indent && is_sequence)))
+	if (below &&
+	    (below->indent > indent || (may_be_beside && below->indent == indent && is_sequence)))
 		return read_block(r, below->indent, depth + 1, ret);
 	*ret = json_null();
 	return 0;

@@ -75,8 +75,8 @@ static void say_choice(const struct choice *c)
 	printf("chosen %s/%s %s ", c->pod->pod_namespace, c->pod->name,
 	       c->pod->container[c->container]);
 	for (size_t i = 0; i < c->share_count; i++)
-		printf("%s%s:%" PRIu64 ":%u", i ? "," : "", c->share[i].card, c->share[i].memory_mib,
-		       c->share[i].cores_pct);
+		printf("%s%s:%" PRIu64 ":%u", i ? "," : "", c->share[i].card,
+		       c->share[i].memory_mib, c->share[i].cores_pct);
 	printf(" %s\n", c->cards_agree ? "agree" : "differ");
 	fflush(stdout);
 }

@@ -28,7 +28,7 @@ struct binding {
 	struct kube_shares shares; /* what it got; containers: 0 */
 	enum step step;
 	bool may_be_written; /* the pod: the answer to it was lost */
-	json_t *object; /* the pod, or the node, as it was read last */
+	json_t *object;      /* the pod, or the node, as it was read last */
 	struct kube_call *call;
 	struct alarm again;
 	struct backoff backoff;
@@ -232,7 +232,8 @@ static void begin(void *data)
 	cleanup_free char *patch = NULL;
 	int r = make_patch(b, &patch, &err);
 	if (b->step <= STEP_WRITE_POD)
-		snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", b->pod_namespace, b->name);
+		snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", b->pod_namespace,
+			 b->name);
 	else
 		snprintf(path, sizeof(path), "/api/v1/nodes/%s", b->node);
 	struct kube_request request = { .method = patch ? "PATCH" : "GET",

@@ -70,14 +70,15 @@ static void give_up(struct giving_up *g, const struct kube_pod *pod)
 		drop(c);
 		return;
 	}
-	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not asked for "
+	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
+		    "asked for "
 		    "its shares: given up",
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
-	event_tell(g->client,
-		   &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace }, true,
-		   "BindingGivenUp",
-		   "the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
-		   g->node);
+	event_tell(
+		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
+		true,
+		"BindingGivenUp", "the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
+		g->node);
 }
 
 struct giving_up *giving_up_start(struct kube_client *client, const char *node,

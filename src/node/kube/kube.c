@@ -40,9 +40,10 @@ int node_kube_check(const struct config *config, struct error *err)
 {
 	int r = 0;
 	if (!is_off(config) && strcmp(config->kube_api, "in-cluster") && config->kube_api[0] != '/')
-		return error_set(err, EINVAL,
-				 "kube_api: '%.100s': must be off, in-cluster or a kubeconfig's full path",
-				 config->kube_api);
+		return error_set(
+			err, EINVAL,
+			"kube_api: '%.100s': must be off, in-cluster or a kubeconfig's full path",
+			config->kube_api);
 	r = wanted_check_labels(config->kube_labels, err);
 	return r < 0 ? error_add(err, r, "kube_labels") : 0;
 }
@@ -53,9 +54,9 @@ static int check_name(const char *name, struct error *err)
 	size_t length = strlen(name);
 	if (!length || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != length ||
 	    !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[length - 1]))
-		return error_set(err, EINVAL,
-				 "kube_node_name: '%.80s': must be small letters, digits, '-' and '.'",
-				 name);
+		return error_set(
+			err, EINVAL,
+			"kube_node_name: '%.80s': must be small letters, digits, '-' and '.'", name);
 	return 0;
 }
 
@@ -79,11 +80,10 @@ static int find_name(struct node_kube *k, struct error *err)
 static int find_access(struct node_kube *k, struct error *err)
 {
 	const char *api = k->node->config.kube_api;
-	int r = strcmp(api, "in-cluster")
-			? access_read_config(api, &k->access, err)
-			: access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
-					getenv("KUBERNETES_SERVICE_PORT"), ACCESS_POD_DIR, &k->access,
-					err);
+	int r = strcmp(api, "in-cluster") ? access_read_config(api, &k->access, err)
+					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
+							  getenv("KUBERNETES_SERVICE_PORT"),
+							  ACCESS_POD_DIR, &k->access, err);
 	return r < 0 ? error_add(err, r, "kube_api") : 0;
 }
 

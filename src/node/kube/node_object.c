@@ -96,9 +96,10 @@ static bool is_too_soon(struct node_object *o, const struct wanting *w)
 		return false;
 	const char *what = w->annotations ? w->annotation[0].name : w->label[0].name;
 	if (!o->is_disputed)
-		log_warning("node %s: somebody else writes %s as well: it is put back every %" PRIu64
-			    " s; is another device plugin running here?",
-			    o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
+		log_warning(
+			"node %s: somebody else writes %s as well: it is put back every %" PRIu64
+			" s; is another device plugin running here?",
+			o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
 	o->is_disputed = true;
 	alarm_set(kube_client_reactor(o->client), &o->again, PUT_BACK_NS - since_ns);
 	return true;
@@ -185,7 +186,8 @@ static void troubled(void *data, const struct error *err)
 /* ---- life ---- */
 
 struct node_object *node_object_start(struct kube_client *client, const char *name,
-				      void (*trouble)(void *data, const struct error *err), void *data)
+				      void (*trouble)(void *data, const struct error *err),
+				      void *data)
 {
 	static const struct watch_handlers handlers = { list_begins, seen, gone, synced, troubled };
 	char selector[PATH_MAX_BYTES];

@@ -16,7 +16,8 @@ struct node_object;
 
 /* `name`: of the node, and valid as long as this. `trouble` as in watch.h. NULL: no memory. */
 struct node_object *node_object_start(struct kube_client *client, const char *name,
-				      void (*trouble)(void *data, const struct error *err), void *data);
+				      void (*trouble)(void *data, const struct error *err),
+				      void *data);
 struct node_object *node_object_stop(struct node_object *object); /* NULL is fine; returns NULL */
 
 /* What is to stand there from now on; its contents are taken over, and *wanted is empty then. */

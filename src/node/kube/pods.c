@@ -104,8 +104,8 @@ static void seen(void *data, json_t *object)
 static void gone(void *data, json_t *object)
 {
 	struct node_pods *p = data;
-	const char *uid =
-		json_string_value(json_object_get(json_object_get(object, "metadata"), "uid"));
+	const char *uid = json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "uid"));
 	size_t i = uid ? find(p, uid) : p->count;
 	if (i < p->count)
 		drop(p, i);

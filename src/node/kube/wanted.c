@@ -41,12 +41,15 @@ static int split_labels(char *text, struct patch_pair *label, size_t *ret_count,
 		part += strspn(part, " \t");
 		char *value = strchr(part, '=');
 		if (count == WANTED_LABELS_MAX)
-			return error_set(err, EINVAL, "must be at most %d labels", WANTED_LABELS_MAX);
+			return error_set(err, EINVAL, "must be at most %d labels",
+					 WANTED_LABELS_MAX);
 		if (value)
 			*value++ = '\0';
-		if (!value || !is_label_name(part) || (*value && !is_label_part(value, strlen(value))))
-			return error_set(err, EINVAL, "'%.80s%s%.80s': must be NAME=VALUE, as gpu=on",
-					 part, value ? "=" : "", value ? value : "");
+		if (!value || !is_label_name(part) ||
+		    (*value && !is_label_part(value, strlen(value))))
+			return error_set(err, EINVAL,
+					 "'%.80s%s%.80s': must be NAME=VALUE, as gpu=on", part,
+					 value ? "=" : "", value ? value : "");
 		label[count++] = (struct patch_pair){ part, value };
 	}
 	*ret_count = count;
@@ -58,15 +61,16 @@ int wanted_check_labels(const char *labels, struct error *err)
 	struct patch_pair label[WANTED_LABELS_MAX];
 	size_t count;
 	char *text = strdup(labels);
-	int r = text ? split_labels(text, label, &count, err) : error_set_errno(err, ENOMEM, "labels");
+	int r = text ? split_labels(text, label, &count, err)
+		     : error_set_errno(err, ENOMEM, "labels");
 	free(text);
 	return r;
 }
 
 /* ---- what is wanted ---- */
 
-int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores, const char *labels,
-		struct wanted *ret, struct error *err)
+int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
+		const char *labels, struct wanted *ret, struct error *err)
 {
 	struct wanted w = { .cards = cards_format(cards),
 			    .scores = scores ? scores_format(scores) : NULL,

@@ -16,16 +16,16 @@
 #define WANTED_LABELS_MAX 16
 
 struct wanted {
-	char *cards;  /* hami.io/node-nvidia-register; owned */
-	char *scores; /* hami.io/node-nvidia-score; NULL: the links are not known; owned */
+	char *cards;      /* hami.io/node-nvidia-register; owned */
+	char *scores;     /* hami.io/node-nvidia-score; NULL: the links are not known; owned */
 	char *label_text; /* what the labels point into; owned */
 	struct patch_pair label[WANTED_LABELS_MAX];
 	size_t labels;
 };
 
 /* `labels`: "gpu=on,team=a", or "none". `scores` may be NULL. -EINVAL with the label that is wrong, -ENOMEM. */
-int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores, const char *labels,
-		struct wanted *ret, struct error *err);
+int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
+		const char *labels, struct wanted *ret, struct error *err);
 void wanted_free(struct wanted *wanted);
 bool wanted_equal(const struct wanted *a, const struct wanted *b);
 

@@ -47,7 +47,8 @@ static int read_config(const char *cluster, const char *user, struct kube_access
 	char text[4096], path[128];
 	snprintf(text, sizeof(text),
 		 "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n%s  name: k\ncontexts:\n"
-		 "- context:\n    cluster: k\n    user: u\n  name: u@k\ncurrent-context: u@k\nusers:\n"
+		 "- context:\n    cluster: k\n    user: u\n  name: u@k\ncurrent-context: "
+		 "u@k\nusers:\n"
 		 "- name: other\n  user:\n    exec: {}\n- name: u\n  user:\n%s",
 		 cluster, user);
 	put("config", text);
@@ -61,8 +62,8 @@ static void test_token(void **state)
 {
 	struct kube_access a;
 	struct error err = { 0 };
-	if (read_config("    certificate-authority-data: Y2VydGlmaWNhdGU=\n" SERVER, "    token: abc\n", &a,
-			&err) < 0)
+	if (read_config("    certificate-authority-data: Y2VydGlmaWNhdGU=\n" SERVER,
+			"    token: abc\n", &a, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(a.server, "https://10.0.0.1:6443");
 	assert_string_equal(a.ca_pem, "certificate");
@@ -81,9 +82,11 @@ static void test_files(void **state)
 	put("ca.crt", "authority\n");
 	put("c.crt", "certificate\n");
 	put("c.key", "key\n");
-	if (read_config("    certificate-authority: ca.crt\n    insecure-skip-tls-verify: true\n" SERVER,
-			"    client-certificate: c.crt\n    client-key: c.key\n    tokenFile: token\n", &a,
-			&err) < 0)
+	if (read_config(
+		    "    certificate-authority: ca.crt\n    insecure-skip-tls-verify: "
+		    "true\n" SERVER,
+		    "    client-certificate: c.crt\n    client-key: c.key\n    tokenFile: token\n",
+		    &a, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(a.ca_pem, "authority");
 	assert_string_equal(a.certificate_pem, "certificate");
@@ -112,7 +115,8 @@ static void test_bad(void **state)
 	bad(SERVER "    certificate-authority-data: '%'\n", "    token: t\n",
 	    "clusters 'k': certificate-authority-data: must be a text in base64");
 	bad(SERVER "    certificate-authority: none\n", "    token: t\n", "certificate-authority: ");
-	bad(SERVER "    insecure-skip-tls-verify: 1\n", "    token: t\n", "insecure-skip-tls-verify");
+	bad(SERVER "    insecure-skip-tls-verify: 1\n", "    token: t\n",
+	    "insecure-skip-tls-verify");
 	bad(SERVER, "    x: y\n", "users 'u': must have a token, a tokenFile or");
 	bad(SERVER, "    token:\n      x: y\n", "users 'u': token: must be a text");
 	bad(SERVER, "    exec:\n      command: aws\n", "users 'u': exec: is not understood");
@@ -181,9 +185,9 @@ static void test_base64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token),       cmocka_unit_test(test_files),
-		cmocka_unit_test(test_bad),         cmocka_unit_test(test_bad_context),
-		cmocka_unit_test(test_pod),         cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_token), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bad),   cmocka_unit_test(test_bad_context),
+		cmocka_unit_test(test_pod),   cmocka_unit_test(test_base64),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -15,8 +15,10 @@ static void test_json(void **state)
 		"[{\"id\":\"GPU-0b3\",\"count\":10,\"devmem\":81559,\"devcore\":100,"
 		"\"type\":\"NVIDIA H100 80GB HBM3\",\"mode\":\"hami-core\",\"health\":true},"
 		"{\"id\":\"GPU-77a\",\"index\":1,\"count\":7,\"devmem\":40960,\"devcore\":100,"
-		"\"type\":\"NVIDIA-Tesla P4\",\"numa\":1,\"mode\":\"mig\",\"migProfiles\":[{\"name\":\"1g.5gb\","
-		"\"memoryMB\":4864,\"core\":14,\"sliceCount\":1,\"placements\":[{\"start\":0,\"size\":1}]}]}]";
+		"\"type\":\"NVIDIA-Tesla "
+		"P4\",\"numa\":1,\"mode\":\"mig\",\"migProfiles\":[{\"name\":\"1g.5gb\","
+		"\"memoryMB\":4864,\"core\":14,\"sliceCount\":1,\"placements\":[{\"start\":0,"
+		"\"size\":1}]}]}]";
 	struct kube_cards cards;
 	assert_int_equal(cards_parse(recorded, &cards, NULL), 0);
 	assert_int_equal(cards.count, 2);
@@ -110,7 +112,7 @@ static void test_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json), cmocka_unit_test(test_none),
+		cmocka_unit_test(test_json),     cmocka_unit_test(test_none),
 		cmocka_unit_test(test_old_text), cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_type),
 	};

@@ -24,14 +24,16 @@ struct scene {
 static void add_pod(struct scene *s, const char *name, const char *node, const char *phase,
 		    int64_t bind_s, const char *to_allocate)
 {
-	json_auto_t *object = json_pack(
-		"{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s,s:o}},s:{s:s,s:[{s:s}],s:[{s:s},{s:s}]},s:{s:s}}",
-		"metadata", "name", name, "namespace", "ns", "uid", name, "resourceVersion", "1",
-		"annotations", "hami.io/bind-phase", phase, "hami.io/vgpu-node", node,
-		"hami.io/vgpu-devices-to-allocate", to_allocate, "hami.io/bind-time",
-		json_sprintf("%lld", (long long)bind_s), "spec", "nodeName", node, "initContainers",
-		"name", "init", "containers", "name", "one", "name", "two", "status", "phase",
-		"Pending");
+	json_auto_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s,s:o}},s:{s:s,s:[{s:s}],"
+					"s:[{s:s},{s:s}]},s:{s:s}}",
+					"metadata", "name", name, "namespace", "ns", "uid", name,
+					"resourceVersion", "1", "annotations", "hami.io/bind-phase",
+					phase, "hami.io/vgpu-node", node,
+					"hami.io/vgpu-devices-to-allocate", to_allocate,
+					"hami.io/bind-time",
+					json_sprintf("%lld", (long long)bind_s), "spec", "nodeName",
+					node, "initContainers", "name", "init", "containers",
+					"name", "one", "name", "two", "status", "phase", "Pending");
 	assert_non_null(object);
 	assert_int_equal(pod_read(object, &s->pod[s->q.pod_count++], NULL), 0);
 	s->q.pod = (const struct kube_pod *const *)s->pod;
@@ -41,7 +43,9 @@ static int setup(void **state)
 {
 	static struct scene scene;
 	scene = (struct scene){ .id = { "GPU-a-3" } };
-	scene.q = (struct choice_question){ .node = "n1", .now_s = NOW, .id = scene.id, .id_count = 1 };
+	scene.q = (struct choice_question){
+		.node = "n1", .now_s = NOW, .id = scene.id, .id_count = 1
+	};
 	*state = &scene;
 	return 0;
 }
@@ -104,7 +108,8 @@ static void test_containers_in_order(void **state)
 static void test_cards_of_several_ids(void **state)
 {
 	struct scene *s = *state;
-	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:GPU-a,NVIDIA,3,4:;");
+	add_pod(s, "p", "n1", "allocating", NOW,
+		";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:GPU-a,NVIDIA,3,4:;");
 	s->id[1] = "GPU-a-0";
 	s->id[2] = "GPU-b-9";
 	s->q.id_count = 3;
@@ -170,7 +175,8 @@ static void test_disagreement(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;");
-	refused(s, EINVAL, "pod ns/p: hami.io/vgpu-devices-to-allocate has 2 shares for container one",
+	refused(s, EINVAL,
+		"pod ns/p: hami.io/vgpu-devices-to-allocate has 2 shares for container one",
 		"the kubelet asks for 1: GPU-a-3");
 }
 
@@ -178,7 +184,8 @@ static void test_broken_annotation(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, "GPU-a,NVIDIA,1;");
-	refused(s, EINVAL, "pod ns/p: hami.io/vgpu-devices-to-allocate: container 0: share 0", "3 fields");
+	refused(s, EINVAL, "pod ns/p: hami.io/vgpu-devices-to-allocate: container 0: share 0",
+		"3 fields");
 }
 
 static void test_more_than_the_pod_has(void **state)

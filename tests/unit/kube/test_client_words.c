@@ -20,7 +20,7 @@ static void test_backoff(void **state)
 		assert_int_equal(backoff_next_ns(&low, 0, 0), due_ns / 2);
 		assert_int_equal(backoff_next_ns(&high, UINT32_MAX, 0), due_ns);
 		due_ns = due_ns * 2 > BACKOFF_MAX_S * NSEC_PER_SEC ? BACKOFF_MAX_S * NSEC_PER_SEC
-								  : due_ns * 2;
+								   : due_ns * 2;
 	}
 	low.failures = 0;
 	assert_int_equal(backoff_next_ns(&low, 0, 7 * NSEC_PER_SEC), 7 * NSEC_PER_SEC);
@@ -44,6 +44,7 @@ static void test_patch(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_backoff), cmocka_unit_test(test_patch) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_backoff),
+					    cmocka_unit_test(test_patch) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

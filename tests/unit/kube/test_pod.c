@@ -9,13 +9,17 @@
 #include "kube/pod.h"
 
 static const char recorded[] =
-	"{\"metadata\":{\"name\":\"train-0\",\"namespace\":\"team-a\",\"uid\":\"4f1\",\"resourceVersion\":\"812\","
-	"\"labels\":{\"hami.io/vgpu-node\":\"n1\"},\"annotations\":{\"hami.io/bind-phase\":\"allocating\","
-	"\"hami.io/bind-time\":\"1787306400\",\"hami.io/vgpu-node\":\"n1\",\"hami.io/vgpu-time\":\"1787306399\","
+	"{\"metadata\":{\"name\":\"train-0\",\"namespace\":\"team-a\",\"uid\":\"4f1\","
+	"\"resourceVersion\":\"812\","
+	"\"labels\":{\"hami.io/vgpu-node\":\"n1\"},\"annotations\":{\"hami.io/"
+	"bind-phase\":\"allocating\","
+	"\"hami.io/bind-time\":\"1787306400\",\"hami.io/vgpu-node\":\"n1\",\"hami.io/"
+	"vgpu-time\":\"1787306399\","
 	"\"hami.io/vgpu-devices-to-allocate\":\";GPU-a,NVIDIA,3000,30:;\","
 	"\"hami.io/vgpu-devices-allocated\":\";GPU-a,NVIDIA,3000,30:;\",\"own\":\"x\"}},"
 	"\"spec\":{\"nodeName\":\"n1\",\"initContainers\":[{\"name\":\"fetch\"}],"
-	"\"containers\":[{\"name\":\"main\"},{\"name\":\"log\"}]},\"status\":{\"phase\":\"Pending\"}}";
+	"\"containers\":[{\"name\":\"main\"},{\"name\":\"log\"}]},\"status\":{\"phase\":"
+	"\"Pending\"}}";
 
 static struct kube_pod *read_text(const char *text, struct error *err)
 {
@@ -54,9 +58,11 @@ static void test_bare(void **state)
 {
 	struct error err;
 	int64_t s;
-	struct kube_pod *pod = read_text("{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
-					 "\"resourceVersion\":\"1\",\"deletionTimestamp\":\"x\"},"
-					 "\"status\":{\"phase\":\"Succeeded\"}}", NULL);
+	struct kube_pod *pod = read_text(
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+		"\"resourceVersion\":\"1\",\"deletionTimestamp\":\"x\"},"
+		"\"status\":{\"phase\":\"Succeeded\"}}",
+		NULL);
 	assert_non_null(pod);
 	assert_true(pod->is_ending);
 	assert_int_equal(pod->phase, POD_ENDED);
@@ -74,11 +80,13 @@ static void test_bad(void **state)
 	assert_null(read_text("{}", &err));
 	assert_non_null(strstr(err.text, "pod without a name: metadata: must have"));
 	assert_null(read_text("{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":7,"
-			      "\"resourceVersion\":\"1\"}}", &err));
-	assert_non_null(strstr(err.text, "pod a: metadata: must have"));
-	assert_null(read_text("{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
-			      "\"resourceVersion\":\"1\"},\"spec\":{\"containers\":[{\"name\":\"x\"},7]}}",
+			      "\"resourceVersion\":\"1\"}}",
 			      &err));
+	assert_non_null(strstr(err.text, "pod a: metadata: must have"));
+	assert_null(read_text(
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+		"\"resourceVersion\":\"1\"},\"spec\":{\"containers\":[{\"name\":\"x\"},7]}}",
+		&err));
 	assert_string_equal(err.text, "pod b/a: spec.containers[1].name: missing");
 }
 

@@ -20,7 +20,8 @@ static void check_format(const struct kube_shares *shares, const char *wanted)
 
 static void test_there_and_back(void **state)
 {
-	static const char recorded[] = "GPU-a,NVIDIA,3000,0:;;GPU-b,NVIDIA,500,10:GPU-c,NVIDIA,0,100:;";
+	static const char recorded[] =
+		"GPU-a,NVIDIA,3000,0:;;GPU-b,NVIDIA,500,10:GPU-c,NVIDIA,0,100:;";
 	struct kube_shares shares;
 	size_t count;
 	assert_int_equal(shares_parse(recorded, &shares, NULL), 0);
@@ -61,7 +62,8 @@ static void test_nothing_left(void **state)
 static void test_erase(void **state)
 {
 	struct kube_shares shares;
-	assert_int_equal(shares_parse(";a,NVIDIA,1,2:b,NVIDIA,1,2:;c,NVIDIA,3,4:;", &shares, NULL), 0);
+	assert_int_equal(shares_parse(";a,NVIDIA,1,2:b,NVIDIA,1,2:;c,NVIDIA,3,4:;", &shares, NULL),
+			 0);
 	shares_erase(&shares, 1);
 	check_format(&shares, ";;c,NVIDIA,3,4:;");
 	shares_erase(&shares, 0);
@@ -127,9 +129,12 @@ static void test_too_much(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_nothing_left),
-		cmocka_unit_test(test_erase),          cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_bad),            cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_erase),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

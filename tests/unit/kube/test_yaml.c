@@ -84,6 +84,7 @@ static void test_bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_blocks),
-					    cmocka_unit_test(test_scalars), cmocka_unit_test(test_bad) };
+					    cmocka_unit_test(test_scalars),
+					    cmocka_unit_test(test_bad) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,13 @@
 #include "node/kube/kube.h"
 #include "node/kube/wanted.h"
 
-static struct kube_card card = { .id = "GPU-a", .count = 10, .memory_mib = 1000, .cores_pct = 100,
-				 .type = "NVIDIA X", .mode = "hami-core", .is_healthy = true };
+static struct kube_card card = { .id = "GPU-a",
+				 .count = 10,
+				 .memory_mib = 1000,
+				 .cores_pct = 100,
+				 .type = "NVIDIA X",
+				 .mode = "hami-core",
+				 .is_healthy = true };
 static const struct kube_cards cards = { 1, &card };
 static char id[1][KUBE_ID_MAX] = { "GPU-a" };
 static int score[1];
@@ -37,8 +42,8 @@ static void test_only_what_differs(void **state)
 	struct wanted w;
 	assert_int_equal(wanted_make(&cards, NULL, "gpu=on,b=", &w, NULL), 0);
 	json_auto_t *node = json_pack("{s:{s:{s:s,s:s},s:{s:s,s:s}}}", "metadata", "annotations",
-				      "hami.io/node-nvidia-register", w.cards, "other", "x", "labels",
-				      "gpu", "off", "b", "");
+				      "hami.io/node-nvidia-register", w.cards, "other", "x",
+				      "labels", "gpu", "off", "b", "");
 	struct wanting d = wanted_compare(&w, node);
 	assert_int_equal(d.annotations, 0);
 	assert_int_equal(d.labels, 1);
@@ -70,10 +75,21 @@ static void test_equal(void **state)
 static void test_labels(void **state)
 {
 	static const char *const good[] = { "none", "gpu=on", "a.b/c=d", "a=", "A_b.c-d=1,b=2" };
-	static const char *const bad[] = { "gpu", "=on", "a=b=c", "-a=b", "a-=b", "a/=b", "/a=b", "a/b/c=d",
-					   "a=b,", "a=b c", "Ab/c=d",
-					   "a=b,b=b,c=b,d=b,e=b,f=b,g=b,h=b,i=b,j=b,k=b,l=b,m=b,n=b,o=b,p=b,q=b",
-					   "a=0123456789012345678901234567890123456789012345678901234567890123" };
+	static const char *const bad[] = {
+		"gpu",
+		"=on",
+		"a=b=c",
+		"-a=b",
+		"a-=b",
+		"a/=b",
+		"/a=b",
+		"a/b/c=d",
+		"a=b,",
+		"a=b c",
+		"Ab/c=d",
+		"a=b,b=b,c=b,d=b,e=b,f=b,g=b,h=b,i=b,j=b,k=b,l=b,m=b,n=b,o=b,p=b,q=b",
+		"a=0123456789012345678901234567890123456789012345678901234567890123"
+	};
 	struct error err;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		if (wanted_check_labels(good[i], &err) < 0)
@@ -91,8 +107,9 @@ static void test_settings(void **state)
 	assert_int_equal(node_kube_check(&config, &err), 0);
 	assert_int_equal(config_set(&config, "kube_api", "kubeconfig", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
-	assert_string_equal(err.text, "kube_api: 'kubeconfig': must be off, in-cluster or a kubeconfig's "
-				      "full path");
+	assert_string_equal(err.text,
+			    "kube_api: 'kubeconfig': must be off, in-cluster or a kubeconfig's "
+			    "full path");
 	assert_int_equal(config_set(&config, "kube_api", "in-cluster", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), 0);
 	assert_int_equal(config_set(&config, "kube_labels", "gpu", &err), 0);
