@@ -36,7 +36,8 @@ struct kube_cards {
 	struct kube_card *card; /* owned */
 };
 
-/* Of either form. -EINVAL or -ERANGE with card and field that are wrong; -ENOMEM. To be freed by cards_free(). */
+/* Of either form. -EINVAL or -ERANGE with card and field that are wrong; -ENOMEM. To be freed by
+ * cards_free(). */
 int cards_parse(const char *text, struct kube_cards *ret, struct error *err);
 /* As JSON. NULL: no memory; to be freed by free(). */
 char *cards_format(const struct kube_cards *cards);

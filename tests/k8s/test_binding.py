@@ -1,6 +1,8 @@
 """What a device plugin does of a binding, against a real API server: which pod an Allocate is for, and what is
 written when it has been given its shares."""
 
+import os
+import select
 import subprocess
 import time
 
@@ -23,13 +25,21 @@ class Node:
         self.path = f"/api/v1/nodes/{name}"
         cluster.make_node(name)
         self.plugin = subprocess.Popen([BUILD / "kube-binding", kubeconfig, name], stdin=subprocess.PIPE,
-                                       stdout=subprocess.PIPE, text=True, bufsize=1)
+                                       stdout=subprocess.PIPE, bufsize=0)
+        self.heard = b""
 
     def say(self, *words):
-        self.plugin.stdin.write(" ".join(words) + "\n")
+        self.plugin.stdin.write(" ".join(words).encode() + b"\n")
 
     def hear(self):
-        return self.plugin.stdout.readline().rstrip("\n")
+        """The next line."""
+        while b"\n" not in self.heard:
+            assert select.select([self.plugin.stdout], [], [], 20)[0], "kube-binding says nothing"
+            more = os.read(self.plugin.stdout.fileno(), 65536)
+            assert more, "kube-binding has ended"
+            self.heard += more
+        line, _, self.heard = self.heard.partition(b"\n")
+        return line.decode()
 
     def bind(self, name, shares, bind_time=None, lock=True, **more):
         """As a scheduler does: lock, annotations, binding."""

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cluster import openssl
+from cluster import ALLOTD_TOKEN, openssl
 from daemon import Daemon, wait_until
 from door import Door
 
@@ -182,6 +182,21 @@ def test_token_that_is_not_known(cluster, tmp_path):
     try:
         wait_until(lambda: "401" in daemon.log, what="the refusal")
         assert daemon.is_alive()
+    finally:
+        daemon.stop()
+
+
+def test_token_that_changes(cluster, tmp_path):
+    """As the kubelet changes that of a service account: it is read again for each call."""
+    token = cluster.path("changing.token")
+    token.write_text("not-known-yet\n")
+    cluster.make_node("changing")
+    config = cluster.kubeconfig("changing.conf", user="tokenFile: changing.token")
+    daemon = Daemon(tmp_path, config, "changing").start()
+    try:
+        wait_until(lambda: "401" in daemon.log, what="the refusal")
+        token.write_text(ALLOTD_TOKEN + "\n")
+        wait_for_cards(cluster, daemon)
     finally:
         daemon.stop()
 

@@ -33,6 +33,7 @@ struct node_object {
 	struct alarm again;
 	struct backoff backoff;
 	uint64_t patched_ns; /* the last patch that succeeded; 0: none */
+	bool is_refused;     /* said that a patch failed, and none has succeeded since */
 	bool is_disputed;    /* said that somebody else writes there too */
 };
 
@@ -51,6 +52,7 @@ static void patched(void *data, const struct kube_answer *answer)
 	o->patch = NULL;
 	if (!answer->err.code) {
 		o->backoff.failures = 0;
+		o->is_refused = false;
 		o->patched_ns = clock_now_ns();
 		/* The answer is the object as it is now: what the watch brings is that, or newer. */
 		json_t *metadata = json_object_get(answer->object, "metadata");
@@ -61,7 +63,10 @@ static void patched(void *data, const struct kube_answer *answer)
 		update(o);
 		return;
 	}
-	log_warning("node %s: what it has can't be published: %s", o->name, answer->err.text);
+	log_write(o->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		  "node %s: what it has can't be published: %s; it is tried again", o->name,
+		  answer->err.text);
+	o->is_refused = true;
 	alarm_set(kube_client_reactor(o->client), &o->again,
 		  backoff_next_ns(&o->backoff, (uint32_t)clock_now_ns() * 2654435761U,
 				  answer->retry_after_ns));
