@@ -44,6 +44,23 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 	return json_string_value(json_object_get(json_object_get(o->metadata, part), name));
 }
 
+/*
+ * The object as the watch or an answer to a patch has it, unless it is older than what is known: these come
+ * on two connections, in any order. `is_certain`: it is from a list, which is believed, since an API server
+ * may come back with an older state.
+ */
+static bool take(struct node_object *o, json_t *metadata, bool is_certain)
+{
+	const char *have = json_string_value(json_object_get(o->metadata, "resourceVersion"));
+	const char *got = json_string_value(json_object_get(metadata, "resourceVersion"));
+	if (!metadata ||
+	    (!is_certain && have && got && strtoull(got, NULL, 10) < strtoull(have, NULL, 10)))
+		return false;
+	json_decref(o->metadata);
+	o->metadata = json_incref(metadata);
+	return true;
+}
+
 /* ---- writing ---- */
 
 static void patched(void *data, const struct kube_answer *answer)
@@ -54,12 +71,8 @@ static void patched(void *data, const struct kube_answer *answer)
 		o->backoff.failures = 0;
 		o->is_refused = false;
 		o->patched_ns = clock_now_ns();
-		/* The answer is the object as it is now: what the watch brings is that, or newer. */
-		json_t *metadata = json_object_get(answer->object, "metadata");
-		if (metadata && o->metadata) {
-			json_decref(o->metadata);
-			o->metadata = json_incref(metadata);
-		}
+		if (o->metadata)
+			take(o, json_object_get(answer->object, "metadata"), false);
 		update(o);
 		return;
 	}
@@ -80,6 +93,8 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 	memcpy(annotation, w->annotation, sizeof(w->annotation));
 	if (handshake)
 		annotation[annotations++] = (struct patch_pair){ KUBE_NODE_HANDSHAKE, handshake };
+	log_debug("node %s: %zu annotations and %zu labels are written", o->name, annotations,
+		  w->labels);
 	snprintf(path, sizeof(path), "/api/v1/nodes/%s", o->name);
 	cleanup_free char *body = patch_metadata(annotation, annotations, w->label, w->labels, NULL);
 	if (body)
@@ -136,24 +151,12 @@ static void list_begins(void *data)
 	o->is_listed = false;
 }
 
-/* An event that was under way when our own patch was answered. A list is believed: an API server may come
- * back with an older state. */
-static bool is_older(const struct node_object *o, const json_t *metadata)
-{
-	const char *have = json_string_value(json_object_get(o->metadata, "resourceVersion"));
-	const char *got = json_string_value(json_object_get(metadata, "resourceVersion"));
-	return !o->is_listing && have && got && strtoull(got, NULL, 10) < strtoull(have, NULL, 10);
-}
-
 static void seen(void *data, json_t *object)
 {
 	struct node_object *o = data;
-	json_t *metadata = json_object_get(object, "metadata");
 	o->is_listed = true;
-	if (!metadata || is_older(o, metadata))
+	if (!take(o, json_object_get(object, "metadata"), o->is_listing))
 		return;
-	json_decref(o->metadata);
-	o->metadata = json_incref(metadata);
 	if (o->is_missed)
 		log_info("node %s is there now", o->name);
 	o->is_missed = false;

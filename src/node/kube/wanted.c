@@ -111,22 +111,22 @@ bool wanted_equal(const struct wanted *a, const struct wanted *b)
 
 /* ---- what is wanting ---- */
 
-static bool has(const json_t *node_object, const char *part, const struct patch_pair *pair)
+static bool has(const json_t *metadata, const char *part, const struct patch_pair *pair)
 {
-	const json_t *all = json_object_get(json_object_get(node_object, "metadata"), part);
+	const json_t *all = json_object_get(metadata, part);
 	return is_same(json_string_value(json_object_get(all, pair->name)), pair->value);
 }
 
-struct wanting wanted_compare(const struct wanted *wanted, const json_t *node_object)
+struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata)
 {
 	struct wanting w = { 0 };
 	const struct patch_pair annotation[] = { { KUBE_NODE_REGISTER, wanted->cards },
 						 { KUBE_NODE_SCORE, wanted->scores } };
 	for (size_t i = 0; i < 2; i++)
-		if (annotation[i].value && !has(node_object, "annotations", &annotation[i]))
+		if (annotation[i].value && !has(metadata, "annotations", &annotation[i]))
 			w.annotation[w.annotations++] = annotation[i];
 	for (size_t i = 0; i < wanted->labels; i++)
-		if (!has(node_object, "labels", &wanted->label[i]))
+		if (!has(metadata, "labels", &wanted->label[i]))
 			w.label[w.labels++] = wanted->label[i];
 	return w;
 }

@@ -32,11 +32,11 @@ bool wanted_equal(const struct wanted *a, const struct wanted *b);
 /* By Kubernetes' rules of names and values. */
 int wanted_check_labels(const char *labels, struct error *err);
 
-/* What a patch has to set so that the Node object says what is wanted: of annotations and of labels. */
+/* What a patch has to set so that the Node object's metadata say what is wanted. */
 struct wanting {
 	struct patch_pair annotation[2], label[WANTED_LABELS_MAX]; /* of `wanted` */
 	size_t annotations, labels;
 };
-struct wanting wanted_compare(const struct wanted *wanted, const json_t *node_object);
+struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata);
 
 #endif

@@ -25,9 +25,9 @@ static const struct kube_scores scores = { 1, id, score };
 static void test_all_is_wanting(void **state)
 {
 	struct wanted w;
-	json_auto_t *node = json_pack("{s:{}}", "metadata");
+	json_auto_t *metadata = json_object();
 	assert_int_equal(wanted_make(&cards, &scores, "gpu=on, rack=a3", &w, NULL), 0);
-	const struct wanting d = wanted_compare(&w, node);
+	const struct wanting d = wanted_compare(&w, metadata);
 	assert_int_equal(d.annotations, 2);
 	assert_string_equal(d.annotation[0].name, "hami.io/node-nvidia-register");
 	assert_string_equal(d.annotation[1].value, "[{\"uuid\":\"GPU-a\",\"score\":{}}]");
@@ -41,16 +41,15 @@ static void test_only_what_differs(void **state)
 {
 	struct wanted w;
 	assert_int_equal(wanted_make(&cards, NULL, "gpu=on,b=", &w, NULL), 0);
-	json_auto_t *node = json_pack("{s:{s:{s:s,s:s},s:{s:s,s:s}}}", "metadata", "annotations",
-				      "hami.io/node-nvidia-register", w.cards, "other", "x",
-				      "labels", "gpu", "off", "b", "");
-	struct wanting d = wanted_compare(&w, node);
+	json_auto_t *metadata = json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "annotations",
+					  "hami.io/node-nvidia-register", w.cards, "other", "x",
+					  "labels", "gpu", "off", "b", "");
+	struct wanting d = wanted_compare(&w, metadata);
 	assert_int_equal(d.annotations, 0);
 	assert_int_equal(d.labels, 1);
 	assert_string_equal(d.label[0].name, "gpu");
-	json_object_set_new(json_object_get(json_object_get(node, "metadata"), "labels"), "gpu",
-			    json_string("on"));
-	d = wanted_compare(&w, node);
+	json_object_set_new(json_object_get(metadata, "labels"), "gpu", json_string("on"));
+	d = wanted_compare(&w, metadata);
 	assert_int_equal(d.annotations + d.labels, 0);
 	wanted_free(&w);
 }
