@@ -1,6 +1,6 @@
 /*
  * libcurl, loaded when the first client starts: most daemons know no Kubernetes, and it and what it needs
- * cost each 8 MiB. A machine without it runs allotd all the same. Thread safe after that.
+ * cost each more than 8 MiB. A machine without it runs allotd all the same. Thread safe after that.
  */
 #ifndef ALLOT_KUBE_CURL_H
 #define ALLOT_KUBE_CURL_H
