@@ -166,9 +166,17 @@ users:
                             {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
                                          "name": "allotd"},
                              "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                                           "name": "allotd"}]})):
+                                           "name": "allotd"},
+                                          {"kind": "ServiceAccount", "name": "allotd",
+                                           "namespace": "default"}]})):
             self.request("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}",
                          {"metadata": {"name": "allotd"}, **body})
+
+    def account_token(self):
+        """Of the service account that may do what allotd may."""
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        self.request("POST", accounts, {"metadata": {"name": "allotd"}})
+        return self.request("POST", f"{accounts}/allotd/token", {"spec": {}})["status"]["token"]
 
     def restart_apiserver(self, between=lambda: None):
         self.end("kube-apiserver", signal.SIGKILL)

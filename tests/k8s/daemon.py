@@ -25,13 +25,16 @@ def wait_until(condition, seconds=20.0, what="the condition"):
 
 
 class Daemon:
-    def __init__(self, directory, kubeconfig, node, settings="", cards=2):
+    def __init__(self, directory, kubeconfig, node, settings="", cards=2, within=(), environment=None):
+        """`within`: a command that runs the daemon."""
         self.directory = directory
         self.run_dir = directory / "r"
         self.node = node
         self.kubeconfig = kubeconfig
         self.settings = settings
         self.cards = cards
+        self.within = within
+        self.environment = {**os.environ, **(environment or {})}
         self.processes = []
 
     def start(self):
@@ -47,9 +50,10 @@ class Daemon:
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
         with open(self.directory / "log", "ab") as log:
             self.processes.append(subprocess.Popen(
-                [BUILD / "allotd", "--private", "--foreground", "--run-dir", self.run_dir, "--sim-socket",
+                [*self.within, BUILD / "allotd", "--private", "--foreground", "--run-dir", self.run_dir, "--sim-socket",
                  card_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
-                 self.directory / "settings"], stdin=subprocess.DEVNULL, stderr=log))
+                 self.directory / "settings"], stdin=subprocess.DEVNULL, stderr=log,
+                env=self.environment))
         return self
 
     @property

@@ -1,6 +1,7 @@
 """The node half of HAMi's protocol, against a real API server: what allotd has stands on its Node."""
 
 import json
+import os
 import re
 import time
 
@@ -157,6 +158,29 @@ def test_client_certificate_in_files(cluster, tmp_path):
     authority = "certificate-authority: ca.crt"
     config = cluster.kubeconfig("certificate.conf", user=user, cluster=authority)
     daemon = Daemon(tmp_path, config, "by-certificate").start()
+    try:
+        wait_for_cards(cluster, daemon)
+    finally:
+        daemon.stop()
+
+
+# A pod's view: the account's files where the kubelet mounts them.
+IN_POD = """
+mount -t tmpfs none /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount &&
+cp "$0" "$1" /var/run/secrets/kubernetes.io/serviceaccount/ && shift && exec "$@"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a mount namespace of its own")
+def test_service_account_of_a_pod(cluster, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(cluster.account_token())
+    cluster.make_node("in-a-pod")
+    daemon = Daemon(tmp_path, "in-cluster", "auto", within=["unshare", "-m", "sh", "-c", IN_POD, cluster.path("ca.crt"),
+                                                            token],
+                    environment={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(cluster.port),
+                                 "NODE_NAME": "in-a-pod"}).start()
+    daemon.node = "in-a-pod"
     try:
         wait_for_cards(cluster, daemon)
     finally:
