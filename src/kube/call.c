@@ -182,24 +182,35 @@ static int on_new_socket(void *data, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-static void set_blob(struct kube_call *call, CURLoption option, char *pem)
+static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 {
 	struct curl_blob blob = { .data = pem,
 				  .len = pem ? strlen(pem) : 0,
 				  .flags = CURL_BLOB_NOCOPY };
-	if (pem)
-		call->client->curl->easy_setopt(call->easy, option, &blob);
+	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-static void set_access(struct kube_call *call)
+/* A libcurl that can't do this would ask without it: as somebody else, or another server. */
+static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;
 	const struct curl *curl = call->client->curl;
-	set_blob(call, CURLOPT_CAINFO_BLOB, a->ca_pem);
-	set_blob(call, CURLOPT_SSLCERT_BLOB, a->certificate_pem);
-	set_blob(call, CURLOPT_SSLKEY_BLOB, a->key_pem);
-	curl->easy_setopt(call->easy, CURLOPT_SSL_VERIFYPEER, a->is_unverified ? 0L : 1L);
-	curl->easy_setopt(call->easy, CURLOPT_SSL_VERIFYHOST, a->is_unverified ? 0L : 2L);
+	CURLcode code = set_blob(call, CURLOPT_CAINFO_BLOB, a->ca_pem);
+	if (code == CURLE_OK)
+		code = set_blob(call, CURLOPT_SSLCERT_BLOB, a->certificate_pem);
+	if (code == CURLE_OK)
+		code = set_blob(call, CURLOPT_SSLKEY_BLOB, a->key_pem);
+	if (code == CURLE_OK)
+		code = curl->easy_setopt(call->easy, CURLOPT_SSL_VERIFYPEER,
+					 a->is_unverified ? 0L : 1L);
+	if (code == CURLE_OK)
+		code = curl->easy_setopt(call->easy, CURLOPT_SSL_VERIFYHOST,
+					 a->is_unverified ? 0L : 2L);
+	return code == CURLE_OK
+		       ? 0
+		       : error_set(&call->failed,
+				   EOPNOTSUPP, "this libcurl takes no certificates (%s): one with OpenSSL is needed",
+				   curl->easy_strerror(code));
 }
 
 /* HTTP/1.1: each watch has a connection of its own, so one that hangs holds up nothing else. */
@@ -232,8 +243,9 @@ static int begin(struct kube_call *call, const struct kube_request *request)
 	c->curl->easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	c->curl->easy_setopt(call->easy, CURLOPT_USERAGENT, "allot/" ALLOT_VERSION);
 	set_transport(call, request->timeout_ns ? request->timeout_ns : KUBE_CALL_TIMEOUT_NS);
-	set_access(call);
-	int r = add_header(call, "Accept", KUBE_JSON);
+	int r = set_access(call);
+	if (r >= 0)
+		r = add_header(call, "Accept", KUBE_JSON);
 	if (r >= 0 && request->body) {
 		call->body = strdup(request->body);
 		r = call->body ? add_header(call, "Content-Type", request->type) : -ENOMEM;

@@ -213,11 +213,12 @@ def test_token_that_is_not_known(cluster, tmp_path):
 def test_token_that_changes(cluster, tmp_path):
     """As the kubelet changes that of a service account: it is read again for each call."""
     token = cluster.path("changing.token")
-    token.write_text("not-known-yet\n")
     cluster.make_node("changing")
     config = cluster.kubeconfig("changing.conf", user="tokenFile: changing.token")
     daemon = Daemon(tmp_path, config, "changing").start()
     try:
+        wait_until(lambda: "changing.token: No such file" in daemon.log, what="the complaint")
+        token.write_text("not-known-yet\n")
         wait_until(lambda: "401" in daemon.log, what="the refusal")
         token.write_text(ALLOTD_TOKEN + "\n")
         wait_for_cards(cluster, daemon)
@@ -237,6 +238,24 @@ def test_kubeconfig_that_is_wrong(cluster, tmp_path, user, what):
         wait_until(lambda: not daemon.is_alive(), what="the end")
         assert f"wrong.conf: users 'allotd': {what}" in daemon.log or what in daemon.log, daemon.log
         assert "kube_api: " in daemon.log
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("api", ["off", "kubeconfig"])
+def test_machine_without_libcurl(cluster, tmp_path, api):
+    """Files of its name that are no library stand before it."""
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+        (tmp_path / name).write_text("no library")
+    daemon = Daemon(tmp_path, cluster.kubeconfig("any.conf") if api == "kubeconfig" else api, "any",
+                    environment={"LD_LIBRARY_PATH": str(tmp_path)}).start()
+    try:
+        if api == "off":
+            wait_until(lambda: "ready: 2 GPUs" in daemon.log, what="the daemon")
+            assert daemon.is_alive()
+        else:
+            wait_until(lambda: not daemon.is_alive(), what="the end")
+            assert "the Kubernetes API needs libcurl" in daemon.log
     finally:
         daemon.stop()
 
