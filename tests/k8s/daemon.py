@@ -25,7 +25,7 @@ def wait_until(condition, seconds=20.0, what="the condition"):
 
 
 class Daemon:
-    def __init__(self, directory, kubeconfig, node, settings="", cards=2, within=(), environment=None):
+    def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None):
         """`within`: a command that runs the daemon."""
         self.directory = directory
         self.run_dir = directory / "r"
@@ -40,10 +40,9 @@ class Daemon:
     def start(self):
         self.run_dir.mkdir(mode=0o700, exist_ok=True)
         card_socket = self.run_dir / "sim.sock"
-        (self.directory / "cards").write_text("[card]\n" * self.cards)
         if not self.processes:
             self.processes.append(subprocess.Popen(
-                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.directory / "cards", "--foreground"],
+                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--foreground"],
                 stdin=subprocess.DEVNULL))
             wait_until(card_socket.exists, what="the simulated card")
         (self.directory / "settings").write_text(

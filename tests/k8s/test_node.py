@@ -56,10 +56,27 @@ def test_cards_and_labels_are_published(cluster, daemon):
         assert card["type"].startswith("NVIDIA")
         assert card["mode"] == "hami-core"
         assert card["health"] is True
-        assert "numa" not in card, "0 is left out"
+        assert card.get("numa") != 0, "0 is left out"
     labels = cluster.labels(daemon.node)
     assert labels["gpu"] == "on"
     assert labels["kept"] == "yes"
+
+
+def test_links_are_published(cluster, tmp_path):
+    cluster.make_node("linked")
+    daemon = Daemon(tmp_path, cluster.kubeconfig("linked.conf"), "linked", cards="dgx-1v").start()
+    try:
+        cards = wait_for_cards(cluster, daemon)
+        scores = {entry["uuid"]: entry["score"]
+                  for entry in json.loads(cluster.annotations("linked")["hami.io/node-nvidia-score"])}
+    finally:
+        daemon.stop()
+    assert [card.get("numa", 0) for card in cards] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert set(scores) == {card["id"] for card in cards}
+    for one, others in scores.items():
+        assert set(others) == set(scores) - {one}
+        assert sum(score // 100 for score in others.values()) == 6, "NVLinks of a V100"
+        assert all(score == scores[other][one] and score % 100 >= 10 for other, score in others.items())
 
 
 def test_what_others_change_is_put_back(cluster, daemon):

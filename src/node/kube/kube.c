@@ -136,14 +136,17 @@ static void look(void *data, uint32_t events)
 void node_kube_refresh(struct node_kube *k)
 {
 	struct kube_cards cards = { 0 };
+	struct kube_scores scores = { 0 };
 	struct wanted wanted = { 0 };
 	struct error err;
-	int r = inventory_cards(k->node, &cards);
+	int r = inventory_read(k->node, &cards, &scores);
 	if (r < 0)
 		error_set_errno(&err, -r, "cards");
 	else
-		r = wanted_make(&cards, NULL, k->node->config.kube_labels, &wanted, &err);
+		r = wanted_make(&cards, scores.count ? &scores : NULL, k->node->config.kube_labels,
+				&wanted, &err);
 	cards_free(&cards);
+	scores_free(&scores);
 	if (r < 0)
 		log_warning("node %s: %s", k->name, err.text);
 	else
