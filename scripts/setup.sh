@@ -56,6 +56,7 @@ need_build_tools() {
 	need "$(has_library jansson)" libjansson-dev
 	need "$(has_library libmicrohttpd)" libmicrohttpd-dev
 	need "$(has_library sqlite3)" libsqlite3-dev
+	need "$(has_library libcurl)" libcurl4-openssl-dev
 	need "$(has_library cmocka)" libcmocka-dev
 	need "$(has_library libnghttp2)" libnghttp2-dev
 	need "$(has_library libprotobuf-c)" libprotobuf-c-dev

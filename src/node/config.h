@@ -63,6 +63,11 @@ struct config {
 	char container_driver[CONFIG_PATH_MAX];  /* "toolkit", or a mirror's directory */
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or liballot.so's path */
 	bool allow_disable_control;
+	/* HAMi's protocol on the Kubernetes API (node/kube). */
+	char kube_api[CONFIG_PATH_MAX], kube_node_name[CONFIG_PATH_MAX],
+		kube_labels[CONFIG_PATH_MAX];
+	unsigned kube_split_count;
+	double kube_memory_scaling, kube_core_scaling;
 };
 
 /* Every setting at its default. */

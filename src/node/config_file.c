@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "node/config_inside.h"
+#include "node/kube/kube.h"
 #include "node/metrics/metrics.h"
 
 #define CONFIG_FILE_MAX 65536
@@ -51,16 +52,22 @@ static unsigned check_order(const struct config *config, const char *file, confi
 	return bad;
 }
 
-static unsigned check_metrics(const struct config *config, const char *file,
-			      config_complain complain, void *data)
+static unsigned check_parts(const struct config *config, const char *file, config_complain complain,
+			    void *data)
 {
-	struct error err = { 0 };
-	int r = metrics_check(config, &err);
-	if (r >= 0)
-		return 0;
-	error_add(&err, r, "%s", file);
-	complain(data, err.text);
-	return 1;
+	static int (*const checks[])(const struct config *config,
+				     struct error *err) = { metrics_check, node_kube_check };
+	unsigned bad = 0;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		struct error err = { 0 };
+		int r = checks[i](config, &err);
+		if (r >= 0)
+			continue;
+		error_add(&err, r, "%s", file);
+		complain(data, err.text);
+		bad++;
+	}
+	return bad;
 }
 
 static int parse_line(struct config *config, char *line, struct error *err)
@@ -103,7 +110,7 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		text += length + (text[length] == '\n');
 	}
 	return bad + check_order(config, file, complain, data) +
-	       check_metrics(config, file, complain, data);
+	       check_parts(config, file, complain, data);
 }
 
 int config_load(struct config *config, const char *file, config_complain complain, void *data,

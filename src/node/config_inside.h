@@ -20,6 +20,8 @@ enum setting_kind {
 	KIND_NAMES,   /* ... that metrics_names_parse() takes */
 	KIND_XIDS,    /* ... that health_parse_ignored() takes */
 	KIND_GAIN,
+	KIND_COUNT,  /* an unsigned */
+	KIND_FACTOR, /* a double above 0 */
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,
 	/* One of some names, whose place is the value: see config_value.c. */

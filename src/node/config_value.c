@@ -145,6 +145,28 @@ static int set_gain(const struct setting *s, double *field, const char *value, s
 	return 0;
 }
 
+static int set_count(const struct setting *s, unsigned *field, const char *value, struct error *err)
+{
+	int64_t number;
+	int r = parse_int(value, (int64_t)s->min, (int64_t)s->max, &number, err);
+	if (r < 0)
+		return r;
+	*field = (unsigned)number;
+	return 0;
+}
+
+static int set_factor(const struct setting *s, double *field, const char *value, struct error *err)
+{
+	double number;
+	int r = parse_number(value, (double)s->min, (double)s->max, &number, err);
+	if (r < 0)
+		return r;
+	if (number <= 0)
+		return error_set(err, ERANGE, "'%s': must be above 0", value);
+	*field = number;
+	return 0;
+}
+
 static const char *const overcommit_words[] = { "warn", "refuse" };
 static const char *const charge_words[] = { "daemon", "tenant" };
 static const char *const switch_words[] = { "on", "off" };
@@ -181,6 +203,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);
 	case KIND_GAIN: return set_gain(s, (double *)(void *)field, value, err);
+	case KIND_COUNT: return set_count(s, (unsigned *)(void *)field, value, err);
+	case KIND_FACTOR: return set_factor(s, (double *)(void *)field, value, err);
 	case KIND_SWITCH: return set_one_of_two((bool *)(void *)field, value, switch_words, 0, err);
 	case KIND_ADDRESS:
 		r = address_parse(value, &address, err);

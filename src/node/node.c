@@ -22,6 +22,7 @@
 #include "node/elastic.h"
 #include "node/freezer/gpu_records.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
 #include "node/sensor.h"
@@ -367,6 +368,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 		return r;
 	r = metrics_start(node, &node->metrics, err);
 	if (r >= 0)
+		r = node_kube_start(node, &node->kube, err);
+	if (r >= 0)
 		r = control_open(node, &node->control, err);
 	if (r >= 0 && node->lingers && !node->tenant_count)
 		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
@@ -399,6 +402,7 @@ void node_close(struct node *node)
 	if (tenant_state_save(t, false, NULL) < 0)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	node->metrics = metrics_stop(node->metrics);
+	node->kube = node_kube_stop(node->kube);
 	use_state_save(node);
 	node->violations = violations_stop(node->violations);
 	node->watch = gpu_watch_stop(node->watch);

@@ -50,6 +50,7 @@ struct sensor;
 struct metrics;
 struct topology;
 struct violations;
+struct node_kube;
 
 struct card {
 	unsigned index;
@@ -129,6 +130,7 @@ struct node {
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
 	struct metrics *metrics;          /* NULL: nobody may ask */
+	struct node_kube *kube;           /* NULL: no Kubernetes is told of us */
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */
 	int fresh_fd;

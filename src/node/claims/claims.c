@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/claims/claims_inside.h"
+#include "node/health/health.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
 
@@ -217,6 +218,9 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 		if (request->device[i].card == d->card)
 			return error_set(err, EINVAL, "claim '%s': GPU %u is there twice",
 					 request->key, d->card->index);
+	int r = health_check_takes(d->card, err);
+	if (r < 0)
+		return error_add(err, r, "claim '%s'", request->key);
 	struct promise_card card = node_promised(claims->node, d->card, NULL);
 	struct promise_request wanted = d->terms;
 	wanted.waits = request->on_full == ON_FULL_WAIT;

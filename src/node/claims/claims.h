@@ -115,8 +115,8 @@ struct claims *claims_close(struct claims *claims);
 /*
  * Decides, writes down (one transaction, on disk when this returns), and makes the tenant; all or
  * nothing. -EINVAL, -ENODEV: the request; -EEXIST: the key is in use (claims_find() has it), or a slot is
- * another claim's, which the text names; -ENOSPC: the card has no room, or the disk; others as
- * the system said. On any failure the state is as before.
+ * another claim's, which the text names; -ENOSPC: the card has no room, or the disk; -EBUSY, -EIO: the card
+ * is cordoned, or not well; others as the system said. On any failure the state is as before.
  */
 int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
 		    struct error *err);

@@ -1,0 +1,39 @@
+/*
+ * Where a Kubernetes API server is, and who we are to it: of a kubeconfig, or of the service account that
+ * a pod has. Files are small and read at once: at start, not from an event loop.
+ */
+#ifndef ALLOT_KUBE_ACCESS_H
+#define ALLOT_KUBE_ACCESS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Everything is owned; absent is NULL. */
+struct kube_access {
+	char *server; /* "https://host:port", perhaps with a path, without '/' at its end */
+	char *ca_pem; /* NULL: those that the machine trusts */
+	char *certificate_pem, *key_pem;
+	char *token;
+	char *token_file;   /* its token is read again for each call: the kubelet changes it */
+	bool is_unverified; /* insecure-skip-tls-verify: anybody may pretend to be the server */
+};
+
+/*
+ * The current context of a kubeconfig: token or client certificate, in the file or in files beside it.
+ * -errno with the field that is missing, broken or not understood.
+ */
+int access_read_config(const char *path, struct kube_access *ret, struct error *err);
+
+#define ACCESS_POD_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+/* The service account in `dir` for the server at host and port (KUBERNETES_SERVICE_HOST, _PORT); NULL: we
+ * are in no pod. */
+int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
+		  struct error *err);
+
+void access_free(struct kube_access *access);
+
+/* A file's text without blanks at its end, to be freed. -errno; nothing in it, or too much: -EINVAL. */
+int access_read_file(const char *path, char **ret, struct error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * The names of HAMi's protocol on nodes and pods, as its v2.8 and v2.10 write them. What stands behind
+ * each name has a file of its own here.
+ */
+#ifndef ALLOT_KUBE_ANNOTATIONS_H
+#define ALLOT_KUBE_ANNOTATIONS_H
+
+/* On a node. */
+#define KUBE_NODE_REGISTER "hami.io/node-nvidia-register" /* cards.h */
+#define KUBE_NODE_SCORE "hami.io/node-nvidia-score"       /* scores.h */
+#define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
+#define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
+#define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
+
+/* On a pod, written by the system: pod.h, shares.h. */
+#define KUBE_POD_NODE "hami.io/vgpu-node"
+#define KUBE_POD_BIND_TIME "hami.io/bind-time"
+#define KUBE_POD_BIND_PHASE "hami.io/bind-phase"
+#define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
+#define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
+
+/* What a card's, or a share's, id has room for, its NUL included: the longest UUID of MIG and more. */
+#define KUBE_ID_MAX 96
+
+#endif

@@ -1,0 +1,16 @@
+/* Errors quote what strangers wrote: they stay one line of text all the same. */
+#ifndef ALLOT_KUBE_BLAME_H
+#define ALLOT_KUBE_BLAME_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Returns `result`, so that it can be returned on; err may be NULL. */
+static inline int blame(struct error *err, int result)
+{
+	if (err)
+		text_clean(err->text);
+	return result;
+}
+
+#endif

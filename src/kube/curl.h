@@ -1,0 +1,44 @@
+/*
+ * libcurl, loaded when the first client starts: most daemons know no Kubernetes, and it and what it needs
+ * cost each more than 8 MiB. A machine without it runs allotd all the same. Thread safe after that.
+ */
+#ifndef ALLOT_KUBE_CURL_H
+#define ALLOT_KUBE_CURL_H
+
+#define CURL_DISABLE_TYPECHECK /* its macros would go round our table */
+#include <curl/curl.h>
+
+#include "base/error.h"
+
+/* Every function of it that is used. */
+#define CURL_FUNCTIONS(X) \
+	X(global_init) \
+	X(slist_append) \
+	X(slist_free_all) \
+	X(easy_init) \
+	X(easy_cleanup) \
+	X(easy_setopt) \
+	X(easy_getinfo) \
+	X(easy_strerror) \
+	X(multi_init) \
+	X(multi_cleanup) \
+	X(multi_setopt) \
+	X(multi_add_handle) \
+	X(multi_remove_handle) \
+	X(multi_socket_action) \
+	X(multi_info_read)
+
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+struct curl {
+	CURL_FUNCTIONS(CURL_MEMBER)
+};
+#undef CURL_MEMBER
+
+/* It stays loaded, and is never NULL on success. -ENOENT with what is missing. */
+int curl_load(const struct curl **ret, struct error *err);
+
+#endif

@@ -1,0 +1,235 @@
+#include "node/kube/kube.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/access.h"
+#include "node/kube/giving_up.h"
+#include "node/kube/inventory.h"
+#include "node/kube/node_object.h"
+#include "node/kube/pods.h"
+#include "node/kube/wanted.h"
+#include "node/node.h"
+
+#define LOOK_NS (30 * NSEC_PER_SEC) /* how often what is wanted is made anew */
+
+struct node_kube {
+	struct node *node;
+	char name[CONFIG_PATH_MAX];
+	struct kube_access access;
+	struct kube_client *client;
+	struct loop_source *source, *timer;
+	struct node_object *object;
+	struct node_pods *pods;
+	struct giving_up *giving_up;
+	bool object_fails, pods_fail; /* the two watches */
+};
+
+static bool is_off(const struct config *config)
+{
+	return !strcmp(config->kube_api, "off");
+}
+
+int node_kube_check(const struct config *config, struct error *err)
+{
+	int r = 0;
+	if (!is_off(config) && strcmp(config->kube_api, "in-cluster") && config->kube_api[0] != '/')
+		return error_set(
+			err, EINVAL,
+			"kube_api: '%.100s': must be off, in-cluster or a kubeconfig's full path",
+			config->kube_api);
+	r = wanted_check_labels(config->kube_labels, err);
+	return r < 0 ? error_add(err, r, "kube_labels") : 0;
+}
+
+/* A name may stand in a path and in a selector as it is. */
+static int check_name(const char *name, struct error *err)
+{
+	size_t length = strlen(name);
+	if (!length || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != length ||
+	    !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[length - 1]))
+		return error_set(
+			err, EINVAL,
+			"kube_node_name: '%.80s': must be small letters, digits, '-' and '.'", name);
+	return 0;
+}
+
+/* As the kubelet calls it where nobody says otherwise: this machine's name in small letters. */
+static int find_name(struct node_kube *k, struct error *err)
+{
+	const struct config *config = &k->node->config;
+	const char *of_pod = getenv("NODE_NAME");
+	if (strcmp(config->kube_node_name, "auto") != 0)
+		strcpy(k->name, config->kube_node_name);
+	else if (of_pod && *of_pod && strlen(of_pod) < sizeof(k->name))
+		strcpy(k->name, of_pod);
+	else if (gethostname(k->name, sizeof(k->name) - 1) < 0)
+		return error_set_errno(err, errno, "kube_node_name: this machine's name");
+	else
+		for (char *c = k->name; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+	return check_name(k->name, err);
+}
+
+static int find_access(struct node_kube *k, struct error *err)
+{
+	const char *api = k->node->config.kube_api;
+	int r = strcmp(api, "in-cluster") ? access_read_config(api, &k->access, err)
+					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
+							  getenv("KUBERNETES_SERVICE_PORT"),
+							  ACCESS_POD_DIR, &k->access, err);
+	return r < 0 ? error_add(err, r, "kube_api") : 0;
+}
+
+/* ---- what happens ---- */
+
+/* Both watches fail together when the server is away: that is said once. */
+static void say_trouble(struct node_kube *k, bool *fails, const struct error *err)
+{
+	bool was_failing = k->object_fails || k->pods_fail;
+	*fails = err != NULL;
+	if (err && !was_failing)
+		log_warning("Kubernetes API: %s; it is asked again", err->text);
+	else if (err)
+		log_debug("Kubernetes API: %s", err->text);
+	else if (was_failing && !k->object_fails && !k->pods_fail)
+		log_info("Kubernetes API: %s answers", k->access.server);
+}
+
+static void object_trouble(void *data, const struct error *err)
+{
+	struct node_kube *k = data;
+	say_trouble(k, &k->object_fails, err);
+}
+
+static void pods_trouble(void *data, const struct error *err)
+{
+	struct node_kube *k = data;
+	say_trouble(k, &k->pods_fail, err);
+}
+
+static void pods_changed(void *data)
+{
+	const struct node_kube *k = data;
+	giving_up_look(k->giving_up);
+}
+
+static void client_ready(void *data, uint32_t events)
+{
+	const struct node_kube *k = data;
+	kube_client_process(k->client);
+}
+
+static void look(void *data, uint32_t events)
+{
+	struct node_kube *k = data;
+	node_kube_refresh(k);
+	giving_up_look(k->giving_up);
+}
+
+void node_kube_refresh(struct node_kube *k)
+{
+	struct kube_cards cards = { 0 };
+	struct kube_scores scores = { 0 };
+	struct wanted wanted = { 0 };
+	struct error err;
+	int r = inventory_read(k->node, &cards, &scores);
+	if (r < 0)
+		error_set_errno(&err, -r, "cards");
+	else
+		r = wanted_make(&cards, scores.count ? &scores : NULL, k->node->config.kube_labels,
+				&wanted, &err);
+	cards_free(&cards);
+	scores_free(&scores);
+	if (r < 0)
+		log_warning("node %s: %s", k->name, err.text);
+	else
+		node_object_want(k->object, &wanted);
+}
+
+/* ---- life ---- */
+
+static int start(struct node_kube *k, struct error *err)
+{
+	int r = node_kube_check(&k->node->config, err);
+	if (r >= 0)
+		r = find_name(k, err);
+	if (r >= 0)
+		r = find_access(k, err);
+	if (r >= 0)
+		r = kube_client_new(&k->access, &k->client, err);
+	if (r < 0)
+		return r;
+	k->object = node_object_start(k->client, k->name, object_trouble, k);
+	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
+	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->pods) : NULL;
+	if (!k->object || !k->giving_up)
+		return error_set_errno(err, ENOMEM, "kube_api");
+	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
+	if (r >= 0)
+		r = loop_add_timer(k->node->loop, look, k, &k->timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "kube_api");
+	loop_arm(k->timer, LOOK_NS, LOOK_NS);
+	node_kube_refresh(k);
+	log_info("Kubernetes: node %s, API at %s", k->name, k->access.server);
+	return 0;
+}
+
+int node_kube_start(struct node *node, struct node_kube **ret, struct error *err)
+{
+	if (is_off(&node->config))
+		return 0;
+	struct node_kube *k = calloc(1, sizeof(*k));
+	if (!k)
+		return error_set_errno(err, ENOMEM, "kube_api");
+	k->node = node;
+	int r = start(k, err);
+	if (r < 0) {
+		node_kube_stop(k);
+		return r;
+	}
+	*ret = k;
+	return 0;
+}
+
+struct node_kube *node_kube_stop(struct node_kube *k)
+{
+	if (!k)
+		return NULL;
+	loop_remove(k->source);
+	loop_remove(k->timer);
+	giving_up_stop(k->giving_up);
+	pods_stop(k->pods);
+	node_object_stop(k->object);
+	kube_client_free(k->client);
+	access_free(&k->access);
+	free(k);
+	return NULL;
+}
+
+const char *node_kube_name(const struct node_kube *k)
+{
+	return k->name;
+}
+
+struct kube_client *node_kube_client(struct node_kube *k)
+{
+	return k->client;
+}
+
+struct node_object *node_kube_object(struct node_kube *k)
+{
+	return k->object;
+}
+
+struct node_pods *node_kube_pods(struct node_kube *k)
+{
+	return k->pods;
+}

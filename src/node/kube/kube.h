@@ -1,0 +1,35 @@
+/*
+ * The node half of HAMi's protocol, with the setting kube_api: what this node has stands on its Node object,
+ * whoever changes it; its pods are known; a scheduler's handshake is answered. Belongs to the main thread;
+ * nothing here waits for the API server, and without it everything else goes on.
+ */
+#ifndef ALLOT_NODE_KUBE_KUBE_H
+#define ALLOT_NODE_KUBE_KUBE_H
+
+#include "base/error.h"
+#include "kube/client.h"
+
+struct node;
+struct config;
+struct node_kube;
+struct node_object;
+struct node_pods;
+
+/* What no setting shows by itself. -EINVAL with what would be right. Pure. */
+int node_kube_check(const struct config *config, struct error *err);
+
+/* *ret is NULL where kube_api is off. Whether the server answers is found out later. -errno where it can't be
+ * asked at all: the kubeconfig, libcurl. */
+int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
+/* What stands on the Node object stays there. NULL is fine; returns NULL. */
+struct node_kube *node_kube_stop(struct node_kube *kube);
+
+/* What the cards are may have changed: looked at now, not within 30 s. */
+void node_kube_refresh(struct node_kube *kube);
+
+const char *node_kube_name(const struct node_kube *kube); /* of the node */
+struct kube_client *node_kube_client(struct node_kube *kube);
+struct node_object *node_kube_object(struct node_kube *kube); /* node_object.h */
+struct node_pods *node_kube_pods(struct node_kube *kube);     /* pods.h */
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * The pods of this node, kept up to date by a watch. The main thread.
+ */
+#ifndef ALLOT_NODE_KUBE_PODS_H
+#define ALLOT_NODE_KUBE_PODS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kube/client.h"
+#include "kube/pod.h"
+#include "kube/watch.h"
+
+struct node_pods;
+
+/* `changed`: a pod came, changed or went; may be NULL. `trouble` as in watch.h. NULL: no memory. */
+struct node_pods *pods_start(struct kube_client *client, const char *node,
+			     void (*changed)(void *data),
+			     void (*trouble)(void *data, const struct error *err), void *data);
+struct node_pods *pods_stop(struct node_pods *pods); /* NULL is fine; returns NULL */
+
+/* All of them, in no order; valid until the loop goes on. */
+const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
+/* NULL: there is none. */
+const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
+/* Has a list been complete since the start? Until then nothing is known. */
+bool pods_are_known(const struct node_pods *pods);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * What others write into Kubernetes' objects, and a kubeconfig: what is read can be written, and is the same when
+ * it is read again; what is refused is told in one line.
+ */
+#include "fuzz.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kube/base64.h"
+#include "kube/cards.h"
+#include "kube/choice.h"
+#include "kube/cordon.h"
+#include "kube/handshake.h"
+#include "kube/node_lock.h"
+#include "kube/scores.h"
+#include "kube/when.h"
+#include "kube/yaml.h"
+
+static void check_error(const struct error *err)
+{
+	FUZZ_CHECK(err->code > 0 && err->text[0]);
+	FUZZ_CHECK(*text_end_of_clean(err->text, sizeof(err->text)) == '\0');
+}
+
+static void take_cards(const char *text)
+{
+	struct kube_cards cards, again;
+	struct error err = { 0 };
+	if (cards_parse(text, &cards, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	char *written = cards_format(&cards);
+	/* The old text may hold what is no UTF-8. */
+	if (written) {
+		FUZZ_CHECK(cards_parse(written, &again, NULL) == 0 && again.count == cards.count);
+		char *twice = cards_format(&again);
+		FUZZ_CHECK(twice && !strcmp(written, twice));
+		free(twice);
+		cards_free(&again);
+	}
+	free(written);
+	cards_free(&cards);
+}
+
+static void take_scores(const char *text)
+{
+	struct kube_scores scores, again;
+	struct error err = { 0 };
+	if (scores_parse(text, &scores, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	char *written = scores_format(&scores);
+	FUZZ_CHECK(written && scores_parse(written, &again, NULL) == 0);
+	FUZZ_CHECK(again.count == scores.count);
+	for (size_t i = 0; i < scores.count * scores.count; i++)
+		FUZZ_CHECK(again.score[i] == scores.score[i] || i % (scores.count + 1) == 0);
+	free(written);
+	scores_free(&again);
+	scores_free(&scores);
+}
+
+static void take_shares(const char *text)
+{
+	struct kube_shares shares, again;
+	struct error err = { 0 };
+	if (shares_parse(text, &shares, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	char *written = shares_format(&shares);
+	FUZZ_CHECK(written && shares_parse(written, &again, NULL) == 0);
+	FUZZ_CHECK(again.containers == shares.containers);
+	FUZZ_CHECK(shares_equal(shares.share, shares.count, again.share, again.count));
+	if (shares.count) {
+		size_t count, of = shares.share[0].container;
+		shares_erase(&again, of);
+		shares_of(&again, of, &count);
+		FUZZ_CHECK(count == 0 && again.count < shares.count);
+	}
+	free(written);
+	shares_free(&again);
+	shares_free(&shares);
+}
+
+static void take_lock(const char *text)
+{
+	struct node_lock lock, again;
+	struct error err = { 0 };
+	char written[NODE_LOCK_MAX];
+	if (node_lock_parse(text, &lock, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	node_lock_format(&lock, written);
+	FUZZ_CHECK(node_lock_parse(written, &again, NULL) == 0 && again.since_s == lock.since_s);
+	FUZZ_CHECK(node_lock_is_of(&again, lock.pod_namespace, lock.pod));
+}
+
+/* A pod whose annotation says that. */
+static void take_choice(const char *text)
+{
+	static const char *const ids[] = { "GPU-a-0" };
+	struct kube_pod *pod;
+	struct choice choice;
+	struct error err = { 0 };
+	json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s}},s:{s:[{s:s},{s:s}]}}",
+				   "metadata", "name", "p", "namespace", "n", "uid", "u",
+				   "resourceVersion", "1", "annotations", "hami.io/bind-phase",
+				   "allocating", "hami.io/vgpu-node", "here",
+				   "hami.io/vgpu-devices-to-allocate", text, "spec", "containers",
+				   "name", "a", "name", "b");
+	if (!object)
+		return; /* no UTF-8: no API server lets it in */
+	FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
+	const struct choice_question q = { .node = "here",
+					   .pod = (const struct kube_pod *const *)&pod,
+					   .pod_count = 1,
+					   .id = ids,
+					   .id_count = 1 };
+	if (choice_make(&q, &choice, &err) < 0) {
+		check_error(&err);
+	} else {
+		FUZZ_CHECK(choice.container < 2 && choice.share_count == 1);
+		shares_free(&choice.shares);
+	}
+	pod_free(pod);
+	json_decref(object);
+}
+
+/* Any object that might come as a pod. */
+static void take_pod(const char *text)
+{
+	json_t *object = json_loads(text, 0, NULL);
+	struct kube_pod *pod;
+	struct error err = { 0 };
+	if (!object)
+		return;
+	json_t *essence = pod_essence(object);
+	if (essence && pod_read(essence, &pod, &err) < 0)
+		check_error(&err);
+	else if (essence)
+		pod_free(pod);
+	json_decref(essence);
+	json_decref(object);
+}
+
+static void take_yaml(const char *text)
+{
+	json_t *value;
+	struct error err = { 0 };
+	if (yaml_parse(text, &value, &err) < 0)
+		FUZZ_CHECK(err.code > 0 && err.text[0]);
+	else
+		json_decref(value);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *decoded = NULL;
+	int64_t s;
+	take_cards(text);
+	take_scores(text);
+	take_shares(text);
+	take_lock(text);
+	take_choice(text);
+	take_pod(text);
+	take_yaml(text);
+	handshake_parse(text);
+	cordon_has(text, "GPU-a");
+	when_parse_plain(text, &s, NULL);
+	if (base64_decode(text, &decoded) == 0)
+		free(decoded);
+	free(text);
+	return 0;
+}

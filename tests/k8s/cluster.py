@@ -1,0 +1,246 @@
+"""A Kubernetes API server of a test's own: real etcd and kube-apiserver on loopback, with certificates,
+tokens and keys in a directory of the test's. It ends exactly what it started."""
+
+import base64
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+ADMIN_TOKEN = "admin-of-the-test"
+ALLOTD_TOKEN = "allotd-of-the-test"
+
+# What allotd may do, as its manifest will have it: no more.
+ALLOTD_RULES = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+]
+
+
+class ApiError(Exception):
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status = status
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=30)
+
+
+class Cluster:
+    def __init__(self, programs, directory):
+        self.programs = programs
+        self.directory = directory
+        self.started = {}
+        self.etcd_port, self.etcd_peer_port, self.port = free_ports(3)
+        self.url = f"https://127.0.0.1:{self.port}"
+
+    # ---- files ----
+
+    def path(self, name):
+        return self.directory / name
+
+    def make_certificate(self, name, subject, extensions):
+        """Signed by the test's authority: NAME.key and NAME.crt."""
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject,
+                "-keyout", self.path(f"{name}.key"), "-out", self.path(f"{name}.csr"))
+        self.path(f"{name}.ext").write_text(extensions)
+        openssl("x509", "-req", "-days", "2", "-in", self.path(f"{name}.csr"), "-CA", self.path("ca.crt"),
+                "-CAkey", self.path("ca.key"), "-CAcreateserial", "-extfile", self.path(f"{name}.ext"),
+                "-out", self.path(f"{name}.crt"))
+
+    def make_files(self):
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                "2", "-subj", "/CN=authority of the test", "-keyout", self.path("ca.key"), "-out",
+                self.path("ca.crt"))
+        self.make_certificate("server", "/CN=kube-apiserver", "subjectAltName=IP:127.0.0.1\n")
+        self.make_certificate("allotd", "/O=allot/CN=allotd", "extendedKeyUsage=clientAuth\n")
+        openssl("genrsa", "-out", self.path("accounts.key"), "2048")
+        self.path("tokens.csv").write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n'
+                                           f'{ALLOTD_TOKEN},allotd,2,"allot"\n')
+
+    def kubeconfig(self, name, port=None, user=None, cluster=None):
+        """A file for allotd, as kubeadm lays it out; by token unless `user` says otherwise."""
+        authority = base64.b64encode(self.path("ca.crt").read_bytes()).decode()
+        cluster = cluster or f"certificate-authority-data: {authority}"
+        user = user or f"token: {ALLOTD_TOKEN}"
+        path = self.path(name)
+        path.write_text(f"""apiVersion: v1
+kind: Config
+clusters:
+- cluster:
+    {cluster}
+    server: https://127.0.0.1:{port or self.port}
+  name: test
+contexts:
+- context:
+    cluster: test
+    user: allotd
+  name: allotd@test
+current-context: allotd@test
+preferences: {{}}
+users:
+- name: allotd
+  user:
+    {user}
+""")
+        return path
+
+    # ---- processes ----
+
+    def launch(self, name, *arguments):
+        log = open(self.path(f"{name}.log"), "ab")
+        with log:
+            self.started[name] = subprocess.Popen([self.programs / name, *arguments], stdin=subprocess.DEVNULL,
+                                                  stdout=log, stderr=log, start_new_session=True)
+
+    def launch_etcd(self):
+        clients = f"http://127.0.0.1:{self.etcd_port}"
+        peers = f"http://127.0.0.1:{self.etcd_peer_port}"
+        self.launch("etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", clients,
+                    "--advertise-client-urls", clients, "--listen-peer-urls", peers,
+                    "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}",
+                    "--unsafe-no-fsync", "--log-level", "warn")
+
+    def launch_apiserver(self):
+        self.launch(
+            "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
+            f"--secure-port={self.port}", "--bind-address=127.0.0.1", "--advertise-address=192.0.2.1",
+            "--endpoint-reconciler-type=none", f"--tls-cert-file={self.path('server.crt')}",
+            f"--tls-private-key-file={self.path('server.key')}", f"--client-ca-file={self.path('ca.crt')}",
+            f"--token-auth-file={self.path('tokens.csv')}", "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.96.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={self.path('accounts.key')}",
+            f"--service-account-signing-key-file={self.path('accounts.key')}",
+            # There is no controller that makes accounts for pods.
+            "--disable-admission-plugins=ServiceAccount", "--profiling=false")
+
+    def end(self, name, how=signal.SIGTERM):
+        process = self.started.pop(name, None)
+        if process:
+            process.send_signal(how)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def wait_until_ready(self, seconds=120):
+        """The first start of a machine that stands still now and then may take long."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for name, process in self.started.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} ended: " +
+                                       self.path(f"{name}.log").read_text(errors="replace")[-2000:])
+            try:
+                self.request("GET", "/readyz", raw=True)
+                return
+            except (OSError, ApiError) as error:
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"kube-apiserver is not ready: {error}") from error
+            time.sleep(0.1)
+
+    def start(self):
+        self.make_files()
+        self.launch_etcd()
+        self.launch_apiserver()
+        self.wait_until_ready()
+        for kind, body in (("clusterroles", {"rules": ALLOTD_RULES}),
+                           ("clusterrolebindings",
+                            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                                         "name": "allotd"},
+                             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+                                           "name": "allotd"},
+                                          {"kind": "ServiceAccount", "name": "allotd",
+                                           "namespace": "default"}]})):
+            self.request("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}",
+                         {"metadata": {"name": "allotd"}, **body})
+
+    def account_token(self):
+        """Of the service account that may do what allotd may."""
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        self.request("POST", accounts, {"metadata": {"name": "allotd"}})
+        return self.request("POST", f"{accounts}/allotd/token", {"spec": {}})["status"]["token"]
+
+    def restart_apiserver(self, between=lambda: None):
+        self.end("kube-apiserver", signal.SIGKILL)
+        between()
+        self.launch_apiserver()
+        self.wait_until_ready()
+
+    def compact(self, version):
+        """etcd forgets what was before this version, as it is told to every five minutes."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/kv/compaction", method="POST",
+                                         data=json.dumps({"revision": version, "physical": True}).encode())
+        with urllib.request.urlopen(request, timeout=20):
+            pass
+
+    def stop(self):
+        for name in list(self.started)[::-1]:
+            self.end(name, signal.SIGKILL)
+
+    # ---- the API, as the administrator ----
+
+    def request(self, method, path, body=None, raw=False, kind="application/json", query=""):
+        context = ssl.create_default_context(cafile=self.path("ca.crt"))
+        request = urllib.request.Request(
+            self.url + path + query, method=method, data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": kind})
+        try:
+            with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            raise ApiError(error.code, error.read().decode(errors="replace")) from error
+        return text if raw else json.loads(text)
+
+    def make_node(self, name, annotations=None, labels=None):
+        return self.request("POST", "/api/v1/nodes", {"metadata": {
+            "name": name, "annotations": annotations or {}, "labels": labels or {}}})
+
+    def node(self, name):
+        return self.request("GET", f"/api/v1/nodes/{name}")
+
+    def annotations(self, name):
+        return self.node(name)["metadata"].get("annotations", {})
+
+    def labels(self, name):
+        return self.node(name)["metadata"].get("labels", {})
+
+    def patch(self, path, metadata):
+        return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
+
+    def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default"):
+        def make(names):
+            return [{"name": one, "image": "none"} for one in names]
+
+        spec = {"containers": make(containers), "initContainers": make(init)}
+        if node:
+            spec["nodeName"] = node
+        return self.request("POST", f"/api/v1/namespaces/{in_namespace}/pods",
+                            {"metadata": {"name": name, "annotations": annotations or {}}, "spec": spec})
+
+    def pod(self, name, in_namespace="default"):
+        return self.request("GET", f"/api/v1/namespaces/{in_namespace}/pods/{name}")
+
+    def delete_pod(self, name, in_namespace="default"):
+        return self.request("DELETE", f"/api/v1/namespaces/{in_namespace}/pods/{name}",
+                            query="?gracePeriodSeconds=0")
+
+    def events(self, in_namespace="default"):
+        return self.request("GET", f"/api/v1/namespaces/{in_namespace}/events")["items"]

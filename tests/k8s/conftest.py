@@ -1,0 +1,34 @@
+"""What every test against a real API server uses. build/ has the programs; ALLOT_BUILD names another
+directory for allot's own."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE), str(HERE.parent / "integration")]
+
+from cluster import Cluster  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def programs():
+    """Where etcd and kube-apiserver are; tests are skipped where they can't be built."""
+    done = subprocess.run([HERE / "build", "etcd", "kube-apiserver"], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return pathlib.Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def cluster(programs, tmp_path_factory):
+    """One for all tests: each uses nodes of its own."""
+    cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()

@@ -1,0 +1,75 @@
+"""allotd on simulated cards, as a test's node: in the foreground, so that its log is the test's."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
+
+
+def wait_until(condition, seconds=20.0, what="the condition"):
+    """Waits until condition() is true, and returns what it returned."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what}: not within {seconds} s")
+        time.sleep(0.05)
+
+
+class Daemon:
+    def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None):
+        """`within`: a command that runs the daemon."""
+        self.directory = directory
+        self.run_dir = directory / "r"
+        self.node = node
+        self.kubeconfig = kubeconfig
+        self.settings = settings
+        self.cards = cards
+        self.within = within
+        self.environment = {**os.environ, **(environment or {})}
+        self.processes = []
+
+    def start(self):
+        self.run_dir.mkdir(mode=0o700, exist_ok=True)
+        card_socket = self.run_dir / "sim.sock"
+        if not self.processes:
+            self.processes.append(subprocess.Popen(
+                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--foreground"],
+                stdin=subprocess.DEVNULL))
+            wait_until(card_socket.exists, what="the simulated card")
+        (self.directory / "settings").write_text(
+            f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
+        with open(self.directory / "log", "ab") as log:
+            self.processes.append(subprocess.Popen(
+                [*self.within, BUILD / "allotd", "--private", "--foreground", "--run-dir", self.run_dir, "--sim-socket",
+                 card_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
+                 self.directory / "settings"], stdin=subprocess.DEVNULL, stderr=log,
+                env=self.environment))
+        return self
+
+    @property
+    def log(self):
+        return (self.directory / "log").read_text(errors="replace")
+
+    def end(self):
+        """The daemon; its card stays."""
+        daemon = self.processes.pop()
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(timeout=20) == 0, self.log
+
+    def is_alive(self):
+        return self.processes[-1].poll() is None
+
+    def stop(self):
+        for process in self.processes[::-1]:
+            process.kill()
+            process.wait()
+        self.processes = []
