@@ -328,15 +328,16 @@ def test_a_container_in_the_container(make_boxes, programs, where):
 
 
 @V2
-def test_the_mounted_socket_tells(make_boxes, programs, tmp_path):
+@pytest.mark.parametrize("op", ["create", "claim"])
+def test_the_mounted_socket_tells(op, make_boxes, programs, tmp_path):
     """A container without any registered process, into which the tenant's directory is mounted."""
     boxes = make_boxes("v2", on_violation="report")
-    made = boxes.request("create", name="claim", devices=[{"index": 0, "memory_bytes": 1 << 30}])
+    made = boxes.request(op, name="mounted", devices=[{"index": 0, "memory_bytes": 1 << 30}])
     target = tmp_path / "mnt"
     target.mkdir()
     directory = os.path.dirname(made["socket"])
     box = boxes.make()
     box.start("unshare", "--mount", "sh", "-c", f"mount --bind {directory} {target} && exec \"$@\"",
               "sh", programs / "hoard", *HOLD)
-    found = wait_until(lambda: offenders_of(boxes, "claim"), what="the offender")
+    found = wait_until(lambda: offenders_of(boxes, made["name"]), what="the offender")
     assert found[0]["sign"] == "its socket is mounted there"

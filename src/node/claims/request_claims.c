@@ -135,6 +135,11 @@ static int read_devices(struct node *node, const json_t *request, struct claim_r
 		return count;
 	if (count == 0)
 		count = 1;
+	for (int i = 0; i < count; i++) {
+		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		if (r < 0)
+			return error_add(err, r, "devices");
+	}
 	if (!request_choose_cards(node, list, count))
 		return error_set(err, ENODEV, "devices: there are only %u GPUs", node->card_count);
 	for (int i = 0; i < count; i++) {

@@ -17,7 +17,6 @@
 #define ENVIRON_MOST 65536
 #define MOUNTINFO_MOST 262144
 #define CGROUP_TEXT_MOST 8192
-#define TENANTS "/tenants/"
 
 /* ---- descent ---- */
 
@@ -63,15 +62,18 @@ bool signs_is_untouchable(int pid)
 
 /* ---- the mounted socket ---- */
 
-/* The root of a mount, the fourth word of its line (proc(5)): does it end with this tenant's directory? */
+/* The root of a mount, the fourth word of its line (proc(5)): is it this tenant's directory, of either kind? */
 static bool is_tenants_dir(const char *line, const char *id)
 {
 	char root[NODE_PATH_MAX + 256];
 	if (sscanf(line, "%*s %*s %*s %400s", root) != 1)
 		return false;
-	size_t n = strlen(root), tail = strlen(TENANTS) + strlen(id);
-	return n >= tail && !strncmp(root + n - tail, TENANTS, strlen(TENANTS)) &&
-	       !strcmp(root + n - strlen(id), id);
+	char *last = strrchr(root, '/');
+	if (!last || strcmp(last + 1, id) != 0)
+		return false;
+	*last = '\0';
+	const char *folder = strrchr(root, '/');
+	return folder && (!strcmp(folder, "/tenants") || !strcmp(folder, "/claims"));
 }
 
 static bool is_in_own_namespace(int pid)
@@ -93,7 +95,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 		return NULL;
 	char *save = NULL;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (!strstr(line, TENANTS))
+		if (!strstr(line, "/tenants/") && !strstr(line, "/claims/"))
 			continue;
 		TAILQ_FOREACH(t, &node->tenants, link)
 		if (is_tenants_dir(line, t->terms.id))
