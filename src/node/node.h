@@ -17,7 +17,7 @@
 #include "node/admission.h"
 #include "node/arbitration.h"
 #include "node/config.h"
-#include "node/loop.h"
+#include "net/loop.h"
 #include "node/promise.h"
 
 #define NODE_MAX_CARDS 64
