@@ -13,6 +13,7 @@
 #include "node/drain.h"
 #include "node/foreign.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/plugin/plugin.h"
 #include "node/tenant.h"
 #include "node/worker.h"
 
@@ -119,6 +120,7 @@ static void reading_ready(void *data, uint32_t events)
 		foreign_note_census(node, &node->card[i], &census->card[i]);
 	}
 	gpu_watch_census(node->watch, census->card);
+	plugin_census(node->plugin, census->card);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "node/config_inside.h"
 #include "node/metrics/metrics.h"
+#include "node/plugin/plugin.h"
 
 #define CONFIG_FILE_MAX 65536
 
@@ -51,11 +52,13 @@ static unsigned check_order(const struct config *config, const char *file, confi
 	return bad;
 }
 
-static unsigned check_metrics(const struct config *config, const char *file,
-			      config_complain complain, void *data)
+typedef int (*config_check)(const struct config *config, struct error *err);
+
+static unsigned check_part(config_check check, const struct config *config, const char *file,
+			   config_complain complain, void *data)
 {
 	struct error err = { 0 };
-	int r = metrics_check(config, &err);
+	int r = check(config, &err);
 	if (r >= 0)
 		return 0;
 	error_add(&err, r, "%s", file);
@@ -103,7 +106,8 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		text += length + (text[length] == '\n');
 	}
 	return bad + check_order(config, file, complain, data) +
-	       check_metrics(config, file, complain, data);
+	       check_part(metrics_check, config, file, complain, data) +
+	       check_part(plugin_check, config, file, complain, data);
 }
 
 int config_load(struct config *config, const char *file, config_complain complain, void *data,

@@ -20,6 +20,8 @@ enum setting_kind {
 	KIND_GAIN,
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,
+	KIND_COUNT, /* a whole number */
+	KIND_LIMIT,
 	/* One of some names, whose place is the value: see config_value.c. */
 	KIND_POLICY,
 	KIND_CONTROL,

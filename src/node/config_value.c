@@ -117,6 +117,15 @@ static int set_number(const struct setting *s, uint64_t *field, const char *valu
 	return 0;
 }
 
+static int set_count(const struct setting *s, uint64_t *field, const char *value, struct error *err)
+{
+	int64_t number;
+	int r = parse_int(value, (int64_t)s->min, (int64_t)s->max, &number, err);
+	if (r >= 0)
+		*field = (uint64_t)number;
+	return r;
+}
+
 static int set_percent(const struct setting *s, double *field, const char *value, struct error *err)
 {
 	double pct = 0;
@@ -142,6 +151,7 @@ static int set_gain(const struct setting *s, double *field, const char *value, s
 static const char *const overcommit_words[] = { "warn", "refuse" };
 static const char *const charge_words[] = { "daemon", "tenant" };
 static const char *const switch_words[] = { "on", "off" };
+static const char *const limit_words[] = { "soft", "hard" };
 
 /* Two words, of which the first or the second means true. */
 static int set_one_of_two(bool *field, const char *value, const char *const words[2], int which,
@@ -168,6 +178,8 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_POLICY:
 	case KIND_CONTROL:
 	case KIND_SENSOR: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
+	case KIND_LIMIT: return set_one_of_two((bool *)(void *)field, value, limit_words, 1, err);
+	case KIND_COUNT: return set_count(s, (uint64_t *)(void *)field, value, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);

@@ -34,6 +34,7 @@ struct control;
 struct drain;
 struct sensor;
 struct metrics;
+struct plugin;
 struct topology;
 
 struct card {
@@ -97,6 +98,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
 	struct control *control;
+	struct plugin *plugin;            /* NULL: the kubelet has none of ours */
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */

@@ -15,6 +15,7 @@
 #include "arbiter/elastic.h"
 #include "node/claims/claims.h"
 #include "node/condition.h"
+#include "node/plugin/plugin.h"
 #include "node/tenant.h"
 
 #define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
@@ -45,6 +46,8 @@ struct metrics_daemon {
 	struct claims_counts claims;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
+	bool has_plugin; /* its figures are: */
+	struct plugin_figures plugin;
 	bool is_watching; /* what is below is known */
 	uint64_t tasks, tasks_begun;
 	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;

@@ -448,7 +448,7 @@ static struct stream *peer_call(struct peer *p, unsigned at, const nghttp2_nv *h
 	return &p->stream[at];
 }
 
-/* As a kubelet of before grpc-go 1.57 or so says it. */
+/* As older kubelets say it. */
 static void test_path_as_authority(void **state)
 {
 	struct peer *p = peer_new(false);
