@@ -57,6 +57,11 @@ struct config {
 	char metrics_names[CONFIG_PATH_MAX];     /* as metrics_names_parse() takes it */
 	bool metrics_open;                       /* everyone who can reach it may read */
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
+	/* The kubelet's device plugin (node/plugin). */
+	bool is_kube_plugin, is_kube_slice_hard;
+	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
+	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
+	unsigned kube_slices;                     /* that each card is shown as */
 	/* Claims (node/claims). */
 	char state_dir[CONFIG_PATH_MAX]; /* see claims/state_dir.h */
 	uint64_t claim_grace_ns;

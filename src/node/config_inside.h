@@ -24,6 +24,7 @@ enum setting_kind {
 	KIND_FACTOR, /* a double above 0 */
 	KIND_OVERCOMMIT,
 	KIND_CHARGE,
+	KIND_LIMIT,
 	/* One of some names, whose place is the value: see config_value.c. */
 	KIND_POLICY,
 	KIND_CONTROL,

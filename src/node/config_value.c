@@ -170,6 +170,7 @@ static int set_factor(const struct setting *s, double *field, const char *value,
 static const char *const overcommit_words[] = { "warn", "refuse" };
 static const char *const charge_words[] = { "daemon", "tenant" };
 static const char *const switch_words[] = { "on", "off" };
+static const char *const limit_words[] = { "soft", "hard" };
 
 /* Two words, of which the first or the second means true. */
 static int set_one_of_two(bool *field, const char *value, const char *const words[2], int which,
@@ -199,6 +200,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_CONTROL:
 	case KIND_SENSOR:
 	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
+	case KIND_LIMIT: return set_one_of_two((bool *)(void *)field, value, limit_words, 1, err);
 	case KIND_DURATION:
 	case KIND_SIZE: return set_number(s, (uint64_t *)(void *)field, value, err);
 	case KIND_PERCENT: return set_percent(s, (double *)(void *)field, value, err);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
-#include "node/listen.h"
+#include "net/listen.h"
 #include "node/peer.h"
 #include "node/session.h"
 

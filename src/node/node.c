@@ -25,6 +25,7 @@
 #include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
+#include "node/plugin/plugin.h"
 #include "node/sensor.h"
 #include "node/swap_turns.h"
 #include "node/tenant.h"
@@ -371,6 +372,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 		r = node_kube_start(node, &node->kube, err);
 	if (r >= 0)
 		r = control_open(node, &node->control, err);
+	if (r >= 0)
+		r = plugin_start(node, &node->plugin, err);
 	if (r >= 0 && node->lingers && !node->tenant_count)
 		loop_arm(node->linger_timer, FIRST_LINGER_NS + node->config.linger_ns, 0);
 	return r;
@@ -401,6 +404,7 @@ void node_close(struct node *node)
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (tenant_state_save(t, false, NULL) < 0)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
+	node->plugin = plugin_stop(node->plugin);
 	node->metrics = metrics_stop(node->metrics);
 	node->kube = node_kube_stop(node->kube);
 	use_state_save(node);

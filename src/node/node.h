@@ -18,8 +18,8 @@
 #include "node/arbitration.h"
 #include "node/config.h"
 #include "node/health/health.h"
-#include "node/loop.h"
 #include "node/namespace_use.h"
+#include "net/loop.h"
 #include "node/promise.h"
 
 #define NODE_MAX_CARDS 64
@@ -48,6 +48,7 @@ struct control;
 struct drain;
 struct sensor;
 struct metrics;
+struct plugin;
 struct topology;
 struct violations;
 struct node_kube;
@@ -129,6 +130,7 @@ struct node {
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
+	struct plugin *plugin;            /* NULL: the kubelet has none of ours */
 	struct metrics *metrics;          /* NULL: nobody may ask */
 	struct node_kube *kube;           /* NULL: no Kubernetes is told of us */
 	struct loop_source *tick;         /* each second while there are tenants */

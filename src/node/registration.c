@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "node/arena.h"
 #include "node/join.h"
-#include "node/listen.h"
+#include "net/listen.h"
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "region/registration.h"

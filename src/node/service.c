@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "node/loop.h"
+#include "net/loop.h"
 
 #define NS_PER_US 1000
 

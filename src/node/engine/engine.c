@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "node/engine/engine_grpc.h"
+#include "net/grpc_client.h"
 #include "node/engine/engine_http.h"
 
 #define REPLY_MOST_BYTES (1 << 20) /* an inspected container has some ten KiB */
@@ -115,19 +115,19 @@ bool engine_may_have(const struct engine *engine, const struct container *contai
 
 /* ---- asking ---- */
 
-static void close_link(struct engine_link *link)
+static void close_link(struct net_link *link)
 {
-	engine_link_close(link);
+	net_link_close(link);
 }
 
 static int ask_docker(const struct question *q, struct engine_name *ret)
 {
 	char path[CONTAINER_ID_MAX + 32];
-	cleanup(close_link) struct engine_link link = { .fd = -1 };
+	cleanup(close_link) struct net_link link = { .fd = -1 };
 	cleanup_free char *body = NULL;
 	size_t size = 0;
 	snprintf(path, sizeof(path), "/containers/%s/json", q->container->id);
-	int r = engine_link_open(&link, q->path, q->stop_fd, q->end_ns);
+	int r = net_link_open(&link, q->path, q->stop_fd, q->end_ns);
 	if (r >= 0)
 		r = engine_http_get(&link, path, REPLY_MOST_BYTES, &body, &size);
 	return r < 0 ? r : engine_reply_docker(body, size, q->container->id, ret);
@@ -135,17 +135,30 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 
 /* `namespace`: containerd's; NULL: none is said. */
 static int call(const struct question *q, const char *method, const char *namespace,
-		unsigned char *request, size_t request_size, unsigned char **ret, size_t *ret_size)
+		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
-	cleanup(close_link) struct engine_link link = { .fd = -1 };
-	struct engine_grpc_call c = { .method = method,
-				      .header = namespace ? "containerd-namespace" : NULL,
-				      .header_value = namespace,
-				      .request = request,
-				      .request_size = request_size,
-				      .most_bytes = REPLY_MOST_BYTES };
-	int r = request ? engine_link_open(&link, q->path, q->stop_fd, q->end_ns) : -ENOMEM;
-	return r < 0 ? r : engine_grpc_call(&link, &c, ret, ret_size);
+	cleanup(close_link) struct net_link link = { .fd = -1 };
+	struct grpc_request request = { .method = method,
+					.header = namespace ? "containerd-namespace" : NULL,
+					.header_value = namespace,
+					.message = message,
+					.size = size,
+					.most_bytes = REPLY_MOST_BYTES };
+	struct grpc_reply reply;
+	int r = message ? net_link_open(&link, q->path, q->stop_fd, q->end_ns) : -ENOMEM;
+	if (r >= 0)
+		r = grpc_call_unary(&link, &request, &reply);
+	if (r < 0)
+		return r;
+	switch (reply.status) {
+	case GRPC_OK: break;
+	case GRPC_NOT_FOUND: return -ENOENT;
+	case GRPC_UNIMPLEMENTED: return -EOPNOTSUPP;
+	default: return -EPROTO;
+	}
+	*ret = reply.message;
+	*ret_size = reply.size;
+	return 0;
 }
 
 static int ask_cri(const struct question *q, struct engine_name *ret)

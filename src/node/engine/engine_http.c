@@ -58,7 +58,7 @@ int engine_http_parse(const char *text, size_t size, size_t *ret_body)
 }
 
 /* Until the other side ends; *ret has a NUL behind it. */
-static int read_all(const struct engine_link *link, size_t most_bytes, char **ret, size_t *ret_size)
+static int read_all(const struct net_link *link, size_t most_bytes, char **ret, size_t *ret_size)
 {
 	cleanup_free char *text = NULL;
 	size_t size = 0, room = 0;
@@ -70,7 +70,7 @@ static int read_all(const struct engine_link *link, size_t most_bytes, char **re
 				return -ENOMEM;
 			text = more;
 		}
-		ssize_t n = engine_link_read(link, text + size, room - size - 1);
+		ssize_t n = net_link_read(link, text + size, room - size - 1);
 		if (n < 0)
 			return (int)n;
 		size += (size_t)n;
@@ -85,7 +85,7 @@ static int read_all(const struct engine_link *link, size_t most_bytes, char **re
 	return 0;
 }
 
-int engine_http_get(const struct engine_link *link, const char *path, size_t most_bytes,
+int engine_http_get(const struct net_link *link, const char *path, size_t most_bytes,
 		    char **ret_body, size_t *ret_size)
 {
 	char head[HEAD_MAX];
@@ -94,7 +94,7 @@ int engine_http_get(const struct engine_link *link, const char *path, size_t mos
 	int n = snprintf(head, sizeof(head), "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n", path);
 	if (n < 0 || (size_t)n >= sizeof(head))
 		return -ENAMETOOLONG;
-	int r = engine_link_write(link, head, (size_t)n);
+	int r = net_link_write(link, head, (size_t)n);
 	if (r >= 0)
 		r = read_all(link, most_bytes, &text, &size);
 	if (r >= 0)

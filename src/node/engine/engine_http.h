@@ -5,13 +5,13 @@
 #ifndef ALLOT_NODE_ENGINE_HTTP_H
 #define ALLOT_NODE_ENGINE_HTTP_H
 
-#include "node/engine/engine_link.h"
+#include "net/link.h"
 
 /*
  * `path` goes out as it is: no spaces, no control characters. The body of a 200 is the caller's, NUL behind
  * it. -ENOENT: a 404; -EPROTO: another status, or no HTTP; -EMSGSIZE: more than most_bytes.
  */
-int engine_http_get(const struct engine_link *link, const char *path, size_t most_bytes,
+int engine_http_get(const struct net_link *link, const char *path, size_t most_bytes,
 		    char **ret_body, size_t *ret_size);
 
 /* Of an answer that is there whole: where the body begins in it. As above. Pure. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "node/engine/engine.h"
-#include "node/loop.h"
+#include "net/loop.h"
 
 #define ENGINE_ASK_NS UINT64_C(2000000000) /* an engine may take so long for one answer */
 /* What nobody knows is asked again after this long, doubled each time, up to ... */

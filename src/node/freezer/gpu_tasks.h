@@ -22,7 +22,7 @@
 #include "node/freezer/cgroups.h"
 #include "node/freezer/container.h"
 #include "node/freezer/freeze_policy.h"
-#include "node/loop.h"
+#include "net/loop.h"
 
 #define GPU_TASKS_HISTORY 256     /* ended tasks kept */
 #define GPU_TASKS_LIVE_MAX 4096   /* each takes a descriptor: nobody may use them all up */

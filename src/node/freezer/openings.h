@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "node/loop.h"
+#include "net/loop.h"
 
 #define OPENINGS_MAX_NODES 4
 

@@ -244,6 +244,15 @@ int health_subscribe(struct node *node, health_handler handler, void *data)
 	return 0;
 }
 
+void health_unsubscribe(struct node *node, health_handler handler, void *data)
+{
+	for (unsigned i = 0; i < node->health_listener_count; i++)
+		if (node->health_listener[i].handler == handler &&
+		    node->health_listener[i].data == data)
+			node->health_listener[i] =
+				node->health_listener[--node->health_listener_count];
+}
+
 /* ---- start and end ---- */
 
 static void free_parts(struct health_watch *w)

@@ -29,6 +29,7 @@ struct health_watch *health_stop(struct health_watch *watch);
 
 /* From now on, of all cards. -ENOSPC: there are too many that want to know. */
 int health_subscribe(struct node *node, health_handler handler, void *data);
+void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
 /* Does the card take new tenants? If not, -EBUSY (cordoned) or -EIO (not well) with the reason. */
 bool health_takes_tenants(const struct card *card);

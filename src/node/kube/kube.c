@@ -1,3 +1,4 @@
+#include "node/health/health.h"
 #include "node/kube/kube.h"
 
 #include <ctype.h>
@@ -153,6 +154,11 @@ void node_kube_refresh(struct node_kube *k)
 		node_object_want(k->object, &wanted);
 }
 
+static void health_changed(void *data, struct card *card)
+{
+	node_kube_refresh(data);
+}
+
 /* ---- life ---- */
 
 static int start(struct node_kube *k, struct error *err)
@@ -177,6 +183,9 @@ static int start(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return error_set_errno(err, -r, "kube_api");
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
+	r = health_subscribe(k->node, health_changed, k);
+	if (r < 0)
+		return error_set(err, -r, "kube_api: too many want to know of the cards' health");
 	node_kube_refresh(k);
 	log_info("Kubernetes: node %s, API at %s", k->name, k->access.server);
 	return 0;
@@ -203,6 +212,7 @@ struct node_kube *node_kube_stop(struct node_kube *k)
 {
 	if (!k)
 		return NULL;
+	health_unsubscribe(k->node, health_changed, k);
 	loop_remove(k->source);
 	loop_remove(k->timer);
 	giving_up_stop(k->giving_up);

@@ -16,6 +16,7 @@
 #include "node/claims/claims.h"
 #include "node/condition.h"
 #include "node/metrics/exposition.h"
+#include "node/plugin/plugin.h"
 #include "node/tenant.h"
 #include "node/violation/violations.h"
 
@@ -57,6 +58,8 @@ struct metrics_daemon {
 	struct violations_figures violations;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
+	bool has_plugin; /* its figures are: */
+	struct plugin_figures plugin;
 	bool is_watching; /* what is below is known */
 	uint64_t tasks, tasks_begun;
 	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "node/loop.h"
+#include "net/loop.h"
 
 #define SERVER_MAX_CONNECTIONS 32
 #define SERVER_DEADLINE_NS UINT64_C(5000000000)

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "node/freezer/container.h"
-#include "node/loop.h"
+#include "net/loop.h"
 #include "node/node.h"
 #include "node/violation/violations.h"
 

@@ -69,6 +69,12 @@ static void test_values(void **state)
 	assert_true(c.is_arena_tenants);
 	assert_int_equal(parse(&c, "overcommit_cores = refuse"), 0);
 	assert_true(c.refuse_overcommit);
+	assert_int_equal(parse(&c, "kube_plugin = on\nkube_slices = 100\nkube_slice_limit = hard\n"
+				   "kube_resource = a.b/c\nkube_plugin_dir = /p\n"
+				   "kube_pod_resources = none"),
+			 0);
+	assert_true(c.is_kube_plugin && c.is_kube_slice_hard && c.kube_slices == 100);
+	assert_string_equal(c.kube_resource, "a.b/c");
 }
 
 static void test_no_time(void **state)
@@ -134,6 +140,13 @@ static void test_bad_lines(void **state)
 		{ "container_driver = mirror",
 		  "f:1: container_driver: 'mirror': must be toolkit, or a full path" },
 		{ "nvml =", "f:1: nvml: '': must be 1 to 255 bytes" },
+		{ "kube_plugin = yes", "f:1: kube_plugin: 'yes': must be on or off" },
+		{ "kube_slices = 0", "f:1: kube_slices: '0': " },
+		{ "kube_slices = 101",
+		  "f:1: kube_slices: '101': out of range; write a whole number from 1 to 100" },
+		{ "kube_slices = 2.5", "f:1: kube_slices: '2.5': " },
+		{ "kube_slice_limit = firm",
+		  "f:1: kube_slice_limit: 'firm': must be soft or hard" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct config c, untouched;
@@ -149,6 +162,31 @@ static void test_bad_lines(void **state)
 }
 
 /* Gains are the control's own until they are set, each by itself. */
+/* What is wrong with settings that no line shows by itself. */
+static void test_kubelets_paths_and_names(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "kube_resource = gpu", "f: kube_resource: 'gpu': must be a domain and a name" },
+		{ "kube_resource = x.kubernetes.io/gpu",
+		  "f: kube_resource: 'x.kubernetes.io/gpu': " },
+		{ "kube_plugin_dir = plugins",
+		  "f: kube_plugin_dir: 'plugins': must be a full path" },
+		{ "kube_plugin_dir = "
+		  "/0123456789012345678901234567890123456789012345678901234567890123"
+		  "4567890123456789012345678901",
+		  "f: kube_plugin_dir: '/0123456789" },
+		{ "kube_pod_resources = pods",
+		  "f: kube_pod_resources: 'pods': must be a full path" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config c;
+		said[0] = '\0';
+		assert_int_equal(parse(&c, rows[i][0]), 1);
+		if (strncmp(said, rows[i][1], strlen(rows[i][1])) != 0)
+			fail_msg("'%s' says '%s'", rows[i][0], said);
+	}
+}
+
 static void test_gains(void **state)
 {
 	struct config c;
@@ -219,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_no_time),
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_all_bad_lines_are_told),
+		cmocka_unit_test(test_kubelets_paths_and_names),
 		cmocka_unit_test(test_gains),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_long_line),

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "node/loop.h"
+#include "net/loop.h"
 #include "node/service.h"
 
 static int manager = -1;

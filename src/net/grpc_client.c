@@ -1,29 +1,24 @@
-#include "node/engine/engine_grpc.h"
+#include "net/grpc_client.h"
 
 #include <errno.h>
 #include <nghttp2/nghttp2.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
-#define FRAME_HEAD \
-	5 /* of a message in gRPC: whether it is compressed, and its length, big end first */
 #define CHUNK 16384
-/* The statuses that mean something here (grpc.io, "Status codes and their use in gRPC"). */
-#define STATUS_OK "0"
-#define STATUS_NOT_FOUND "5"
-#define STATUS_UNIMPLEMENTED "12"
 
 /* One call under way. */
 struct exchange {
-	unsigned char *out; /* the framed request */
+	uint8_t *out; /* the request in its frame */
 	size_t out_size, out_sent;
-	unsigned char *in;
-	size_t in_size, in_room; /* of it, in_room is what may come at most */
-	char status[8];          /* of gRPC; "": not told yet */
-	int error;               /* negative: what ended it */
+	struct grpc_inbox in;
+	size_t most_bytes;
+	bool has_status;
+	enum grpc_status status;
+	char text[GRPC_TEXT_MAX];
+	int error; /* negative: what ended it */
 	bool is_closed;
 };
 
@@ -49,19 +44,16 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t stream, co
 		     size_t size, void *user)
 {
 	struct exchange *x = user;
-	if (size > x->in_room - x->in_size) {
-		x->error = -EMSGSIZE;
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	}
-	unsigned char *more = realloc(x->in, x->in_size + size);
-	if (!more) {
-		x->error = -ENOMEM;
-		return NGHTTP2_ERR_CALLBACK_FAILURE;
-	}
-	x->in = more;
-	memcpy(x->in + x->in_size, data, size);
-	x->in_size += size;
-	return 0;
+	int r = grpc_inbox_take(&x->in, data, size, x->most_bytes);
+	if (r >= 0)
+		return 0;
+	x->error = r == -EOPNOTSUPP ? -EPROTO : r;
+	return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+static bool is_name(const uint8_t *name, size_t size, const char *wanted)
+{
+	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
 /* The status comes behind the message, or alone in its place. */
@@ -70,11 +62,12 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
 		       void *user)
 {
 	struct exchange *x = user;
-	static const char status[] = "grpc-status";
-	if (name_size == sizeof(status) - 1 && !memcmp(name, status, name_size) && value_size > 0 &&
-	    value_size < sizeof(x->status)) {
-		memcpy(x->status, value, value_size);
-		x->status[value_size] = '\0';
+	const char *text = (const char *)value;
+	if (is_name(name, name_size, "grpc-status")) {
+		x->status = grpc_status_parse(text, value_size);
+		x->has_status = true;
+	} else if (is_name(name, name_size, "grpc-message")) {
+		grpc_text_decode(text, value_size, x->text);
 	}
 	return 0;
 }
@@ -83,23 +76,22 @@ static int stream_closed(nghttp2_session *session, int32_t stream, uint32_t code
 {
 	struct exchange *x = user;
 	x->is_closed = true;
-	if (code != NGHTTP2_NO_ERROR && !x->status[0])
+	if (!x->has_status)
 		x->error = -EPROTO;
 	return 0;
 }
 
-static int frame_request(const struct engine_grpc_call *call, struct exchange *x)
+static int frame_request(const struct grpc_request *request, struct exchange *x)
 {
-	size_t n = call->request_size;
-	x->out_size = FRAME_HEAD + n;
+	if (request->size > UINT32_MAX)
+		return -EMSGSIZE;
+	x->out_size = GRPC_HEAD_BYTES + request->size;
 	x->out = malloc(x->out_size);
 	if (!x->out)
 		return -ENOMEM;
-	const unsigned char head[FRAME_HEAD] = { 0, (unsigned char)(n >> 24),
-						 (unsigned char)(n >> 16), (unsigned char)(n >> 8),
-						 (unsigned char)n };
-	memcpy(x->out, head, FRAME_HEAD);
-	memcpy(x->out + FRAME_HEAD, call->request, n);
+	grpc_head_write(x->out, (uint32_t)request->size);
+	if (request->size)
+		memcpy(x->out + GRPC_HEAD_BYTES, request->message, request->size);
 	return 0;
 }
 
@@ -111,7 +103,7 @@ static nghttp2_nv header(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
-static int begin(const struct engine_grpc_call *call, struct exchange *x, nghttp2_session **ret)
+static int begin(const struct grpc_request *request, struct exchange *x, nghttp2_session **ret)
 {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_session *session;
@@ -119,13 +111,14 @@ static int begin(const struct engine_grpc_call *call, struct exchange *x, nghttp
 	nghttp2_nv headers[] = {
 		header(":method", "POST"),
 		header(":scheme", "http"),
-		header(":path", call->method),
+		header(":path", request->method),
 		header(":authority", "localhost"),
 		header("content-type", "application/grpc"),
 		header("te", "trailers"),
-		header(call->header ? call->header : "", call->header ? call->header_value : ""),
+		header(request->header ? request->header : "",
+		       request->header ? request->header_value : ""),
 	};
-	size_t count = sizeof(headers) / sizeof(headers[0]) - !call->header;
+	size_t count = sizeof(headers) / sizeof(headers[0]) - !request->header;
 	if (nghttp2_session_callbacks_new(&callbacks) != 0)
 		return -ENOMEM;
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
@@ -144,26 +137,26 @@ static int begin(const struct engine_grpc_call *call, struct exchange *x, nghttp
 	return 0;
 }
 
-static int send_waiting(const struct engine_link *link, nghttp2_session *session)
+static int send_waiting(const struct net_link *link, nghttp2_session *session)
 {
 	const uint8_t *data;
 	ssize_t n;
 	while ((n = nghttp2_session_mem_send(session, &data)) > 0) {
-		int r = engine_link_write(link, data, (size_t)n);
+		int r = net_link_write(link, data, (size_t)n);
 		if (r < 0)
 			return r;
 	}
 	return n < 0 ? -EPROTO : 0;
 }
 
-static int exchange(const struct engine_link *link, nghttp2_session *session, struct exchange *x)
+static int exchange(const struct net_link *link, nghttp2_session *session, struct exchange *x)
 {
 	unsigned char chunk[CHUNK];
 	while (!x->is_closed) {
 		int r = send_waiting(link, session);
 		if (r < 0)
 			return r;
-		ssize_t n = engine_link_read(link, chunk, sizeof(chunk));
+		ssize_t n = net_link_read(link, chunk, sizeof(chunk));
 		if (n <= 0)
 			return n < 0 ? (int)n : -EPROTO;
 		n = nghttp2_session_mem_recv(session, chunk, (size_t)n);
@@ -176,45 +169,28 @@ static int exchange(const struct engine_link *link, nghttp2_session *session, st
 	return x->error;
 }
 
-static int read_status(const char *status)
+int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
+		    struct grpc_reply *ret)
 {
-	if (!strcmp(status, STATUS_OK))
-		return 0;
-	if (!strcmp(status, STATUS_NOT_FOUND))
-		return -ENOENT;
-	return !strcmp(status, STATUS_UNIMPLEMENTED) ? -EOPNOTSUPP : -EPROTO;
-}
-
-/* The one message that came: its length must be what is there. */
-static int unframe(struct exchange *x, unsigned char **ret, size_t *ret_size)
-{
-	const unsigned char *p = x->in;
-	if (x->in_size < FRAME_HEAD || p[0] != 0)
-		return -EPROTO;
-	size_t n = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
-	if (n != x->in_size - FRAME_HEAD)
-		return -EPROTO;
-	memmove(x->in, x->in + FRAME_HEAD, n);
-	*ret = steal_pointer(&x->in);
-	*ret_size = n;
-	return 0;
-}
-
-int engine_grpc_call(const struct engine_link *link, const struct engine_grpc_call *call,
-		     unsigned char **ret, size_t *ret_size)
-{
-	struct exchange x = { .in_room = call->most_bytes + FRAME_HEAD };
+	struct exchange x = { .most_bytes = request->most_bytes };
 	cleanup(free_session) nghttp2_session *session = NULL;
-	int r = frame_request(call, &x);
+	int r = frame_request(request, &x);
 	if (r >= 0)
-		r = begin(call, &x, &session);
+		r = begin(request, &x, &session);
 	if (r >= 0)
 		r = exchange(link, session, &x);
-	if (r >= 0)
-		r = read_status(x.status);
-	if (r >= 0)
-		r = unframe(&x, ret, ret_size);
+	if (r >= 0 && x.status == GRPC_OK && !grpc_inbox_is_complete(&x.in))
+		r = -EPROTO;
+	if (r >= 0) {
+		*ret = (struct grpc_reply){ .status = x.status };
+		memcpy(ret->text, x.text, sizeof(ret->text));
+		if (x.status == GRPC_OK) {
+			/* An empty message has no bytes: what is told apart is told by the status. */
+			ret->message = steal_pointer(&x.in.data);
+			ret->size = x.in.size;
+		}
+	}
 	free(x.out);
-	free(x.in);
+	grpc_inbox_free(&x.in);
 	return r;
 }

@@ -1,4 +1,4 @@
-#include "node/loop.h"
+#include "net/loop.h"
 
 #include <errno.h>
 #include <stdbool.h>

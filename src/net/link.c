@@ -1,4 +1,4 @@
-#include "node/engine/engine_link.h"
+#include "net/link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-int engine_link_open(struct engine_link *link, const char *path, int stop_fd, uint64_t end_ns)
+int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -19,16 +19,16 @@ int engine_link_open(struct engine_link *link, const char *path, int stop_fd, ui
 	/* Connecting is at once, or refused: EAGAIN when more wait than it listens to. */
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
-	*link = (struct engine_link){ .fd = steal_fd(&fd), .stop_fd = stop_fd, .end_ns = end_ns };
+	*link = (struct net_link){ .fd = steal_fd(&fd), .stop_fd = stop_fd, .end_ns = end_ns };
 	return 0;
 }
 
-void engine_link_close(struct engine_link *link)
+void net_link_close(struct net_link *link)
 {
 	close_fd(&link->fd);
 }
 
-static int wait_for(const struct engine_link *link, short events)
+static int wait_for(const struct net_link *link, short events)
 {
 	for (;;) {
 		struct pollfd p[] = { { .fd = link->fd, .events = events },
@@ -47,7 +47,7 @@ static int wait_for(const struct engine_link *link, short events)
 	}
 }
 
-ssize_t engine_link_read(const struct engine_link *link, void *data, size_t size)
+ssize_t net_link_read(const struct net_link *link, void *data, size_t size)
 {
 	for (;;) {
 		int r = wait_for(link, POLLIN);
@@ -61,7 +61,7 @@ ssize_t engine_link_read(const struct engine_link *link, void *data, size_t size
 	}
 }
 
-int engine_link_write(const struct engine_link *link, const void *data, size_t size)
+int net_link_write(const struct net_link *link, const void *data, size_t size)
 {
 	const char *at = data;
 	while (size) {

@@ -1,4 +1,4 @@
-#include "node/listen.h"
+#include "net/listen.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The daemon's sockets in the file system. */
-#ifndef ALLOT_NODE_LISTEN_H
-#define ALLOT_NODE_LISTEN_H
+#ifndef ALLOT_NET_LISTEN_H
+#define ALLOT_NET_LISTEN_H
 
 #include "base/error.h"
 

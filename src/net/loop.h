@@ -2,8 +2,8 @@
  * The event loop of the main thread: file descriptors and timers, one handler each, over epoll.
  * One thread. A handler may remove any source, its own too.
  */
-#ifndef ALLOT_NODE_LOOP_H
-#define ALLOT_NODE_LOOP_H
+#ifndef ALLOT_NET_LOOP_H
+#define ALLOT_NET_LOOP_H
 
 #include <stdint.h>
 #include <sys/epoll.h>

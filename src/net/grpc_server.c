@@ -1,0 +1,143 @@
+#include "net/grpc_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define DEAF_NS (250 * NSEC_PER_MSEC)
+
+struct grpc_limits grpc_limits_default(void)
+{
+	return (struct grpc_limits){ .connections = 32,
+				     .calls = 32,
+				     .message_bytes = 1 << 20,
+				     .held_bytes = 8 << 20,
+				     .arrive_ns = 5 * NSEC_PER_SEC,
+				     .stall_ns = 10 * NSEC_PER_SEC };
+}
+
+/* ---- what is due ---- */
+
+void grpc_server_due(struct grpc_server *server, uint64_t at_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (server->is_armed && server->due_ns <= at_ns)
+		return;
+	server->is_armed = true;
+	server->due_ns = at_ns;
+	loop_arm(server->due_timer, at_ns > now_ns ? at_ns - now_ns : 0, 0);
+}
+
+static void set_deaf(struct grpc_server *server, bool is_deaf)
+{
+	if (server->is_deaf == is_deaf)
+		return;
+	server->is_deaf = is_deaf;
+	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
+}
+
+/* Whoever is not over yet says again when it will be. */
+static void look(void *data, uint32_t events)
+{
+	struct grpc_server *server = data;
+	struct grpc_connection *c, *next;
+	uint64_t now_ns = clock_now_ns();
+	server->is_armed = false;
+	set_deaf(server, false);
+	for (c = TAILQ_FIRST(&server->connections); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		grpc_connection_look(c, now_ns);
+	}
+}
+
+/* ---- who comes ---- */
+
+static bool may_come(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* False when each of the others has a call. */
+static bool make_room(struct grpc_server *server)
+{
+	struct grpc_connection *c, *longest = NULL;
+	if (server->connection_count < server->service.limits.connections)
+		return true;
+	TAILQ_FOREACH(c, &server->connections, link)
+	if (TAILQ_EMPTY(&c->calls) && (!longest || c->idle_since_ns < longest->idle_since_ns))
+		longest = c;
+	if (longest)
+		grpc_connection_free(longest);
+	return longest;
+}
+
+static void somebody_comes(void *data, uint32_t events)
+{
+	struct grpc_server *server = data;
+	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		/* It would be called again at once. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			set_deaf(server, true);
+			grpc_server_due(server, clock_now_ns() + DEAF_NS);
+		}
+		return;
+	}
+	if (!may_come(fd) || !make_room(server)) {
+		log_debug("gRPC: a peer is not let in");
+		return;
+	}
+	int r = grpc_connection_new(server, steal_fd(&fd));
+	if (r < 0)
+		log_debug("gRPC: connection: error %d", -r);
+}
+
+/* ---- start and end ---- */
+
+int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
+		    struct grpc_server **ret, struct error *err)
+{
+	struct grpc_server *server = calloc(1, sizeof(*server));
+	if (!server)
+		return error_set_errno(err, ENOMEM, "gRPC server");
+	*server = (struct grpc_server){ .loop = loop, .listen_fd = -1, .service = *service };
+	TAILQ_INIT(&server->connections);
+	int r = loop_add_timer(loop, look, server, &server->due_timer);
+	if (r >= 0)
+		r = loop_add(loop, listen_fd, EPOLLIN, somebody_comes, server,
+			     &server->listen_source);
+	if (r < 0) {
+		grpc_server_free(server);
+		return error_set_errno(err, -r, "gRPC server");
+	}
+	server->listen_fd = listen_fd;
+	*ret = server;
+	return 0;
+}
+
+struct grpc_server *grpc_server_free(struct grpc_server *server)
+{
+	struct grpc_connection *c;
+	if (!server)
+		return NULL;
+	loop_remove(server->listen_source);
+	while ((c = TAILQ_FIRST(&server->connections)))
+		grpc_connection_free(c);
+	loop_remove(server->due_timer);
+	close_fd(&server->listen_fd);
+	free(server);
+	return NULL;
+}
+
+unsigned grpc_server_connections(const struct grpc_server *server)
+{
+	return server->connection_count;
+}

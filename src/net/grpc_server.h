@@ -1,0 +1,98 @@
+/*
+ * A gRPC server on a unix socket, for one service: calls with one message each way, and streams of answers. On
+ * the loop; all of it belongs to the loop's thread.
+ *
+ * Peers must be root or the user of this process; others are let go at once. None holds the loop or memory:
+ * connections, calls, sizes and times have limits, and of a connection some 64 KiB are read in a turn.
+ * `:authority` may be whatever the peer likes: older kubelets say the socket's path there, which nghttp2's own
+ * check would refuse.
+ */
+#ifndef ALLOT_NET_GRPC_SERVER_H
+#define ALLOT_NET_GRPC_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/grpc.h"
+#include "net/loop.h"
+
+struct grpc_server;
+struct grpc_call;
+struct grpc_message;
+
+/*
+ * A request is there; `message` is the server's, and valid only in the call. The handler ends the call, or
+ * keeps it (grpc_call_keep()).
+ */
+typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
+			     size_t size);
+
+struct grpc_method {
+	const char *path; /* "/package.Service/Method" */
+	grpc_handler handler;
+};
+
+struct grpc_limits {
+	unsigned connections; /* when one more comes, the one longest without a call ends */
+	unsigned calls;       /* of a connection at a time */
+	size_t message_bytes; /* of a request */
+	size_t held_bytes;    /* of requests of all connections that are not there yet in whole */
+	uint64_t arrive_ns; /* a request, and what a new connection begins with, must be there after this */
+	uint64_t stall_ns; /* what is sent must get on in this */
+};
+
+/* 32 connections, 32 calls each, 1 MiB a request, 8 MiB in all, 5 s, 10 s. */
+struct grpc_limits grpc_limits_default(void);
+
+struct grpc_service {
+	const struct grpc_method *methods; /* constant */
+	size_t method_count;
+	void *data; /* the handlers' */
+	struct grpc_limits limits;
+};
+
+/*
+ * listen_fd: a listening socket, non-blocking; the server's on success. The service is copied, its methods
+ * are not.
+ */
+int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
+		    struct grpc_server **ret, struct error *err);
+
+/*
+ * Says goodbye to all, without waiting for anyone. Calls that are kept are gone (see below). NULL is fine;
+ * returns NULL. Not from a handler.
+ */
+struct grpc_server *grpc_server_free(struct grpc_server *server);
+
+unsigned grpc_server_connections(const struct grpc_server *server);
+
+/* ---- messages ---- */
+
+/* One to be filled by the caller; several calls may send the same. NULL: no memory. */
+struct grpc_message *grpc_message_new(size_t size);
+/* Where its bytes go, before it is sent. */
+uint8_t *grpc_message_data(struct grpc_message *message);
+/* Gives the caller's reference back. NULL is fine; returns NULL. */
+struct grpc_message *grpc_message_unref(struct grpc_message *message);
+
+/* ---- calls ---- */
+
+/*
+ * The call goes on after its handler has returned. `gone` is told when it ends other than by
+ * grpc_call_end(): the peer left or took it back, it did not get on, its time is over, the server ends. The
+ * call must not be used from then on.
+ */
+void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc_call *call),
+		    void *data);
+
+/*
+ * Sends a message. A message that waits, with nothing of it sent yet, is replaced by it: for streams whose
+ * newest message says all, so a slow peer costs no more than two. The message stays the caller's.
+ */
+void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
+
+/* Ends the call once what was sent is out. `text` (NULL: none) is for who reads the error. */
+void grpc_call_end(struct grpc_call *call, enum grpc_status status, const char *text);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * From the kubelet's choice of slices to a claim, and what its container gets. Main thread only.
+ */
+#ifndef ALLOT_NODE_PLUGIN_ALLOCATE_H
+#define ALLOT_NODE_PLUGIN_ALLOCATE_H
+
+#include "node/claims/claims.h"
+#include "node/claims/injection.h"
+#include "node/plugin/slices.h"
+
+#define ALLOCATE_KEY "slices/" /* before the first of a claim's slices: no other claim has that */
+
+/*
+ * One container's. Slices that the kubelet gives again have no holder any more, by its own books: a claim that had
+ * one of them is released first, unless something still runs in it (-EBUSY); one that had just these is given
+ * again. *ret_injection is the caller's. On
+ * failure nothing is allocated; *ret_claim and *ret_injection are left alone. Errors else as
+ * claims_allocate() and injection_make() have them.
+ */
+int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
+		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
+
+/* True when the claim was made so, and one of its slices is in the set. */
+bool allocate_has(const struct slices *slices, const struct claim *claim,
+		  const struct slice_set *set);
+/* True when the claim was made so. */
+bool allocate_made(const struct claim *claim);
+
+#endif

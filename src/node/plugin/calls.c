@@ -1,0 +1,266 @@
+/* The five calls of the kubelet. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/health/health.h"
+#include "node/plugin/allocate.h"
+#include "node/plugin/messages.h"
+#include "node/plugin/plugin_inside.h"
+
+/* A preference names every slice once as available and once as a must. */
+static size_t most_ids(const struct slices *slices)
+{
+	return (size_t)slices->card_count * slices->per_card * 2;
+}
+
+size_t plugin_request_most_bytes(const struct slices *slices)
+{
+	return 4096 + most_ids(slices) * (SLICE_ID_MAX + 4);
+}
+
+static enum grpc_status status_of(int error)
+{
+	switch (-error) {
+	case EINVAL:
+	case EPROTO:
+	case E2BIG: return GRPC_INVALID_ARGUMENT;
+	case ENOSPC: return GRPC_RESOURCE_EXHAUSTED;
+	case EBUSY:
+	case EEXIST: return GRPC_FAILED_PRECONDITION;
+	case ENODEV: return GRPC_UNAVAILABLE;
+	default: return GRPC_UNKNOWN;
+	}
+}
+
+/* Gives the message back. */
+static void answer(struct grpc_call *call, struct grpc_message *message)
+{
+	if (message)
+		grpc_call_send(call, message);
+	grpc_call_end(call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
+		      message ? NULL : "no memory");
+	grpc_message_unref(message);
+}
+
+static void refuse(struct grpc_call *call, const char *method, int error, const struct error *err)
+{
+	log_warning("device plugin: %s: %s", method, err->text);
+	grpc_call_end(call, status_of(error), err->text);
+}
+
+/* What was read of a request, in words; 0 where it was. */
+static int check_read(int r, struct error *err)
+{
+	switch (r) {
+	case -EPROTO: return error_set(err, EPROTO, "not understood: no such message");
+	case -E2BIG: return error_set(err, E2BIG, "more devices are named than there are");
+	case -ENOMEM: return error_set_errno(err, ENOMEM, "request");
+	default: return r;
+	}
+}
+
+/* ---- GetDevicePluginOptions ---- */
+
+static void get_options(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	static const struct plugin_options options = { .has_preference = true };
+	answer(call, message_options(&options));
+}
+
+/* ---- ListAndWatch ---- */
+
+struct plugin_watcher {
+	TAILQ_ENTRY(plugin_watcher) link;
+	struct plugin *plugin;
+	struct grpc_call *call;
+};
+
+static void watcher_gone(void *data, struct grpc_call *call)
+{
+	struct plugin_watcher *w = data;
+	struct plugin *plugin = w->plugin;
+	TAILQ_REMOVE(&plugin->watchers, w, link);
+	free(w);
+	if (--plugin->watcher_count == 0)
+		plugin_is_unwatched(plugin);
+}
+
+static void list_and_watch(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct plugin *plugin = data;
+	struct plugin_watcher *w = malloc(sizeof(*w));
+	if (!w) {
+		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory");
+		return;
+	}
+	*w = (struct plugin_watcher){ .plugin = plugin, .call = call };
+	TAILQ_INSERT_TAIL(&plugin->watchers, w, link);
+	plugin->watcher_count++;
+	grpc_call_keep(call, watcher_gone, w);
+	grpc_call_send(call, plugin->list);
+}
+
+int plugin_publish(struct plugin *plugin)
+{
+	bool is_healthy[SLICES_MAX_CARDS];
+	const struct plugin_watcher *w;
+	for (unsigned i = 0; i < plugin->slices.card_count; i++)
+		is_healthy[i] = health_takes_tenants(&plugin->node->card[i]);
+	struct grpc_message *list = message_devices(&plugin->slices, is_healthy);
+	if (!list)
+		return -ENOMEM;
+	grpc_message_unref(plugin->list);
+	plugin->list = list;
+	TAILQ_FOREACH(w, &plugin->watchers, link)
+	grpc_call_send(w->call, list);
+	return 0;
+}
+
+/* ---- GetPreferredAllocation ---- */
+
+static int prefer(const struct slices *slices, const struct message_container *c,
+		  struct slice_set *ret, struct error *err)
+{
+	struct slice_set available, must;
+	int r = slice_set_parse(slices, c->ids, c->count, &available, err);
+	if (r >= 0)
+		r = slice_set_parse(slices, c->must, c->must_count, &must, err);
+	if (r >= 0 && c->size < 0)
+		r = error_set(err, EINVAL, "%" PRId32 " devices: must be 0 or more", c->size);
+	return r < 0 ? r : slices_prefer(slices, &available, &must, (unsigned)c->size, ret, err);
+}
+
+static void get_preferred(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	const struct slices *slices = &((struct plugin *)data)->slices;
+	cleanup(message_request_free) struct message_request request;
+	struct error err = { 0 };
+	int r = check_read(message_read_preferred(message, size, most_ids(slices), &request), &err);
+	cleanup_free struct slice_set *sets = calloc(request.count + 1, sizeof(*sets));
+	if (r >= 0 && !sets)
+		r = check_read(-ENOMEM, &err);
+	for (size_t i = 0; r >= 0 && i < request.count; i++)
+		r = prefer(slices, &request.container[i], &sets[i], &err);
+	if (r < 0)
+		refuse(call, "GetPreferredAllocation", r, &err);
+	else
+		answer(call, message_preferred(slices, sets, request.count));
+}
+
+/* ---- Allocate ---- */
+
+/* What was done for the containers of a call. */
+struct allocation {
+	size_t count;
+	struct claim **claim;
+	struct injection *injection;
+};
+
+static void free_allocation(struct allocation *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		injection_free(&a->injection[i]);
+	free(a->claim);
+	free(a->injection);
+}
+
+/* All of it, as one of the containers can't be had. */
+static void undo(struct plugin *plugin, const struct allocation *a)
+{
+	struct error err = { 0 };
+	for (size_t i = 0; i < a->count; i++) {
+		char key[TENANT_CLAIM_MAX];
+		memcpy(key, claim_terms(a->claim[i])->claim.key, sizeof(key));
+		if (claims_release(plugin->node->claims, key,
+				   "another container of the call can't be had", &err) < 0)
+			log_warning("device plugin: Allocate: %s", err.text);
+	}
+}
+
+static int check_health(const struct plugin *plugin, const struct slice_set *set, struct error *err)
+{
+	for (unsigned i = 0; i < plugin->slices.card_count; i++)
+		if (slots_count(&set->card[i]) && health_check_takes(&plugin->node->card[i], err) < 0)
+			return error_add(err, -ENODEV, "%s", plugin->slices.uuid[i]);
+	return 0;
+}
+
+static int allocate_all(struct plugin *plugin, const struct message_request *request,
+			struct allocation *a, struct error *err)
+{
+	const struct slices *slices = &plugin->slices;
+	a->claim = calloc(request->count + 1, sizeof(*a->claim));
+	a->injection = calloc(request->count + 1, sizeof(*a->injection));
+	if (!a->claim || !a->injection)
+		return check_read(-ENOMEM, err);
+	for (size_t i = 0; i < request->count; i++) {
+		const struct message_container *c = &request->container[i];
+		struct slice_set set;
+		int r = slice_set_parse(slices, c->ids, c->count, &set, err);
+		if (r >= 0)
+			r = check_health(plugin, &set, err);
+		if (r >= 0)
+			r = allocate_slices(plugin->node, slices, &set, &a->claim[i],
+					    &a->injection[i], err);
+		if (r < 0)
+			return r;
+		a->count++;
+	}
+	return 0;
+}
+
+static void allocate(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	struct plugin *plugin = data;
+	uint64_t begun_ns = clock_now_ns();
+	cleanup(message_request_free) struct message_request request;
+	cleanup(free_allocation) struct allocation a = { 0 };
+	struct error err = { 0 };
+	int r = check_read(message_read_allocate(message, size, most_ids(&plugin->slices), &request),
+			   &err);
+	if (r >= 0)
+		r = allocate_all(plugin, &request, &a, &err);
+	if (r < 0) {
+		undo(plugin, &a);
+		plugin->refused++;
+		refuse(call, "Allocate", r, &err);
+		return;
+	}
+	answer(call, message_allocated(a.injection, a.count));
+	plugin->allocations++;
+	plugin->allocate_ns += clock_now_ns() - begun_ns;
+}
+
+/* ---- PreStartContainer ---- */
+
+/* Nothing is left to do then, and we don't ask for the call; whoever calls is told if the devices are not ours. */
+static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
+{
+	const struct slices *slices = &((struct plugin *)data)->slices;
+	cleanup(message_request_free) struct message_request request;
+	struct slice_set set;
+	struct error err = { 0 };
+	int r = check_read(message_read_pre_start(message, size, most_ids(slices), &request), &err);
+	if (r >= 0)
+		r = slice_set_parse(slices, request.container[0].ids, request.container[0].count,
+				    &set, &err);
+	if (r < 0)
+		refuse(call, "PreStartContainer", r, &err);
+	else
+		answer(call, message_empty());
+}
+
+#define SERVICE "/v1beta1.DevicePlugin/"
+const struct grpc_method plugin_methods[] = {
+	{ SERVICE "GetDevicePluginOptions", get_options },
+	{ SERVICE "ListAndWatch", list_and_watch },
+	{ SERVICE "GetPreferredAllocation", get_preferred },
+	{ SERVICE "Allocate", allocate },
+	{ SERVICE "PreStartContainer", pre_start },
+};
+const size_t plugin_method_count = sizeof(plugin_methods) / sizeof(plugin_methods[0]);

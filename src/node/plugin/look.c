@@ -1,0 +1,78 @@
+/* What the plugin looks at: whether the cards are well, and which claims the kubelet's pods need. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "node/claims/claims.h"
+#include "node/health/health.h"
+#include "node/plugin/allocate.h"
+#include "node/plugin/plugin_inside.h"
+
+#define TICK_NS NSEC_PER_SEC
+#define PODS_NS (10 * NSEC_PER_SEC)
+
+/* ---- which claims are needed ---- */
+
+/* A claim of somebody else's is no business of the kubelet's. */
+static enum claim_need need_of(void *data, const struct claim *claim)
+{
+	const struct plugin *p = data;
+	struct slice_set held;
+	if (!allocate_made(claim))
+		return CLAIM_UNWANTED;
+	if (!p->pods || !pod_resources_get(p->pods, &held))
+		return CLAIM_UNKNOWN;
+	return allocate_has(&p->slices, claim, &held) ? CLAIM_WANTED : CLAIM_UNWANTED;
+}
+
+static void ask_pods(struct plugin *p, uint64_t now_ns)
+{
+	if (!p->pods || now_ns - p->asked_ns < PODS_NS || !claims_count(p->node->claims))
+		return;
+	p->asked_ns = now_ns;
+	pod_resources_ask(p->pods);
+}
+
+/* ---- health ---- */
+
+static void health_changed(void *data, struct card *card)
+{
+	struct plugin *p = data;
+	if (plugin_publish(p) < 0)
+		log_warning("device plugin: no memory to tell of the cards' health");
+}
+
+static void look(void *data, uint32_t events)
+{
+	ask_pods(data, clock_now_ns());
+}
+
+/* ---- begin and end ---- */
+
+int plugin_begin_looking(struct plugin *p, struct error *err)
+{
+	const struct config *config = &p->node->config;
+	int r = 0;
+	if (strcmp(config->kube_pod_resources, "none") != 0)
+		r = pod_resources_start(config->kube_pod_resources, config->kube_resource,
+					&p->slices, &p->pods, err);
+	if (r < 0)
+		return r;
+	if (claims_add_keep(p->node->claims, need_of, p) < 0)
+		return error_set(err, ENOSPC, "too many know which claims are needed");
+	r = loop_add_timer(p->node->loop, look, p, &p->look_timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "timer");
+	loop_arm(p->look_timer, 0, TICK_NS);
+	r = health_subscribe(p->node, health_changed, p);
+	return r < 0 ? error_set(err, -r, "too many want to know of the cards' health") : 0;
+}
+
+void plugin_end_looking(struct plugin *p)
+{
+	claims_remove_keep(p->node->claims, need_of, p);
+	p->pods = pod_resources_stop(p->pods);
+	health_unsubscribe(p->node, health_changed, p);
+	p->look_timer = loop_remove(p->look_timer);
+}

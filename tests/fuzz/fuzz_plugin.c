@@ -1,0 +1,62 @@
+/* What the kubelet asks of the device plugin: by the first byte which message. */
+#include "fuzz.h"
+
+#include <errno.h>
+
+#include "node/plugin/messages.h"
+#include "node/plugin/pod_resources.h"
+
+#define MOST_IDS 12
+
+/* Of the names in corpus/plugin. */
+static const struct slices slices = { .card_count = 2, .per_card = 3, .uuid = { "GPU-a", "GPU-b" } };
+
+static unsigned count(const struct slice_set *set)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < SLICES_MAX_CARDS; i++) {
+		FUZZ_CHECK(i < slices.card_count || !slots_count(&set->card[i]));
+		FUZZ_CHECK(slots_count(&set->card[i]) <= slices.per_card);
+		n += slots_count(&set->card[i]);
+	}
+	return n;
+}
+
+static void check_prefer(const struct message_container *c)
+{
+	struct slice_set available, must, chosen;
+	if (slice_set_parse(&slices, c->ids, c->count, &available, NULL) < 0 ||
+	    slice_set_parse(&slices, c->must, c->must_count, &must, NULL) < 0)
+		return;
+	FUZZ_CHECK(count(&available) == c->count && count(&must) == c->must_count);
+	if (c->size < 0 ||
+	    slices_prefer(&slices, &available, &must, (unsigned)c->size, &chosen, NULL) < 0)
+		return;
+	FUZZ_CHECK(count(&chosen) == (unsigned)c->size);
+	struct grpc_message *m = message_preferred(&slices, &chosen, 1);
+	FUZZ_CHECK(m);
+	grpc_message_unref(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int (*const readers[])(const uint8_t *bytes, size_t n, size_t most_ids,
+				      struct message_request *ret) = { message_read_preferred,
+								       message_read_allocate,
+								       message_read_pre_start };
+	struct message_request request;
+	struct slice_set set;
+	if (size < 1)
+		return 0;
+	if (data[0] % 4 == 3) {
+		if (pod_resources_read(&slices, "a/b", data + 1, size - 1, &set) == 0)
+			count(&set);
+		return 0;
+	}
+	int r = readers[data[0] % 4](data + 1, size - 1, MOST_IDS, &request);
+	FUZZ_CHECK(r == 0 || r == -EPROTO || r == -E2BIG);
+	for (size_t i = 0; r == 0 && i < request.count; i++)
+		check_prefer(&request.container[i]);
+	message_request_free(&request);
+	return 0;
+}

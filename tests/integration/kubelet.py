@@ -1,0 +1,193 @@
+"""The kubelet's side of the device plugin's protocol, by gRPC's own library: it takes registrations, calls
+back before it answers, and watches. Messages are taken apart and made by their numbers (v1beta1, api.proto), so
+that nothing is shared with what is tested."""
+
+import pathlib
+import threading
+import time
+from concurrent import futures
+
+import pytest
+from conftest import wait_until
+from engines import field
+
+grpc = pytest.importorskip("grpc")
+
+SERVICE = "/v1beta1.DevicePlugin/"
+PATIENCE = 20
+
+
+def take_apart(data):
+    """[(number, bytes or whole number)] of a message's fields."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value, at
+
+    fields, at = [], 0
+    while at < len(data):
+        key, at = varint(at)
+        value, at = varint(at)
+        assert key & 7 in (0, 2), f"field {key >> 3} of kind {key & 7}"
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        fields.append((key >> 3, value))
+    return fields
+
+
+def all_of(fields, number):
+    return [value for found, value in fields if found == number]
+
+
+def text_of(fields, number):
+    return (all_of(fields, number) or [b""])[-1].decode()
+
+
+def names(number, ids):
+    return b"".join(field(number, name) for name in ids)
+
+
+class Answer:
+    """What a container gets."""
+
+    def __init__(self, data):
+        fields = take_apart(data)
+        self.env, self.mounts, self.devices = {}, [], []
+        for pair in map(take_apart, all_of(fields, 1)):
+            assert text_of(pair, 1) not in self.env
+            self.env[text_of(pair, 1)] = text_of(pair, 2)
+        for mount in map(take_apart, all_of(fields, 2)):
+            self.mounts.append((text_of(mount, 1), text_of(mount, 2), bool(all_of(mount, 3))))
+        for device in map(take_apart, all_of(fields, 3)):
+            self.devices.append((text_of(device, 1), text_of(device, 2), text_of(device, 3)))
+        assert all(number in (1, 2, 3) for number, _ in fields)
+
+
+class Plugin:
+    """A connection to the plugin's socket, and its calls. `authority`: as older kubelets name the socket."""
+
+    def __init__(self, path, authority=None):
+        options = [("grpc.default_authority", authority)] if authority else []
+        self.channel = grpc.insecure_channel(f"unix:{path}", options)
+
+    def call(self, method, message=b"", timeout=PATIENCE):
+        return self.channel.unary_unary(SERVICE + method)(message, timeout=timeout)
+
+    def options(self):
+        fields = take_apart(self.call("GetDevicePluginOptions"))
+        return {number: value for number, value in fields}
+
+    def prefer(self, available, size, must=()):
+        request = names(1, available) + names(2, must) + field(3, size)
+        answers = all_of(take_apart(self.call("GetPreferredAllocation", field(1, request))), 1)
+        assert len(answers) == 1
+        return [name.decode() for name in all_of(take_apart(answers[0]), 1)]
+
+    def allocate(self, *containers):
+        request = b"".join(field(1, names(1, ids)) for ids in containers)
+        return [Answer(answer) for answer in all_of(take_apart(self.call("Allocate", request)), 1)]
+
+    def refused(self, *containers):
+        """The error of an Allocate that must fail."""
+        with pytest.raises(grpc.RpcError) as raised:
+            self.allocate(*containers)
+        return raised.value
+
+    def watch(self):
+        return Watch(self)
+
+    def close(self):
+        self.channel.close()
+
+
+class Watch:
+    """A stream of lists: {device: "Healthy" or "Unhealthy"}."""
+
+    def __init__(self, plugin):
+        self.lists, self.error = [], None
+        self.stream = plugin.channel.unary_stream(SERVICE + "ListAndWatch")(b"")
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        try:
+            for message in self.stream:
+                devices = map(take_apart, all_of(take_apart(message), 1))
+                self.lists.append({text_of(d, 1): text_of(d, 2) for d in devices})
+        except grpc.RpcError as error:
+            self.error = error
+
+    @property
+    def last(self):
+        return self.lists[-1] if self.lists else None
+
+    def cancel(self):
+        self.stream.cancel()
+        self.thread.join(PATIENCE)
+
+
+class Kubelet:
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.path = self.directory / "kubelet.sock"
+        self.server = self.plugin = self.watch = None
+        self.refusal = None         # what it says to whoever registers
+        self.registrations = []     # [(time, {number: text})]
+        self.errors = []            # of calls back
+
+    def start(self):
+        """As a kubelet that starts: every socket in the directory goes, then its own appears."""
+        class Handler(grpc.GenericRpcHandler):
+            def service(handler, details):  # noqa: N805
+                if details.method != "/v1beta1.Registration/Register":
+                    return None
+                return grpc.unary_unary_rpc_method_handler(self.register)
+
+        for path in self.directory.iterdir():
+            if path.is_socket():
+                path.unlink()
+        self.server = grpc.server(futures.ThreadPoolExecutor(2))
+        self.server.add_generic_rpc_handlers((Handler(),))
+        self.started = time.monotonic()
+        self.server.add_insecure_port(f"unix:{self.path}")
+        self.server.start()
+        return self
+
+    def register(self, request, context):
+        fields = {number: value for number, value in take_apart(request)}
+        if self.refusal:
+            context.abort(grpc.StatusCode.UNKNOWN, self.refusal)
+        endpoint = self.directory / fields[2].decode()
+        try:
+            self.drop_plugin()
+            plugin = Plugin(endpoint)
+            options = plugin.options()
+        except grpc.RpcError as error:
+            self.errors.append(error)
+            context.abort(grpc.StatusCode.UNKNOWN, f"can't call back: {error}")
+        self.plugin, self.watch = plugin, plugin.watch()
+        self.registrations.append((time.monotonic(), {**fields, "options": options}))
+        return b""
+
+    def drop_plugin(self):
+        if self.plugin:
+            self.watch.cancel()
+            self.plugin.close()
+        self.plugin = self.watch = None
+
+    def wait_registered(self, count=1):
+        wait_until(lambda: len(self.registrations) >= count, PATIENCE, "the registration")
+        wait_until(lambda: self.watch and self.watch.lists, PATIENCE, "the first list")
+        return self.plugin
+
+    def stop(self):
+        """As one that is killed: its socket stays."""
+        self.drop_plugin()
+        if self.server:
+            self.server.stop(None).wait(PATIENCE)
+        self.server = None
