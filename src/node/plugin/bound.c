@@ -322,7 +322,7 @@ static void look(void *data, uint32_t events)
 
 /* ---- calls ---- */
 
-/* What is being written is written all the same: the kubelet asks again, and finds the claim. */
+/* What is being written is written all the same; to the kubelet the pod has failed, and the claim ends with it. */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	struct bound_call *c = data;

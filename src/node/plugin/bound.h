@@ -21,7 +21,7 @@ struct bound;
 
 /* The daemon has its Kubernetes API. -errno. */
 int bound_start(struct plugin *plugin, struct bound **ret, struct error *err);
-/* Calls under way are let go: the kubelet asks again. NULL is fine; returns NULL. */
+/* After the socket is closed: no call may be under way. NULL is fine; returns NULL. */
 struct bound *bound_stop(struct bound *bound);
 
 /*
