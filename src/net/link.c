@@ -9,6 +9,25 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
+#define FULL_PAUSE_NS (5 * NSEC_PER_MSEC)
+
+/* A socket says EAGAIN when more wait than it listens to: soon there are fewer. */
+static int connect_in_time(int fd, const struct sockaddr_un *address, int stop_fd, uint64_t end_ns)
+{
+	const struct timespec pause = clock_to_timespec(FULL_PAUSE_NS);
+	for (;;) {
+		struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+		if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (clock_now_ns() >= end_ns)
+			return -ETIMEDOUT;
+		if (ppoll(&stop, 1, &pause, NULL) > 0)
+			return -ECANCELED;
+	}
+}
+
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -16,9 +35,11 @@ int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Connecting is at once, or refused: EAGAIN when more wait than it listens to. */
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+	if (fd < 0)
 		return -errno;
+	int r = connect_in_time(fd, &address, stop_fd, end_ns);
+	if (r < 0)
+		return r;
 	*link = (struct net_link){ .fd = steal_fd(&fd), .stop_fd = stop_fd, .end_ns = end_ns };
 	return 0;
 }

@@ -15,7 +15,7 @@ struct net_link {
 	uint64_t end_ns; /* by base/clock.h */
 };
 
-/* A stream socket at that path; fd is owned by the caller, net_link_close(). -errno. */
+/* A stream socket at that path; fd is owned by the caller, net_link_close(). -ETIMEDOUT: its queue stayed full; -ECANCELED; -errno. */
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns);
 void net_link_close(struct net_link *link);
 

@@ -149,6 +149,8 @@ static const struct setting settings[] = {
 	  "where the kubelet tells what pods hold, or none" },
 	{ "kube_resource", KIND_TEXT, AT(kube_resource), "nvidia.com/gpu", 0, 0,
 	  "what pods ask for in their limits" },
+	{ "kube_vocabulary", KIND_VOCABULARY, AT(kube_vocabulary), "slices", 0,
+	  0, "slices: GPUs in equal parts; hami: as the scheduler has written to the pod (needs kube_api)" },
 	{ "kube_slices", KIND_COUNT, AT(kube_slices), "10", 1, 100,
 	  "each GPU is shown as so many of it, which share memory and time equally" },
 	{ "kube_slice_limit", KIND_LIMIT, AT(is_kube_slice_hard), "soft", 0, 0,

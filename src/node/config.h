@@ -18,6 +18,12 @@
 
 #define CONFIG_PATH_MAX 256
 
+/* What says how much of which card a container gets. */
+enum kube_vocabulary {
+	KUBE_VOCABULARY_SLICES, /* the ids that the kubelet picks: node/plugin/allocate.h */
+	KUBE_VOCABULARY_HAMI,   /* the pod's annotations, by a scheduler: node/plugin/bound.h */
+};
+
 struct config {
 	enum log_level log_level;
 	uint64_t linger_ns;
@@ -59,6 +65,7 @@ struct config {
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
 	/* The kubelet's device plugin (node/plugin). */
 	bool is_kube_plugin, is_kube_slice_hard;
+	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
 	unsigned kube_slices;                     /* that each card is shown as */

@@ -30,6 +30,7 @@ enum setting_kind {
 	KIND_CONTROL,
 	KIND_SENSOR,
 	KIND_ON_VIOLATION,
+	KIND_VOCABULARY,
 };
 
 /* `default_text` is NULL where the arbiter or its elastic policy has the default. */

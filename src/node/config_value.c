@@ -46,6 +46,7 @@ static const char *const choices[][CHOICES_MAX] = {
 	[KIND_ON_VIOLATION] = { [ON_VIOLATION_REPORT] = "report",
 				[ON_VIOLATION_FREEZE] = "freeze",
 				[ON_VIOLATION_END] = "end" },
+	[KIND_VOCABULARY] = { [KUBE_VOCABULARY_SLICES] = "slices", [KUBE_VOCABULARY_HAMI] = "hami" },
 	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
 };
 
@@ -199,6 +200,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_POLICY:
 	case KIND_CONTROL:
 	case KIND_SENSOR:
+	case KIND_VOCABULARY:
 	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_LIMIT: return set_one_of_two((bool *)(void *)field, value, limit_words, 1, err);
 	case KIND_DURATION:

@@ -124,7 +124,7 @@ users:
             "--endpoint-reconciler-type=none", f"--tls-cert-file={self.path('server.crt')}",
             f"--tls-private-key-file={self.path('server.key')}", f"--client-ca-file={self.path('ca.crt')}",
             f"--token-auth-file={self.path('tokens.csv')}", "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.96.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/24", "--allow-privileged=true", "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self.path('accounts.key')}",
             f"--service-account-signing-key-file={self.path('accounts.key')}",
             # There is no controller that makes accounts for pods.
@@ -197,16 +197,20 @@ users:
 
     # ---- the API, as the administrator ----
 
-    def request(self, method, path, body=None, raw=False, kind="application/json", query=""):
+    def send(self, method, path, data, kind, query=""):
+        """Bytes, as they are; the answer's."""
         context = ssl.create_default_context(cafile=self.path("ca.crt"))
         request = urllib.request.Request(
-            self.url + path + query, method=method, data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": kind})
+            self.url + path + query, method=method, data=data,
+            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": kind, "Accept": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=20, context=context) as answer:
-                text = answer.read()
+                return answer.read()
         except urllib.error.HTTPError as error:
             raise ApiError(error.code, error.read().decode(errors="replace")) from error
+
+    def request(self, method, path, body=None, raw=False, kind="application/json", query=""):
+        text = self.send(method, path, None if body is None else json.dumps(body).encode(), kind, query)
         return text if raw else json.loads(text)
 
     def make_node(self, name, annotations=None, labels=None):

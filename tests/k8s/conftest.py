@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE.parent / "integration")]
 
 from cluster import Cluster  # noqa: E402
+from daemon import BUILD, ROOT, wait_until  # noqa: E402, F401  (what integration's helpers have of theirs)
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,10 @@ def wait_until(condition, seconds=20.0, what="the condition"):
 
 
 class Daemon:
-    def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None):
+    def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None,
+                 is_private=True):
         """`within`: a command that runs the daemon."""
+        self.private = ["--private"] if is_private else []
         self.directory = directory
         self.run_dir = directory / "r"
         self.node = node
@@ -49,7 +51,7 @@ class Daemon:
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
         with open(self.directory / "log", "ab") as log:
             self.processes.append(subprocess.Popen(
-                [*self.within, BUILD / "allotd", "--private", "--foreground", "--run-dir", self.run_dir, "--sim-socket",
+                [*self.within, BUILD / "allotd", *self.private, "--foreground", "--run-dir", self.run_dir, "--sim-socket",
                  card_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
                  self.directory / "settings"], stdin=subprocess.DEVNULL, stderr=log,
                 env=self.environment))

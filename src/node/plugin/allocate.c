@@ -48,7 +48,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 }
 
 /* After a restart its processes may not have moved over yet. */
-static bool is_lived_in(const struct claim *claim)
+bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && (claim->tenant->process_count || claim->tenant->old);
 }
@@ -64,7 +64,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		/* Other claims are released by whoever made them. */
 		if (!allocate_made(c) || !find_common(slices, c, set, id))
 			continue;
-		if (is_lived_in(c))
+		if (allocate_is_lived_in(c))
 			return error_set(err, EBUSY,
 					 "device '%s' is still used by processes of tenant '%s'",
 					 id, terms->name);
@@ -76,7 +76,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 	return 0;
 }
 
-static bool is_same(const struct claim *claim, const struct claim_request *request)
+bool allocate_is_same(const struct claim *claim, const struct claim_request *request)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (!claim->tenant || terms->device_count != request->device_count)
@@ -100,7 +100,8 @@ static bool is_same(const struct claim *claim, const struct claim_request *reque
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {
 	struct claim *claim = claims_find(claims, request->key);
-	return claim && is_same(claim, request) && !is_lived_in(claim) ? claim : NULL;
+	return claim && allocate_is_same(claim, request) && !allocate_is_lived_in(claim) ? claim
+											 : NULL;
 }
 
 /* ---- the claim ---- */

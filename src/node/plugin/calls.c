@@ -47,7 +47,7 @@ static void answer(struct grpc_call *call, struct grpc_message *message)
 	grpc_message_unref(message);
 }
 
-static void refuse(struct grpc_call *call, const char *method, int error, const struct error *err)
+void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err)
 {
 	log_warning("device plugin: %s: %s", method, err->text);
 	grpc_call_end(call, status_of(error), err->text);
@@ -147,7 +147,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 	for (size_t i = 0; r >= 0 && i < request.count; i++)
 		r = prefer(slices, &request.container[i], &sets[i], &err);
 	if (r < 0)
-		refuse(call, "GetPreferredAllocation", r, &err);
+		plugin_refuse(call, "GetPreferredAllocation", r, &err);
 	else
 		answer(call, message_preferred(slices, sets, request.count));
 }
@@ -223,12 +223,17 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 	struct error err = { 0 };
 	int r = check_read(message_read_allocate(message, size, most_ids(&plugin->slices), &request),
 			   &err);
-	if (r >= 0)
+	if (r >= 0 && plugin->bound) {
+		r = bound_allocate(plugin->bound, call, &request, &err);
+		if (r >= 0)
+			return;
+	} else if (r >= 0) {
 		r = allocate_all(plugin, &request, &a, &err);
+	}
 	if (r < 0) {
 		undo(plugin, &a);
 		plugin->refused++;
-		refuse(call, "Allocate", r, &err);
+		plugin_refuse(call, "Allocate", r, &err);
 		return;
 	}
 	answer(call, message_allocated(a.injection, a.count));
@@ -250,7 +255,7 @@ static void pre_start(void *data, struct grpc_call *call, const uint8_t *message
 		r = slice_set_parse(slices, request.container[0].ids, request.container[0].count,
 				    &set, &err);
 	if (r < 0)
-		refuse(call, "PreStartContainer", r, &err);
+		plugin_refuse(call, "PreStartContainer", r, &err);
 	else
 		answer(call, message_empty());
 }

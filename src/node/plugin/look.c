@@ -19,6 +19,8 @@ static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
 	struct slice_set held;
+	if (bound_made(claim))
+		return p->bound ? bound_need(p->bound, claim) : CLAIM_UNKNOWN;
 	if (!allocate_made(claim))
 		return CLAIM_UNWANTED;
 	if (!p->pods || !pod_resources_get(p->pods, &held))
@@ -45,7 +47,10 @@ static void health_changed(void *data, struct card *card)
 
 static void look(void *data, uint32_t events)
 {
-	ask_pods(data, clock_now_ns());
+	struct plugin *p = data;
+	ask_pods(p, clock_now_ns());
+	if (p->bound)
+		bound_sweep(p->bound);
 }
 
 /* ---- begin and end ---- */

@@ -44,6 +44,17 @@ int plugin_check(const struct config *config, struct error *err)
 		return error_set(err, EINVAL,
 				 "kube_pod_resources: '%.100s': must be a full path, or none",
 				 config->kube_pod_resources);
+	if (config->kube_vocabulary == KUBE_VOCABULARY_HAMI && !strcmp(config->kube_api, "off"))
+		return error_set(
+			err, EINVAL,
+			"kube_vocabulary = hami: kube_api must not be off: what a container "
+			"gets stands in its pod's annotations");
+	if (config->kube_vocabulary == KUBE_VOCABULARY_HAMI &&
+	    config->kube_split_count > SLICES_MAX_PER_CARD)
+		return error_set(
+			err, EINVAL,
+			"kube_split_count: '%u': must be at most %d with kube_vocabulary = hami",
+			config->kube_split_count, SLICES_MAX_PER_CARD);
 	name_socket(config->kube_resource, own);
 	if (paths_join(config->kube_plugin_dir, own, path, sizeof(path), NULL) < 0)
 		return error_set(
@@ -150,7 +161,9 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 static int prepare_slices(struct plugin *p, struct error *err)
 {
 	p->slices.card_count = p->node->card_count;
-	p->slices.per_card = p->node->config.kube_slices;
+	p->slices.per_card = p->node->config.kube_vocabulary == KUBE_VOCABULARY_HAMI
+				     ? p->node->config.kube_split_count
+				     : p->node->config.kube_slices;
 	for (unsigned i = 0; i < p->slices.card_count; i++) {
 		p->slices.uuid[i] = p->node->card[i].info.uuid_text;
 		if (!slices_can_name(p->slices.uuid[i]))
@@ -173,6 +186,8 @@ static int start_parts(struct plugin *p, struct error *err)
 			       err);
 	if (r >= 0)
 		r = prepare_slices(p, err);
+	if (r >= 0 && config->kube_vocabulary == KUBE_VOCABULARY_HAMI)
+		r = bound_start(p, &p->bound, err);
 	if (r >= 0)
 		r = registrar_start(kubelet, p->own, config->kube_resource, &p->registrar, err);
 	if (r < 0)
@@ -222,6 +237,7 @@ struct plugin *plugin_stop(struct plugin *p)
 	p->dir = kubelet_dir_free(p->dir);
 	p->has_kubelet = false;
 	close_socket(p);
+	p->bound = bound_stop(p->bound);
 	loop_remove(p->renew_timer);
 	grpc_message_unref(p->list);
 	free(p);

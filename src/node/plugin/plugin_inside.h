@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "net/grpc_server.h"
+#include "node/plugin/bound.h"
 #include "node/plugin/kubelet_dir.h"
 #include "node/plugin/plugin.h"
 #include "node/plugin/pod_resources.h"
@@ -32,10 +33,14 @@ struct plugin {
 	bool has_kubelet;
 	struct loop_source *renew_timer, *look_timer;
 	struct grpc_message *list; /* what watchers were told last */
+	struct bound *bound;       /* NULL: slices say how much there is of what */
 	struct plugin_watchers watchers;
 	unsigned watcher_count;
 	uint64_t allocations, refused, allocate_ns;
 };
+
+/* calls.c: ends the call with the error. */
+void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
 
 /* plugin.c: the last one has left. */
 void plugin_is_unwatched(struct plugin *plugin);

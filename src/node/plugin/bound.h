@@ -1,0 +1,40 @@
+/*
+ * Allocate in HAMi's vocabulary (kube_vocabulary = hami): how much a container gets of which card does not stand in
+ * the ids that the kubelet picks, but in the annotations of the pod that a scheduler has bound to this node. So a call
+ * waits until the watch shows its pod (kube/choice.h), makes the container's claim, writes to the pod that it has
+ * its shares (node/kube/binding.h), and is answered then. What can't be given is told to the kubelet and, as bind-phase
+ * failed, to the scheduler.
+ *
+ * The claim's key is "pod/<UID>/<container>". It ends when its pod has, or is gone, and no process lives in it.
+ * Main thread only.
+ */
+#ifndef ALLOT_NODE_PLUGIN_BOUND_H
+#define ALLOT_NODE_PLUGIN_BOUND_H
+
+#include "node/claims/claims.h"
+#include "node/plugin/messages.h"
+
+#define BOUND_KEY "pod/"
+
+struct plugin;
+struct bound;
+
+/* The daemon has its Kubernetes API. -errno. */
+int bound_start(struct plugin *plugin, struct bound **ret, struct error *err);
+/* After the socket is closed: no call may be under way. NULL is fine; returns NULL. */
+struct bound *bound_stop(struct bound *bound);
+
+/*
+ * Takes the call over, and ends it when it is decided. -EINVAL: a request of several containers, which no kubelet
+ * makes; -ENOMEM: and the call is the caller's.
+ */
+int bound_allocate(struct bound *bound, struct grpc_call *call,
+		   const struct message_request *request, struct error *err);
+
+/* Is it a claim of this part, and does its pod need it? */
+bool bound_made(const struct claim *claim);
+enum claim_need bound_need(const struct bound *bound, const struct claim *claim);
+/* Ends the claims whose pods have ended. */
+void bound_sweep(struct bound *bound);
+
+#endif

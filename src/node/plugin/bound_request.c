@@ -1,0 +1,87 @@
+#include "node/plugin/bound_request.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "node/plugin/bound.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define CORES_MOST_PCT 100
+
+static struct card *find_card(const struct node *node, const char *uuid)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (!strcmp(node->card[i].info.uuid_text, uuid))
+			return (struct card *)&node->card[i];
+	return NULL;
+}
+
+/* The request's device of that card; a new one where it has none. NULL: there are too many. */
+static struct claim_device_request *device_of(struct claim_request *request, struct card *card)
+{
+	for (unsigned i = 0; i < request->device_count; i++)
+		if (request->device[i].card == card)
+			return &request->device[i];
+	if (request->device_count == REGION_MAX_DEVICES)
+		return NULL;
+	struct claim_device_request *d = &request->device[request->device_count++];
+	*d = (struct claim_device_request){ .card = card, .terms.has_memory = true };
+	return d;
+}
+
+static int add_share(const struct node *node, const struct kube_share *share,
+		     struct claim_request *request, struct error *err)
+{
+	struct card *card = find_card(node, share->card);
+	if (!card)
+		return error_set(err, ENODEV, "%s is no GPU of this node", share->card);
+	if (share->memory_mib == 0 || share->memory_mib > UINT64_MAX / MIB / 2)
+		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is no share of memory",
+				 share->card, share->memory_mib);
+	struct claim_device_request *d = device_of(request, card);
+	if (!d)
+		return error_set(err, EINVAL, "shares of more than %d GPUs", REGION_MAX_DEVICES);
+	d->terms.memory_bytes += share->memory_mib * MIB;
+	d->terms.cores_pct += share->cores_pct;
+	return 0;
+}
+
+/* Kernel time: none asked for is a fair part of what others leave. */
+static void set_limits(const struct node *node, struct claim_request *request)
+{
+	for (unsigned i = 0; i < request->device_count; i++) {
+		struct promise_request *terms = &request->device[i].terms;
+		if (terms->cores_pct > CORES_MOST_PCT)
+			terms->cores_pct = CORES_MOST_PCT;
+		terms->has_cores = terms->cores_pct > 0;
+		terms->has_limit = true;
+		terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard
+					   ? terms->cores_pct
+					   : CORES_MOST_PCT;
+	}
+}
+
+int bound_request_make(const struct node *node, const struct choice *choice,
+		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
+		       struct claim_request *ret, struct error *err)
+{
+	const struct kube_pod *pod = choice->pod;
+	const char *container = pod->container[choice->container];
+	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
+	if (node->config.kube_memory_scaling > 1)
+		ret->on_full = ON_FULL_SWAP;
+	if (snprintf(key, TENANT_CLAIM_MAX, BOUND_KEY "%s/%s", pod->uid, container) >=
+	    TENANT_CLAIM_MAX)
+		return error_set(err, EINVAL, "the pod's uid and container's name are too long");
+	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
+	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
+	for (size_t i = 0; i < choice->share_count; i++) {
+		int r = add_share(node, &choice->share[i], ret, err);
+		if (r < 0)
+			return r;
+	}
+	set_limits(node, ret);
+	return 0;
+}

@@ -1,0 +1,191 @@
+"""HAMi's vocabulary from end to end but for kubelet and scheduler: a real API server, whose pods are bound as a
+scheduler does it, a kubelet of gRPC's own library that picks devices without looking, and allotd between them."""
+
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from daemon import Daemon, wait_until
+from door import Door
+from kubelet import Kubelet, grpc
+from test_binding import LOCK, PHASE, TO_ALLOCATE
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+MIB = 1 << 20
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+
+
+class Node:
+    def __init__(self, cluster, door, directory, name, settings=""):
+        self.cluster = cluster
+        self.path = f"/api/v1/nodes/{name}"
+        self.name = name
+        cluster.make_node(name)
+        plugins = directory / "plugins"
+        plugins.mkdir()
+        self.kubelet = Kubelet(plugins).start()
+        self.daemon = Daemon(
+            directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
+                f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = hami\nkube_pod_resources = none\n"
+                f"kube_slice_limit = hard\nstate_dir = {directory}/state\nwatch_tasks = off\n{settings}"))
+        self.daemon.start()
+        self.plugin = self.kubelet.wait_registered()
+
+    def ask(self, op, **more):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(self.daemon.run_dir / "allotd.sock"))
+            s.sendall(json.dumps({"version": 1, "op": op, **more}).encode() + b"\n")
+            return json.loads(s.makefile().readline())
+
+    def uuids(self):
+        return [device["uuid"] for device in self.ask("list")["devices"]]
+
+    def tenants(self):
+        return {tenant["name"]: tenant for tenant in self.ask("list")["tenants"]}
+
+    def bind(self, name, shares, lock=True, since_s=None, **more):
+        """As a scheduler does: lock, annotations, binding."""
+        if lock:
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            self.cluster.patch(self.path, {"annotations": {LOCK: f"{stamp},default,{name}"}})
+        return self.cluster.make_pod(name, self.name, {
+            "hami.io/vgpu-node": self.name, PHASE: "allocating", TO_ALLOCATE: shares, ALLOCATED: shares,
+            "hami.io/bind-time": str(since_s or int(time.time()))}, **more)
+
+    def annotations(self, pod):
+        return self.cluster.pod(pod)["metadata"]["annotations"]
+
+    def is_locked(self):
+        return LOCK in self.cluster.annotations(self.name)
+
+
+@pytest.fixture
+def make_node(request, cluster, tmp_path):
+    door = Door(cluster.port)
+    made = []
+
+    def make(settings=""):
+        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+        made.append(Node(cluster, door, tmp_path, name, settings))
+        return made[-1]
+
+    yield make
+    for node in made:
+        alive = node.daemon.is_alive()
+        node.kubelet.stop()
+        node.daemon.stop()
+        assert alive, node.daemon.log
+    door.close()
+
+
+def quotas(tenant):
+    return [(device["uuid"], device["memory_quota_bytes"] // MIB, device["cores_pct"], device["cores_limit_pct"])
+            for device in tenant["devices"]]
+
+
+def test_a_pod_gets_what_its_scheduler_wrote(make_node):
+    """Whatever devices the kubelet has picked."""
+    node = make_node()
+    first, second = node.uuids()
+    assert len(node.kubelet.watch.last) == 20
+    node.bind("p-one", f"{second},NVIDIA,3000,30:;")
+    (answer,) = node.plugin.allocate([f"{first}-4"])
+    (tenant,) = node.tenants().values()
+    assert tenant["name"] == "default.p-one.main" and quotas(tenant) == [(second, 3000, 30, 30)]
+    assert answer.env["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
+    assert any(inside == "/run/allot/tenant" for inside, _, _ in answer.mounts)
+    # Written before the kubelet was answered.
+    assert node.annotations("p-one")[TO_ALLOCATE] == ";" and node.annotations("p-one")[PHASE] == "success"
+    wait_until(lambda: not node.is_locked(), what="the lock's release")
+    assert node.annotations("p-one")[ALLOCATED] == f"{second},NVIDIA,3000,30:;"
+
+
+def test_containers_in_their_order(make_node):
+    """The second call comes at once, when the watch may not show yet what the first has written."""
+    node = make_node()
+    first, second = node.uuids()
+    node.bind("p-three", f"{first},NVIDIA,3000,0:;;{second},NVIDIA,500,10:{first},NVIDIA,100,20:;",
+              containers=("main", "log"), init=("fetch",))
+    node.plugin.allocate([f"{first}-0"])
+    node.plugin.allocate([f"{first}-1", f"{second}-0"])
+    tenants = node.tenants()
+    assert quotas(tenants["default.p-three.fetch"]) == [(first, 3000, 0, 100)]
+    assert quotas(tenants["default.p-three.log"]) == [(second, 500, 10, 10), (first, 100, 20, 20)]
+    assert node.annotations("p-three")[TO_ALLOCATE] == ";;;" and node.annotations("p-three")[PHASE] == "success"
+
+
+def test_the_kubelet_is_faster_than_the_watch(make_node, cluster):
+    """The call comes before the pod is seen here: it waits."""
+    node = make_node()
+    first, _ = node.uuids()
+    answers = []
+    caller = threading.Thread(target=lambda: answers.extend(node.plugin.allocate([f"{first}-0"])))
+    caller.start()
+    time.sleep(0.5)
+    assert not answers and caller.is_alive()
+    node.bind("p-late", f"{first},NVIDIA,1000,10:;")
+    caller.join(timeout=30)
+    assert len(answers) == 1 and list(node.tenants()) == ["default.p-late.main"]
+
+
+def test_what_can_not_be_given(make_node):
+    """The kubelet is told why, and the scheduler that it failed; nothing is left."""
+    node = make_node()
+    first, second = node.uuids()
+    node.bind("p-much", f"{first},NVIDIA,999999,10:;")
+    error = node.plugin.refused([f"{first}-0"])
+    assert "pod default/p-much, container main" in error.details(), error.details()
+    wait_until(lambda: node.annotations("p-much")[PHASE] == "failed", what="the bind-phase")
+    wait_until(lambda: not node.is_locked(), what="the lock's release")
+    node.bind("p-elsewhere", "GPU-of-another-node,NVIDIA,1000,10:;")
+    error = node.plugin.refused([f"{first}-0"])
+    assert "GPU-of-another-node is no GPU of this node" in error.details()
+    wait_until(lambda: node.annotations("p-elsewhere")[PHASE] == "failed", what="the bind-phase")
+    assert node.tenants() == {} and not node.ask("claims")["claims"]
+    # And others go on.
+    node.bind("p-next", f"{second},NVIDIA,1000,10:;")
+    assert node.plugin.allocate([f"{first}-0"])
+
+
+def test_a_broken_annotation(make_node):
+    node = make_node()
+    first, _ = node.uuids()
+    node.bind("p-broken", f"{first},NVIDIA,lots,10:;")
+    error = node.plugin.refused([f"{first}-0"])
+    assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and "lots" in error.details(), error.details()
+    assert node.tenants() == {}
+
+
+def test_several_containers_in_a_call(make_node):
+    node = make_node()
+    first, second = node.uuids()
+    error = node.plugin.refused([f"{first}-0"], [f"{second}-0"])
+    assert "of 2 containers: must be of one" in error.details()
+
+
+def test_a_claim_lives_as_long_as_its_pod(make_node, cluster):
+    """A full card is free again as soon as the pod is gone; over a restart of the daemon the claim stays."""
+    node = make_node()
+    first, _ = node.uuids()
+    memory = next(device["memory_bytes"] for device in node.ask("list")["devices"]) // MIB
+    node.bind("p-whole", f"{first},NVIDIA,{memory},100:;")
+    node.plugin.allocate([f"{first}-0"])
+    node.daemon.processes[-1].send_signal(signal.SIGKILL)
+    node.daemon.processes.pop().wait()
+    registrations = len(node.kubelet.registrations)
+    node.daemon.start()
+    node.plugin = node.kubelet.wait_registered(registrations + 1)
+    wait_until(lambda: list(node.tenants()) == ["default.p-whole.main"], what="the claim")
+    time.sleep(2)
+    assert list(node.tenants()) == ["default.p-whole.main"]
+    cluster.delete_pod("p-whole")
+    node.bind("p-after", f"{first},NVIDIA,{memory},100:;")
+    node.plugin.allocate([f"{first}-0"])
+    assert list(node.tenants()) == ["default.p-after.main"]
