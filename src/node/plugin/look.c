@@ -19,8 +19,8 @@ static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
 	struct slice_set held;
-	if (bound_made(claim))
-		return p->bound ? bound_need(p->bound, claim) : CLAIM_UNKNOWN;
+	if (p->bound && bound_made(claim))
+		return bound_need(p->bound, claim);
 	if (!allocate_made(claim))
 		return CLAIM_UNWANTED;
 	if (!p->pods || !pod_resources_get(p->pods, &held))
