@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, policies, response, scale, sensors, shares, together, training)
+               overhead, policies, response, scale, sensors, shares, swap_trainings, together, training)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,9 @@ CASES = [
     Case("oversubscribe", oversubscribe.oversubscribe,
          "two tasks of 60 % of the memory each: native and --on-full swap; moves; two that fit",
          oversubscribe.seconds_of),
+    Case("swap_trainings", swap_trainings.swap_trainings,
+         "two PyTorch trainings of 60 % of the memory each, --on-full swap", swap_trainings.seconds_of,
+         is_long=True, trains=True),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",

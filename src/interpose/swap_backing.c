@@ -231,17 +231,19 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
+	_Atomic uint64_t *told = &atomic_load(&guest.slot)->swap[b.index].movable_bytes;
 	/* Counted first: of two at once, both are. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
-	atomic_store(&atomic_load(&guest.slot)->swap[b.index].movable_bytes, here);
+	atomic_store(told, here);
 	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
 				  ? alloc(&b)
 				  : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)
 		*ptr = b.base;
 	else
-		atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes);
+		atomic_store(told,
+			     atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes) - b.bytes);
 	return result;
 }
 

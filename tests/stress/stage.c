@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "interpose/registration.h"
+#include "stillness.h"
 
 static unsigned bars_missed;
 
@@ -87,17 +88,38 @@ void kill_and_wait(pid_t pid)
 		;
 }
 
+static bool judge(const char *name, bool is_met, const char *format, va_list args)
+{
+	printf("%s %s: ", is_met ? "PASS" : "FAIL", name);
+	vprintf(format, args);
+	printf("\n");
+	fflush(stdout);
+	bars_missed += !is_met;
+	return is_met;
+}
+
 bool bar(const char *name, bool is_met, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	printf("%s %s: ", is_met ? "PASS" : "FAIL", name);
-	vprintf(format, args);
-	printf("\n");
-	fflush(stdout);
+	judge(name, is_met, format, args);
 	va_end(args);
-	bars_missed += !is_met;
+	return is_met;
+}
+
+bool bar_time(const char *name, uint64_t took_ns, uint64_t most_ns, const char *format, ...)
+{
+	uint64_t still_ns = stillness_worst_ns();
+	bool is_met = took_ns < most_ns + still_ns;
+	va_list args;
+
+	if (took_ns >= most_ns)
+		printf("the machine stood still for %.0f ms in its worst second\n",
+		       (double)still_ns / 1e6);
+	va_start(args, format);
+	judge(name, is_met, format, args);
+	va_end(args);
 	return is_met;
 }
 
@@ -235,6 +257,7 @@ void stage_start(struct stage *s, const char *card, const char *config)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
+	stillness_watch();
 	memset(s, 0, sizeof(*s));
 	strcpy(s->dir, "/tmp/allot-stress-XXXXXX");
 	if (!mkdtemp(s->dir))

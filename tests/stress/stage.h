@@ -91,6 +91,12 @@ int stage_slot_of(const struct stage_tenant *tenant, pid_t pid);
 /* One line "PASS name: ..." or "FAIL name: ..."; returns is_met. */
 bool bar(const char *name, bool is_met, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/*
+ * The same for what may take `most_ns`, which is more by what the machine itself stood still in its worst
+ * second (stillness.h).
+ */
+bool bar_time(const char *name, uint64_t took_ns, uint64_t most_ns, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* 0 when every bar was met, else 1. */
 int bar_status(void);
 /*
