@@ -143,7 +143,10 @@ void residence_see(struct residence *r, int tenant, const struct residence_seen 
 	if (!t->is_to_be_in && !seen->is_put_out && (seen->has_refused || is_deaf(r, t, now_ns))) {
 		t->is_to_be_in = true;
 		t->spared_until_ns = now_ns + r->config.retry_ns;
+		t->is_stubborn = true;
 	}
+	if (seen->place == RESIDENCE_OUT)
+		t->is_stubborn = false;
 	if (!residence_is_in_need(t))
 		t->needs_since_ns = 0;
 	else if (!t->needs_since_ns)

@@ -84,6 +84,7 @@ struct residence_tenant {
 	uint64_t needs_since_ns;  /* in the queue since then; 0: it needs no room */
 	uint64_t spared_until_ns; /* passed over */
 	uint64_t never_since_ns;  /* there can't be room for it, as far as seen; 0: there can */
+	bool is_stubborn; /* ordered to leave the last time, it did not: nobody is to hope for its memory */
 };
 
 struct residence {
@@ -123,6 +124,12 @@ uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_
  * bytes are reserved there; then what the last step granted it.
  */
 uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part);
+
+/*
+ * What it lacks comes, if it waits long enough: it is in need, and there is room for it or would be without
+ * those who left when they were last ordered to.
+ */
+bool residence_has_hope(const struct residence *r, int tenant);
 
 /* What is on a card or reserved there. */
 uint64_t residence_taken_bytes(const struct residence *r, unsigned card);

@@ -102,18 +102,34 @@ bool room_fits(const struct room *room, const struct residence_tenant *t)
 	return true;
 }
 
+/* If all others left, but for the stubborn where they are not to. */
+static void room_without_others(const struct residence *r, const struct residence_tenant *t,
+				bool is_by_stubborn, struct room *ret)
+{
+	room_free(r, ret);
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *other = &r->tenant[i];
+		if (other == t || !(residence_is_on_card(other) || other->is_to_be_in) ||
+		    (other->is_stubborn && !is_by_stubborn))
+			continue;
+		for (unsigned k = 0; k < other->seen.part_count; k++)
+			ret->bytes[other->seen.part[k].card] += other->seen.part[k].movable_bytes;
+	}
+}
+
+bool residence_has_hope(const struct residence *r, int tenant)
+{
+	const struct residence_tenant *t = &r->tenant[tenant];
+	struct room room;
+	room_without_others(r, t, false, &room);
+	return t->needs_since_ns && room_fits(&room, t);
+}
+
 bool room_can_ever(const struct residence *r, int tenant, bool is_return)
 {
 	const struct residence_tenant *t = &r->tenant[tenant];
 	struct room room;
-	room_free(r, &room);
-	for (unsigned i = 0; i < r->end; i++) {
-		const struct residence_tenant *other = &r->tenant[i];
-		if (other == t || !(residence_is_on_card(other) || other->is_to_be_in))
-			continue;
-		for (unsigned k = 0; k < other->seen.part_count; k++)
-			room.bytes[other->seen.part[k].card] += other->seen.part[k].movable_bytes;
-	}
+	room_without_others(r, t, true, &room);
 	for (unsigned k = 0; k < t->seen.part_count; k++) {
 		const struct residence_part *p = &t->seen.part[k];
 		if ((is_return ? p->movable_bytes : residence_need_bytes(t, k)) > room.bytes[p->card])

@@ -66,12 +66,12 @@ static CUresult allocate_later(CUresult (*alloc)(CUdeviceptr *, size_t), CUdevic
 			       size_t bytes)
 {
 	int device = charge_index_of_call(); /* of the tenant's, or it would not be full */
-	uint64_t begin_ns = sys_now_ns();
+	uint64_t since_ns = sys_now_ns();
 	int64_t wanted = (int64_t)charge_rounded(bytes < PIECE_CHUNK ? PIECE_CHUNK : bytes);
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
 	swap_want(device, wanted);
-	for (bool is_full = true; is_full && swap_wait_for_room(device, begin_ns);)
+	for (bool is_full = true; is_full && swap_wait_for_room(device, &since_ns);)
 		result = try_allocate(alloc, ptr, bytes, &is_full);
 	swap_want(device, -wanted);
 	return result;

@@ -3,7 +3,7 @@
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
 
-#define PATIENCE_NS (60 * NS_PER_S) /* until it fails */
+#define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
 #define NAP_NS (10 * NS_PER_MS)
 
 static _Atomic uint64_t wanted_bytes[REGION_MAX_DEVICES];
@@ -29,12 +29,14 @@ uint64_t swap_wanted(int device)
 	return atomic_load(&wanted_bytes[device]);
 }
 
-bool swap_wait_for_room(int device, uint64_t begin_ns)
+bool swap_wait_for_room(int device, uint64_t *since_ns)
 {
 	struct region_slot_device *d = guest_slot_device(device);
 
-	if (!guest_is_active() || atomic_load(&guest.daemon_lost) ||
-	    sys_now_ns() - begin_ns > PATIENCE_NS)
+	/* Others have turns of any length before. What a lost daemon said means nothing. */
+	if (!atomic_load(&guest.daemon_lost) && atomic_load(&atomic_load(&guest.control)->swap_hope))
+		*since_ns = sys_now_ns();
+	if (!guest_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
 	atomic_fetch_add(&d->waiting, 1);
 	sys_sleep_ns(NAP_NS);

@@ -160,6 +160,12 @@ static uint64_t capacity_of(struct node *node, struct card *card)
 	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
 }
 
+static void publish_hope(struct tenant *t)
+{
+	const struct residence *r = &t->node->swap_turns->residence;
+	atomic_store(&t->region.control->swap_hope, residence_has_hope(r, t->residence));
+}
+
 /* Before any order: what is reserved for who returns is nobody else's from there on. */
 static void publish_bounds(struct tenant *t)
 {
@@ -232,8 +238,10 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 		capacity_bytes[i] = capacity_of(node, &node->card[i]);
 	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_swappable(t) && t->residence >= 0)
+	if (is_swappable(t) && t->residence >= 0) {
 		publish_bounds(t);
+		publish_hope(t);
+	}
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (is_swappable(t) && t->residence >= 0)
 		is_moving |= obey(t);

@@ -145,6 +145,11 @@ struct region_control {
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
+	/*
+	 * 1: what the tenant's allocations wait for can be had once others have had their turn, so they wait
+	 * on. 0: not, or not known; the library has a patience then. Of a daemon without this, always 0.
+	 */
+	_Atomic uint32_t swap_hope;
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };

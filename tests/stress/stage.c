@@ -88,7 +88,8 @@ void kill_and_wait(pid_t pid)
 		;
 }
 
-static bool judge(const char *name, bool is_met, const char *format, va_list args)
+static bool __attribute__((format(printf, 3, 0)))
+judge(const char *name, bool is_met, const char *format, va_list args)
 {
 	printf("%s %s: ", is_met ? "PASS" : "FAIL", name);
 	vprintf(format, args);

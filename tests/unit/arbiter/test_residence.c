@@ -164,6 +164,38 @@ static void test_who_refuses_is_passed_over(void **state)
 	assert_int_equal(m.t[second].place, RESIDENCE_OUT);
 }
 
+/* However long the turns are, who is in the queue may hope; but not for memory that was refused to him. */
+static void test_hope(void **state)
+{
+	model_start(100 * GIB, 1e9, 1);
+	int first = model_add(1, 60 * GIB, S, 0, true);
+	model_run(S);
+	assert_false(residence_has_hope(&m.r, first)); /* it lacks nothing */
+	m.refuse_in = 1;
+	int second = model_add(1, 60 * GIB, S, 0, false);
+	model_run(TICK);
+	uint64_t begin = m.now;
+	while (m.t[first].place == RESIDENCE_IN && !m.t[first].has_refused) {
+		assert_true(residence_has_hope(&m.r, second));
+		model_run(TICK);
+	}
+	assert_true(m.now - begin > 50 * S);
+	while (!m.t[first].has_refused)
+		model_run(TICK);
+	model_run(2 * TICK);
+	assert_false(residence_has_hope(&m.r, second));
+	m.refuse_in = 0;
+	while (m.t[second].place != RESIDENCE_IN)
+		model_run(TICK);
+	model_run(S);
+	assert_false(residence_has_hope(&m.r, second));
+	assert_true(residence_has_hope(&m.r, first));
+	/* Nor for what no card has. */
+	int large = model_add(1, 110 * GIB, S, 0, false);
+	model_run(2 * TICK);
+	assert_false(residence_has_hope(&m.r, large));
+}
+
 /* One that is stopped does not keep the others from each other's room. */
 static void test_who_does_not_answer_is_passed_over(void **state)
 {
@@ -375,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_the_idle_stay_out_while_another_grows),
 		cmocka_unit_test(test_room_is_kept_for_whom_it_was_made),
 		cmocka_unit_test(test_who_refuses_is_passed_over),
+		cmocka_unit_test(test_hope),
 		cmocka_unit_test(test_who_does_not_answer_is_passed_over),
 		cmocka_unit_test(test_a_slow_move_is_awaited),
 		cmocka_unit_test(test_who_is_served_has_a_turn),
