@@ -44,10 +44,17 @@ struct guest guest = { .own = &nobody };
 static struct guest_own *_Atomic own_page;
 
 /* Mappings of the daemon before this one: readable until the next change, see guest.h. */
-static struct {
+static struct left {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
+/*
+ * Those before: a thread may be in a call that has lasted for all the time since. What it reads or writes there is
+ * of no use, but it must not fault; so pages of zeros take their place, which nobody's memory is spent on.
+ */
+#define LEFT_MOST 64
+static struct left left[LEFT_MOST];
+static uint32_t left_count;
 
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
@@ -121,6 +128,23 @@ static void publish(void *context)
 		bell_ring((int)i);
 }
 
+static void put_zeros(const void *at, size_t bytes, int protection)
+{
+	if (at)
+		mmap((void *)(uintptr_t)at, bytes, protection,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void leave_pages(struct left l)
+{
+	struct left *oldest = &left[left_count++ % LEFT_MOST];
+
+	registration_unmap(oldest->control, oldest->report);
+	*oldest = l;
+	put_zeros(l.control, sizeof(*l.control), PROT_READ);
+	put_zeros(l.report, sizeof(*l.report), PROT_READ | PROT_WRITE);
+}
+
 static void adopt(const struct registration *r)
 {
 	struct region_slot *old = atomic_load(&guest.slot);
@@ -130,7 +154,7 @@ static void adopt(const struct registration *r)
 	shared_move(r->report, &r->report->slot[r->slot]);
 	swap_move(&r->report->slot[r->slot]);
 	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
-	registration_unmap(previous.control, previous.report);
+	leave_pages(previous);
 	previous.control = old_control;
 	previous.report = old_report;
 }

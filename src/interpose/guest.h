@@ -4,7 +4,8 @@
  *
  * Life: UNKNOWN -> (first cuInit or NVML question) -> PLAIN, ACTIVE or REFUSED. A daemon that was
  * restarted hands out new files: the pointers change, the old mappings stay readable until the
- * next-but-one change, so whoever picked up a slot finishes on it.
+ * next-but-one change, so whoever picked up a slot finishes on it. For whoever is later still there are
+ * pages of zeros in their place.
  */
 #ifndef ALLOT_INTERPOSE_GUEST_H
 #define ALLOT_INTERPOSE_GUEST_H

@@ -42,7 +42,8 @@ enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
-static uint64_t copied_ns;       /* of the last move, the copies alone */
+static uint64_t copied_ns; /* of the last move, the copies alone */
+static uint64_t locked_ns; /* of the last way out, what was page-locked for it, once and for all */
 static uint64_t return_since_ns; /* 0: no return is under way */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
@@ -99,6 +100,17 @@ void swap_move(struct region_slot *slot)
 	atomic_store(&slot->swap_failed, atomic_load(&own.failed));
 	atomic_store(&slot->swap_word, atomic_load(&own.word));
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
+}
+
+/* Looked up each time: another daemon has other pages, and a move may outlast several. */
+static const _Atomic uint32_t *order_word(void)
+{
+	return &atomic_load(&guest.control)->swap;
+}
+
+static uint64_t arena_ready(void)
+{
+	return atomic_load(&atomic_load(&guest.control)->arena_ready_bytes);
 }
 
 static void tell(enum swap_state state)
@@ -188,12 +200,6 @@ static uint64_t lay_out(void)
 	return sum;
 }
 
-static void give_up(const char *why)
-{
-	atomic_fetch_add(&own.failed, 1);
-	log_write("swap: %s: memory stays on the card", why);
-}
-
 /* What the slot says is out: all that moves, or none. */
 static void tell_out_bytes(bool is_all)
 {
@@ -202,6 +208,57 @@ static void tell_out_bytes(bool is_all)
 	for (int i = 0; i < REGION_MAX_DEVICES; i++)
 		atomic_store(&slot->swap[i].out_bytes,
 			     is_all ? swap_backing_figures(i).movable_bytes : 0);
+}
+
+/* What is asked for now. A lost daemon asks for nothing, and nobody else brings memory back meanwhile. */
+static enum swap_order asked(void)
+{
+	return atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN
+					       : swap_order_of(atomic_load(order_word()));
+}
+
+/* Of a move. A process that ends does not wait for all of it. */
+static bool goes_on(void)
+{
+	return !atomic_load(&is_leaving);
+}
+
+/* Nor is all copied for who needs the room no more. */
+static bool leaves_on(void)
+{
+	return goes_on() && asked() == SWAP_ORDER_OUT;
+}
+
+/* A way out came to nothing. Called off it was none, whatever was in its way. */
+static void give_up(const char *why)
+{
+	if (!leaves_on()) {
+		log_debug("swap: called off");
+		return;
+	}
+	atomic_fetch_add(&own.failed, 1);
+	log_write("swap: %s: memory stays on the card", why);
+}
+
+static bool lock_next(void)
+{
+	/* The context does not end before it is nobody's current one. */
+	WITH_LOCK(&contexts_lock);
+	bool is_locked = contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS &&
+			 swap_arena_lock_next();
+	real.cuCtxSetCurrent(NULL);
+	return is_locked;
+}
+
+/* What was not locked ahead: the program is held in any case, and copies to unlocked memory take far longer. */
+static void lock_for_leaving(uint64_t leaves)
+{
+	uint64_t bytes, begin_ns = sys_now_ns();
+
+	while (!swap_arena_is_locked(leaves) && leaves_on() &&
+	       (bytes = swap_arena_prepare_next()) && lock_next())
+		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, bytes);
+	locked_ns = sys_now_ns() - begin_ns;
 }
 
 /* The hold is shut. False: all is on the card as before. */
@@ -214,8 +271,9 @@ static bool leave_card(void)
 		give_up("the host has too little memory");
 		return false;
 	}
+	lock_for_leaving(leaves);
 	uint64_t begin_ns = sys_now_ns();
-	if (swap_copy_all(SWAP_COPY_OUT, &is_leaving) != CUDA_SUCCESS) {
+	if (swap_copy_all(SWAP_COPY_OUT, leaves_on) != CUDA_SUCCESS) {
 		give_up("copying failed");
 		return false;
 	}
@@ -233,17 +291,16 @@ static bool leave_card(void)
 /* An arena that is still being backed with memory is waited for, as long as it grows. The program goes on. */
 static void wait_for_arena(void)
 {
-	const _Atomic uint64_t *ready = &atomic_load(&guest.control)->arena_ready_bytes;
-	uint64_t seen = atomic_load(ready), since_ns = sys_now_ns();
+	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
 
-	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) &&
-	       !atomic_load(&is_leaving) && sys_now_ns() - since_ns < PATIENCE_NS) {
+	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) && leaves_on() &&
+	       sys_now_ns() - since_ns < PATIENCE_NS) {
 		sys_sleep_ns(RETRY_NS);
-		if (atomic_load(ready) == seen)
+		uint64_t now = arena_ready();
+		if (now <= seen)
 			continue;
-		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes,
-				 atomic_load(ready) - seen);
-		seen = atomic_load(ready);
+		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, now - seen);
+		seen = now;
 		since_ns = sys_now_ns();
 	}
 }
@@ -253,22 +310,25 @@ static void try_leave(uint32_t word)
 	tell(SWAP_LEAVING);
 	wait_for_arena();
 	uint64_t begin_ns = sys_now_ns();
-	bool is_at_rest = come_to_rest();
+	bool is_at_rest = leaves_on() && come_to_rest();
 	bool is_out = is_at_rest && leave_card();
 	real.cuCtxSetCurrent(NULL); /* it may end before the next move */
 	if (!is_at_rest)
 		give_up("work or a capture does not end");
 	else if (!is_out)
 		swap_hold_open(true);
+	/* As the next one will be. */
 	if (is_out)
-		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
+		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns - locked_ns);
 	atomic_store(&own.word, word);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	if (is_out)
-		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
-			  (unsigned long long)swap_backing_figures(-1).out_bytes,
-			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
-			  (unsigned long long)(copied_ns / NS_PER_US));
+		log_debug(
+			"swap: %llu bytes out in %llu us, of which copies %llu, page-locking %llu",
+			(unsigned long long)swap_backing_figures(-1).out_bytes,
+			(unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			(unsigned long long)(copied_ns / NS_PER_US),
+			(unsigned long long)(locked_ns / NS_PER_US));
 }
 
 static void take_all(uint32_t end)
@@ -327,7 +387,7 @@ static bool return_to_card(void)
 	}
 	/* Also of what could not be taken away: it is what it was. */
 	uint64_t begin_ns = sys_now_ns();
-	CUresult result = swap_copy_all(SWAP_COPY_IN, &is_leaving);
+	CUresult result = swap_copy_all(SWAP_COPY_IN, goes_on);
 	copied_ns = sys_now_ns() - begin_ns;
 	if (result == CUDA_SUCCESS)
 		return true;
@@ -379,7 +439,6 @@ static bool is_on_card(void)
 /* One look at what is asked for; returns how long to sleep at most. */
 static uint64_t look(uint32_t word)
 {
-	/* Nobody else brings memory back while there is no daemon. */
 	enum swap_order order = atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN
 								: swap_order_of(word);
 
@@ -399,25 +458,15 @@ static uint64_t look(uint32_t word)
 	return order == SWAP_ORDER_IN && !is_on_card() ? RETRY_NS : NAP_NS;
 }
 
-static bool lock_next(void)
-{
-	/* The context does not end before it is nobody's current one. */
-	WITH_LOCK(&contexts_lock);
-	bool is_locked = contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS &&
-			 swap_arena_lock_next();
-	real.cuCtxSetCurrent(NULL);
-	return is_locked;
-}
-
 /*
  * Ahead of any move, and never in the way of one; nor of the program: while it locks, the driver lets no other
  * call of the process in (one step of a training took 11 s beside 29 GiB without these pauses).
  */
-static void lock_ahead(const _Atomic uint32_t *order, uint32_t word)
+static void lock_ahead(uint32_t word)
 {
 	uint32_t locked = 0;
 
-	while (atomic_load(order) == word && !atomic_load(&is_leaving)) {
+	while (atomic_load(order_word()) == word && goes_on() && swap_arena_prepare_next()) {
 		uint64_t begin_ns = sys_now_ns();
 		if (!lock_next())
 			break;
@@ -437,8 +486,7 @@ static void *swap_main(void *unused)
 		real.cuThreadExchangeStreamCaptureMode(&mode);
 	ledger_mark_unsure(0);
 	for (;;) {
-		const _Atomic uint32_t *order = &atomic_load(&guest.control)->swap;
-		uint32_t word = atomic_load(order);
+		uint32_t word = atomic_load(order_word());
 
 		atomic_store(&is_in_driver, true);
 		if (atomic_load(&is_leaving)) {
@@ -446,9 +494,9 @@ static void *swap_main(void *unused)
 			return NULL;
 		}
 		uint64_t sleep_ns = look(word);
-		lock_ahead(order, word);
+		lock_ahead(word);
 		atomic_store(&is_in_driver, false);
-		sys_futex_wait(order, word, sleep_ns, true);
+		sys_futex_wait(order_word(), word, sleep_ns, true);
 	}
 }
 

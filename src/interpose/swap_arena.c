@@ -6,7 +6,8 @@
 
 #define CHUNK_STEP (2ULL << 20)
 #define CHUNK_MIN (32ULL << 20)
-#define PORTABLE 1 /* CU_MEMHOSTREGISTER_PORTABLE: locked for every context */
+#define PORTABLE 1        /* CU_MEMHOSTREGISTER_PORTABLE: locked for every context */
+#define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14 */
 
 static struct {
 	struct sys_lock lock; /* of own and owned */
@@ -100,19 +101,44 @@ bool swap_arena_is_ready(uint64_t bytes)
 	return have >= bytes;
 }
 
-bool swap_arena_lock_next(void)
+static void *address_of(uint32_t chunk)
+{
+	return arena.mapping + chunk * arena.chunk_bytes;
+}
+
+uint64_t swap_arena_prepare_next(void)
 {
 	uint32_t i = arena.locked;
 
 	if (i >= atomic_load(&arena.owned) || !has_memory(arena.own[i]) ||
 	    !real.cuMemHostRegister_v2)
+		return 0;
+	uint64_t bytes = size_of(arena.own[i]);
+	syscall(SYS_madvise, address_of(arena.own[i]), bytes, POPULATE_WRITE);
+	return bytes;
+}
+
+bool swap_arena_lock_next(void)
+{
+	uint32_t i = arena.locked;
+
+	if (i >= atomic_load(&arena.owned))
 		return false;
-	void *at = arena.mapping + arena.own[i] * arena.chunk_bytes;
-	CUresult result = real.cuMemHostRegister_v2(at, size_of(arena.own[i]), PORTABLE);
+	CUresult result = real.cuMemHostRegister_v2(address_of(arena.own[i]), size_of(arena.own[i]),
+						    PORTABLE);
 	if (result != CUDA_SUCCESS && result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
 		return false;
 	arena.locked = i + 1;
 	return true;
+}
+
+bool swap_arena_is_locked(uint64_t bytes)
+{
+	uint64_t have = 0;
+
+	for (uint32_t i = 0; i < arena.locked && have < bytes; i++)
+		have += size_of(arena.own[i]);
+	return have >= bytes;
 }
 
 void swap_arena_unlocked(void)
@@ -128,7 +154,7 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run)
 	for (; at >= size_of(arena.own[i]); i++)
 		at -= size_of(arena.own[i]);
 	*ret_run = size_of(arena.own[i]) - at;
-	return arena.mapping + arena.own[i] * arena.chunk_bytes + at;
+	return (uint8_t *)address_of(arena.own[i]) + at;
 }
 
 void swap_arena_reset(void)

@@ -24,10 +24,16 @@ bool swap_arena_provide(uint64_t bytes);
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*
- * Page-locks the next chunk that is owned and has memory, in the current context, so that copies run at the
- * link's full speed; 0.55 s a GiB, so ahead. False: there is none to lock.
+ * The next chunk that is owned and has memory is to be page-locked, so that copies run at the link's full speed.
+ * First its pages are mapped into this process, which needs no driver and is most of the work: the driver would
+ * do that page by page with its lock held, and a copy to unlocked memory likewise (0.87 GiB/s on an H200). Its
+ * bytes; 0: there is none to lock.
  */
+uint64_t swap_arena_prepare_next(void);
+/* Then locks it, in the current context. False: it can't be. */
 bool swap_arena_lock_next(void);
+/* What the first so many bytes of what is owned lie in is locked. */
+bool swap_arena_is_locked(uint64_t bytes);
 /* A context is gone, and maybe what was locked in it. */
 void swap_arena_unlocked(void);
 

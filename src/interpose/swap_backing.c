@@ -221,6 +221,11 @@ static bool has_descriptors(CUdevice device, int index)
 	return known == 2;
 }
 
+static void tell_movable(int index, uint64_t bytes)
+{
+	atomic_store(&atomic_load(&guest.slot)->swap[index].movable_bytes, bytes);
+}
+
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 {
 	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
@@ -231,18 +236,17 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
-	_Atomic uint64_t *told = &atomic_load(&guest.slot)->swap[b.index].movable_bytes;
 	/* Counted first: of two at once, both are. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/* The daemon is to see it with the charge: what can't move makes others' waits hopeless. */
-	atomic_store(told, here);
+	tell_movable(b.index, here);
 	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
 				  ? alloc(&b)
 				  : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)
 		*ptr = b.base;
 	else
-		atomic_store(told,
+		tell_movable(b.index,
 			     atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes) - b.bytes);
 	return result;
 }

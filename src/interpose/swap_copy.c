@@ -109,17 +109,16 @@ static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy wa
 	return result;
 }
 
-CUresult swap_copy_all(enum swap_copy way, const _Atomic bool *stop)
+CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void))
 {
 	struct lane lanes[REGION_MAX_DEVICES];
 	uint32_t count;
-	bool goes_on = true;
+	bool is_more = true;
 	CUresult result = make_lanes(lanes, &count);
 
-	while (goes_on && result == CUDA_SUCCESS) {
-		result = copy_parts(lanes, count, way, &goes_on);
-		/* A process that ends does not wait for all of it. */
-		if (goes_on && atomic_load(stop))
+	while (is_more && result == CUDA_SUCCESS) {
+		result = copy_parts(lanes, count, way, &is_more);
+		if (is_more && result == CUDA_SUCCESS && !goes_on())
 			result = CUDA_ERROR_NOT_READY;
 	}
 	for (uint32_t i = 0; i < count; i++)

@@ -19,6 +19,6 @@ bool swap_copy_is_to_move(const struct backing *b);
  * Copies, and returns when it is done; tells progress in the slot. CUDA_ERROR_NOT_READY: *stop was set
  * meanwhile.
  */
-CUresult swap_copy_all(enum swap_copy way, const _Atomic bool *stop);
+CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));
 
 #endif

@@ -192,6 +192,23 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	return 0;
 }
 
+static void *close_it(void *data)
+{
+	prctl(PR_SET_NAME, "allot-arena");
+	close((int)(intptr_t)data);
+	return NULL;
+}
+
+/* The last one to close it gives its pages back, which of many GiB takes seconds. */
+static void close_apart(int fd)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, close_it, (void *)(intptr_t)fd) == 0)
+		pthread_detach(thread);
+	else
+		close(fd);
+}
+
 struct arena *arena_free(struct arena *a)
 {
 	if (!a)
@@ -202,7 +219,7 @@ struct arena *arena_free(struct arena *a)
 		kill(child, SIGKILL);
 	if (a->has_thread)
 		pthread_join(a->thread, NULL);
-	close(a->fd);
+	close_apart(a->fd);
 	free(a);
 	return NULL;
 }

@@ -271,6 +271,89 @@ def test_the_daemon_is_killed_among_the_turns(small, python):
     b.end()
 
 
+SLOW_BYTES_S = 80 * MIB
+
+
+@pytest.fixture
+def slow(tmp_path_factory):
+    """Of 800 MiB a move takes ten seconds."""
+    spec = tmp_path_factory.mktemp("spec") / "slow.sim"
+    spec.write_text(SPEC + f"copy_bytes_s = {SLOW_BYTES_S}\n")
+    machine = make_machine(tmp_path_factory, str(spec))
+    yield machine
+    machine.clean()
+
+
+HOLDER = """
+    pieces = [take(2)]
+    big = ballast(798)
+    look()
+    check(pieces, 0)
+    """
+
+
+def order(machine, *words):
+    done = machine.allot(*words, *machine.sim)
+    assert done.returncode == 0, done.stderr
+
+
+def state_is(machine, state):
+    wait_until(lambda: swaps(machine)["a"]["state"] == state, what=state)
+
+
+def test_a_way_out_that_is_called_off_ends_at_once(slow, python):
+    """Nobody waits until all is copied for a room that nobody wants any more."""
+    a = tenant(slow, python, "a", HOLDER)
+    a.line()
+    for _ in range(3):
+        order(slow, "pause", "a", "--swap-out")
+        state_is(slow, "leaving")
+        begin = time.monotonic()
+        order(slow, "resume", "a")
+        state_is(slow, "in")
+        assert time.monotonic() - begin < 800 * MIB / SLOW_BYTES_S / 2
+    assert swaps(slow)["a"]["failed"] == 0 and swaps(slow)["a"]["swapped_bytes"] == 0
+    a.go()
+    a.end()
+
+
+def test_a_move_outlasts_several_daemons(slow, python):
+    """The thread that copies has seen none of them come and go."""
+    a = tenant(slow, python, "a", HOLDER)
+    a.line()
+    order(slow, "pause", "a", "--swap-out")
+    state_is(slow, "out")
+    order(slow, "resume", "a")
+    state_is(slow, "returning")
+    for _ in range(3):
+        slow.kill_daemon()
+        wait_until(lambda: swaps(slow), what="the tenant's return")
+    assert swaps(slow)["a"]["state"] == "returning"
+    state_is(slow, "in")
+    a.go()
+    a.end()
+
+
+def test_a_call_outlasts_several_daemons(slow, python):
+    """So does a program's own copy, that counts itself out where it counted itself in."""
+    a = Tenant(slow, python, WORKER + textwrap.dedent("""
+        p = ballast(400)
+        data = bytes(400 * MIB)
+        print("begins", flush=True)
+        ok0(cu.cuMemcpyHtoD(p, data, len(data)))
+        look()
+        """), memory="1GiB")
+    a.line()
+    begin = time.monotonic()
+    for _ in range(3):
+        slow.kill_daemon()
+        wait_until(lambda: slow.tenants()["a"]["processes"], what="the process")
+    assert time.monotonic() - begin < 400 * MIB / SLOW_BYTES_S
+    a.line()
+    a.go()
+    a.end()
+
+
 def test_quotas_of_swappable_tenants_may_overlap_and_others_may_not(small):
     movable = ("--on-full", "swap", "--swap-arena", "64MiB")
 
