@@ -249,6 +249,13 @@ enum guest_mode guest_join(void)
 	return mode;
 }
 
+/* Its pages are those that we have. */
+static bool is_same_daemon(const struct registration *r)
+{
+	return r->control->epoch == atomic_load(&guest.control)->epoch &&
+	       r->slot + 1 == atomic_load(&guest.turn);
+}
+
 bool guest_rejoin(void)
 {
 	const struct region_control *control = atomic_load(&guest.control);
@@ -258,9 +265,14 @@ bool guest_rejoin(void)
 	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
 	if (error)
 		return false;
-	adopt(&r);
+	if (is_same_daemon(&r)) {
+		registration_unmap(r.control, r.report);
+		log_debug("the daemon stood still");
+	} else {
+		adopt(&r);
+		log_debug("adopted by a new daemon, slot %u", r.slot);
+	}
 	atomic_store(&guest.daemon_lost, false);
-	log_debug("adopted by a new daemon, slot %u", r.slot);
 	return true;
 }
 

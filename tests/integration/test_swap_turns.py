@@ -317,16 +317,27 @@ def test_a_way_out_that_is_called_off_ends_at_once(slow, python):
     a.end()
 
 
-def test_a_move_outlasts_several_daemons(slow, python):
-    """The thread that copies has seen none of them come and go."""
+def stop_daemon(machine, seconds=0.6):
+    """It stands still, so that its tenants give it up; and goes on."""
+    daemons = machine.daemons()
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in daemons:
+            os.kill(pid, number)
+        time.sleep(seconds)
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_a_move_outlasts_two_daemons(slow, python, end):
+    """The thread that copies has seen none of them come and go. (Two: the pages of a fourth may lie where those of
+    the first did.)"""
     a = tenant(slow, python, "a", HOLDER)
     a.line()
     order(slow, "pause", "a", "--swap-out")
     state_is(slow, "out")
     order(slow, "resume", "a")
     state_is(slow, "returning")
-    for _ in range(3):
-        slow.kill_daemon()
+    for _ in range(2):
+        slow.kill_daemon() if end == "killed" else stop_daemon(slow)
         wait_until(lambda: swaps(slow), what="the tenant's return")
     assert swaps(slow)["a"]["state"] == "returning"
     state_is(slow, "in")
@@ -334,7 +345,7 @@ def test_a_move_outlasts_several_daemons(slow, python):
     a.end()
 
 
-def test_a_call_outlasts_several_daemons(slow, python):
+def test_a_call_outlasts_two_daemons(slow, python):
     """So does a program's own copy, that counts itself out where it counted itself in."""
     a = Tenant(slow, python, WORKER + textwrap.dedent("""
         p = ballast(400)
@@ -345,7 +356,7 @@ def test_a_call_outlasts_several_daemons(slow, python):
         """), memory="1GiB")
     a.line()
     begin = time.monotonic()
-    for _ in range(3):
+    for _ in range(2):
         slow.kill_daemon()
         wait_until(lambda: slow.tenants()["a"]["processes"], what="the process")
     assert time.monotonic() - begin < 400 * MIB / SLOW_BYTES_S
