@@ -101,6 +101,12 @@ void topology_model(struct node *node, struct place_node *ret)
 	}
 }
 
+int topology_numa(const struct node *node, unsigned card)
+{
+	const struct topology *t = node->topology;
+	return t && t->seat[card].numa_known ? (int)t->seat[card].numa : -1;
+}
+
 /* ---- the request "topology" ---- */
 
 static json_t *numa_to_json(bool known, unsigned numa)

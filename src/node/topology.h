@@ -21,4 +21,7 @@ struct topology *topology_free(struct topology *topology);
  */
 void topology_model(struct node *node, struct place_node *ret);
 
+/* The NUMA node that a card hangs at; -1: not known. */
+int topology_numa(const struct node *node, unsigned card);
+
 #endif

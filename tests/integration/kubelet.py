@@ -105,11 +105,21 @@ class Plugin:
         self.channel.close()
 
 
+def numa_of(device):
+    """The nodes of a device's topology; None: it has none."""
+    topologies = [take_apart(topology) for topology in all_of(device, 3)]
+    assert len(topologies) <= 1
+    # A node of the number 0 has no field.
+    return [next((n for _, n in take_apart(node)), 0) for node in all_of(topologies[0], 1)] \
+        if topologies else None
+
+
 class Watch:
     """A stream of lists: {device: "Healthy" or "Unhealthy"}."""
 
     def __init__(self, plugin):
         self.lists, self.error = [], None
+        self.numa = {}      # of the last list: {device: its NUMA nodes}
         self.stream = plugin.channel.unary_stream(SERVICE + "ListAndWatch")(b"")
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
@@ -117,7 +127,8 @@ class Watch:
     def read(self):
         try:
             for message in self.stream:
-                devices = map(take_apart, all_of(take_apart(message), 1))
+                devices = list(map(take_apart, all_of(take_apart(message), 1)))
+                self.numa = {text_of(d, 1): numa_of(d) for d in devices}
                 self.lists.append({text_of(d, 1): text_of(d, 2) for d in devices})
         except grpc.RpcError as error:
             self.error = error

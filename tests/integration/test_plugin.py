@@ -217,6 +217,16 @@ def test_settings_that_can_not_be(make_node):
     assert "must be off in a daemon of one user" in daemon_refuses(node, "--private")
 
 
+def test_devices_name_their_numa_node(make_node):
+    """As the driver has it, for the kubelet's topology manager; a card of no known place names none."""
+    node = make_node("dgx-a100", kube_slices=2)
+    wait_until(lambda: node.kubelet.watch and node.kubelet.watch.last, PATIENCE, "the devices")
+    topology = node.ask("topology")["devices"]
+    assert len({device["numa"] for device in topology}) > 1
+    assert node.kubelet.watch.numa == {f"{device['uuid']}-{number}": [device["numa"]]
+                                       for device in topology for number in range(2)}
+
+
 # ---- health ----
 
 def test_a_lost_card_is_unhealthy_until_it_is_back(make_node):

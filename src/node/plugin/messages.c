@@ -60,9 +60,31 @@ struct grpc_message *message_empty(void)
 
 /* ---- lists ---- */
 
+/* Where a card hangs, for the kubelet's topology manager. */
+struct seat {
+	V1beta1__NUMANode node;
+	V1beta1__NUMANode *nodes[1];
+	V1beta1__TopologyInfo info;
+};
+
+/* NULL: not known. */
+static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
+{
+	if (numa < 0)
+		return NULL;
+	seat->node = (V1beta1__NUMANode)V1BETA1__NUMANODE__INIT;
+	seat->node.id = numa;
+	seat->nodes[0] = &seat->node;
+	seat->info = (V1beta1__TopologyInfo)V1BETA1__TOPOLOGY_INFO__INIT;
+	seat->info.n_nodes = 1;
+	seat->info.nodes = seat->nodes;
+	return &seat->info;
+}
+
 struct grpc_message *message_devices(const struct slices *slices,
 				     const bool is_healthy[SLICES_MAX_CARDS])
 {
+	struct seat seats[SLICES_MAX_CARDS];
 	size_t count = (size_t)slices->card_count * slices->per_card, n = 0;
 	V1beta1__ListAndWatchResponse r = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
 	cleanup_free V1beta1__Device *devices = calloc(count + 1, sizeof(*devices));
@@ -70,14 +92,17 @@ struct grpc_message *message_devices(const struct slices *slices,
 	cleanup_free char *ids = calloc(count + 1, SLICE_ID_MAX);
 	if (!devices || !list || !ids)
 		return NULL;
-	for (unsigned i = 0; i < slices->card_count; i++)
+	for (unsigned i = 0; i < slices->card_count; i++) {
+		V1beta1__TopologyInfo *topology = topology_of(&seats[i], slices->numa[i]);
 		for (unsigned k = 0; k < slices->per_card; k++, n++) {
 			slice_format(slices, i, k, ids + n * SLICE_ID_MAX);
 			devices[n] = (V1beta1__Device)V1BETA1__DEVICE__INIT;
 			devices[n].id = ids + n * SLICE_ID_MAX;
 			devices[n].health = text(is_healthy[i] ? HEALTHY : UNHEALTHY);
+			devices[n].topology = topology;
 			list[n] = &devices[n];
 		}
+	}
 	r.n_devices = count;
 	r.devices = list;
 	return pack(&r.base);

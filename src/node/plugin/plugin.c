@@ -17,6 +17,7 @@
 #include "node/health/health.h"
 #include "node/plugin/plugin_inside.h"
 #include "node/plugin/resource_name.h"
+#include "node/topology.h"
 
 #define BACKLOG 64
 /* A kubelet that starts removes our socket and makes its own a moment later: then it is made anew once. */
@@ -166,6 +167,7 @@ static int prepare_slices(struct plugin *p, struct error *err)
 				     : p->node->config.kube_slices;
 	for (unsigned i = 0; i < p->slices.card_count; i++) {
 		p->slices.uuid[i] = p->node->card[i].info.uuid_text;
+		p->slices.numa[i] = topology_numa(p->node, i);
 		if (!slices_can_name(p->slices.uuid[i]))
 			return error_set(err, EINVAL,
 					 "GPU %u: '%s': too long a name for the kubelet", i,

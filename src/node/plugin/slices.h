@@ -22,6 +22,7 @@
 struct slices {
 	unsigned card_count, per_card;
 	const char *uuid[SLICES_MAX_CARDS]; /* the caller's, as "GPU-..." */
+	int numa[SLICES_MAX_CARDS];         /* NUMA node; -1: not known */
 };
 
 /* True when every name of this card's slices is short enough. */

@@ -15,7 +15,9 @@
 #define A "GPU-a"
 #define B "GPU-b"
 
-static const struct slices two = { .card_count = 2, .per_card = 2, .uuid = { A, B } };
+static const struct slices two = {
+	.card_count = 2, .per_card = 2, .uuid = { A, B }, .numa = { -1, -1 }
+};
 
 /* The message is given back. */
 static void check(struct grpc_message *m, const char *bytes, size_t size)
@@ -51,6 +53,13 @@ static void test_answers(void **state)
 						 "\x0a\x12\x0a\x07" A "-1\x12\x07Healthy"
 						 "\x0a\x14\x0a\x07" B "-0\x12\x09Unhealthy"
 						 "\x0a\x14\x0a\x07" B "-1\x12\x09Unhealthy");
+	struct slices seated = two;
+	seated.per_card = 1;
+	seated.numa[0] = 0; /* no field says so */
+	seated.numa[1] = 1;
+	CHECK(message_devices(&seated, is_healthy),
+	      "\x0a\x16\x0a\x07" A "-0\x12\x07Healthy\x1a\x02\x0a\x00"
+	      "\x0a\x1a\x0a\x07" B "-0\x12\x09Unhealthy\x1a\x04\x0a\x02\x08\x01");
 	CHECK(message_preferred(&two, sets, 2),
 	      "\x0a\x1b\x0a\x07" A "-1\x0a\x07" B "-0\x0a\x07" B "-1\x0a\x00");
 }
