@@ -99,11 +99,21 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 int config_load(struct config *config, const char *file, config_complain complain, void *data,
 		struct error *err);
 
-/* Sets one value as a line would. -EINVAL with what would be right; *config is unchanged then. */
+/*
+ * Sets one value as a line would, under our name or, see config_foreign.h, another's. -EINVAL with what would be
+ * right; *config is unchanged then.
+ */
 int config_set(struct config *config, const char *key, const char *value, struct error *err);
 
 /* As the setting calls it. */
 const char *config_policy_name(enum arbiter_policy policy);
+
+/* What no value by itself shows; `where` begins each complaint. Returns how much is wrong. */
+unsigned config_check(const struct config *config, const char *where, config_complain complain,
+		      void *data);
+
+/* The settings' names; NULL behind the last. */
+const char *config_name(unsigned index);
 
 /* One line a setting: its name, default and meaning. */
 void config_print_help(FILE *out);

@@ -72,6 +72,13 @@ static unsigned check_parts(const struct config *config, const char *file, confi
 	return bad;
 }
 
+unsigned config_check(const struct config *config, const char *where, config_complain complain,
+		      void *data)
+{
+	return check_order(config, where, complain, data) +
+	       check_parts(config, where, complain, data);
+}
+
 static int parse_line(struct config *config, char *line, struct error *err)
 {
 	char *comment = strchr(line, '#');
@@ -111,8 +118,7 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		}
 		text += length + (text[length] == '\n');
 	}
-	return bad + check_order(config, file, complain, data) +
-	       check_parts(config, file, complain, data);
+	return bad + config_check(config, file, complain, data);
 }
 
 int config_load(struct config *config, const char *file, config_complain complain, void *data,

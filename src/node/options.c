@@ -4,29 +4,31 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/config_foreign.h"
 #include "node/metrics/metric.h"
 
 #define SYSTEM_CONFIG "/etc/allot/allotd.conf"
+#define OPTION_MAX 48
 
 enum {
 	OPTION_RUN_DIR = 256,
 	OPTION_FOREGROUND,
 	OPTION_PRIVATE,
-	OPTION_LINGER,
 	OPTION_READY_FD,
 	OPTION_SIM_SOCKET,
-	OPTION_NVML,
-	OPTION_POLICY,
 	OPTION_CONFIG,
 	OPTION_CHECK_CONFIG,
 	OPTION_LIST_METRICS,
 	OPTION_VERSION,
 	OPTION_HELP,
+	OPTION_SETTING, /* and those behind it: in the order of all_names() */
 };
 
 static const struct {
@@ -37,11 +39,8 @@ static const struct {
 	{ "run-dir", "DIR", OPTION_RUN_DIR, "where sockets and state are" },
 	{ "foreground", NULL, OPTION_FOREGROUND, "stay in the foreground (also with --ready-fd)" },
 	{ "private", NULL, OPTION_PRIVATE, "for this user alone; ends when no tenants are left" },
-	{ "linger", "TIME", OPTION_LINGER, "how long a private daemon stays without tenants" },
 	{ "ready-fd", "N", OPTION_READY_FD, "write 'ready' to this descriptor once it answers" },
 	{ "sim-socket", "PATH", OPTION_SIM_SOCKET, "use the simulated GPU behind this socket" },
-	{ "nvml", "PATH", OPTION_NVML, "NVML's library, instead of the setting" },
-	{ "policy", "NAME", OPTION_POLICY, "lease, feedback or token, instead of the setting" },
 	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG ", unless --private" },
 	{ "check-config", "FILE", OPTION_CHECK_CONFIG, "check a file of settings and exit" },
 	{ "list-metrics", NULL, OPTION_LIST_METRICS, "print a table of the metrics and exit" },
@@ -60,8 +59,11 @@ static void print_help(void)
 			 rows[i].argument ? rows[i].argument : "");
 		printf("  %-20s %s\n", left, rows[i].help);
 	}
-	puts("\nSettings ('key = value' lines), their defaults and meaning:");
+	puts("\nSettings, their defaults and meaning; 'key = value' in a file, or --key VALUE, "
+	     "which goes before it:");
 	config_print_help(stdout);
+	puts("\nNames that gpu-manager and HAMi have for some, or for what is not set here:");
+	config_foreign_print_help(stdout);
 }
 
 static void complain(void *data, const char *text)
@@ -82,10 +84,43 @@ static int check_config(const char *file)
 	return r == 0 ? 0 : 1;
 }
 
-/* A value of the command line goes before the file's: kept, and applied after it. */
+/* A name of the n-th option that is a setting, ours first; NULL behind the last. */
+static const char *setting_name(unsigned n)
+{
+	unsigned own = 0;
+	while (config_name(own))
+		own++;
+	return n < own ? config_name(n) : config_foreign_name(n - own);
+}
+
+/* Options are written with '-'; '_' is taken as well. */
+static void write_option(const char *setting, char with, char ret[OPTION_MAX])
+{
+	snprintf(ret, OPTION_MAX, "%s", setting);
+	for (char *c = ret; *c; c++)
+		if (*c == '_')
+			*c = with;
+}
+
+/* A setting of the command line goes before the file's: kept, and set after it. */
 struct overrides {
-	const char *linger, *nvml, *policy;
+	unsigned count;
+	struct override {
+		unsigned setting;
+		const char *value;
+	} * item; /* as many as there are words */
 };
+
+static int set_all(struct config *config, const struct overrides *overrides, struct error *err)
+{
+	for (unsigned i = 0; i < overrides->count; i++) {
+		const struct override *o = &overrides->item[i];
+		int r = config_set(config, setting_name(o->setting), o->value, err);
+		if (r < 0)
+			return error_add(err, r, "command line");
+	}
+	return 0;
+}
 
 static int apply_config(struct options *o, const struct overrides *overrides)
 {
@@ -97,17 +132,13 @@ static int apply_config(struct options *o, const struct overrides *overrides)
 	int r = file ? config_load(&o->config, file, complain, NULL, &err) : 0;
 	if (r > 0)
 		return 1;
-	if (r >= 0 && overrides->linger)
-		r = config_set(&o->config, "linger", overrides->linger, &err);
-	if (r >= 0 && overrides->nvml)
-		r = config_set(&o->config, "nvml", overrides->nvml, &err);
-	if (r >= 0 && overrides->policy)
-		r = config_set(&o->config, "policy", overrides->policy, &err);
+	if (r == 0)
+		r = set_all(&o->config, overrides, &err);
 	if (r < 0) {
 		complain(NULL, err.text);
 		return 1;
 	}
-	return -1;
+	return config_check(&o->config, "command line", complain, NULL) ? 1 : -1;
 }
 
 static int parse_ready_fd(const char *text, int *ret)
@@ -132,31 +163,61 @@ static int take(int code, struct options *o, struct overrides *overrides)
 	case OPTION_RUN_DIR: o->run_dir = optarg; return -1;
 	case OPTION_FOREGROUND: o->foreground = true; return -1;
 	case OPTION_PRIVATE: o->is_private = true; return -1;
-	case OPTION_LINGER: overrides->linger = optarg; return -1;
 	case OPTION_READY_FD: return parse_ready_fd(optarg, &o->ready_fd);
 	case OPTION_SIM_SOCKET: o->sim_socket = optarg; return -1;
-	case OPTION_NVML: overrides->nvml = optarg; return -1;
-	case OPTION_POLICY: overrides->policy = optarg; return -1;
 	case OPTION_CONFIG: o->config_file = optarg; return -1;
 	case OPTION_CHECK_CONFIG: return check_config(optarg);
 	case OPTION_LIST_METRICS: metrics_print_list(stdout); return 0;
 	case OPTION_VERSION: puts("allotd " ALLOT_VERSION); return 0;
 	case OPTION_HELP: print_help(); return 0;
-	default: fputs("allotd: try 'allotd --help'\n", stderr); return 1;
+	default: break;
 	}
+	if (code < OPTION_SETTING) {
+		fputs("allotd: try 'allotd --help'\n", stderr);
+		return 1;
+	}
+	overrides->item[overrides->count++] = (struct override){ (unsigned)(code - OPTION_SETTING),
+								 optarg };
+	return -1;
 }
 
-int options_parse(int argc, char **argv, struct options *options)
+/* Of our own options and of all settings, in both ways to write them. */
+static struct option *make_table(char (**ret_names)[OPTION_MAX])
 {
-	struct option table[ROW_COUNT + 1] = { 0 };
-	struct options o = { .ready_fd = -1 };
-	struct overrides overrides = { 0 };
-	int code, r;
-
+	unsigned settings = 0, n = ROW_COUNT;
+	while (setting_name(settings))
+		settings++;
+	struct option *table = calloc(ROW_COUNT + (size_t)settings * 2 + 1, sizeof(*table));
+	*ret_names = calloc((size_t)settings * 2, OPTION_MAX);
+	if (!table || !*ret_names) {
+		free(table);
+		return NULL;
+	}
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		table[i] = (struct option){ rows[i].name,
 					    rows[i].argument ? required_argument : no_argument,
 					    NULL, rows[i].code };
+	for (unsigned i = 0; i < settings * 2; i++, n++) {
+		write_option(setting_name(i / 2), i % 2 ? '_' : '-', (*ret_names)[i]);
+		table[n] = (struct option){ (*ret_names)[i], required_argument, NULL,
+					    OPTION_SETTING + (int)(i / 2) };
+	}
+	return table;
+}
+
+int options_parse(int argc, char **argv, struct options *options)
+{
+	cleanup_free char(*names)[OPTION_MAX] = NULL;
+	cleanup_free struct option *table = make_table(&names);
+	cleanup_free struct override *items = calloc((size_t)argc, sizeof(*items));
+	struct options o = { .ready_fd = -1 };
+	struct overrides overrides = { .item = items };
+	int code, r;
+
+	if (!table || !items) {
+		complain(NULL, "out of memory");
+		return 1;
+	}
 	while ((code = getopt_long(argc, argv, "", table, NULL)) >= 0) {
 		r = take(code, &o, &overrides);
 		if (r >= 0)

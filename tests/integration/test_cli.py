@@ -313,6 +313,37 @@ def test_settings_that_are_not_right(machine, tmp_path, text, says):
     assert all(part in done.stderr for part in says), done.stderr
 
 
+def allotd(*options):
+    return subprocess.run([BUILD / "allotd", "--foreground", *options], capture_output=True, text=True, timeout=30,
+                          check=False)
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--kube-slices", "0"], "command line: kube_slices: '0': out of range; write a whole number from 1 to 100"),
+    (["--kube_slices=101"], "command line: kube_slices: '101': out of range"),
+    (["--drain-min", "1s", "--drain-max=10ms"], "command line: drain_min: '1s' is above drain_max, '10ms'"),
+    (["--volume-config", "/etc/x"], "command line: volume_config: there is no such setting here: "),
+    (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
+])
+def test_settings_as_options_that_are_not_right(options, says):
+    done = allotd(*options)
+    assert done.returncode == 1 and done.stderr.startswith(f"allotd: {says}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_options_go_before_the_file(tmp_path):
+    """So the file's word does not count, whichever of its names is used; what is wrong in the file does."""
+    settings = tmp_path / "settings"
+    settings.write_text("cordon = none\nkube_api = /nowhere\n")
+    # It ends for want of that library, with both read; of the API, which is off, it says nothing.
+    done = allotd("--config", settings, "--run-dir", tmp_path / "run", "--standalone=true", "--nvml", "/nowhere.so",
+                  "--log-level=error")
+    assert done.returncode == 1 and "/nowhere.so" in done.stderr and "kube" not in done.stderr, done.stderr
+    settings.write_text("kube_slices = 0\n")
+    done = allotd("--config", settings, "--kube-slices", "3")
+    assert done.returncode == 1 and f"{settings}:1: kube_slices: '0'" in done.stderr, done.stderr
+
+
 def test_run_after_run(machine):
     """A daemon that is about to end is no obstacle."""
     begin = time.monotonic()

@@ -249,6 +249,92 @@ static void test_files(void **state)
 	assert_non_null(strstr(err.text, path));
 }
 
+/* ---- others' names ---- */
+
+static void test_names_of_others(void **state)
+{
+	struct config c;
+	assert_int_equal(
+		parse(&c, "driver = nvidia\nquery-port = 5678\nsample-period=2\n"
+			  "docker_endpoint = unix:///var/run/docker.sock\nnode-labels = a=b,c=d\n"
+			  "hostname-override = node-7\ndevice-plugin-path = /x/plugins\n"
+			  "checkpoint-path = /x/state\nshare-mode = false\n"
+			  "incluster-mode = true\nstandalone = false"),
+		0);
+	assert_string_equal(c.metrics_listen, "127.0.0.1:5678");
+	assert_int_equal(c.census_ns, 2000000000);
+	assert_string_equal(c.container_engines, "docker:/var/run/docker.sock");
+	assert_string_equal(c.kube_labels, "a=b,c=d");
+	assert_string_equal(c.kube_node_name, "node-7");
+	assert_string_equal(c.kube_plugin_dir, "/x/plugins");
+	assert_string_equal(c.state_dir, "/x/state");
+	assert_int_equal(c.kube_slices, 1);
+	assert_string_equal(c.kube_api, "in-cluster");
+	assert_int_equal(parse(&c, "share_mode = true\nstandalone = true\nkubeconfig = /k\n"
+				   "container-runtime-endpoint = /run/containerd/containerd.sock\n"
+				   "sample_period = 500ms"),
+			 0);
+	assert_int_equal(c.kube_slices, 10);
+	assert_string_equal(c.kube_api, "/k");
+	assert_string_equal(c.container_engines, "containerd:/run/containerd/containerd.sock");
+	assert_int_equal(c.census_ns, 500000000);
+	assert_int_equal(parse(&c, "deviceSplitCount = 7\ndeviceMemoryScaling = 1.5\n"
+				   "deviceCoreScaling = 2\nresourceName = a.b/c\n"
+				   "filterdevices = GPU-00000000-0000-0000-0000-000000000001"),
+			 0);
+	assert_int_equal(c.kube_split_count, 7);
+	assert_true(c.kube_memory_scaling == 1.5 && c.kube_core_scaling == 2);
+	assert_string_equal(c.kube_resource, "a.b/c");
+	assert_string_equal(c.cordon, "GPU-00000000-0000-0000-0000-000000000001");
+}
+
+/* Address and port come in any order; what is not said is what it was. */
+static void test_where_metrics_are_asked_for(void **state)
+{
+	static const struct {
+		const char *text, *listen;
+	} rows[] = {
+		{ "query-addr = localhost", "127.0.0.1:5678" },
+		{ "query-addr = 127.0.0.2\nquery-port = 99", "127.0.0.2:99" },
+		{ "query-port = 99\nquery-addr = 127.0.0.2", "127.0.0.2:99" },
+		{ "query-addr = ::1\nquery-port = 7", "[::1]:7" },
+		{ "metrics_listen = unix:/x/m.sock\nquery-port = 7", "127.0.0.1:7" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config c;
+		assert_int_equal(parse(&c, rows[i].text), 0);
+		assert_string_equal(c.metrics_listen, rows[i].listen);
+	}
+}
+
+static void test_names_of_others_refused(void **state)
+{
+	static const struct {
+		const char *line, *why;
+	} rows[] = {
+		{ "driver = amd", "driver: 'amd': must be nvidia" },
+		{ "volume-config = /x", "volume-config: there is no such setting here: no list" },
+		{ "extra-config = /x",
+		  "extra-config: there is no such setting here: device nodes" },
+		{ "virtual-manager-path = /x", "here: sockets and state" },
+		{ "allocation-check-period = 30s", "here: what pods hold" },
+		{ "cgroup-driver = systemd", "here: containers are found" },
+		{ "query-port = 70000", "query-port: metrics_listen: " },
+		{ "query-port = x", "query-port: 'x': must be a port" },
+		{ "share-mode = maybe", "share-mode: 'maybe': must be true or false" },
+		{ "sample-period = 0", "sample-period: census_interval: " },
+		{ "container-runtime-endpoint = /run/x.sock", "whose socket is that?" },
+		{ "devicesplitcount = 7", "devicesplitcount: no such setting" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config c, before;
+		config_default(&before);
+		assert_int_equal(parse(&c, rows[i].line), 1);
+		assert_non_null(strstr(said, rows[i].why));
+		assert_memory_equal(&c, &before, sizeof(c));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +348,9 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_names_of_others),
+		cmocka_unit_test(test_where_metrics_are_asked_for),
+		cmocka_unit_test(test_names_of_others_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
