@@ -60,6 +60,7 @@ struct config {
 	char cordon[CONFIG_PATH_MAX];
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
+	char metrics_tls_certificate[CONFIG_PATH_MAX], metrics_tls_key[CONFIG_PATH_MAX];
 	char metrics_names[CONFIG_PATH_MAX];     /* as metrics_names_parse() takes it */
 	bool metrics_open;                       /* everyone who can reach it may read */
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */

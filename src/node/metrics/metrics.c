@@ -39,6 +39,12 @@ int metrics_check(const struct config *config, struct error *err)
 		return error_set(err, EINVAL,
 				 "metrics_token_file: '%.100s': must be a full path, or none",
 				 config->metrics_token_file);
+	bool has_certificate = strcmp(config->metrics_tls_certificate, "none") != 0;
+	bool has_key = strcmp(config->metrics_tls_key, "none") != 0;
+	if (has_certificate != has_key)
+		return error_set(err, EINVAL, "%s: is none: %s needs it",
+				 has_key ? "metrics_tls_certificate" : "metrics_tls_key",
+				 has_key ? "metrics_tls_key" : "metrics_tls_certificate");
 	int r = address_parse(config->metrics_listen, &address, err);
 	if (r < 0)
 		return error_add(err, r, "metrics_listen");
@@ -205,13 +211,16 @@ static int serve(struct metrics *m, struct error *err)
 	if (r < 0)
 		return error_add(err, r, "metrics_listen");
 	address_print(fd, text);
-	r = server_start(m->node->loop, fd, handle, m, &m->server, err);
+	const struct config *config = &m->node->config;
+	bool has_tls = strcmp(config->metrics_tls_certificate, "none") != 0;
+	r = server_start(m->node->loop, fd, has_tls ? config->metrics_tls_certificate : NULL,
+			 config->metrics_tls_key, handle, m, &m->server, err);
 	if (r < 0) {
 		close(fd);
 		address_forget(&m->address);
 		return error_add(err, r, "metrics_listen");
 	}
-	log_info("metrics are served at %s", text);
+	log_info("metrics are served at %s%s", text, has_tls ? " by TLS" : "");
 	return 0;
 }
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "node/metrics/mhd.h"
+#include "node/metrics/tls.h"
 
 #define LOOK_NS (250 * NSEC_PER_MSEC) /* for those whose time is over */
 #define MEMORY_BYTES ((size_t)16384)  /* of a connection: request, headers and what is read */
@@ -32,6 +34,8 @@ struct server {
 	struct connection *connections;
 	unsigned count;
 	bool is_deaf; /* nobody is let in for now */
+	struct tls tls;
+	uint64_t renewed_ns; /* the files were looked at */
 };
 
 /* ---- connections ---- */
@@ -154,6 +158,8 @@ static enum MHD_Result request_came(void *data, struct MHD_Connection *at, const
 static void turn(struct server *s)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
+	if (!s->daemon)
+		return;
 	s->mhd->run(s->daemon);
 	if (s->mhd->get_timeout(s->daemon, &ms) == MHD_YES)
 		loop_arm(s->soon_timer, ms * NSEC_PER_MSEC, 0);
@@ -166,15 +172,53 @@ static void mhd_ready(void *data, uint32_t events)
 	turn(data);
 }
 
+static int begin(struct server *s, struct error *err);
+static void end(struct server *s);
+
+/* Files that were replaced. Who is connected is let go: it asks again. */
+static void renew(struct server *s)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct error err = { 0 };
+	if (!s->tls.certificate || now_ns - s->renewed_ns < SERVER_RENEW_NS)
+		return;
+	s->renewed_ns = now_ns;
+	if (!tls_is_changed(&s->tls))
+		return;
+	struct tls before = s->tls;
+	s->tls.certificate = s->tls.key = NULL;
+	int r = tls_read(&s->tls, &err);
+	if (r >= 0) {
+		end(s);
+		r = begin(s, &err);
+		if (r >= 0)
+			log_info("TLS: '%s' and '%s' are read anew", s->tls.certificate_file,
+				 s->tls.key_file);
+	}
+	if (r >= 0) {
+		tls_free(&before);
+		return;
+	}
+	log_error("TLS: %s: going on with what was read before", err.text);
+	tls_free(&s->tls);
+	memcpy(before.seen, s->tls.seen, sizeof(before.seen)); /* said once */
+	s->tls = before;
+	if (!s->daemon && begin(s, &err) < 0)
+		log_error("TLS: %s", err.text);
+}
+
 /* We accept, not libmicrohttpd: so it is known who is too many before it is let in. */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
+	renew(s);
 	int fd = accept4(s->listen_fd, (struct sockaddr *)&from, &length,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0) {
+	if (fd >= 0 && !s->daemon) {
+		close(fd);
+	} else if (fd >= 0) {
 		/* The name of a unix socket may be longer than is told. It closes the socket on failure. */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->daemon, fd, (struct sockaddr *)&from, length);
@@ -228,28 +272,48 @@ unsigned server_connections(const struct server *s)
 
 /* ---- start and end ---- */
 
-static int start_mhd(struct server *s, struct error *err)
+static int begin(struct server *s, struct error *err)
 {
-	int r = mhd_load(&s->mhd, err);
-	if (r < 0)
-		return r;
+	bool has_tls = s->tls.certificate;
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls.certificate },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls.key },
+		{ MHD_OPTION_END, 0, NULL },
+	};
 	s->daemon = s->mhd->start_daemon(
-		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, request_came, s,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_MAX_CONNECTIONS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
-		connection_told, s, MHD_OPTION_NOTIFY_COMPLETED, request_ended, s, MHD_OPTION_END);
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | (has_tls ? MHD_USE_TLS : 0U), 0, NULL,
+		NULL, request_came, s, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)SERVER_MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
+		MHD_OPTION_NOTIFY_CONNECTION, connection_told, s, MHD_OPTION_NOTIFY_COMPLETED,
+		request_ended, s, MHD_OPTION_ARRAY, has_tls ? tls : &tls[2], MHD_OPTION_END);
 	if (!s->daemon)
-		return error_set(err, EIO, "libmicrohttpd does not start");
+		return has_tls ? error_set(err, EINVAL,
+					   "'%s' and '%s': libmicrohttpd takes them for no "
+					   "certificate and its key",
+					   s->tls.certificate_file, s->tls.key_file)
+			       : error_set(err, EIO, "libmicrohttpd does not start");
+	const union MHD_DaemonInfo *info = s->mhd->get_daemon_info(s->daemon,
+								   MHD_DAEMON_INFO_EPOLL_FD);
+	int r = loop_add(s->loop, info->epoll_fd, EPOLLIN, mhd_ready, s, &s->mhd_source);
+	if (r < 0) {
+		end(s);
+		return error_set_errno(err, -r, "HTTP server");
+	}
 	return 0;
+}
+
+/* Tells of each connection's end, which may still set a timer. */
+static void end(struct server *s)
+{
+	s->mhd_source = loop_remove(s->mhd_source);
+	if (s->daemon)
+		s->mhd->stop_daemon(s->daemon);
+	s->daemon = NULL;
 }
 
 static int watch(struct server *s, struct error *err)
 {
-	const union MHD_DaemonInfo *info = s->mhd->get_daemon_info(s->daemon,
-								   MHD_DAEMON_INFO_EPOLL_FD);
-	int r = loop_add(s->loop, info->epoll_fd, EPOLLIN, mhd_ready, s, &s->mhd_source);
-	if (r >= 0)
-		r = loop_add_timer(s->loop, mhd_ready, s, &s->soon_timer);
+	int r = loop_add_timer(s->loop, mhd_ready, s, &s->soon_timer);
 	if (r >= 0)
 		r = loop_add_timer(s->loop, look, s, &s->look_timer);
 	if (r >= 0)
@@ -257,16 +321,25 @@ static int watch(struct server *s, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "HTTP server") : 0;
 }
 
-int server_start(struct loop *loop, int listen_fd, server_handler handler, void *data,
-		 struct server **ret, struct error *err)
+int server_start(struct loop *loop, int listen_fd, const char *certificate_file,
+		 const char *key_file, server_handler handler, void *data, struct server **ret,
+		 struct error *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_set_errno(err, ENOMEM, "HTTP server");
-	*s = (struct server){ .loop = loop, .listen_fd = listen_fd, .handler = handler, .data = data };
-	int r = start_mhd(s, err);
+	*s = (struct server){ .loop = loop,
+			      .listen_fd = listen_fd,
+			      .handler = handler,
+			      .data = data,
+			      .tls = { .certificate_file = certificate_file, .key_file = key_file } };
+	int r = certificate_file ? tls_read(&s->tls, err) : 0;
+	if (r >= 0)
+		r = mhd_load(&s->mhd, err);
 	if (r >= 0)
 		r = watch(s, err);
+	if (r >= 0)
+		r = begin(s, err);
 	if (r < 0) {
 		s->listen_fd = -1; /* still the caller's */
 		server_stop(s);
@@ -281,14 +354,12 @@ struct server *server_stop(struct server *s)
 	if (!s)
 		return NULL;
 	s->listen_source = loop_remove(s->listen_source);
-	s->mhd_source = loop_remove(s->mhd_source);
-	/* Tells of each connection's end, which may still set a timer. */
-	if (s->daemon)
-		s->mhd->stop_daemon(s->daemon);
+	end(s);
 	loop_remove(s->soon_timer);
 	loop_remove(s->look_timer);
 	if (s->listen_fd >= 0)
 		close(s->listen_fd);
+	tls_free(&s->tls);
 	free(s);
 	return NULL;
 }

@@ -14,6 +14,7 @@
 
 #define SERVER_MAX_CONNECTIONS 32
 #define SERVER_DEADLINE_NS UINT64_C(5000000000)
+#define SERVER_RENEW_NS UINT64_C(1000000000)
 
 struct server;
 struct server_text; /* a body that several answers share */
@@ -33,9 +34,14 @@ struct server_answer {
 typedef void (*server_handler)(void *data, const struct server_request *request,
 			       struct server_answer *ret);
 
-/* Serves the listening socket, which it takes over on success. */
-int server_start(struct loop *loop, int listen_fd, server_handler handler, void *data,
-		 struct server **ret, struct error *err);
+/*
+ * Serves the listening socket, which it takes over on success. With both files, PEM, by TLS: they are read anew
+ * within SERVER_RENEW_NS of a change, when somebody comes; what can't be used then is said in the log, and the old
+ * ones are kept. NULL: without. The names are the caller's, and stay.
+ */
+int server_start(struct loop *loop, int listen_fd, const char *certificate_file,
+		 const char *key_file, server_handler handler, void *data, struct server **ret,
+		 struct error *err);
 /* Closes every connection. NULL is fine; returns NULL. */
 struct server *server_stop(struct server *server);
 

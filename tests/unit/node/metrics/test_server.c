@@ -54,7 +54,7 @@ static int setup(void **state)
 	if (address_parse("127.0.0.1:0", &address, &err) < 0 ||
 	    address_listen(&address, false, &s->listen_fd, &err) < 0 ||
 	    loop_new(&s->loop, &err) < 0 ||
-	    server_start(s->loop, s->listen_fd, handle, s, &s->server, &err) < 0) {
+	    server_start(s->loop, s->listen_fd, NULL, NULL, handle, s, &s->server, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return -1;
 	}
