@@ -196,6 +196,12 @@ const struct metric metrics_rows[] = {
 	  COUNT(metrics_daemon, claims.stores_set_aside),
 	  "Stores of claims that were torn, foreign or newer, and were made again." },
 
+	{ "allot_live_changes_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, live_changes),
+	  "Containers' terms that were changed by their pods' annotations." },
+	{ "allot_live_changes_refused_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, live_changes_refused),
+	  "Such changes that were malformed or could not be had: the terms stay." },
+
 	/* ---- waiting for memory ---- */
 	{ "allot_memory_waits_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, waits.begun),
 	  "Waits of tenants for memory that have begun, also those that were granted at once." },
