@@ -146,7 +146,6 @@ def test_it_is_the_operators_to_allow(make_node, cluster):  # noqa: F811
     node.bind("p-still", f"{first},NVIDIA,3000,30:;")
     node.plugin.allocate([f"{first}-0"])
     cluster.patch("/api/v1/namespaces/default/pods/p-still", {"annotations": {"allot.dev/memory": "4GiB"}})
-    time.sleep(1)
     # The next pod was seen, so that one was as well.
     node.bind("p-seen-after", f"{first},NVIDIA,1000,10:;")
     node.plugin.allocate([f"{first}-1"])
