@@ -80,11 +80,35 @@ static void publish(struct tenant *t)
 		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
 }
 
+/* The end of a wait; nothing where it does not wait. */
+static void count_end(struct tenant *t, const struct tenant_admission *wait,
+		      enum wait_outcome outcome, uint64_t now_ns)
+{
+	uint64_t waited_ns = now_ns - wait->since_ns;
+	if (wait->state != ADMISSION_QUEUED)
+		return;
+	t->waits.ended[outcome]++;
+	t->waits.waited_ns += waited_ns;
+	t->node->waits.ended[outcome]++;
+	t->node->waits.waited_ns += waited_ns;
+}
+
 void admission_begin(struct tenant *tenant)
 {
 	atomic_store(&tenant->region.control->memory_waits, waits(tenant));
 	atomic_store(&tenant->region.control->memory_wait_ns, tenant->terms.wait_timeout_ns);
 	publish(tenant);
+}
+
+void admission_stop(struct tenant *tenant)
+{
+	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
+	tenant->admission = (struct tenant_admission){ 0 };
+	atomic_store(&tenant->region.control->memory_waits, 0);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		region_set_memory_grant(tenant->region.control, i,
+					tenant->terms.device[i].promise.quota_bytes);
+	answer(tenant);
 }
 
 void admission_restore(struct tenant *tenant, const struct admission_past *past)
@@ -143,19 +167,6 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 }
 
 /* ---- states ---- */
-
-/* The end of a wait; nothing where it does not wait. */
-static void count_end(struct tenant *t, const struct tenant_admission *wait,
-		      enum wait_outcome outcome, uint64_t now_ns)
-{
-	uint64_t waited_ns = now_ns - wait->since_ns;
-	if (wait->state != ADMISSION_QUEUED)
-		return;
-	t->waits.ended[outcome]++;
-	t->waits.waited_ns += waited_ns;
-	t->node->waits.ended[outcome]++;
-	t->node->waits.waited_ns += waited_ns;
-}
 
 void admission_forget(struct tenant *tenant)
 {

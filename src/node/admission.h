@@ -53,8 +53,10 @@ struct tenant_admission {
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* HOLDING; else 0 */
 };
 
-/* Publishes a new tenant's terms of waiting. */
+/* Publishes the terms of waiting of a tenant that is new, or waits from now on. */
 void admission_begin(struct tenant *tenant);
+/* It waits no more: who does may have memory up to its quota, which was promised. terms.on_full is still wait. */
+void admission_stop(struct tenant *tenant);
 /* What the daemon before this one knew of it. */
 void admission_restore(struct tenant *tenant, const struct admission_past *past);
 /* For the state file. */

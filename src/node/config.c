@@ -176,6 +176,8 @@ static const struct setting settings[] = {
 	  "this node's name in Kubernetes; auto: $NODE_NAME, or this machine's name" },
 	{ "kube_labels", KIND_TEXT, AT(kube_labels), "gpu=on", 0, 0,
 	  "labels of this node, by commas, as gpu=on,rack=a3; or none" },
+	{ "kube_live_terms", KIND_SWITCH, AT(is_kube_live_terms), "on", 0,
+	  0, "on or off: pods' annotations, as allot.dev/memory, change the terms of containers that run" },
 	{ "kube_split_count", KIND_COUNT, AT(kube_split_count), "10", 1, 1000,
 	  "containers that may share a card, as schedulers are told" },
 	{ "kube_memory_scaling", KIND_FACTOR, AT(kube_memory_scaling), "1", 0, 100,

@@ -80,6 +80,7 @@ struct config {
 	char kube_api[CONFIG_PATH_MAX], kube_node_name[CONFIG_PATH_MAX],
 		kube_labels[CONFIG_PATH_MAX];
 	unsigned kube_split_count;
+	bool is_kube_live_terms;
 	double kube_memory_scaling, kube_core_scaling;
 };
 

@@ -116,6 +116,8 @@ struct node {
 	struct admission_counts waits;
 	uint64_t requests, refused;                        /* on the control socket */
 	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
+	uint64_t live_changes,
+		live_changes_refused; /* of containers' terms, by their pods' annotations */
 	struct namespace_uses namespaces;
 	bool foreign_known; /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];

@@ -16,6 +16,7 @@
 #include "node/session.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
+#include "node/terms_change.h"
 #include "node/violation/violations.h"
 
 #define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
@@ -307,83 +308,26 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 			 wanted->card->index);
 }
 
-static int decide(struct tenant *tenant, unsigned device, const struct promise_request *wanted,
-		  struct promise *ret, struct error *err)
-{
-	struct card *card = tenant->terms.device[device].card;
-	struct promise_card others = node_promised(tenant->node, card, tenant);
-	struct promise_request request = *wanted;
-	request.waits = tenant->terms.on_full == ON_FULL_WAIT;
-	others.is_movable = tenant->terms.on_full == ON_FULL_SWAP;
-	return promise_decide(&others, &tenant->terms.device[device].promise,
-			      tenant_usage(tenant, device).used_bytes, &request, ret, err);
-}
-
-/* Of a claim's tenant the store has the terms, and its own file follows. */
-static int write_down(struct tenant *tenant, struct error *err)
-{
-	if (!*tenant->terms.claim.key)
-		return tenant_state_save(tenant, true, err);
-	tenant_state_save_soon(tenant);
-	return claims_terms_changed(tenant->node->claims, tenant, err);
-}
-
-/* All devices were decided on before any changes; what can't be written down is taken back. */
-static int apply(struct tenant *tenant, const struct promise *fresh, const bool *changes,
-		 enum elastic_choice elastic, int priority, struct error *err)
-{
-	struct promise before[REGION_MAX_DEVICES];
-	enum elastic_choice elastic_before = tenant->terms.elastic;
-	int r = 0, priority_before = tenant->terms.priority;
-	tenant_set_priority(tenant, priority);
-	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		before[i] = tenant->terms.device[i].promise;
-		if (!changes[i])
-			continue;
-		tenant_set_promise(tenant, i, &fresh[i]);
-		/* The tenant may have allocated since it was asked: now that the quota is down, look again. */
-		uint64_t held = tenant_usage(tenant, i).used_bytes;
-		if (held > fresh[i].quota_bytes && fresh[i].quota_bytes < before[i].quota_bytes)
-			r = error_set(err, EBUSY,
-				      "GPU %u: the tenant holds %" PRIu64 " bytes by now",
-				      tenant->terms.device[i].card->index, held);
-	}
-	tenant_set_elastic(tenant, elastic);
-	if (r >= 0)
-		r = write_down(tenant, err);
-	if (r < 0)
-		tenant_set_elastic(tenant, elastic_before);
-	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		if (r < 0 && changes[i])
-			tenant_set_promise(tenant, i, &before[i]);
-	if (r < 0)
-		tenant_set_priority(tenant, priority_before);
-	node_tenants_changed(tenant->node);
-	return r;
-}
-
 int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
-	struct promise fresh[REGION_MAX_DEVICES];
-	bool changes[REGION_MAX_DEVICES] = { false };
 	struct tenant *tenant;
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0)
 		return r;
-	enum elastic_choice elastic = tenant->terms.elastic;
-	int has_elastic = elastic_choice_from_json(request, &elastic, err);
+	struct terms_change change = terms_change_of(tenant);
+	int has_elastic = elastic_choice_from_json(request, &change.elastic, err);
 	if (has_elastic < 0)
 		return has_elastic;
 	int64_t priority = tenant->terms.priority;
 	int has_priority = json_read_int(request, "priority", -1000, 1000, &priority, err);
 	if (has_priority < 0)
 		return has_priority;
+	change.priority = (int)priority;
 	int count = request_read_devices(session->node, request, list, err);
 	if (count < 0)
 		return count;
-	enum on_violation on_violation = tenant->terms.on_violation;
-	int has_on_violation = read_on_violation(request, &on_violation, err);
+	int has_on_violation = read_on_violation(request, &change.on_violation, err);
 	if (has_on_violation < 0)
 		return has_on_violation;
 	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
@@ -392,20 +336,15 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 		int d = find_device(tenant, &list[i], err);
 		if (d < 0)
 			return d;
-		if (changes[d])
+		if (change.changes[d])
 			return error_set(err, EINVAL, "devices: one is there twice");
-		r = decide(tenant, (unsigned)d, &list[i].terms, &fresh[d], err);
+		r = terms_change_device(tenant, &change, (unsigned)d, NULL, &list[i].terms, err);
 		if (r < 0)
 			return r;
-		changes[d] = true;
 	}
-	enum on_violation on_violation_before = tenant->terms.on_violation;
-	tenant->terms.on_violation = on_violation;
-	r = apply(tenant, fresh, changes, elastic, (int)priority, err);
-	if (r < 0) {
-		tenant->terms.on_violation = on_violation_before;
+	r = terms_change_make(tenant, &change, err);
+	if (r < 0)
 		return r;
-	}
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
 	request_warn_of_overcommit(tenant, reply);

@@ -309,6 +309,22 @@ void tenant_set_priority(struct tenant *tenant, int priority)
 	}
 }
 
+void tenant_set_on_full(struct tenant *tenant, enum on_full on_full)
+{
+	bool waited = tenant->terms.on_full == ON_FULL_WAIT;
+	bool waits = on_full == ON_FULL_WAIT;
+	if (on_full == tenant->terms.on_full)
+		return;
+	if (waited)
+		admission_stop(tenant);
+	tenant->terms.on_full = on_full;
+	tenant->node->waiter_count += waits;
+	tenant->node->waiter_count -= waited;
+	if (waits)
+		admission_begin(tenant);
+	admission_soon(tenant->node);
+}
+
 double tenant_limit_pct(const struct tenant *tenant, unsigned device)
 {
 	return share_of(tenant, device).limit_pct;

@@ -188,6 +188,11 @@ double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /* swapped_out, of one that is paused: its memory leaves the card as well, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
+/*
+ * Between fail and wait: ON_FULL_SWAP only where it is that. Who waits for memory is let go; who holds some without a
+ * grant gets one. The quota has been promised.
+ */
+void tenant_set_on_full(struct tenant *tenant, enum on_full on_full);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 /* Tells its processes the quota in force: of one that is off its card, no more than it holds. */

@@ -11,6 +11,7 @@
 #include "kube/choice.h"
 #include "kube/cordon.h"
 #include "kube/handshake.h"
+#include "kube/live.h"
 #include "kube/node_lock.h"
 #include "kube/scores.h"
 #include "kube/when.h"
@@ -129,6 +130,53 @@ static void take_choice(const char *text)
 	json_decref(object);
 }
 
+/* A pod's annotations for each of its containers. */
+static void take_live(const struct kube_pod *pod)
+{
+	char *text = live_text(pod);
+	FUZZ_CHECK(text);
+	for (size_t i = 0; i < pod->containers; i++) {
+		struct kube_live live;
+		struct error err = { 0 };
+		if (live_read(pod, pod->container[i], &live, &err) < 0) {
+			check_error(&err);
+			FUZZ_CHECK(*text); /* where nothing is said, nothing is wrong */
+			continue;
+		}
+		FUZZ_CHECK(live.memories <= LIVE_VALUES_MAX && live.cores <= LIVE_VALUES_MAX);
+		for (size_t k = 0; k < live.cores; k++)
+			FUZZ_CHECK(live.cores_pct[k] >= 0 && live.cores_pct[k] <= 100);
+		for (size_t k = 0; k < live.memories; k++)
+			FUZZ_CHECK(live.memory_bytes[k] > 0);
+	}
+	free(text);
+}
+
+/* One whose every annotation of ours is that text. */
+static void take_live_text(const char *text)
+{
+	static const char *const names[] = { "memory", "cores", "cores-limit", "on-full",
+					     "sharing" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct kube_pod *pod;
+		json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s}},s:{s:[{s:s}]}}",
+					   "metadata", "name", "p", "namespace", "n", "uid", "u",
+					   "resourceVersion", "1", "annotations", "x", "", "spec",
+					   "containers", "name", "a");
+		json_t *annotations = json_object_get(json_object_get(object, "metadata"),
+						      "annotations");
+		char name[40];
+		snprintf(name, sizeof(name), "allot.dev/%s", names[i]);
+		/* -1: no UTF-8: no API server lets it in. */
+		if (json_object_set_new(annotations, name, json_string(text)) == 0) {
+			FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
+			take_live(pod);
+			pod_free(pod);
+		}
+		json_decref(object);
+	}
+}
+
 /* Any object that might come as a pod. */
 static void take_pod(const char *text)
 {
@@ -140,8 +188,10 @@ static void take_pod(const char *text)
 	json_t *essence = pod_essence(object);
 	if (essence && pod_read(essence, &pod, &err) < 0)
 		check_error(&err);
-	else if (essence)
+	else if (essence) {
+		take_live(pod);
 		pod_free(pod);
+	}
 	json_decref(essence);
 	json_decref(object);
 }
@@ -165,6 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_shares(text);
 	take_lock(text);
 	take_choice(text);
+	take_live_text(text);
 	take_pod(text);
 	take_yaml(text);
 	handshake_parse(text);

@@ -28,6 +28,12 @@ const char *claim_uuid(const struct claim *claim, unsigned device)
 			     : claim->parked->as_written.uuid[device];
 }
 
+const struct promise *claim_asked_promise(const struct claim *claim, unsigned device)
+{
+	return claim->asked ? &claim->asked->promise[device]
+			    : &claim_terms(claim)->device[device].promise;
+}
+
 const char *claim_parked_why(const struct claim *claim)
 {
 	return claim->parked ? claim->parked->why : "";
@@ -128,6 +134,7 @@ static void forget(struct claim *claim)
 	TAILQ_REMOVE(&claim->claims->list, claim, link);
 	claim->claims->count--;
 	free(claim->parked);
+	free(claim->asked);
 	free(claim);
 }
 
@@ -164,6 +171,10 @@ void claims_describe(const struct claim *claim, struct store_claim *ret)
 				     .terms = *claim_terms(claim) };
 	for (unsigned i = 0; i < ret->terms.device_count; i++)
 		snprintf(ret->uuid[i], sizeof(ret->uuid[i]), "%s", claim_uuid(claim, i));
+	if (!claim->asked)
+		return;
+	ret->asked = *claim->asked;
+	ret->asked_count = ret->terms.device_count;
 }
 
 /* ---- what is asked for ---- */

@@ -75,6 +75,8 @@ struct claim {
 	 */
 	struct tenant *tenant;
 	struct parked *parked; /* NULL unless parked; the claim's */
+	/* What it was made with, while its terms are others by claims_wish(); NULL: they are not. The claim's. */
+	struct claim_asked *asked;
 };
 
 /*
@@ -83,6 +85,8 @@ struct claim {
  */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);
+/* What was promised of a device when it was made. */
+const struct promise *claim_asked_promise(const struct claim *claim, unsigned device);
 /* "": it is in force. */
 const char *claim_parked_why(const struct claim *claim);
 
@@ -156,7 +160,24 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
 void claims_reconcile(struct claims *claims);
 
 /*
- * Writes down what `set` changed of a claim's tenant (quotas, shares, priority, elastic), before it is
+ * Other terms than a claim was made with, in all that is wished for. What is not wished for (has_ is false) is as it was
+ * made; a wish for nothing gives all of that back.
+ */
+struct claim_wish {
+	bool has_on_full;
+	enum on_full on_full;
+	struct promise_request
+		device[REGION_MAX_DEVICES]; /* in the order of its devices; `waits` does not count */
+};
+/*
+ * Decides, puts into force and writes down; all or nothing. A cap that equals the guarantee follows it, unless it is wished
+ * for as well. *ret_changed: false: it was all as wished for. -ENODEV: the claim is parked; errors else: node/terms_change.h.
+ */
+int claims_wish(struct claim *claim, const struct claim_wish *wish, bool *ret_changed,
+		struct error *err);
+
+/*
+ * Writes down what `set` or claims_wish() changed of a claim's tenant (quotas, shares, on_full, priority, elastic), before it is
  * answered. -errno: the store could not be written, and says what it said before. 0 for a tenant of no claim.
  */
 int claims_terms_changed(struct claims *claims, const struct tenant *tenant, struct error *err);

@@ -49,6 +49,8 @@ int claims_renew_store(struct claims *claims, struct error *err);
 /* Adds to the list. Takes `parked` over, in any case. NULL: out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
+/* What the store says of what it was made with. -ENOMEM. */
+int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Takes the claim off the list and frees it; its tenant, or what is left of one, is ended. */
 void claims_end(struct claim *claim, const char *why);
 

@@ -110,14 +110,16 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 		snprintf(parked->why, sizeof(parked->why), "%.*s", (int)sizeof(parked->why) - 1,
 			 why->text);
 	}
-	if (!parked || !claims_add(claims, claim->row, claim->made_s, NULL, parked))
+	struct claim *added = parked ? claims_add(claims, claim->row, claim->made_s, NULL, parked)
+				     : NULL;
+	if (!added)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
 	log_error("claim '%s': not in force: %s", claim->terms.claim.key, why->text);
-	return 0;
+	return claims_take_asked(added, claim, err);
 }
 
 /* An adopted tenant's state file may be older than the store: the store's terms hold. */
-static void follow_store(struct claim *claim, const struct store_claim *written)
+static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
 	claim->row = written->row;
@@ -136,7 +138,9 @@ static void follow_store(struct claim *claim, const struct store_claim *written)
 			now->slots = written->terms.device[j].slots;
 			tenant_set_promise(tenant, i, &p);
 		}
+	tenant_set_on_full(tenant, written->terms.on_full);
 	tenant_state_save_soon(tenant);
+	return claims_take_asked(claim, written, err);
 }
 
 /* Of a tenant that was adopted, or parked before; NULL: none. */
@@ -162,8 +166,9 @@ static int bring_back(struct claims *claims, const struct store_claim *written, 
 	int r = make_again(claims->node, again, &tenant, &why);
 	if (r < 0)
 		return park(claims, again, &why, err);
-	if (claims_add(claims, written->row, written->made_s, tenant, NULL))
-		return 0;
+	struct claim *added = claims_add(claims, written->row, written->made_s, tenant, NULL);
+	if (added)
+		return claims_take_asked(added, written, err);
 	tenant_free(tenant);
 	return error_set_errno(err, ENOMEM, "claim '%s'", written->terms.claim.key);
 }
@@ -211,7 +216,7 @@ static int merge(struct claims *claims, struct error *err)
 	for (size_t i = 0; r >= 0 && i < reading.count; i++) {
 		struct claim *claim = find_listed(claims, &reading.list[i]);
 		if (claim && claim->row < 0 && claim->tenant)
-			follow_store(claim, &reading.list[i]);
+			r = follow_store(claim, &reading.list[i], err);
 	}
 	if (r < 0)
 		return r;

@@ -21,6 +21,18 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 1048576;";
 
+/* What claims were made with whose terms were changed since. */
+#define ASKED_SQL \
+	"CREATE TABLE IF NOT EXISTS asked (" \
+	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
+	" place INTEGER NOT NULL," /* as in device */ \
+	" on_full TEXT NOT NULL," \
+	" memory_bytes INTEGER," \
+	" reserve_bytes INTEGER NOT NULL," \
+	" cores_pct REAL NOT NULL," \
+	" cores_limit_pct REAL," \
+	" PRIMARY KEY (claim, place)) STRICT, WITHOUT ROWID;"
+
 static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "CREATE TABLE IF NOT EXISTS claim ("
 				 " id INTEGER PRIMARY KEY,"
@@ -49,14 +61,17 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " card TEXT NOT NULL,"
 				 " slot INTEGER NOT NULL,"
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
-				 " PRIMARY KEY (card, slot)) STRICT, WITHOUT ROWID;"
+				 " PRIMARY KEY (card, slot)) STRICT, WITHOUT ROWID;" ASKED_SQL
 				 "CREATE INDEX IF NOT EXISTS slot_claim ON slot (claim);"
 				 "PRAGMA application_id = 1634495604;"
 				 "COMMIT;";
 
 /* Comes with what a new store begins with: until then it says nothing of which claims there are. */
-static const char filled_sql[] = "PRAGMA user_version = 1;";
-_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 1, "as the texts above have it");
+static const char filled_sql[] = "PRAGMA user_version = 2;";
+/* From schema 1, which is else the same. */
+static const char upgrade_sql[] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 2;"
+				  "COMMIT;";
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 2, "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -69,14 +84,19 @@ static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_ADD_DEVICE] = "INSERT INTO device (claim, place, card, memory_bytes, reserve_bytes,"
 			   " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
-	[SQL_CHANGE_CLAIM] = "UPDATE claim SET priority = ?, elastic = ? WHERE id = ?",
+	[SQL_ADD_ASKED] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
+			  " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	[SQL_CHANGE_CLAIM] = "UPDATE claim SET priority = ?, elastic = ?, on_full = ? WHERE id = ?",
 	[SQL_REMOVE_CLAIM] = "DELETE FROM claim WHERE id = ?",
 	[SQL_REMOVE_DEVICES] = "DELETE FROM device WHERE claim = ?",
+	[SQL_REMOVE_ASKED] = "DELETE FROM asked WHERE claim = ?",
 	[SQL_READ_CLAIMS] = "SELECT id, key, tenant, name, made_s, uid, while_wanted, uncontrolled,"
 			    " priority, on_full, swap_arena_bytes, elastic FROM claim ORDER BY id",
 	[SQL_READ_DEVICES] = "SELECT place, card, memory_bytes, reserve_bytes, cores_pct,"
 			     " cores_limit_pct FROM device WHERE claim = ? ORDER BY place",
 	[SQL_READ_SLOTS] = "SELECT card, slot FROM slot WHERE claim = ?",
+	[SQL_READ_ASKED] = "SELECT place, on_full, memory_bytes, reserve_bytes, cores_pct,"
+			   " cores_limit_pct FROM asked WHERE claim = ? ORDER BY place",
 };
 
 static int errno_of(struct store *store, int rc)
@@ -152,7 +172,7 @@ static int ask_int(struct store *store, const char *sql, long *ret, struct error
 	return r;
 }
 
-/* Whose file it is. 1: ours, of this schema; 0: empty, or never filled; -EBADMSG. */
+/* Whose file it is. Above 0: ours, of that schema; 0: empty, or never filled; -EBADMSG. */
 static int look(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
@@ -168,14 +188,14 @@ static int look(struct store *store, struct error *err)
 		return 0;
 	if (application != APPLICATION_ID)
 		return error_set(err, EBADMSG, "%s: a database of another program", store->path);
-	if (version && version != STORE_SCHEMA)
+	if (version < 0 || version > STORE_SCHEMA)
 		return error_set(err, EBADMSG,
 				 "%s: of schema %ld: this program knows %d; a newer one wrote it",
 				 store->path, version, STORE_SCHEMA);
 	r = ask(store, "PRAGMA quick_check(1)", verdict, sizeof(verdict), err);
 	if (r >= 0 && strcmp(verdict, "ok") != 0)
 		return error_set(err, EBADMSG, "%s: torn: %s", store->path, verdict);
-	return r < 0 ? r : version != 0;
+	return r < 0 ? r : (int)version;
 }
 
 static int use_wal(struct store *store, struct error *err)
@@ -231,10 +251,11 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 		r = look(store, err);
 	if (r < 0)
 		return r;
-	*ret_is_new = r == 0;
+	int schema = r;
+	*ret_is_new = schema == 0;
 	r = use_wal(store, err);
-	if (r >= 0 && *ret_is_new)
-		r = execute(store, schema_sql, err);
+	if (r >= 0 && schema < STORE_SCHEMA)
+		r = execute(store, schema ? upgrade_sql : schema_sql, err);
 	return r < 0 ? r : prepare(store, err);
 }
 

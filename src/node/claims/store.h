@@ -20,9 +20,15 @@
 #include "gpu/gpu.h"
 #include "node/tenant.h"
 
-#define STORE_SCHEMA 1
+#define STORE_SCHEMA 2 /* 1 had no claims whose terms were changed: it is taken over */
 
 struct store;
+
+/* What a claim was made with, where its terms are others now: claims_wish(). */
+struct claim_asked {
+	enum on_full on_full;
+	struct promise promise[REGION_MAX_DEVICES]; /* in the order of its devices */
+};
 
 /* A claim as written down. The cards of its terms are NULL when it was read: uuid says which they are. */
 struct store_claim {
@@ -30,6 +36,8 @@ struct store_claim {
 	uint64_t made_s; /* since 1970 */
 	struct tenant_terms terms;
 	char uuid[REGION_MAX_DEVICES][GPU_UUID_TEXT_MAX];
+	unsigned asked_count; /* of asked.promise: one for each device, or none: then nothing was changed */
+	struct claim_asked asked;
 };
 
 /*

@@ -65,24 +65,28 @@ static int add_slots(struct store *store, int64_t row, const char *uuid, const s
 	return r;
 }
 
+static void bind_promise(struct binding *b, const struct promise *p)
+{
+	if (p->memory_given)
+		bind_int(b, (int64_t)p->quota_bytes);
+	else
+		bind_null(b);
+	bind_int(b, (int64_t)p->reserve_bytes);
+	bind_real(b, p->cores_pct);
+	if (p->limit_given)
+		bind_real(b, p->limit_pct);
+	else
+		bind_null(b);
+}
+
 static int add_device(struct store *store, int64_t row, const struct store_claim *claim,
 		      unsigned place, struct error *err)
 {
-	const struct promise *p = &claim->terms.device[place].promise;
 	struct binding b = binding_of(store, SQL_ADD_DEVICE);
 	bind_int(&b, row);
 	bind_int(&b, place);
 	bind_text(&b, claim->uuid[place]);
-	if (p->memory_given)
-		bind_int(&b, (int64_t)p->quota_bytes);
-	else
-		bind_null(&b);
-	bind_int(&b, (int64_t)p->reserve_bytes);
-	bind_real(&b, p->cores_pct);
-	if (p->limit_given)
-		bind_real(&b, p->limit_pct);
-	else
-		bind_null(&b);
+	bind_promise(&b, &claim->terms.device[place].promise);
 	return run_bound(store, SQL_ADD_DEVICE, &b, err);
 }
 
@@ -92,6 +96,21 @@ static int add_devices(struct store *store, int64_t row, const struct store_clai
 	int r = 0;
 	for (unsigned i = 0; r >= 0 && i < claim->terms.device_count; i++)
 		r = add_device(store, row, claim, i, err);
+	return r;
+}
+
+static int add_asked(struct store *store, int64_t row, const struct store_claim *claim,
+		     struct error *err)
+{
+	int r = 0;
+	for (unsigned i = 0; r >= 0 && i < claim->asked_count; i++) {
+		struct binding b = binding_of(store, SQL_ADD_ASKED);
+		bind_int(&b, row);
+		bind_int(&b, i);
+		bind_text(&b, on_full_name(claim->asked.on_full));
+		bind_promise(&b, &claim->asked.promise[i]);
+		r = run_bound(store, SQL_ADD_ASKED, &b, err);
+	}
 	return r;
 }
 
@@ -122,8 +141,17 @@ int store_add(struct store *store, const struct store_claim *claim, int64_t *ret
 	for (unsigned i = 0; r >= 0 && i < t->device_count; i++)
 		r = add_slots(store, row, claim->uuid[i], &t->device[i].slots, err);
 	if (r >= 0)
+		r = add_asked(store, row, claim, err);
+	if (r >= 0)
 		*ret_row = row;
 	return r;
+}
+
+static int remove_parts(struct store *store, enum statement which, int64_t row, struct error *err)
+{
+	struct binding b = binding_of(store, which);
+	bind_int(&b, row);
+	return run_bound(store, which, &b, err);
 }
 
 int store_change(struct store *store, int64_t row, const struct store_claim *claim,
@@ -132,21 +160,21 @@ int store_change(struct store *store, int64_t row, const struct store_claim *cla
 	struct binding b = binding_of(store, SQL_CHANGE_CLAIM);
 	bind_int(&b, claim->terms.priority);
 	bind_int(&b, claim->terms.elastic);
+	bind_text(&b, on_full_name(claim->terms.on_full));
 	bind_int(&b, row);
 	int r = run_bound(store, SQL_CHANGE_CLAIM, &b, err);
-	if (r < 0)
-		return r;
-	b = binding_of(store, SQL_REMOVE_DEVICES);
-	bind_int(&b, row);
-	r = run_bound(store, SQL_REMOVE_DEVICES, &b, err);
-	return r < 0 ? r : add_devices(store, row, claim, err);
+	if (r >= 0)
+		r = remove_parts(store, SQL_REMOVE_DEVICES, row, err);
+	if (r >= 0)
+		r = remove_parts(store, SQL_REMOVE_ASKED, row, err);
+	if (r >= 0)
+		r = add_devices(store, row, claim, err);
+	return r < 0 ? r : add_asked(store, row, claim, err);
 }
 
 int store_remove(struct store *store, int64_t row, struct error *err)
 {
-	struct binding b = binding_of(store, SQL_REMOVE_CLAIM);
-	bind_int(&b, row);
-	return run_bound(store, SQL_REMOVE_CLAIM, &b, err);
+	return remove_parts(store, SQL_REMOVE_CLAIM, row, err);
 }
 
 /* ---- reading: a file may be edited by hand, so nothing of it is believed ---- */
@@ -173,34 +201,60 @@ static bool read_int(sqlite3_stmt *s, int column, int64_t min, int64_t max, int6
 	return *ret >= min && *ret <= max;
 }
 
+/* Four columns from `first` on. */
+static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t row,
+			struct promise *p, struct error *err)
+{
+	int64_t memory = 0, reserve;
+	p->memory_given = sqlite3_column_type(s, first) != SQLITE_NULL;
+	if (p->memory_given && !read_int(s, first, 1, INT64_MAX, &memory))
+		return bad(store, row, "device: memory_bytes", err);
+	if (!read_int(s, first + 1, 0, INT64_MAX, &reserve))
+		return bad(store, row, "device: reserve_bytes", err);
+	p->quota_bytes = (uint64_t)memory;
+	p->reserve_bytes = (uint64_t)reserve;
+	p->cores_pct = sqlite3_column_double(s, first + 2);
+	p->limit_given = sqlite3_column_type(s, first + 3) != SQLITE_NULL;
+	p->limit_pct = p->limit_given     ? sqlite3_column_double(s, first + 3)
+		       : p->cores_pct > 0 ? p->cores_pct
+					  : 100;
+	if (!(p->cores_pct >= 0 && p->limit_pct >= p->cores_pct && p->limit_pct > 0 &&
+	      p->limit_pct <= 100))
+		return bad(store, row, "device: shares", err);
+	return 0;
+}
+
 static int read_device(struct store *store, sqlite3_stmt *s, struct store_claim *claim,
 		       struct error *err)
 {
 	struct tenant_terms *t = &claim->terms;
 	unsigned i = t->device_count;
-	int64_t place, memory = 0, reserve;
+	int64_t place;
 	if (!read_int(s, 0, i, i, &place) || i >= REGION_MAX_DEVICES)
 		return bad(store, claim->row, "device: place", err);
-	struct promise *p = &t->device[i].promise;
 	if (!read_text(s, 1, claim->uuid[i], sizeof(claim->uuid[i])))
 		return bad(store, claim->row, "device: card", err);
-	p->memory_given = sqlite3_column_type(s, 2) != SQLITE_NULL;
-	if (p->memory_given && !read_int(s, 2, 1, INT64_MAX, &memory))
-		return bad(store, claim->row, "device: memory_bytes", err);
-	if (!read_int(s, 3, 0, INT64_MAX, &reserve))
-		return bad(store, claim->row, "device: reserve_bytes", err);
-	p->quota_bytes = (uint64_t)memory;
-	p->reserve_bytes = (uint64_t)reserve;
-	p->cores_pct = sqlite3_column_double(s, 4);
-	p->limit_given = sqlite3_column_type(s, 5) != SQLITE_NULL;
-	p->limit_pct = p->limit_given     ? sqlite3_column_double(s, 5)
-		       : p->cores_pct > 0 ? p->cores_pct
-					  : 100;
-	if (!(p->cores_pct >= 0 && p->limit_pct >= p->cores_pct && p->limit_pct > 0 &&
-	      p->limit_pct <= 100))
-		return bad(store, claim->row, "device: shares", err);
-	t->device_count++;
-	return 0;
+	int r = read_promise(store, s, 2, claim->row, &t->device[i].promise, err);
+	if (r >= 0)
+		t->device_count++;
+	return r;
+}
+
+static int read_asked(struct store *store, sqlite3_stmt *s, struct store_claim *claim,
+		      struct error *err)
+{
+	unsigned i = claim->asked_count;
+	int64_t place;
+	char on_full[16];
+	if (!read_int(s, 0, i, i, &place) || i >= claim->terms.device_count)
+		return bad(store, claim->row, "asked: place", err);
+	if (!read_text(s, 1, on_full, sizeof(on_full)) ||
+	    on_full_parse(on_full, &claim->asked.on_full) < 0)
+		return bad(store, claim->row, "asked: on_full", err);
+	int r = read_promise(store, s, 2, claim->row, &claim->asked.promise[i], err);
+	if (r >= 0)
+		claim->asked_count++;
+	return r;
 }
 
 static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *claim,
@@ -266,7 +320,13 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 	int r = read_parts(store, SQL_READ_DEVICES, claim, read_device, err);
 	if (r >= 0 && t->device_count == 0)
 		r = bad(store, claim->row, "device", err);
-	return r < 0 ? r : read_parts(store, SQL_READ_SLOTS, claim, read_slot, err);
+	if (r >= 0)
+		r = read_parts(store, SQL_READ_SLOTS, claim, read_slot, err);
+	if (r >= 0)
+		r = read_parts(store, SQL_READ_ASKED, claim, read_asked, err);
+	if (r >= 0 && claim->asked_count && claim->asked_count != t->device_count)
+		r = bad(store, claim->row, "asked: a device", err);
+	return r;
 }
 
 int store_read(struct store *store, store_each each, void *data, struct error *err)

@@ -13,6 +13,7 @@
 #include "kube/access.h"
 #include "node/kube/giving_up.h"
 #include "node/kube/inventory.h"
+#include "node/kube/live_terms.h"
 #include "node/kube/node_object.h"
 #include "node/kube/pods.h"
 #include "node/kube/wanted.h"
@@ -29,6 +30,7 @@ struct node_kube {
 	struct node_object *object;
 	struct node_pods *pods;
 	struct giving_up *giving_up;
+	struct live_terms *live;      /* NULL: the setting kube_live_terms is off */
 	bool object_fails, pods_fail; /* the two watches */
 };
 
@@ -119,6 +121,7 @@ static void pods_changed(void *data)
 {
 	const struct node_kube *k = data;
 	giving_up_look(k->giving_up);
+	live_terms_look(k->live, false);
 }
 
 static void client_ready(void *data, uint32_t events)
@@ -132,6 +135,7 @@ static void look(void *data, uint32_t events)
 	struct node_kube *k = data;
 	node_kube_refresh(k);
 	giving_up_look(k->giving_up);
+	live_terms_look(k->live, true);
 }
 
 void node_kube_refresh(struct node_kube *k)
@@ -175,7 +179,10 @@ static int start(struct node_kube *k, struct error *err)
 	k->object = node_object_start(k->client, k->name, object_trouble, k);
 	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
 	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->pods) : NULL;
-	if (!k->object || !k->giving_up)
+	bool is_live = k->node->config.is_kube_live_terms;
+	if (is_live && k->pods)
+		k->live = live_terms_start(k->node, k->client, k->name, k->pods);
+	if (!k->object || !k->giving_up || (is_live && !k->live))
 		return error_set_errno(err, ENOMEM, "kube_api");
 	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
 	if (r >= 0)
@@ -216,6 +223,7 @@ struct node_kube *node_kube_stop(struct node_kube *k)
 	loop_remove(k->source);
 	loop_remove(k->timer);
 	giving_up_stop(k->giving_up);
+	live_terms_stop(k->live);
 	pods_stop(k->pods);
 	node_object_stop(k->object);
 	kube_client_free(k->client);

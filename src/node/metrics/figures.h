@@ -55,6 +55,7 @@ struct metrics_daemon {
 	struct admission_counts waits;
 	uint64_t claims_in_force, claims_parked;
 	struct claims_counts claims;
+	uint64_t live_changes, live_changes_refused;
 	struct violations_figures violations;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;

@@ -196,6 +196,12 @@ const struct metric metrics_rows[] = {
 	  COUNT(metrics_daemon, claims.stores_set_aside),
 	  "Stores of claims that were torn, foreign or newer, and were made again." },
 
+	{ "allot_live_changes_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, live_changes),
+	  "Containers' terms that were changed by their pods' annotations." },
+	{ "allot_live_changes_refused_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, live_changes_refused),
+	  "Such changes that were malformed or could not be had: the terms stay." },
+
 	/* ---- waiting for memory ---- */
 	{ "allot_memory_waits_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, waits.begun),
 	  "Waits of tenants for memory that have begun, also those that were granted at once." },
@@ -305,6 +311,12 @@ const struct metric metrics_rows[] = {
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_devices_healthy", GAUGE, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.healthy_slices), "Those of GPUs that answer.",
+	  IF(metrics_daemon, has_plugin) },
+	{ "allot_plugin_disagreements", GAUGE, OF_DAEMON, COUNT(metrics_daemon, plugin.disagreements),
+	  "Containers and claims of whose devices kubelet, pod and claim do not say the same, now.",
+	  IF(metrics_daemon, has_plugin) },
+	{ "allot_plugin_disagreements_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, plugin.disagreements_ever), "Those that there were.",
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_allocations_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.allocations), "Calls of Allocate that were granted.",

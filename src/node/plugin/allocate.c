@@ -83,7 +83,7 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 		return false;
 	for (unsigned i = 0; i < terms->device_count; i++) {
 		const struct claim_device_request *d = &request->device[i];
-		const struct promise *p = &terms->device[i].promise;
+		const struct promise *p = claim_asked_promise(claim, i);
 		if (terms->device[i].card != d->card ||
 		    memcmp(&terms->device[i].slots, &d->slots, sizeof(d->slots)) != 0 ||
 		    p->quota_bytes != d->terms.memory_bytes || p->cores_pct != d->terms.cores_pct ||

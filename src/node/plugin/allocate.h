@@ -28,7 +28,7 @@ bool allocate_made(const struct claim *claim);
 
 /* Of any claim: do processes live in it? After a restart they may not have moved over yet, and count. */
 bool allocate_is_lived_in(const struct claim *claim);
-/* Is it in force, and all that is asked for? */
+/* Is it in force, and made with all that is asked for? */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);
 
 #endif

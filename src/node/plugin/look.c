@@ -11,6 +11,7 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
+#define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* a pod may hold all the same what we know nothing of */
 
 /* ---- which claims are needed ---- */
 
@@ -30,7 +31,8 @@ static enum claim_need need_of(void *data, const struct claim *claim)
 
 static void ask_pods(struct plugin *p, uint64_t now_ns)
 {
-	if (!p->pods || now_ns - p->asked_ns < PODS_NS || !claims_count(p->node->claims))
+	uint64_t every_ns = claims_count(p->node->claims) ? PODS_NS : NO_CLAIMS_NS;
+	if (!p->pods || (p->asked_ns && now_ns - p->asked_ns < every_ns))
 		return;
 	p->asked_ns = now_ns;
 	pod_resources_ask(p->pods);
@@ -49,6 +51,7 @@ static void look(void *data, uint32_t events)
 {
 	struct plugin *p = data;
 	ask_pods(p, clock_now_ns());
+	agreement_look(p->agreement, p);
 	if (p->bound)
 		bound_sweep(p->bound);
 }
@@ -64,6 +67,9 @@ int plugin_begin_looking(struct plugin *p, struct error *err)
 					&p->slices, &p->pods, err);
 	if (r < 0)
 		return r;
+	p->agreement = agreement_new();
+	if (!p->agreement)
+		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
 		return error_set(err, ENOSPC, "too many know which claims are needed");
 	r = loop_add_timer(p->node->loop, look, p, &p->look_timer);
@@ -78,6 +84,7 @@ void plugin_end_looking(struct plugin *p)
 {
 	claims_remove_keep(p->node->claims, need_of, p);
 	p->pods = pod_resources_stop(p->pods);
+	p->agreement = agreement_free(p->agreement);
 	health_unsubscribe(p->node, health_changed, p);
 	p->look_timer = loop_remove(p->look_timer);
 }

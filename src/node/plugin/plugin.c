@@ -251,12 +251,15 @@ bool plugin_figures(struct plugin *p, struct plugin_figures *ret)
 	if (!p)
 		return false;
 	struct registrar_figures f = registrar_figures(p->registrar);
+	struct agreement_figures a = agreement_figures(p->agreement);
 	*ret = (struct plugin_figures){ .is_registered = f.is_registered,
 					.registrations = f.registrations,
 					.register_failures = f.failures,
 					.register_ns = f.last_ns,
 					.watchers = p->watcher_count,
 					.slices = (uint64_t)p->slices.card_count * p->slices.per_card,
+					.disagreements = a.now,
+					.disagreements_ever = a.ever,
 					.allocations = p->allocations,
 					.refused = p->refused,
 					.allocate_ns = p->allocate_ns };

@@ -27,6 +27,7 @@ struct plugin_figures {
 	bool is_registered;
 	uint64_t registrations, register_failures, register_ns; /* see registrar.h */
 	uint64_t watchers, slices, healthy_slices;
+	uint64_t disagreements, disagreements_ever; /* agreement.h */
 	uint64_t allocations, refused, allocate_ns; /* of the calls' time, the sum */
 };
 

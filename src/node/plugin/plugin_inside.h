@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "net/grpc_server.h"
+#include "node/plugin/agreement.h"
 #include "node/plugin/bound.h"
 #include "node/plugin/kubelet_dir.h"
 #include "node/plugin/plugin.h"
@@ -28,7 +29,8 @@ struct plugin {
 	ino_t inode;                /* ... this */
 	struct registrar *registrar;
 	struct pod_resources *pods; /* NULL: nobody is asked */
-	uint64_t asked_ns;          /* it was, last */
+	uint64_t asked_ns;          /* it was, last; 0: never */
+	struct agreement *agreement;
 	struct kubelet_dir *dir;
 	bool has_kubelet;
 	struct loop_source *renew_timer, *look_timer;

@@ -22,6 +22,18 @@ void pod_resources_ask(struct pod_resources *p);
 /* What the kubelet said last. False: it has not said anything in the last minute. */
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);
 
+/* A container that holds some of our devices, by the kubelet's last answer. */
+struct pod_holder {
+	const char *pod_namespace, *pod, *container;
+	const char *const *id; /* of the devices, as the kubelet has them */
+	size_t count;
+};
+typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
+/* Tells all of them. False: as above, or no memory; then not all may have been told. */
+bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
+/* Answers so far: while it is the same, nothing is new. */
+uint64_t pod_resources_answers(struct pod_resources *p);
+
 /* Adds the slices of a reply; names that are none of ours are left out. -EPROTO. Pure but for memory. */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,
 		       size_t size, struct slice_set *ret);

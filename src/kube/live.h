@@ -1,0 +1,42 @@
+/*
+ * What people write to a pod to change the terms of its containers while they run: annotations of allot's own.
+ *
+ *     allot.dev/memory: 8GiB               of all containers of the pod that have GPUs
+ *     trainer.allot.dev/memory: 8GiB,4GiB  of the container "trainer" alone, which has two GPUs
+ *
+ * Values are one for all of a container's GPUs, or one for each, by commas, in the order in which it was given them. A
+ * container's own annotation goes before the pod's. (A container's name is a label of DNS, so that it always fits
+ * before the domain; behind the '/' it may be too long.) Pure but for memory; thread safe.
+ */
+#ifndef ALLOT_KUBE_LIVE_H
+#define ALLOT_KUBE_LIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "kube/pod.h"
+
+#define KUBE_LIVE_DOMAIN "allot.dev"
+#define LIVE_VALUES_MAX 16
+
+/* Of each: how many values there are; none: nothing is said. */
+struct kube_live {
+	size_t memories, cores, limits;
+	uint64_t memory_bytes[LIVE_VALUES_MAX];
+	double cores_pct[LIVE_VALUES_MAX]; /* 0: no guarantee */
+	double limit_pct[LIVE_VALUES_MAX];
+	const char *on_full; /* the pod's text; NULL: nothing is said */
+};
+
+/*
+ * What the pod says of the container. -EINVAL, -ERANGE with the annotation and what would be right; also for a name of
+ * our domain that is none of these, or of a container that the pod does not have: it was meant to change something.
+ */
+int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
+	      struct error *err);
+
+/* All that live_read() goes by: while it is the same, nothing was changed. NULL: no memory; by free(). */
+char *live_text(const struct kube_pod *pod);
+
+#endif

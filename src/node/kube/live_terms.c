@@ -1,0 +1,228 @@
+#include "node/kube/live_terms.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "kube/event.h"
+#include "node/node.h"
+#include "node/plugin/bound.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* What was looked at of a claim. */
+struct seen {
+	TAILQ_ENTRY(seen) link;
+	char id[TENANT_ID_MAX]; /* its tenant's: no other claim has it */
+	char *text;             /* kube/live.h; NULL: nothing yet */
+	bool is_refused;        /* and that was said */
+	bool is_there;
+};
+
+struct live_terms {
+	struct node *node;
+	struct kube_client *client;
+	const char *name;
+	const struct node_pods *pods;
+	TAILQ_HEAD(, seen) seen;
+};
+
+/* ---- what is wished for ---- */
+
+static int check_count(const char *what, size_t count, unsigned device_count, struct error *err)
+{
+	if (count <= 1 || count == device_count)
+		return 0;
+	return error_set(err, EINVAL,
+			 KUBE_LIVE_DOMAIN "/%s: %zu values: must be one, or one for each of the "
+					  "container's %u GPUs",
+			 what, count, device_count);
+}
+
+int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
+		    struct error *err)
+{
+	struct claim_wish wish = { 0 };
+	int r = check_count("memory", said->memories, device_count, err);
+	if (r >= 0)
+		r = check_count("cores", said->cores, device_count, err);
+	if (r >= 0)
+		r = check_count("cores-limit", said->limits, device_count, err);
+	if (r < 0)
+		return r;
+	wish.has_on_full = said->on_full && on_full_parse(said->on_full, &wish.on_full) >= 0;
+	for (unsigned i = 0; i < device_count && i < LIVE_VALUES_MAX; i++) {
+		struct promise_request *d = &wish.device[i];
+		d->has_memory = said->memories > 0;
+		d->memory_bytes = said->memory_bytes[said->memories > 1 ? i : 0];
+		d->has_cores = said->cores > 0;
+		d->cores_pct = said->cores_pct[said->cores > 1 ? i : 0];
+		d->has_limit = said->limits > 0;
+		d->limit_pct = said->limit_pct[said->limits > 1 ? i : 0];
+	}
+	*ret = wish;
+	return 0;
+}
+
+/* ---- what came of it ---- */
+
+static void tell(struct live_terms *live, const struct kube_pod *pod, bool is_warning,
+		 const char *reason, const char *message)
+{
+	const struct event_about about = { "Pod", pod->name, pod->uid, pod->pod_namespace };
+	event_tell(live->client, &about, is_warning, reason, message, live->name);
+}
+
+static void say_changed(struct live_terms *live, const struct kube_pod *pod, const char *container,
+			const struct claim *claim)
+{
+	const struct tenant_terms *t = claim_terms(claim);
+	char text[ERROR_TEXT_MAX];
+	int n = snprintf(text, sizeof(text), "container %s: on-full %s", container,
+			 on_full_name(t->on_full));
+	for (unsigned i = 0; i < t->device_count && n > 0 && (size_t)n < sizeof(text); i++) {
+		const struct promise *p = &t->device[i].promise;
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "; GPU %u: %" PRIu64 " MiB, cores %g %%, at most %g %%",
+			      t->device[i].card->index, p->quota_bytes / MIB, p->cores_pct,
+			      p->limit_pct);
+	}
+	live->node->live_changes++;
+	log_info("pod %s/%s, %s", pod->pod_namespace, pod->name, text);
+	tell(live, pod, false, "GPUTermsChanged", text);
+}
+
+static void say_refused(struct live_terms *live, const struct kube_pod *pod, const char *container,
+			const char *why)
+{
+	char text[ERROR_TEXT_MAX];
+	snprintf(text, sizeof(text), "container %s: its terms stay: %.400s", container, why);
+	text_clean(text); /* as a cut character would be no JSON */
+	live->node->live_changes_refused++;
+	log_warning("pod %s/%s, %s", pod->pod_namespace, pod->name, text);
+	tell(live, pod, true, "GPUTermsRefused", text);
+}
+
+/* ---- one claim ---- */
+
+static int change(struct claim *claim, const struct kube_pod *pod, const char *container,
+		  bool *ret_changed, struct error *err)
+{
+	struct kube_live said;
+	struct claim_wish wish;
+	int r = live_read(pod, container, &said, err);
+	if (r >= 0)
+		r = live_terms_wish(&said, claim_terms(claim)->device_count, &wish, err);
+	return r < 0 ? r : claims_wish(claim, &wish, ret_changed, err);
+}
+
+static struct seen *find_seen(struct live_terms *live, const char *id)
+{
+	struct seen *s;
+	TAILQ_FOREACH(s, &live->seen, link)
+	if (!strcmp(s->id, id))
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	strcpy(s->id, id);
+	TAILQ_INSERT_TAIL(&live->seen, s, link);
+	return s;
+}
+
+static void forget(struct live_terms *live, struct seen *s)
+{
+	TAILQ_REMOVE(&live->seen, s, link);
+	free(s->text);
+	free(s);
+}
+
+static void look_at(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
+		    const char *container, bool again)
+{
+	struct error err = { 0 };
+	bool has_changed = false;
+	struct seen *s = find_seen(live, claim_terms(claim)->id);
+	cleanup_free char *text = live_text(pod);
+	if (!s || !text)
+		return; /* no memory: the next look */
+	s->is_there = true;
+	bool is_new = !s->text || strcmp(s->text, text) != 0;
+	if (!is_new && !(again && s->is_refused))
+		return;
+	int r = change(claim, pod, container, &has_changed, &err);
+	/* The figures of a reason change all the time. */
+	if (r < 0 && is_new)
+		say_refused(live, pod, container, err.text);
+	if (has_changed)
+		say_changed(live, pod, container, claim);
+	s->is_refused = r < 0;
+	if (is_new) {
+		free(s->text);
+		s->text = steal_pointer(&text);
+	}
+}
+
+/* "pod/<UID>/<container>": the pod, and where the container's name begins. NULL: of no pod that is here. */
+static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
+				     const char **ret_container)
+{
+	char uid[TENANT_CLAIM_MAX];
+	const char *key = claim_terms(claim)->claim.key + strlen(BOUND_KEY);
+	size_t length = strcspn(key, "/");
+	memcpy(uid, key, length);
+	uid[length] = '\0';
+	*ret_container = key[length] ? key + length + 1 : key + length;
+	return pods_find(live->pods, uid);
+}
+
+void live_terms_look(struct live_terms *live, bool again)
+{
+	struct seen *s, *next;
+	if (!live || !live->node->claims || !pods_are_known(live->pods))
+		return;
+	TAILQ_FOREACH(s, &live->seen, link)
+	s->is_there = false;
+	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
+		const char *container;
+		if (!bound_made(c) || !c->tenant)
+			continue;
+		const struct kube_pod *pod = pod_of(live, c, &container);
+		if (pod && pod->phase != POD_ENDED)
+			look_at(live, c, pod, container, again);
+	}
+	for (s = TAILQ_FIRST(&live->seen); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (!s->is_there)
+			forget(live, s);
+	}
+}
+
+/* ---- life ---- */
+
+struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
+				    const struct node_pods *pods)
+{
+	struct live_terms *live = calloc(1, sizeof(*live));
+	if (!live)
+		return NULL;
+	*live = (struct live_terms){ .node = node, .client = client, .name = name, .pods = pods };
+	TAILQ_INIT(&live->seen);
+	return live;
+}
+
+struct live_terms *live_terms_stop(struct live_terms *live)
+{
+	if (!live)
+		return NULL;
+	while (!TAILQ_EMPTY(&live->seen))
+		forget(live, TAILQ_FIRST(&live->seen));
+	free(live);
+	return NULL;
+}

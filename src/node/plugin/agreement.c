@@ -1,0 +1,312 @@
+#include "node/plugin/agreement.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "kube/shares.h"
+#include "node/kube/kube.h"
+#include "node/kube/pods.h"
+#include "node/plugin/allocate.h"
+#include "node/plugin/plugin_inside.h"
+
+/* What differs. */
+struct difference {
+	TAILQ_ENTRY(difference) link;
+	uint64_t answer; /* of the kubelet, that showed it last */
+	bool is_said;
+	char text[ERROR_TEXT_MAX];
+};
+
+struct agreement {
+	TAILQ_HEAD(, difference) differences;
+	uint64_t answer;
+	struct agreement_figures figures;
+};
+
+/* ---- one container, pure ---- */
+
+/* What every error of this begins with. */
+static int differs(struct error *err, const struct pod_holder *holder)
+{
+	return error_add(err, -EEXIST,
+			 "kubelet: pod %.64s/%.64s, container %.64s: holds %zu "
+			 "devices, '%.64s' first",
+			 holder->pod_namespace, holder->pod, holder->container, holder->count,
+			 holder->id[0]);
+}
+
+static struct slice_set set_of(const struct slices *slices, const struct claim *claim)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	struct slice_set set = { 0 };
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned d = 0; d < terms->device_count; d++)
+			if (!strcmp(slices->uuid[i], claim_uuid(claim, d)))
+				set.card[i] = terms->device[d].slots;
+	return set;
+}
+
+int agreement_of_slices(const struct slices *slices, struct claims *claims,
+			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+{
+	struct slice_set held = { 0 };
+	for (size_t i = 0; i < holder->count; i++) {
+		unsigned card, number;
+		if (slice_parse(slices, holder->id[i], &card, &number, err) < 0)
+			return differs(err, holder);
+		slots_add(&held.card[card], number);
+	}
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		if (!allocate_has(slices, c, &held))
+			continue;
+		struct slice_set claimed = set_of(slices, c);
+		if (!memcmp(&held, &claimed, sizeof(held))) {
+			*ret_claim = c;
+			return 0;
+		}
+		error_set(err, EEXIST,
+			  "allotd: claim '%s' (tenant '%s') has some of them, and "
+			  "not just these",
+			  claim_terms(c)->claim.key, claim_terms(c)->name);
+		return differs(err, holder);
+	}
+	error_set(err, EEXIST, "allotd: no claim has them");
+	return differs(err, holder);
+}
+
+static bool claim_has_card(const struct claim *claim, const char *uuid)
+{
+	for (unsigned i = 0; i < claim_terms(claim)->device_count; i++)
+		if (!strcmp(claim_uuid(claim, i), uuid))
+			return true;
+	return false;
+}
+
+static int check_shares(const struct kube_share *share, size_t count, const struct claim *claim,
+			const struct pod_holder *holder, struct error *err)
+{
+	if (count != holder->count)
+		return error_set(err, EEXIST, KUBE_POD_ALLOCATED ": %zu shares", count);
+	if (!claim)
+		return error_set(err, EEXIST, "allotd: there is no claim of this container");
+	for (size_t i = 0; i < count; i++)
+		if (!claim_has_card(claim, share[i].card))
+			return error_set(err, EEXIST,
+					 KUBE_POD_ALLOCATED
+					 ": a share of %.64s; allotd: claim '%s' "
+					 "has none",
+					 share[i].card, claim_terms(claim)->claim.key);
+	for (unsigned d = 0; d < claim_terms(claim)->device_count; d++) {
+		size_t i = 0;
+		while (i < count && strcmp(share[i].card, claim_uuid(claim, d)) != 0)
+			i++;
+		if (i == count)
+			return error_set(err, EEXIST,
+					 "allotd: claim '%s' is of %s; " KUBE_POD_ALLOCATED
+					 ": no share of it",
+					 claim_terms(claim)->claim.key, claim_uuid(claim, d));
+	}
+	return 0;
+}
+
+int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
+			const struct pod_holder *holder, struct claim **ret_claim, struct error *err)
+{
+	char key[TENANT_CLAIM_MAX];
+	struct kube_shares shares;
+	size_t container = 0, count;
+	snprintf(key, sizeof(key), BOUND_KEY "%s/%s", pod->uid, holder->container);
+	struct claim *claim = claims_find(claims, key);
+	*ret_claim = claim;
+	while (container < pod->containers && strcmp(pod->container[container], holder->container))
+		container++;
+	if (!pod->allocated) {
+		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
+		return differs(err, holder);
+	}
+	if (shares_parse(pod->allocated, &shares, err) < 0) {
+		error_add(err, -EEXIST, KUBE_POD_ALLOCATED);
+		return differs(err, holder);
+	}
+	const struct kube_share *share = shares_of(&shares, container, &count);
+	int r = check_shares(share, count, claim, holder, err);
+	shares_free(&shares);
+	return r < 0 ? differs(err, holder) : 0;
+}
+
+/* ---- all of them ---- */
+
+struct look {
+	struct agreement *agreement;
+	struct plugin *plugin;
+	struct claim **matched; /* room for all claims */
+	size_t matched_count;
+};
+
+static void note(struct agreement *a, const char *what)
+{
+	char text[ERROR_TEXT_MAX];
+	struct difference *d;
+	snprintf(text, sizeof(text), "%s", what);
+	text_clean(text);
+	TAILQ_FOREACH(d, &a->differences, link)
+	if (!strcmp(d->text, text))
+		break;
+	if (!d) {
+		d = calloc(1, sizeof(*d));
+		if (!d)
+			return;
+		memcpy(d->text, text, sizeof(text));
+		TAILQ_INSERT_TAIL(&a->differences, d, link);
+	} else if (!d->is_said && d->answer != a->answer) {
+		d->is_said = true;
+		a->figures.now++;
+		a->figures.ever++;
+		log_error("device plugin: %s", d->text);
+	}
+	d->answer = a->answer;
+}
+
+static const struct kube_pod *find_pod(const struct node_pods *pods, const struct pod_holder *holder)
+{
+	size_t count;
+	const struct kube_pod *const *pod = pods_all(pods, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(pod[i]->name, holder->pod) &&
+		    !strcmp(pod[i]->pod_namespace, holder->pod_namespace))
+			return pod[i];
+	return NULL;
+}
+
+static const struct node_pods *pods_of(const struct plugin *plugin)
+{
+	return plugin->bound ? node_kube_pods(plugin->node->kube) : NULL;
+}
+
+static void look_at(void *data, const struct pod_holder *holder)
+{
+	struct look *look = data;
+	struct plugin *plugin = look->plugin;
+	struct claim *claim = NULL;
+	struct error err = { 0 };
+	int r;
+	if (plugin->bound) {
+		/* The kubelet's books have pods for a while after the API server's. */
+		const struct kube_pod *pod = find_pod(pods_of(plugin), holder);
+		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
+			return;
+		r = agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
+	} else {
+		r = agreement_of_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
+	}
+	if (r < 0)
+		note(look->agreement, err.text);
+	for (size_t i = 0; claim && i < look->matched_count; i++)
+		if (look->matched[i] == claim)
+			claim = NULL;
+	if (claim)
+		look->matched[look->matched_count++] = claim;
+}
+
+/* Does its pod run, so that the kubelet has to know it? Of init containers it knows nothing once they have ended. */
+static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
+{
+	const char *key = claim_terms(claim)->claim.key;
+	size_t count;
+	if (!plugin->bound || !bound_made(claim))
+		return allocate_made(claim) && allocate_is_lived_in(claim);
+	const struct kube_pod *const *pod = pods_all(pods_of(plugin), &count);
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(pod[i]->uid);
+		if (strncmp(key + strlen(BOUND_KEY), pod[i]->uid, length) != 0 ||
+		    pod[i]->phase != POD_RUNNING || pod[i]->is_ending)
+			continue;
+		for (size_t k = pod[i]->init_containers; k < pod[i]->containers; k++)
+			if (!strcmp(key + strlen(BOUND_KEY) + length + 1, pod[i]->container[k]))
+				return true;
+	}
+	return false;
+}
+
+static void look_at_claim(const struct look *look, const struct claim *claim)
+{
+	char text[ERROR_TEXT_MAX];
+	for (size_t i = 0; i < look->matched_count; i++)
+		if (look->matched[i] == claim)
+			return;
+	if (!is_to_be_held(look->plugin, claim))
+		return;
+	snprintf(text, sizeof(text),
+		 "allotd: claim '%s' (tenant '%s') is in use; kubelet: no container holds just its "
+		 "devices",
+		 claim_terms(claim)->claim.key, claim_terms(claim)->name);
+	note(look->agreement, text);
+}
+
+static void forget_old(struct agreement *a)
+{
+	struct difference *d, *next;
+	for (d = TAILQ_FIRST(&a->differences); d; d = next) {
+		next = TAILQ_NEXT(d, link);
+		if (d->answer == a->answer)
+			continue;
+		if (d->is_said) {
+			a->figures.now--;
+			log_info("device plugin: no more: %s", d->text);
+		}
+		TAILQ_REMOVE(&a->differences, d, link);
+		free(d);
+	}
+}
+
+void agreement_look(struct agreement *a, struct plugin *plugin)
+{
+	struct claims *claims = plugin->node->claims;
+	if (!a || !plugin->pods || pod_resources_answers(plugin->pods) == a->answer ||
+	    (plugin->bound && !pods_are_known(pods_of(plugin))))
+		return;
+	cleanup_free struct claim **matched = calloc(claims_count(claims) + 1, sizeof(*matched));
+	struct look look = { .agreement = a, .plugin = plugin, .matched = matched };
+	if (!matched)
+		return;
+	a->answer = pod_resources_answers(plugin->pods);
+	if (!pod_resources_each(plugin->pods, look_at, &look))
+		return;
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
+		look_at_claim(&look, c);
+	forget_old(a);
+}
+
+/* ---- life ---- */
+
+struct agreement *agreement_new(void)
+{
+	struct agreement *a = calloc(1, sizeof(*a));
+	if (a)
+		TAILQ_INIT(&a->differences);
+	return a;
+}
+
+struct agreement *agreement_free(struct agreement *a)
+{
+	struct difference *d;
+	if (!a)
+		return NULL;
+	while ((d = TAILQ_FIRST(&a->differences))) {
+		TAILQ_REMOVE(&a->differences, d, link);
+		free(d);
+	}
+	free(a);
+	return NULL;
+}
+
+struct agreement_figures agreement_figures(const struct agreement *a)
+{
+	return a ? a->figures : (struct agreement_figures){ 0 };
+}

@@ -1,0 +1,152 @@
+"""Annotations of a pod that change the terms of its containers while they run: a real API server, allotd, and the
+kubelet of gRPC's own library. What the tenant is given is read from the daemon that enforces it."""
+
+import itertools
+import os
+import signal
+import time
+
+import pytest
+
+from daemon import wait_until
+from scrape import Page, request
+from test_allocate import MIB, make_node, quotas  # noqa: F401
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+
+numbers = itertools.count(1)
+
+
+class Live:
+    """A node with one pod, whose container has 3,000 MiB and 30 % of the first card, hard."""
+
+    def __init__(self, make_node, cluster, directory, shares="{0},NVIDIA,3000,30:;", **more):  # noqa: F811
+        self.cluster = cluster
+        self.pod = f"p-live-{next(numbers)}"
+        self.metrics = f"unix:{directory}/metrics.sock"
+        self.node = make_node(f"metrics_listen = {self.metrics}\n")
+        self.cards = self.node.uuids()
+        self.node.bind(self.pod, shares.format(*self.cards), **more)
+        self.node.plugin.allocate([f"{self.cards[0]}-{i}" for i in range(shares.count(":"))])
+
+    def annotate(self, **values):
+        """`on_full="wait"` is allot.dev/on-full; None takes it away. `main__memory`: the container's own."""
+        def name(key):
+            owner, _, field = key.rpartition("__")
+            return f"{owner + '.' if owner else ''}allot.dev/{field.replace('_', '-')}"
+
+        self.cluster.patch(f"/api/v1/namespaces/default/pods/{self.pod}",
+                           {"annotations": {name(key): value for key, value in values.items()}})
+
+    def tenant(self, container="main"):
+        return self.node.tenants().get(f"default.{self.pod}.{container}")
+
+    def quotas(self, container="main"):
+        return [terms[1:] for terms in quotas(self.tenant(container))]
+
+    def wait_for(self, *terms, container="main"):
+        wait_until(lambda: self.tenant(container) and self.quotas(container) == list(terms),
+                   what=f"{terms}, not {self.quotas(container)}; {self.node.daemon.log[-2000:]}")
+
+    def events(self, reason):
+        return [event for event in self.cluster.events()
+                if event["reason"] == reason and event["involvedObject"]["name"] == self.pod]
+
+    def refused(self):
+        return Page(request(self.metrics)[2]).value("allot_live_changes_refused_total")
+
+    def restart(self, between=lambda: None):
+        node = self.node
+        node.daemon.processes[-1].send_signal(signal.SIGKILL)
+        node.daemon.processes.pop().wait()
+        between()
+        registrations = len(node.kubelet.registrations)
+        node.daemon.start()
+        node.plugin = node.kubelet.wait_registered(registrations + 1)
+
+
+@pytest.fixture
+def live(make_node, cluster, tmp_path):  # noqa: F811
+    return lambda **more: Live(make_node, cluster, tmp_path, **more)
+
+
+def test_terms_follow_the_pod(live):
+    pod = live()
+    assert pod.quotas() == [(3000, 30, 30)]
+    pod.annotate(memory="4000MiB")
+    pod.wait_for((4000, 30, 30))
+    pod.annotate(cores="50")
+    pod.wait_for((4000, 50, 50))
+    pod.annotate(cores_limit="80", memory=None)
+    pod.wait_for((3000, 50, 80))
+    pod.annotate(on_full="wait", sharing="time")
+    wait_until(lambda: pod.tenant()["on_full"] == "wait", what="on-full")
+    wait_until(lambda: pod.events("GPUTermsChanged"), what="the event")
+    pod.annotate(cores=None, cores_limit=None, on_full=None, sharing=None)
+    pod.wait_for((3000, 30, 30))
+    assert pod.tenant()["on_full"] == "fail"
+    assert pod.refused() == 0
+
+
+def test_restarts_of_the_daemon(live):
+    """A change stays; what was changed while nobody looked is seen afterwards."""
+    pod = live()
+    pod.annotate(memory="4000MiB")
+    pod.wait_for((4000, 30, 30))
+    pod.restart()
+    assert pod.quotas() == [(4000, 30, 30)]
+    pod.restart(between=lambda: pod.annotate(memory=None, cores="20"))
+    pod.wait_for((3000, 20, 20))
+    pod.restart(between=lambda: pod.annotate(cores=None))
+    pod.wait_for((3000, 30, 30))
+
+
+def test_a_container_of_several(live):
+    pod = live(shares="{0},NVIDIA,3000,30:{1},NVIDIA,1000,10:;", containers=("main", "log"))
+    pod.annotate(main__memory="3500MiB,1500MiB", cores="40")
+    pod.wait_for((3500, 40, 40), (1500, 40, 40))
+    pod.annotate(main__memory="3500MiB,1500MiB,1GiB")
+    wait_until(lambda: pod.events("GPUTermsRefused"), what="the event")
+    assert "3 values: must be one, or one for each" in pod.events("GPUTermsRefused")[0]["message"]
+    assert pod.quotas() == [(3500, 40, 40), (1500, 40, 40)]
+
+
+@pytest.mark.parametrize("name, value, why", [
+    ("memory", "lots", "'lots'"),
+    ("memory", "900GiB", "is more than the card has"),
+    ("memory", "3500000", "unit"),
+    ("cores", "300", "'300'"),
+    ("on_full", "swap", "must stay 'fail'"),
+    ("sharing", "space", "must be time"),
+    ("memroy", "4GiB", "there is no such annotation"),
+    ("nobody__memory", "4GiB", "has no container 'nobody'"),
+])
+def test_what_can_not_be(live, name, value, why):
+    """Said once in log, event and metric, whatever else is written to the pod; and all stays as it was."""
+    pod = live()
+    pod.annotate(**{name: value, "cores_limit": "90"})
+    wait_until(lambda: pod.refused() == 1, what=f"the refusal; {pod.node.daemon.log[-2000:]}")
+    wait_until(lambda: pod.events("GPUTermsRefused"), what="the event")
+    assert why in pod.events("GPUTermsRefused")[0]["message"]
+    for beat in range(5):
+        pod.cluster.patch(f"/api/v1/namespaces/default/pods/{pod.pod}", {"annotations": {"beat": str(beat)}})
+        time.sleep(0.1)
+    assert pod.quotas() == [(3000, 30, 30)]
+    pod.annotate(**{name: None, "memory": "3333MiB"})
+    pod.wait_for((3333, 30, 90))
+    assert pod.refused() == 1
+    assert pod.node.daemon.log.count("its terms stay") == 1
+    assert len(pod.events("GPUTermsRefused")) == 1
+
+
+def test_it_is_the_operators_to_allow(make_node, cluster):  # noqa: F811
+    node = make_node("kube_live_terms = off\n")
+    first, _ = node.uuids()
+    node.bind("p-still", f"{first},NVIDIA,3000,30:;")
+    node.plugin.allocate([f"{first}-0"])
+    cluster.patch("/api/v1/namespaces/default/pods/p-still", {"annotations": {"allot.dev/memory": "4GiB"}})
+    # The next pod was seen, so that one was as well.
+    node.bind("p-seen-after", f"{first},NVIDIA,1000,10:;")
+    node.plugin.allocate([f"{first}-1"])
+    assert quotas(node.tenants()["default.p-still.main"]) == [(first, 3000, 30, 30)]
