@@ -55,10 +55,11 @@ class Node:
         self.program = self.shared / "quota"
         self.program.write_bytes(program.read_bytes())
         self.program.chmod(0o755)
-        self.daemon = Daemon(directory, cluster.kubeconfig("with-kubelet.conf"), kubelet.node, is_private=False, settings=(
-            f"kube_plugin = on\nkube_plugin_dir = {kubelet.plugins}\nkube_vocabulary = {vocabulary}\n"
-            f"kube_pod_resources = {kubelet.pod_resources}\nstate_dir = {directory}/state\nclaim_grace = 1s\n"
-            f"watch_tasks = off\n"))
+        settings = (f"kube_plugin = on\nkube_plugin_dir = {kubelet.plugins}\nkube_vocabulary = {vocabulary}\n"
+                    f"kube_pod_resources = {kubelet.pod_resources}\nstate_dir = {directory}/state\n"
+                    "claim_grace = 1s\nwatch_tasks = off\n")
+        self.daemon = Daemon(directory, cluster.kubeconfig("with-kubelet.conf"), kubelet.node, is_private=False,
+                             settings=settings)
 
     def start(self):
         registrations = self.registrations()
@@ -276,6 +277,7 @@ class Storm:
         """A pod whose allocation was cut off runs, or was refused by the kubelet, which says so."""
         node = self.node
         wait_until(lambda: self.has_ended(name) or node.seen(name), 30, f"pod {name}")
+        wait_until(lambda: LOCK not in node.cluster.annotations(node.kubelet.node), what="the lock's release")
         if not self.has_ended(name):
             self.remember(name, mib)
             return

@@ -174,7 +174,7 @@ static int start(struct node_kube *k, struct error *err)
 		return r;
 	k->object = node_object_start(k->client, k->name, object_trouble, k);
 	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
-	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->pods) : NULL;
+	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->object, k->pods) : NULL;
 	if (!k->object || !k->giving_up)
 		return error_set_errno(err, ENOMEM, "kube_api");
 	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
