@@ -15,13 +15,21 @@ from daemon import BUILD, ROOT, wait_until  # noqa: E402, F401  (what integratio
 
 
 @pytest.fixture(scope="session")
-def programs():
-    """Where etcd and kube-apiserver are; tests are skipped where they can't be built."""
-    done = subprocess.run([HERE / "build", "etcd", "kube-apiserver"], capture_output=True, text=True, check=False)
-    if done.returncode == 77:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return pathlib.Path(done.stdout.strip())
+def build_programs():
+    """build_programs(NAME...): where they are, of Kubernetes and etcd; tests are skipped where they can't be built."""
+    def build(*names):
+        done = subprocess.run([HERE / "build", *names], capture_output=True, text=True, check=False)
+        if done.returncode == 77:
+            pytest.skip(done.stderr.strip().splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        return pathlib.Path(done.stdout.strip())
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def programs(build_programs):
+    return build_programs("etcd", "kube-apiserver")
 
 
 @pytest.fixture(scope="session")

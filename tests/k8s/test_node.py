@@ -300,3 +300,25 @@ def test_binding_that_nobody_ends(cluster, daemon):
     wait_until(lambda: [event for event in cluster.events() if event["reason"] == "BindingGivenUp" and
                         event["involvedObject"]["name"] == "late"], what="the event")
     assert phase("in-time") == "allocating"
+
+
+@pytest.mark.parametrize("ended", ["by its phase", "by the pod's end"])
+def test_lock_that_was_left(cluster, daemon, ended):
+    """By a daemon that died between the last two writes of a binding. A lock of one that goes on stays."""
+    wait_for_cards(cluster, daemon)
+    path = f"/api/v1/nodes/{daemon.node}"
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
+    pod = f"left-{ended.count(' ')}"
+    cluster.patch(path, {"annotations": {LOCK: f"{since},default,{pod}"}})
+    cluster.make_pod(pod, daemon.node, {
+        "hami.io/vgpu-node": daemon.node, "hami.io/bind-phase": "allocating",
+        "hami.io/bind-time": str(int(time.time())), "hami.io/vgpu-devices-to-allocate": "none,NVIDIA,1000,10:;"})
+    time.sleep(3)
+    assert LOCK in cluster.annotations(daemon.node)
+    if ended == "by its phase":
+        cluster.patch(f"/api/v1/namespaces/default/pods/{pod}", {"annotations": {"hami.io/bind-phase": "success"}})
+    else:
+        cluster.request("PATCH", f"/api/v1/namespaces/default/pods/{pod}/status", {"status": {"phase": "Failed"}},
+                        kind="application/merge-patch+json")
+    wait_until(lambda: LOCK not in cluster.annotations(daemon.node), what="the lock's release")
+    assert daemon.log.count("whose binding has ended: released") == 1

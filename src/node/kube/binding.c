@@ -300,6 +300,17 @@ struct binding *binding_fail(struct kube_client *client, const char *node,
 	return b;
 }
 
+struct binding *binding_unlock(struct kube_client *client, const char *node,
+			       const struct kube_pod *pod, binding_done done, void *data)
+{
+	struct binding *b = new_binding(client, node, pod, done, data);
+	if (!b)
+		return NULL;
+	b->step = STEP_READ_NODE;
+	alarm_set(kube_client_reactor(client), &b->again, 0);
+	return b;
+}
+
 struct binding *binding_drop(struct binding *b)
 {
 	if (!b)

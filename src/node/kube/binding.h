@@ -27,6 +27,9 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 /* The pod can't have what it was to get. */
 struct binding *binding_fail(struct kube_client *client, const char *node,
 			     const struct kube_pod *pod, binding_done done, void *data);
+/* The pod's binding has ended, and its lock was left: only that is released, if it is the pod's. */
+struct binding *binding_unlock(struct kube_client *client, const char *node,
+			       const struct kube_pod *pod, binding_done done, void *data);
 struct binding *binding_drop(struct binding *binding); /* NULL is fine; returns NULL */
 
 #endif

@@ -5,10 +5,17 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "kube/choice.h"
 #include "kube/event.h"
 #include "node/kube/binding.h"
+
+/*
+ * A lock that is younger is left alone: the binding's own end may be on its way, and the pod of that name that
+ * the watch shows may be the one before.
+ */
+#define LOCK_LEFT_S 5
 
 /* One pod that is being given up; stays until the pod shows it, so that it is done once. */
 struct given_up {
@@ -20,7 +27,10 @@ struct given_up {
 struct giving_up {
 	struct kube_client *client;
 	const char *node;
+	const struct node_object *object;
 	const struct node_pods *pods;
+	struct binding *unlocking; /* NULL: none is under way */
+	struct alarm again;        /* when the lock is looked at next */
 	LIST_HEAD(, given_up) cases;
 };
 
@@ -81,14 +91,60 @@ static void give_up(struct giving_up *g, const struct kube_pod *pod)
 		g->node);
 }
 
+/* ---- a lock that was left ---- */
+
+static bool has_ended(const struct kube_pod *pod)
+{
+	return pod->phase == POD_ENDED || pod->bind_phase == BIND_SUCCESS ||
+	       pod->bind_phase == BIND_FAILED;
+}
+
+static void unlocked(void *data, const struct error *err)
+{
+	struct giving_up *g = data;
+	g->unlocking = NULL;
+	if (err->code)
+		log_warning("releasing the lock of node %s: %s", g->node, err->text);
+}
+
+static void look_at_lock(struct giving_up *g)
+{
+	size_t count;
+	const struct kube_pod *const *pod = pods_all(g->pods, &count), *holder = NULL;
+	struct node_lock lock;
+	if (g->unlocking || node_object_lock(g->object, &lock, NULL) < 0 ||
+	    !node_lock_is_expired(&lock, time(NULL), LOCK_LEFT_S))
+		return;
+	for (size_t i = 0; i < count && !holder; i++)
+		if (node_lock_is_of(&lock, pod[i]->pod_namespace, pod[i]->name))
+			holder = pod[i];
+	if (!holder || !has_ended(holder))
+		return;
+	g->unlocking = binding_unlock(g->client, g->node, holder, unlocked, g);
+	if (g->unlocking)
+		log_warning("node %s: its lock is of pod %s/%s, whose binding has ended: released",
+			    g->node, holder->pod_namespace, holder->name);
+}
+
+static void ring(void *data)
+{
+	struct giving_up *g = data;
+	look_at_lock(g);
+	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
+}
+
+/* ---- life ---- */
+
 struct giving_up *giving_up_start(struct kube_client *client, const char *node,
-				  const struct node_pods *pods)
+				  const struct node_object *object, const struct node_pods *pods)
 {
 	struct giving_up *g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	*g = (struct giving_up){ .client = client, .node = node, .pods = pods };
+	*g = (struct giving_up){ .client = client, .node = node, .object = object, .pods = pods };
 	LIST_INIT(&g->cases);
+	g->again = (struct alarm){ .ring = ring, .data = g };
+	alarm_set(kube_client_reactor(client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 	return g;
 }
 
@@ -98,6 +154,8 @@ struct giving_up *giving_up_stop(struct giving_up *g)
 		return NULL;
 	while (!LIST_EMPTY(&g->cases))
 		drop(LIST_FIRST(&g->cases));
+	alarm_clear(kube_client_reactor(g->client), &g->again);
+	binding_drop(g->unlocking);
 	free(g);
 	return NULL;
 }

@@ -178,7 +178,7 @@ static int start(struct node_kube *k, struct error *err)
 		return r;
 	k->object = node_object_start(k->client, k->name, object_trouble, k);
 	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
-	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->pods) : NULL;
+	k->giving_up = k->pods ? giving_up_start(k->client, k->name, k->object, k->pods) : NULL;
 	bool is_live = k->node->config.is_kube_live_terms;
 	if (is_live && k->pods)
 		k->live = live_terms_start(k->node, k->client, k->name, k->pods);

@@ -1,0 +1,196 @@
+"""A node whose pods run: a real kubelet, with containerd and runc, on a real API server. What the kubelet and
+containerd keep is in a directory of the test's, and everything that they start ends with it."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+from cluster import ADMIN_TOKEN, ApiError, free_ports
+from daemon import wait_until
+from engines import HOST, Containerd
+from place import Place, pid_within
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
+RESOURCE = "nvidia.com/gpu"
+
+
+def hierarchies():
+    """Where cgroups are made: in one place for all controllers, or in one for each."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        return [CGROUPS]
+    return [path for path in CGROUPS.iterdir() if path.is_dir() and not path.is_symlink()]
+
+
+def why_not():
+    """Why no kubelet runs here; None: it does."""
+    reason = Containerd.why_not()
+    missing = [program for program in ("unshare", "nsenter", "mount", "cc") if not shutil.which(program)]
+    if reason or missing:
+        return reason or f"no {', no '.join(missing)}"
+    if not os.path.exists("/dev/kmsg"):
+        return "no /dev/kmsg, which the kubelet reads"
+    if hierarchies() == [CGROUPS]:
+        given = (CGROUPS / "cgroup.subtree_control").read_text().split()
+        short = [name for name in CONTROLLERS if name not in given]
+        if short:
+            return f"cgroup.subtree_control of {CGROUPS} has no {', no '.join(short)}"
+    probe = f"allot-probe-{os.getpid()}"
+    try:
+        for path in hierarchies():
+            (path / probe).mkdir()
+            (path / probe).rmdir()
+        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "true"], capture_output=True,
+                              text=True, check=False)
+    except OSError as error:
+        return f"cgroups can't be made: {error}"
+    return done.stderr.strip() or None
+
+
+class PodEngine(Containerd):
+    """containerd for a kubelet, in its place; what it makes ends with that."""
+
+    cgroup = None
+
+    def __init__(self, directory, place):
+        self.place = place
+        super().__init__(directory)
+
+    def cgroups(self):
+        return ()
+
+    def call(self, *command, **more):
+        return super().call(*self.place.within(*command), **more)
+
+    def serve(self, *command):
+        return super().serve(*self.place.within(*command))
+
+    def start(self):
+        # A network as the kubelet wants to hear of one: pods are on the host's.
+        (self.directory / "cni").mkdir()
+        (self.directory / "cni/none.conflist").write_text(json.dumps(
+            {"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}))
+        super().start()
+
+
+class RealKubelet:
+    def __init__(self, directory, cluster, program, node):
+        self.cluster = cluster
+        self.program = program
+        self.node = node
+        self.directory = directory
+        self.cgroup = f"allot-kubelet-{os.getpid()}"
+        self.process = None
+        self.place = Place(directory)
+        self.engine = PodEngine(directory / "engine", self.place)
+
+    @property
+    def plugins(self):
+        return self.place.kubelet_dir / "device-plugins"
+
+    @property
+    def pod_resources(self):
+        return self.place.kubelet_dir / "pod-resources/kubelet.sock"
+
+    @property
+    def log(self):
+        return (self.directory / "kubelet.log").read_text(errors="replace")[-3000:]
+
+    def configure(self):
+        for path in hierarchies():
+            (path / self.cgroup).mkdir()
+        port, = free_ports(1)
+        (self.directory / "kubelet.json").write_text(json.dumps({
+            "kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "address": "127.0.0.1", "port": port, "readOnlyPort": 0, "healthzPort": 0,
+            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}},
+            "authorization": {"mode": "AlwaysAllow"},
+            "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.cgroup}", "failCgroupV1": False,
+            "failSwapOn": False,
+            # Nothing outside of its place is changed, and no pod ends for what other programs use.
+            "enforceNodeAllocatable": [], "makeIPTablesUtilChains": False, "oomScoreAdj": 0,
+            "volumePluginDir": str(self.directory / "volume-plugins"), "localStorageCapacityIsolation": False,
+            "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
+                             "imagefs.available": "0%"},
+            "imageGCHighThresholdPercent": 100, "enableControllerAttachDetach": False, "resolvConf": "",
+            # How long the API server may not know what the kubelet knows; ten by default.
+            "nodeStatusUpdateFrequency": "1s"}))
+
+    def start(self):
+        self.configure()
+        self.engine.start()
+        self.launch()
+        wait_until(self.is_ready, 60, "the kubelet")
+        return self
+
+    def launch(self):
+        config = self.cluster.kubeconfig("kubelet.conf", user=f"token: {ADMIN_TOKEN}")
+        with open(self.directory / "kubelet.log", "ab") as log:
+            self.process = subprocess.Popen(self.place.within(
+                self.program, "--config", self.directory / "kubelet.json", "--kubeconfig", config,
+                "--hostname-override", self.node, "--root-dir", "/var/lib/kubelet",
+                "--container-runtime-endpoint", f"unix://{self.engine.socket}"),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.engine.environment)
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log
+        try:
+            conditions = self.cluster.node(self.node)["status"].get("conditions", [])
+        except ApiError:
+            return False
+        return ("Ready", "True") in [(one["type"], one["status"]) for one in conditions]
+
+    def allocatable(self):
+        """Devices that pods may have."""
+        return int(self.cluster.node(self.node)["status"]["allocatable"].get(RESOURCE, -1))
+
+    def kill(self):
+        """Its pods go on."""
+        os.kill(wait_until(lambda: pid_within(self.process), what="the kubelet's process"), signal.SIGKILL)
+        self.process.wait(timeout=20)
+
+    def stop(self):
+        self.place.close()
+        for process in [*filter(None, [self.process]), *self.engine.processes]:
+            process.wait(timeout=20)
+        for path in hierarchies():
+            top = path / self.cgroup
+            for part in sorted(filter(os.path.isdir, top.rglob("*")), reverse=True):
+                self.engine.remove_cgroup(part)
+            self.engine.remove_cgroup(top)
+
+    # ---- pods ----
+
+    def make_pod(self, name, containers, shared, annotations=None):
+        """`containers`: {name: (devices, command)}. They see the host's programs, and the directory `shared`."""
+        places = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
+        mounts = [{"name": volume, "mountPath": path, "readOnly": is_read_only}
+                  for volume, (path, is_read_only) in places.items()]
+        return self.cluster.request("POST", "/api/v1/namespaces/default/pods", {
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {
+                "nodeName": self.node, "hostNetwork": True, "restartPolicy": "Never",
+                "automountServiceAccountToken": False, "enableServiceLinks": False,
+                "terminationGracePeriodSeconds": 1,
+                "volumes": [{"name": volume, "hostPath": {"path": path}} for volume, (path, _) in places.items()],
+                "containers": [
+                    {"name": container, "image": self.engine.image, "imagePullPolicy": "Never",
+                     "command": list(map(str, command)), "volumeMounts": mounts,
+                     "resources": {"limits": {RESOURCE: devices}}}
+                    for container, (devices, command) in containers.items()]}})
+
+    def status(self, name):
+        return self.cluster.pod(name)["status"]
+
+    def pods(self):
+        found = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
+        return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName") == self.node]
+
+    def remove_pods(self, *names):
+        """Waits until the kubelet says that they are gone."""
+        for name in names:
+            self.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{name}")
+        wait_until(lambda: not set(names) & set(self.pods()), 60, f"the end of {', '.join(names)}")

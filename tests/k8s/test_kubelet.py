@@ -1,0 +1,342 @@
+"""allotd beside a real kubelet, whose pods containerd and runc run: registration, quotas inside of pods, the
+health of cards, and pods that outlive both daemons.
+
+ALLOT_KILLS: how often allotd is killed while a container is allocated, in each vocabulary; 5 by default."""
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import pods
+from daemon import BUILD, Daemon, wait_until
+from held import compile_c, link_with_driver
+from test_binding import LOCK, PHASE, TO_ALLOCATE
+
+MIB = 1 << 20
+KILLS = int(os.environ.get("ALLOT_KILLS", "5"))
+CARD_SLICES = 10
+# What the program in a pod takes of each of its cards, and then asks for in vain.
+FITS_MIB, TOO_MUCH_MIB = 4 << 10, 140 << 10
+
+
+@pytest.fixture(scope="module")
+def kubelet(cluster, build_programs, tmp_path_factory):
+    reason = pods.why_not()
+    if reason:
+        pytest.skip(reason)
+    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet",
+                               "with-kubelet")
+    try:
+        yield kubelet.start()
+    finally:
+        kubelet.stop()
+
+
+@pytest.fixture(scope="module")
+def quota_program(tmp_path_factory):
+    return compile_c(tmp_path_factory.mktemp("quota") / "quota", *link_with_driver(), "quota.c")
+
+
+class Node:
+    """allotd on two cards, which the kubelet knows of."""
+
+    def __init__(self, kubelet, cluster, directory, program, vocabulary="slices"):
+        self.kubelet, self.cluster, self.directory = kubelet, cluster, directory
+        self.vocabulary = vocabulary
+        self.shared = directory / "shared"
+        self.shared.mkdir()
+        self.program = self.shared / "quota"
+        self.program.write_bytes(program.read_bytes())
+        self.program.chmod(0o755)
+        settings = (f"kube_plugin = on\nkube_plugin_dir = {kubelet.plugins}\nkube_vocabulary = {vocabulary}\n"
+                    f"kube_pod_resources = {kubelet.pod_resources}\nstate_dir = {directory}/state\n"
+                    "claim_grace = 1s\nwatch_tasks = off\n")
+        self.daemon = Daemon(directory, cluster.kubeconfig("with-kubelet.conf"), kubelet.node, is_private=False,
+                             settings=settings)
+
+    def start(self):
+        registrations = self.registrations()
+        self.daemon.start()
+        self.wait_registered(registrations)
+        return self
+
+    def registrations(self):
+        log = self.directory / "log"
+        return log.read_text().count(": registered, in") if log.exists() else 0
+
+    def wait_registered(self, before):
+        wait_until(lambda: self.registrations() > before, what="the registration")
+        wait_until(lambda: self.kubelet.allocatable() == 2 * CARD_SLICES, what="the node's devices")
+
+    def kill(self):
+        process = self.daemon.processes.pop()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def ctl(self, *words):
+        subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", self.daemon.run_dir / "sim.sock", *words],
+                       check=True, capture_output=True)
+
+    def ask(self, op):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(self.daemon.run_dir / "allotd.sock"))
+            s.sendall(json.dumps({"version": 1, "op": op}).encode() + b"\n")
+            return json.loads(s.makefile().readline())
+
+    def tenants(self):
+        return self.ask("list")["tenants"]
+
+    def cards(self):
+        return {device["uuid"]: device["memory_bytes"] for device in self.ask("list")["devices"]}
+
+    # ---- pods ----
+
+    def command(self, out):
+        """Says what it has and what is refused, and holds that until it is ended."""
+        return ["/bin/sh", "-c", f"sleep 10000 | {self.program} {FITS_MIB} {TOO_MUCH_MIB} >{self.shared}/{out}"]
+
+    def make_pod(self, name, annotations=None, **containers):
+        """`containers`: NAME=DEVICES."""
+        self.kubelet.make_pod(name, {container: (devices, self.command(f"{name}.{container}"))
+                                     for container, devices in containers.items()}, self.shared, annotations)
+
+    def seen(self, name, container="main"):
+        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
+        path = self.shared / f"{name}.{container}"
+        lines = path.read_text().splitlines() if path.exists() else []
+        if not lines or lines[-1] != "end":
+            return None
+        found = [re.fullmatch(r"device \d total (\d+) first 0 second 2", line) for line in lines[:-1]]
+        assert found and all(found), lines
+        return [int(match[1]) for match in found]
+
+    def wait_for(self, name, container="main"):
+        def look():
+            status = self.kubelet.status(name)
+            assert status["phase"] in ("Pending", "Running"), status
+            return status["phase"] == "Running" and self.seen(name, container)
+        return wait_until(look, 30, f"pod {name}")
+
+    def identity(self, name):
+        """Of what runs in a pod: changes when something is started anew."""
+        status = self.kubelet.status(name)
+        assert status["phase"] == "Running", status
+        return [(one["containerID"], one["restartCount"], one["state"]["running"]["startedAt"])
+                for one in status["containerStatuses"]]
+
+    def slices_mib(self, devices):
+        return devices * min(self.cards().values()) // CARD_SLICES // MIB
+
+    def close(self):
+        left = self.kubelet.pods()
+        alive = self.daemon.is_alive()
+        if left:
+            self.kubelet.remove_pods(*left)
+        self.daemon.stop()
+        wait_until(lambda: self.kubelet.allocatable() <= 0, what="the node without a plugin")
+        assert alive, self.daemon.log
+
+
+@pytest.fixture
+def make_node(kubelet, cluster, quota_program, tmp_path_factory):
+    made = []
+
+    def make(vocabulary="slices"):
+        made.append(Node(kubelet, cluster, tmp_path_factory.mktemp("n"), quota_program, vocabulary))
+        return made[-1].start()
+
+    yield make
+    for node in made:
+        node.close()
+
+
+def test_pods_have_their_slices(make_node):
+    """Two tenths of a card; tenths of two cards, as many as are left of the one; a pod of two containers."""
+    node = make_node()
+    node.make_pod("tenths", main=5)
+    node.make_pod("more", main=6)
+    first, second = node.wait_for("tenths"), node.wait_for("more")
+    node.make_pod("of-both", main=7)
+    both = node.wait_for("of-both")
+    node.make_pod("two", main=1, other=1)
+    assert first == [node.slices_mib(5)] and second == [node.slices_mib(6)]
+    assert len(both) == 2 and abs(sum(both) - node.slices_mib(7)) <= 1
+    assert node.wait_for("two") == node.wait_for("two", "other") == [node.slices_mib(1)]
+    tenants = node.tenants()
+    assert len(tenants) == 5
+    for tenant in tenants:
+        for device in tenant["devices"]:
+            assert device["denied"] == 1
+            assert FITS_MIB * MIB <= device["memory_used_bytes"] <= device["memory_quota_bytes"]
+    # Others have nothing left.
+    node.make_pod("late", main=1)
+    status = wait_until(lambda: node.kubelet.status("late").get("reason") and node.kubelet.status("late"),
+                        what="the refusal")
+    assert status["phase"] == "Failed" and pods.RESOURCE in status["message"], status
+
+
+def test_an_unhealthy_card_is_taken_out(make_node):
+    node = make_node()
+    node.make_pod("before", main=1)
+    node.wait_for("before")
+    was = node.identity("before")
+    begun = time.monotonic()
+    node.ctl("lose", "1")
+    wait_until(lambda: node.kubelet.allocatable() == CARD_SLICES, what="the loss")
+    took = time.monotonic() - begun
+    print(f"a lost card is out of the node's allocatable after {took:.1f} s")
+    assert took < 5
+    node.ctl("heal", "1")
+    wait_until(lambda: node.kubelet.allocatable() == 2 * CARD_SLICES, what="the return")
+    assert node.identity("before") == was
+
+
+def test_the_kubelet_is_killed(make_node, kubelet):
+    """It is told of the plugin again, and gives nobody what pods have."""
+    node = make_node()
+    node.make_pod("before", main=12)
+    seen = node.wait_for("before")
+    was, tenants = node.identity("before"), node.tenants()
+    registrations = node.registrations()
+    kubelet.kill()
+    kubelet.launch()
+    node.wait_registered(registrations)
+    node.make_pod("after", main=8)
+    after = node.wait_for("after")
+    assert sum(after) == node.slices_mib(8)
+    assert node.identity("before") == was and len(seen) == 2
+    held = {tenant["id"]: tenant for tenant in node.tenants()}
+    assert len(held) == 2
+    for tenant in tenants:
+        assert [process["pid"] for process in held[tenant["id"]]["processes"]] == \
+            [process["pid"] for process in tenant["processes"]]
+
+
+# ---- kills ----
+
+def bind(node, name, shares):
+    """What a scheduler writes, for HAMi's vocabulary."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    node.cluster.patch(f"/api/v1/nodes/{node.kubelet.node}", {"annotations": {LOCK: f"{stamp},default,{name}"}})
+    return {"hami.io/vgpu-node": node.kubelet.node, PHASE: "allocating", TO_ALLOCATE: shares,
+            "hami.io/bind-time": str(int(time.time()))}
+
+
+class Storm:
+    """Pods that come and go, and what each must have."""
+
+    def __init__(self, node, seed):
+        self.node = node
+        self.random = random.Random(seed)
+        self.expected = {}      # {pod: (MiB in all, identity)}
+        self.number = self.refused = 0
+
+    def make(self, is_still=False):
+        """One more pod; its name, and MiB in all. Before it is bound the daemon may be made to stand still."""
+        node, self.number = self.node, self.number + 1
+        name = f"p-{self.number}"
+        devices = self.random.randint(1, 5)
+        mib, taken = node.slices_mib(devices), self.taken()
+        if is_still:
+            node.daemon.processes[-1].send_signal(signal.SIGSTOP)
+        if node.vocabulary == "slices":
+            node.make_pod(name, main=devices)
+            return name, mib
+        free = {uuid: memory // MIB - taken.get(uuid, 0) for uuid, memory in self.cards.items()}
+        card = max(free, key=free.get)
+        node.make_pod(name, bind(node, name, f"{card},NVIDIA,{mib},{5 * devices}:;"), main=1)
+        return name, mib
+
+    def taken(self):
+        """MiB promised of each card."""
+        sums = {}
+        for tenant in self.node.tenants():
+            for device in tenant["devices"]:
+                sums[device["uuid"]] = sums.get(device["uuid"], 0) + device["memory_quota_bytes"] // MIB
+        return sums
+
+    def remember(self, name, mib):
+        assert abs(sum(self.node.wait_for(name)) - mib) <= 1
+        self.expected[name] = (mib, self.node.identity(name))
+
+    def drop(self, name):
+        self.node.kubelet.remove_pods(name)
+        self.expected.pop(name, None)
+
+    def has_ended(self, name):
+        return self.node.kubelet.status(name)["phase"] == "Failed"
+
+    def settle(self, name, mib):
+        """A pod whose allocation was cut off runs, or was refused by the kubelet, which says so."""
+        node = self.node
+        wait_until(lambda: self.has_ended(name) or node.seen(name), 30, f"pod {name}")
+        wait_until(lambda: LOCK not in node.cluster.annotations(node.kubelet.node), what="the lock's release")
+        if not self.has_ended(name):
+            self.remember(name, mib)
+            return
+        assert node.kubelet.status(name)["reason"] == "UnexpectedAdmissionError", node.kubelet.status(name)
+        self.refused += 1
+        self.drop(name)
+
+    def check(self):
+        """No card has promised more than it has; who ran before runs on, and holds what it held."""
+        node = self.node
+        self.cards = node.cards()
+        for uuid, mib in self.taken().items():
+            assert mib <= self.cards[uuid] // MIB, f"{uuid}: {mib} MiB promised"
+        for name, (_, identity) in self.expected.items():
+            assert node.identity(name) == identity
+
+        def held():
+            return [tenant for tenant in node.tenants() if any(d["memory_used_bytes"] for d in tenant["devices"])]
+
+        wait_until(lambda: len(held()) == len(self.expected), what="the tenants of the pods that run")
+        assert sorted(sum(d["memory_quota_bytes"] // MIB for d in tenant["devices"]) for tenant in held()) == \
+            sorted(self.of_tenants())
+
+    def of_tenants(self):
+        return [mib for mib, _ in self.expected.values()]
+
+
+    def kill_soon(self, span, is_aimed):
+        """Within a pod's start, `span` seconds; aimed: the kubelet's call waits for a daemon that stands still, and is
+        met somewhere within its few milliseconds."""
+        if is_aimed:
+            time.sleep(span)
+            self.node.daemon.processes[-1].send_signal(signal.SIGCONT)
+            time.sleep(0.03 * self.random.random() ** 3)
+        else:
+            time.sleep(self.random.uniform(0, span))
+        self.node.kill()
+
+
+@pytest.mark.parametrize("vocabulary", ["slices", "hami"])
+def test_killed_while_a_container_is_allocated(make_node, vocabulary):
+    """At a random moment from a pod's binding until its container runs; every second time, within the call."""
+    node = make_node(vocabulary)
+    storm = Storm(node, seed=6)
+    storm.check()
+    begun = time.monotonic()
+    storm.remember(*storm.make())
+    span = time.monotonic() - begun
+    for kill in range(KILLS):
+        is_aimed = kill % 2 == 0
+        while len(storm.expected) >= 3:
+            storm.drop(storm.random.choice(sorted(storm.expected)))
+        name, mib = storm.make(is_aimed)
+        storm.kill_soon(span, is_aimed)
+        node.start()
+        storm.settle(name, mib)
+        storm.check()
+    print(f"{KILLS} kills, {vocabulary}: {storm.refused} pods refused, {len(storm.expected)} run")
+    storm.check()
+    for name in sorted(storm.expected):
+        storm.drop(name)
+    wait_until(lambda: not node.tenants(), 60, "the end of all claims")
