@@ -10,8 +10,13 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE.parent / "integration")]
 
+import stillness  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import BUILD, ROOT, wait_until  # noqa: E402, F401  (what integration's helpers have of theirs)
+
+
+def pytest_configure(config):
+    stillness.pytest_configure(config)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
 
 
-def wait_until(condition, seconds=20.0, what="the condition"):
+def wait_until(condition, seconds=60.0, what="the condition"):
     """Waits until condition() is true, and returns what it returned."""
     deadline = time.monotonic() + seconds
     while True:

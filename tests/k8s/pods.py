@@ -123,7 +123,7 @@ class RealKubelet:
         self.configure()
         self.engine.start()
         self.launch()
-        wait_until(self.is_ready, 60, "the kubelet")
+        wait_until(self.is_ready, 120, "the kubelet")
         return self
 
     def launch(self):
