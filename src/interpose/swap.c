@@ -210,11 +210,10 @@ static void tell_out_bytes(bool is_all)
 			     is_all ? swap_backing_figures(i).movable_bytes : 0);
 }
 
-/* What is asked for now. A lost daemon asks for nothing, and nobody else brings memory back meanwhile. */
-static enum swap_order asked(void)
+/* What a word asks for. A lost daemon asks for nothing, and nobody else brings memory back meanwhile. */
+static enum swap_order order_of(uint32_t word)
 {
-	return atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN
-					       : swap_order_of(atomic_load(order_word()));
+	return atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN : swap_order_of(word);
 }
 
 /* Of a move. A process that ends does not wait for all of it. */
@@ -226,7 +225,7 @@ static bool goes_on(void)
 /* Nor is all copied for who needs the room no more. */
 static bool leaves_on(void)
 {
-	return goes_on() && asked() == SWAP_ORDER_OUT;
+	return goes_on() && order_of(atomic_load(order_word())) == SWAP_ORDER_OUT;
 }
 
 /* A way out came to nothing. Called off it was none, whatever was in its way. */
@@ -439,8 +438,7 @@ static bool is_on_card(void)
 /* One look at what is asked for; returns how long to sleep at most. */
 static uint64_t look(uint32_t word)
 {
-	enum swap_order order = atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN
-								: swap_order_of(word);
+	enum swap_order order = order_of(word);
 
 	if (order == SWAP_ORDER_OUT && is_on_card() && atomic_load(&own.word) != word)
 		try_leave(word);

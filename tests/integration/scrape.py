@@ -7,8 +7,11 @@ import socket
 import pytest
 
 from conftest import wait_until
+from servers import start_servers
 
 parser = pytest.importorskip("prometheus_client.parser")
+
+TOKEN = "a-token-of-some-length"
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -88,3 +91,9 @@ def wait_for_page(address, condition, what="a page of metrics"):
 def address_in(log):
     """Where a daemon says that it serves metrics."""
     return re.search(r"metrics are served at (\S+)", log).group(1)
+
+
+def listen(machine, tmp_path, settings=""):
+    """The machine's daemon, with metrics on a port that the kernel chooses. Returns where."""
+    said = start_servers(machine, tmp_path, f"metrics_listen = 127.0.0.1:0\n{settings}")
+    return address_in(said)
