@@ -9,13 +9,12 @@ from harness import plot
 from harness.job import Failed
 from harness.load import Kernel
 from harness.result import Row, at_least, at_most
+from harness.room import Room
 
 KERNEL = Kernel(1000, 8192)
 PART = 0.60                 # of the card's memory, each of two
 FITS = 0.30
 SPARE_MIB = 1536            # of a task's part: its context, and what the driver rounds
-HOST_PART = 0.24            # of the host's memory, an arena: all may have half of it (swap_arena)
-FREE_PART = 0.35            # of what of it is available
 ARENA_MIB = 64              # beyond the memory that moves
 MOVES = 3
 RATE_GIB_S = 40
@@ -24,7 +23,6 @@ SLOWER_PCT = 1
 IDLE = ("--burst", "1", "--period-ms", "900000")
 LOOK_S = 0.05
 QUIET_S = 2.0
-MIB = 1 << 20
 COLORS = {"in": "#1f6fb4", "leaving": "#e0a030", "returning": "#e0a030", "out": "#d9dde2",
           "short": "#c0504d", "fails": "#c0504d"}
 
@@ -34,29 +32,19 @@ def work_s(settings):
     return 6.0 if settings.quick else 40.0
 
 
+FIT_WORK = 0.5              # of that, of those that fit: four runs of two
+
+
 def seconds_of(settings):
-    return 60 + 8.5 * work_s(settings)
-
-
-def most_arena_mib():
-    with open("/proc/meminfo", encoding="ascii") as file:
-        host = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in file}
-    return int(min(HOST_PART * host["MemTotal"], FREE_PART * host["MemAvailable"]))
+    return 60 + 7 * work_s(settings)
 
 
 class Scene:
-    """A card of which two tasks of 60 % each can have their arenas in host memory: where it is larger, a
-    process outside of allot holds the rest of it."""
+    """A card of which two tasks of 60 % each can have their arenas in host memory."""
 
     def __init__(self, bench):
         self.bench, self.machine = bench, bench.machine
-        total = bench.machine.ps()["devices"][0]["memory_bytes"] // MIB
-        self.room = min(total, int(most_arena_mib() / PART))
-        if self.room < total:
-            command = bench.loads.command(KERNEL, *IDLE, "--seconds", "3600", "--mib",
-                                          str(total - self.room))
-            if bench.machine.native("rest", command).wait_line(0, 120) is None:
-                raise Failed("the process that holds the rest of the card did not begin")
+        self.room = Room(bench, 2 * PART).mib
 
     def mib(self, part):
         return int(part * self.room)
@@ -73,8 +61,8 @@ class Scene:
                                            str(self.mib(part) - SPARE_MIB), *more)
         return self.machine.start(name, command, options)
 
-    def worker(self, name, part, options):
-        kernels = int(work_s(self.bench.settings) * 1e6 / KERNEL.cost_us)
+    def worker(self, name, part, options, work):
+        kernels = int(work * work_s(self.bench.settings) * 1e6 / KERNEL.cost_us)
         return self.start(name, part, options, "--kernels", str(kernels), "--seconds", "3600")
 
     def places(self):
@@ -82,10 +70,10 @@ class Scene:
         return {tenant["name"]: tenant["swap"]["state"] for tenant in self.machine.ps()["tenants"]
                 if tenant.get("swap")}
 
-    def together(self, label, part, options, count=2):
+    def together(self, label, part, options, count=2, work=1.0):
         """(seconds, how many came to their end, rows for plot.spans())"""
         begin = time.monotonic()
-        jobs = [self.worker(f"{label}-{i + 1}", part, options) for i in range(count)]
+        jobs = [self.worker(f"{label}-{i + 1}", part, options, work) for i in range(count)]
         ends, spans = [None] * count, [[] for _ in range(count)]
         while None in ends:
             now = time.monotonic() - begin
@@ -94,7 +82,7 @@ class Scene:
             places = self.places() if options else {}
             for i, job in enumerate(jobs):
                 if ends[i] is None:
-                    note(spans[i], now, COLORS[places.get(job.name) or "in"])
+                    plot.note(spans[i], now, COLORS[places.get(job.name) or "in"])
                     if job.process.poll() is not None:
                         ends[i] = now
             time.sleep(LOOK_S)
@@ -102,27 +90,13 @@ class Scene:
         if options and not all(ended):
             raise Failed("; ".join(f"{job.name}: status {job.wait(5)}{job.tail()}"
                                    for job, well in zip(jobs, ended) if not well))
-        self.stop_workers()
+        self.machine.settle()
         rows = [(job.name, parts, f"{end:.1f} s" if well else "out of memory")
                 for job, parts, end, well in zip(jobs, spans, ends, ended)]
         for row, well in zip(rows, ended):
             if not well:
                 row[1][-1] = (*row[1][-1][:2], COLORS["fails"])
         return max(ends), sum(ended), rows
-
-    def stop_workers(self):
-        """What they were promised is free again; who holds the rest stays."""
-        deadline = time.monotonic() + 10
-        while len(self.machine.ps()["tenants"]) > 1 and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-
-def note(parts, now, color):
-    """One more look: spans of one color grow."""
-    if parts and parts[-1][2] == color:
-        parts[-1] = (parts[-1][0], now, color)
-    else:
-        parts.append((parts[-1][1] if parts else 0.0, now, color))
 
 
 def wait_for(condition, what, limit_s=120):
@@ -157,7 +131,7 @@ def rates(bench, scene):
                 swap = next(t["swap"] for t in machine.ps()["tenants"] if t["name"] == "moves")
                 got[place].append(swap["swappable_bytes"] / 2**30 / swap["moved_s"])
         job.kill()
-        scene.stop_workers()
+        machine.settle()
     moved = (scene.mib(PART) - SPARE_MIB) / 1024
     for place, title in (("out", "off the card"), ("in", "back")):
         bench.result.add(at_least(Row(f"{moved:.0f} GiB {title}, the slowest of {MOVES}", "GiB/s",
@@ -170,7 +144,7 @@ def fitting(bench, scene):
     for i in range(1 if bench.settings.quick else 2):
         for way in ("fail", "swap") if i % 2 == 0 else ("swap", "fail"):
             options = scene.swap(FITS) if way == "swap" else scene.quota(FITS)
-            lasted, ended, _ = scene.together(f"fits-{way}", FITS, options)
+            lasted, ended, _ = scene.together(f"fits-{way}", FITS, options, work=FIT_WORK)
             if ended != 2:
                 raise Failed(f"two of {100 * FITS:.0f} %: only {ended} came to their end")
             took[way].append(lasted)

@@ -50,7 +50,7 @@ class Trainings:
         failed = [job for job in jobs if job.wait(10) != 0]
         for job in failed:
             print(f"# {job.name}: {job.tail()}", flush=True)
-        self.scene.stop_workers()
+        self.bench.machine.settle()
         return took, ended
 
 

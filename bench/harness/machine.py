@@ -133,6 +133,10 @@ class Machine:
         for job in self.jobs:
             if job is not self.keeper:
                 job.kill()
+        self.settle()
+
+    def settle(self):
+        """Returns when what those that have ended were promised is free again."""
         deadline = time.monotonic() + 10
         while len(self.ps()["tenants"]) > 1 and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -90,6 +90,14 @@ def bars(path, title, rows, unit):
     canvas.save(path)
 
 
+def note(parts, now, color):
+    """For spans(): one more look at something; parts of one color grow."""
+    if parts and parts[-1][2] == color:
+        parts[-1] = (parts[-1][0], now, color)
+    else:
+        parts.append((parts[-1][1] if parts else 0.0, now, color))
+
+
 def spans(path, title, groups):
     """groups: {label: [(name, [(begin_s, end_s, color), ...], note)]}, one below the other over time."""
     left, right, top, thick = 150, 150, 56, 16

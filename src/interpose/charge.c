@@ -6,6 +6,8 @@
 #include "interpose/hook_pool.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
+#include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define PAGE (2 * MIB)
 
@@ -84,6 +86,27 @@ bool charge_begin(struct holding *h)
 	return reserve(h->device, cost(h));
 }
 
+/* What was reserved for a call that failed. */
+static void give_back_reserved(const struct holding *h)
+{
+	if (is_piece(h))
+		piece_failed(h->device, (enum piece_charge)h->related);
+	else
+		ledger_release(h->device, h->bytes);
+}
+
+bool charge_begin_on_card(struct holding *h)
+{
+	if (!charge_begin(h))
+		return false;
+	if (likely(!swap_is_on()) || h->device < 0 || h->device == REGION_HOST ||
+	    !swap_is_beyond_bound(h->device))
+		return true;
+	swap_room_lacks(h->device, cost(h));
+	give_back_reserved(h);
+	return false;
+}
+
 bool charge_resize(struct holding *h, uint64_t bytes)
 {
 	struct holding resized = *h;
@@ -103,15 +126,6 @@ bool charge_resize(struct holding *h, uint64_t bytes)
 		h->related = PIECE_RESERVED;
 	h->bytes = bytes;
 	return true;
-}
-
-/* What was reserved for a call that failed. */
-static void give_back_reserved(const struct holding *h)
-{
-	if (is_piece(h))
-		piece_failed(h->device, (enum piece_charge)h->related);
-	else
-		ledger_release(h->device, h->bytes);
 }
 
 static bool note(struct holding *h)
@@ -136,6 +150,8 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 			return result;
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (result == CUDA_ERROR_OUT_OF_MEMORY && h->device != REGION_HOST) {
+		swap_room_lacks(h->device, cost(h));
 	}
 	give_back_reserved(h);
 	return result;

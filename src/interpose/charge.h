@@ -43,6 +43,13 @@ int charge_place(const CUmemLocation *location);
  */
 bool charge_begin(struct holding *h);
 
+/*
+ * The same before the driver takes memory of the card: in a swappable process it is also refused while the card
+ * has room only for another tenant's return. Then, and when the driver itself finds no room, charge_end() tells
+ * so to swap_room.h.
+ */
+bool charge_begin_on_card(struct holding *h);
+
 /* Between the two, where the call tells what it really cost. False: refused, and h as it was. */
 bool charge_resize(struct holding *h, uint64_t bytes);
 

@@ -6,6 +6,7 @@
 #include "interpose/hooks.h"
 #include "interpose/real.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 /* Arrays whose memory the program maps itself: charged where it is made (cuMemCreate). */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
@@ -109,8 +110,8 @@ static struct holding charge_of(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned le
 	};
 }
 
-CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
-			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
+			  CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	WITH_MEMORY_HELD();
 	if (!desc)
@@ -122,7 +123,24 @@ CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRI
 		.NumChannels = desc->NumChannels,
 	};
 	struct holding h = charge_of(&same, 0);
-	if (!charge_begin(&h))
+	if (!charge_begin_on_card(&h))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return charge_end(&h, create(array, desc), array, undo_array);
+}
+
+CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
+			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+{
+	return WITH_ROOM(try_array(create, array, desc));
+}
+
+static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
+			    CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = charge_of(desc, 0);
+
+	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
@@ -130,12 +148,20 @@ CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRI
 CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
 			     CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
-	WITH_MEMORY_HELD();
-	struct holding h = charge_of(desc, 0);
+	return WITH_ROOM(try_array3d(create, array, desc));
+}
 
-	if (!charge_begin(&h))
+static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
+					      unsigned int),
+			   CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+			   unsigned int levels)
+{
+	WITH_MEMORY_HELD();
+	struct holding h = charge_of(desc, levels ? levels : 1);
+
+	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, create(array, desc), array, undo_array);
+	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
 }
 
 CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
@@ -143,12 +169,7 @@ CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_AR
 			    CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			    unsigned int levels)
 {
-	WITH_MEMORY_HELD();
-	struct holding h = charge_of(desc, levels ? levels : 1);
-
-	if (!charge_begin(&h))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
+	return WITH_ROOM(try_mipmap(create, mipmap, desc, levels));
 }
 
 CUresult hook_array_destroy(CUresult (*destroy)(CUarray), CUarray array)

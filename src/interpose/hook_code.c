@@ -7,35 +7,53 @@
 #include "interpose/measured.h"
 #include "interpose/real.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define UNWRAP(...) __VA_ARGS__
+/* Wanted on a full card for code of unknown size: what a context's code grows by at a time. */
+#define CODE_BYTES (32 * MIB)
+
+static CUresult note_lack(CUresult result, int index)
+{
+	if (result == CUDA_ERROR_OUT_OF_MEMORY && index >= 0)
+		swap_room_lacks(index, CODE_BYTES);
+	return result;
+}
 
 /*
  * A call that loads: undone when it does not fit. `made` names the parameter for the handle.
  */
 #define LOADS(name, params, args, made, unload) \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
 		WITH_MEMORY_HELD(); \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
 		if (result != CUDA_SUCCESS || measured_fits(&m)) \
-			return result; \
+			return note_lack(result, m.index); \
 		unload(*(made)); \
 		return measured_undone(&m) ? real_function args : CUDA_ERROR_OUT_OF_MEMORY; \
+	} \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
 /* A call that loads what was put off, and can't be undone. */
 #define LOADS_FOR_GOOD(name, params, args) \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
 		WITH_MEMORY_HELD(); \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
 		measured_keep(&m); \
-		return result; \
+		return note_lack(result, m.index); \
+	} \
+	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	{ \
+		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
 #define UNLOADS(name, params, args) \
@@ -110,7 +128,7 @@ static uint64_t expected(CUlimit limit, size_t old, size_t value)
 	return __builtin_mul_overflow((uint64_t)(value - old), threads, &bytes) ? UINT64_MAX : bytes;
 }
 
-CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
 {
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = charge_index() };
@@ -121,9 +139,11 @@ CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, siz
 		return set(limit, value);
 	measured_begin(&m, h.device);
 	h.bytes = expected(limit, old, value);
-	if (h.bytes && !charge_begin(&h))
+	if (h.bytes && !charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = set(limit, value);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY && h.bytes)
+		swap_room_lacks(h.device, h.bytes);
 	ledger_release(h.device, h.bytes);
 	if (value < old) {
 		measured_freed(&m);
@@ -132,4 +152,9 @@ CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, siz
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return result;
+}
+
+CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+{
+	return WITH_ROOM(try_set_limit(set, limit, value));
 }

@@ -17,6 +17,7 @@
 #include "interpose/real.h"
 #include "interpose/swap.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define DEVICES 64
 
@@ -76,6 +77,23 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
+/* The quota has room for a context; the card may have none, or only for another tenant's return. */
+static bool has_room(int index, uint64_t cost)
+{
+	if (likely(!swap_is_on()) || !swap_is_beyond_bound(index))
+		return true;
+	swap_room_lacks(index, cost);
+	return false;
+}
+
+/* The driver failed to make it. */
+static void not_made(int index, uint64_t cost, CUresult result)
+{
+	ledger_release_context(index, cost);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY)
+		swap_room_lacks(index, cost);
+}
+
 /* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
 static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
 			       CUdevice device, int index, uint64_t *ret_lacks)
@@ -96,13 +114,13 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 		*ret_lacks = cost;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	result = retain(context, device);
+	result = has_room(index, cost) ? retain(context, device) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (result == CUDA_SUCCESS && !remember_context(*context, index, cost)) {
 		real.cuDevicePrimaryCtxRelease_v2(device);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (result != CUDA_SUCCESS) {
-		ledger_release_context(index, cost);
+		not_made(index, cost, result);
 		return result;
 	}
 	primary[device].context = *context;
@@ -110,8 +128,8 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 	return result;
 }
 
-CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
-			     CUdevice device)
+static CUresult try_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			    CUdevice device)
 {
 	struct admission wait = { 0 };
 	uint64_t lacks = 0;
@@ -127,6 +145,12 @@ CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontex
 	if (lacks)
 		ledger_count_denial(index);
 	return result;
+}
+
+CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
+			     CUdevice device)
+{
+	return WITH_ROOM(try_primary(retain, context, device));
 }
 
 static bool is_active(CUdevice device)
@@ -213,7 +237,10 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 			ledger_count_denial(c->index);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-	return CUDA_SUCCESS;
+	if (has_room(c->index, c->cost))
+		return CUDA_SUCCESS;
+	ledger_release_context(c->index, c->cost);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* True: create it once more. */
@@ -233,12 +260,12 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 		*result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (*result != CUDA_SUCCESS)
-		ledger_release_context(c->index, c->cost);
+		not_made(c->index, c->cost, *result);
 	return false;
 }
 
-CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
-			 CUcontext *context, unsigned int flags, CUdevice device)
+static CUresult try_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
+			   CUcontext *context, unsigned int flags, CUdevice device)
 {
 	WITH_MEMORY_HELD();
 	struct creation c;
@@ -252,10 +279,16 @@ CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice)
 	return result;
 }
 
-CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
-					       unsigned int, CUdevice),
-			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
-			    unsigned int flags, CUdevice device)
+CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
+			 CUcontext *context, unsigned int flags, CUdevice device)
+{
+	return WITH_ROOM(try_create(create, context, flags, device));
+}
+
+static CUresult try_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
+						 unsigned int, CUdevice),
+			      CUcontext *context, CUexecAffinityParam *affinity, int affinities,
+			      unsigned int flags, CUdevice device)
 {
 	WITH_MEMORY_HELD();
 	struct creation c;
@@ -269,10 +302,18 @@ CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam 
 	return result;
 }
 
-CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
-					       CUdevice),
-			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
-			    CUdevice device)
+CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
+					       unsigned int, CUdevice),
+			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
+			    unsigned int flags, CUdevice device)
+{
+	return WITH_ROOM(try_create_v3(create, context, affinity, affinities, flags, device));
+}
+
+static CUresult try_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
+						 CUdevice),
+			      CUcontext *context, CUctxCreateParams *how, unsigned int flags,
+			      CUdevice device)
 {
 	WITH_MEMORY_HELD();
 	struct creation c;
@@ -284,6 +325,14 @@ CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *,
 		result = create(context, how, flags, device);
 	while (end_create(&c, &result, context));
 	return result;
+}
+
+CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
+					       CUdevice),
+			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
+			    CUdevice device)
+{
+	return WITH_ROOM(try_create_v4(create, context, how, flags, device));
 }
 
 CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)

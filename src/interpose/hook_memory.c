@@ -45,45 +45,20 @@ static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr
 }
 
 static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
-			     size_t bytes, bool *ret_is_full)
+			     size_t bytes)
 {
-	*ret_is_full = false;
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes);
 
-	if (!charge_begin(&h))
+	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* The card may have room that is kept for another's return. */
-	CUresult result = swap_is_on() && h.device >= 0 && swap_is_beyond_bound(h.device)
-				  ? CUDA_ERROR_OUT_OF_MEMORY
-				  : call_alloc(alloc, ptr, bytes);
-	*ret_is_full = result == CUDA_ERROR_OUT_OF_MEMORY && swap_is_on() && h.device >= 0;
-	return charge_end(&h, result, ptr, undo);
-}
-
-/* The quota allows it and the card is full: others are sent away for it. */
-static CUresult allocate_later(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr,
-			       size_t bytes)
-{
-	int device = charge_index_of_call(); /* of the tenant's, or it would not be full */
-	uint64_t since_ns = sys_now_ns();
-	int64_t wanted = (int64_t)charge_rounded(bytes < PIECE_CHUNK ? PIECE_CHUNK : bytes);
-	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-
-	swap_want(device, wanted);
-	for (bool is_full = true; is_full && swap_wait_for_room(device, &since_ns);)
-		result = try_allocate(alloc, ptr, bytes, &is_full);
-	swap_want(device, -wanted);
-	return result;
+	return charge_end(&h, call_alloc(alloc, ptr, bytes), ptr, undo);
 }
 
 static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr *, size_t),
 						   CUdeviceptr *ptr, size_t bytes)
 {
-	bool is_full;
-	CUresult result = try_allocate(alloc, ptr, bytes, &is_full);
-
-	return unlikely(is_full) ? allocate_later(alloc, ptr, bytes) : result;
+	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
 /* A piece that the driver failed to make, or that is the first of its chunk. */
@@ -148,10 +123,9 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
  * The driver picks the pitch: reserve for what it was on every GPU that we know, and settle by what it
  * is. With the width reserved alone, narrow rows were held by hundreds of times as much for a moment.
  */
-CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t,
-						unsigned int),
-			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
-			      unsigned int element_bytes)
+static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
+			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+			  unsigned int element_bytes)
 {
 	WITH_MEMORY_HELD();
 	uint64_t area, row = (uint64_t)width_bytes + PITCH - 1;
@@ -159,7 +133,7 @@ CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t,
 			 __builtin_mul_overflow(row / PITCH * PITCH, (uint64_t)height, &area);
 	struct holding h = charge_of(is_absurd ? UINT64_MAX : area);
 
-	if (!charge_begin(&h))
+	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = swap_is_on() && alloc == real.cuMemAllocPitch_v2
 				  ? alloc_pitch_movable(ptr, pitch, width_bytes, height,
@@ -172,6 +146,14 @@ CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t,
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return charge_end(&h, result, ptr, undo);
+}
+
+CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t,
+						unsigned int),
+			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
+			      unsigned int element_bytes)
+{
+	return WITH_ROOM(try_pitch(alloc, ptr, pitch, width_bytes, height, element_bytes));
 }
 
 static CUresult give_back(const struct holding *h, CUresult result)

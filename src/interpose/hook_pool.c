@@ -10,6 +10,7 @@
 #include "interpose/reserved.h"
 #include "interpose/shared.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 #define MAX_POOLS 1024
 
@@ -203,6 +204,14 @@ static CUresult call(const struct async_request *r, CUdeviceptr *ptr, size_t byt
 			: r->alloc_from(ptr, bytes, r->pool, r->stream);
 }
 
+static bool has_spare(const struct known_pool *p, size_t bytes)
+{
+	uint64_t used = attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	uint64_t reserved = attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+
+	return used <= reserved && bytes <= reserved - used;
+}
+
 /* False: the quota has no room for the pool's growth. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
@@ -219,7 +228,11 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	/* The default pool's refusal is not the last word: see alloc_async(). */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	*ret_result = call(r, ptr, bytes);
+	/* The card may have room that is kept for another's return. What the pool has already is its own. */
+	bool is_refused = swap_is_on() && swap_is_beyond_bound(r->index) && !has_spare(p, bytes);
+	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
+	if (*ret_result == CUDA_ERROR_OUT_OF_MEMORY)
+		swap_room_lacks(r->index, growth);
 	settle(p, growth);
 	return true;
 }
@@ -259,8 +272,8 @@ static bool is_captured(CUstream stream)
 	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
-			      size_t bytes, CUstream stream)
+static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
+			  size_t bytes, CUstream stream)
 {
 	WITH_MEMORY_HELD();
 	struct async_request r = { .stream = stream, .alloc = alloc };
@@ -272,6 +285,12 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	    real.cuDeviceGetMemPool(&r.pool, device) != CUDA_SUCCESS)
 		return alloc(ptr, bytes, stream);
 	return alloc_async(&r, ptr, bytes);
+}
+
+CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
+			      size_t bytes, CUstream stream)
+{
+	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
 
 /* Where a pool's memory is: of one that the program did not make, whose default pool is it? */
@@ -293,10 +312,8 @@ static int index_of(CUmemoryPool pool)
 	return guest_current_index();
 }
 
-CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool,
-							  CUstream),
-					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
-					CUstream stream)
+static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
+			      CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
 	WITH_MEMORY_HELD();
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
@@ -304,6 +321,14 @@ CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t,
 	if (!guest_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
 		return alloc(ptr, bytes, pool, stream);
 	return alloc_async(&r, ptr, bytes);
+}
+
+CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool,
+							  CUstream),
+					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+					CUstream stream)
+{
+	return WITH_ROOM(try_from_pool(alloc, ptr, bytes, pool, stream));
 }
 
 CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryPool pool,

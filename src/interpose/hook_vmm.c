@@ -10,6 +10,7 @@
 #include "interpose/shared.h"
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
+#include "interpose/swap_room.h"
 
 struct sys_lock vmm_lock;
 static uint64_t numbers;
@@ -92,10 +93,10 @@ static void let_go(uint64_t handle)
 		vmm_add_reference(h.related, -1);
 }
 
-CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
-					    const CUmemAllocationProp *, unsigned long long),
-			 CUmemGenericAllocationHandle *handle, size_t bytes,
-			 const CUmemAllocationProp *prop, unsigned long long flags)
+static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
+					      const CUmemAllocationProp *, unsigned long long),
+			   CUmemGenericAllocationHandle *handle, size_t bytes,
+			   const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
@@ -104,9 +105,11 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
 		return create(handle, bytes, prop, flags);
-	if (!charge_begin(&h))
+	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY && h.device != REGION_HOST)
+		swap_room_lacks(h.device, bytes);
 	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
 	WITH_LOCK(&vmm_lock);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
@@ -117,6 +120,14 @@ CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size
 	}
 	ledger_release(h.device, bytes);
 	return result;
+}
+
+CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
+					    const CUmemAllocationProp *, unsigned long long),
+			 CUmemGenericAllocationHandle *handle, size_t bytes,
+			 const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	return WITH_ROOM(try_create(create, handle, bytes, prop, flags));
 }
 
 CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),

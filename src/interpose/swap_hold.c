@@ -37,6 +37,11 @@ enum swap_pass swap_try_enter_held(void)
 	return try_enter(false);
 }
 
+bool swap_is_inside(void)
+{
+	return depth;
+}
+
 void swap_leave_held(void)
 {
 	/* Swappable since it entered: it was not counted. */

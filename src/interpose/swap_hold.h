@@ -38,6 +38,9 @@ static inline enum swap_pass swap_try_enter(void)
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;
 }
 
+/* Is this thread inside? */
+bool swap_is_inside(void);
+
 /* Waits while the hold is shut, or a while. */
 void swap_wait(void);
 

@@ -2,11 +2,16 @@
 
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
+#include "interpose/swap_hold.h"
 
 #define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
 #define NAP_NS (10 * NS_PER_MS)
 
 static _Atomic uint64_t wanted_bytes[REGION_MAX_DEVICES];
+static __thread struct {
+	int device;
+	uint64_t bytes;
+} lack; /* bytes 0: none */
 
 bool swap_is_beyond_bound(int device)
 {
@@ -42,6 +47,44 @@ bool swap_wait_for_room(int device, uint64_t *since_ns)
 	sys_sleep_ns(NAP_NS);
 	atomic_fetch_sub(&d->waiting, 1);
 	return true;
+}
+
+void swap_room_lacks(int device, uint64_t bytes)
+{
+	lack.device = device;
+	lack.bytes = bytes;
+}
+
+void swap_room_begin(struct swap_room *room)
+{
+	room->bytes = 0;
+	/* Inside another call: what that lacks is kept for it. */
+	if (swap_is_on() && !swap_is_inside())
+		lack.bytes = 0;
+}
+
+static bool end(struct swap_room *room)
+{
+	if (room->bytes)
+		swap_want(room->device, -(int64_t)room->bytes);
+	room->bytes = 0;
+	return false;
+}
+
+bool swap_room_again(struct swap_room *room, CUresult result)
+{
+	if (likely(result != CUDA_ERROR_OUT_OF_MEMORY || !swap_is_on()))
+		return end(room);
+	if (swap_is_inside() || !lack.bytes)
+		return end(room);
+	if (!room->bytes) {
+		room->device = lack.device;
+		room->bytes = lack.bytes;
+		room->since_ns = sys_now_ns();
+		swap_want(room->device, (int64_t)room->bytes);
+	}
+	lack.bytes = 0;
+	return swap_wait_for_room(room->device, &room->since_ns) || end(room);
 }
 
 void swap_room_reset(void)

@@ -1,12 +1,47 @@
 /*
- * Allocations that the quota allows and the card has no room for, in a swappable process: they wait, and the
- * daemon sends others off the card for them (swap.h). Thread safe.
+ * Allocations and contexts that the quota allows and the card has no room for, in a swappable process: they
+ * wait, and the daemon sends others off the card for them (swap.h). Thread safe.
+ *
+ *     return WITH_ROOM(try_to_allocate(...));
+ *
+ * makes the call until it succeeds, or fails for another reason, or there is no hope of room. The call notes
+ * by swap_room_lacks() that it failed for that; charge.h does for what is charged. Between two tries the process
+ * holds nothing (swap_hold.h), so that its own memory may leave the card meanwhile; a call that is made by another
+ * one inside the hold leaves the waiting to that.
  */
 #ifndef ALLOT_INTERPOSE_SWAP_ROOM_H
 #define ALLOT_INTERPOSE_SWAP_ROOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "driver/cuda_abi.h"
+
+/* One call's wait. */
+struct swap_room {
+	int device;
+	uint64_t bytes; /* wanted; 0: it has not waited */
+	uint64_t since_ns;
+};
+
+/* The thread's last try found no room for so many bytes on the device, which its quota allows. */
+void swap_room_lacks(int device, uint64_t bytes);
+
+/* Before the first try. */
+void swap_room_begin(struct swap_room *room);
+/* After each; true: once more. */
+bool swap_room_again(struct swap_room *room, CUresult result);
+
+#define WITH_ROOM(call) \
+	({ \
+		struct swap_room with_room; \
+		CUresult with_result; \
+		swap_room_begin(&with_room); \
+		do \
+			with_result = (call); \
+		while (swap_room_again(&with_room, with_result)); \
+		with_result; \
+	})
 
 /*
  * What is in use on the device now, an allocation that is about to be made included, is more than the daemon

@@ -229,6 +229,56 @@ def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
     comes.end()
 
 
+# What a call of each kind takes that is not made movable, on a card that another fills.
+TAKES = {
+    "context": "",
+    "array": """
+        d = cu.CUDA_ARRAY_DESCRIPTOR()
+        d.Width, d.Height, d.NumChannels = 8192, 8192, 1
+        d.Format = cu.CUarray_format.CU_AD_FORMAT_FLOAT
+        kept = ok(cu.cuArrayCreate(d))
+        """,
+    "async": """
+        kept = ok(cu.cuMemAllocAsync(256 * MIB, cu.CUstream(0)))
+        ok0(cu.cuStreamSynchronize(cu.CUstream(0)))
+        """,
+    "vmm": """
+        prop = cu.CUmemAllocationProp()
+        prop.type = cu.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        prop.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        prop.location.id = 0
+        kept = ok(cu.cuMemCreate(256 * MIB, prop, 0))
+        """,
+    "pitch": """
+        kept, pitch = ok(cu.cuMemAllocPitch(1 << 19, 512, 4))
+        """,
+}
+
+
+@pytest.mark.parametrize("kind", TAKES)
+def test_whatever_takes_memory_waits_for_room(small, python, kind):
+    """The driver has none left; the call that asks for it does not fail."""
+    large = Tenant(small, python, WORKER + textwrap.dedent(f"""
+        pieces = [take(20)]
+        big = ballast({1900 if kind == "context" else 1340})
+        look()
+        check(pieces, 0)
+        """), name="large", memory="2500MiB",
+        options=("--on-full", "swap", "--swap-arena", "2000MiB"))
+    large.line()
+    assert swaps(small)["large"]["state"] == "in"
+    comes = tenant(small, python, "comes", TAKES[kind] + """
+        look()
+        """)
+    comes.line()
+    wait_until(lambda: swaps(small)["large"]["state"] == "out", what="large, out")
+    assert small.tenants()["comes"]["devices"][0]["denied"] == 0
+    comes.go()
+    comes.end()
+    large.go()
+    large.end()
+
+
 def test_memory_of_one_that_is_killed_is_anothers(small, python):
     code = """
         pieces = [take(m) for m in (40, 40, 30)]

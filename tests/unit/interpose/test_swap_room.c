@@ -2,14 +2,20 @@
 #include "test.h"
 
 #include "fake_guest.h"
+#include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
 
 #define LONG_AGO (3600 * NS_PER_S)
+
+static unsigned tries;
+static uint64_t most_wanted;
 
 static int set_up(void **state)
 {
 	fake_guest_start(2);
 	swap_room_reset();
+	tries = 0;
+	most_wanted = 0;
 	return 0;
 }
 
@@ -51,12 +57,77 @@ static void test_a_process_that_ends_does_not_wait(void **state)
 	guest.mode = mode;
 }
 
+/* Fails for want of room until the third try. */
+static CUresult try_three_times(void)
+{
+	if (swap_wanted(1) > most_wanted)
+		most_wanted = swap_wanted(1);
+	if (++tries == 3)
+		return CUDA_SUCCESS;
+	swap_room_lacks(1, 4096);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void test_a_call_is_made_until_there_is_room(void **state)
+{
+	guest.is_swappable = 1;
+	fake_control->swap_hope = 1;
+	assert_int_equal(WITH_ROOM(try_three_times()), CUDA_SUCCESS);
+	assert_int_equal(tries, 3);
+	assert_int_equal(most_wanted, 4096);
+	assert_int_equal(swap_wanted(1), 0);
+	guest.is_swappable = 0;
+}
+
+static CUresult answer(CUresult result)
+{
+	tries++;
+	return result;
+}
+
+static void test_what_fails_for_another_reason_is_not_made_again(void **state)
+{
+	guest.is_swappable = 1;
+	fake_control->swap_hope = 1;
+	swap_room_lacks(0, 1); /* of a call before */
+	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_OUT_OF_MEMORY)), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_INVALID_VALUE)), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(tries, 2);
+	assert_int_equal(swap_wanted(0), 0);
+	guest.is_swappable = 0;
+}
+
+static CUresult in_the_hold(void)
+{
+	assert_true(swap_enter());
+	CUresult result = WITH_ROOM(try_three_times());
+	swap_leave();
+	return result;
+}
+
+/* It would keep the process' own memory from leaving. */
+static void test_inside_the_hold_nobody_waits(void **state)
+{
+	guest.is_swappable = 1;
+	fake_control->swap_hope = 1;
+	assert_int_equal(in_the_hold(), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(tries, 1);
+	assert_int_equal(most_wanted, 0);
+	/* The call around it does. */
+	assert_int_equal(WITH_ROOM(in_the_hold()), CUDA_SUCCESS);
+	assert_int_equal(tries, 3);
+	guest.is_swappable = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_who_has_hope_waits_on, set_up),
 		cmocka_unit_test_setup(test_a_lost_daemon_gives_no_hope, set_up),
 		cmocka_unit_test_setup(test_a_process_that_ends_does_not_wait, set_up),
+		cmocka_unit_test_setup(test_a_call_is_made_until_there_is_room, set_up),
+		cmocka_unit_test_setup(test_what_fails_for_another_reason_is_not_made_again, set_up),
+		cmocka_unit_test_setup(test_inside_the_hold_nobody_waits, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
