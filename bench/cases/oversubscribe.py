@@ -114,8 +114,9 @@ def is_quiet(log):
 
 
 def rates(bench, scene):
-    """Both ways, the arena page-locked ahead."""
+    """Both ways, the arena page-locked ahead: so there is another whose quota does not fit beside it."""
     machine = bench.machine
+    other = machine.start("other", ["/bin/sleep", "3600"], scene.swap(PART))
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
         command = bench.loads.command(KERNEL, *IDLE, "--seconds", "3600", "--mib",
@@ -130,7 +131,8 @@ def rates(bench, scene):
                 wait_for(lambda: scene.places().get("moves") == place, f"memory {place}")
                 swap = next(t["swap"] for t in machine.ps()["tenants"] if t["name"] == "moves")
                 got[place].append(swap["swappable_bytes"] / 2**30 / swap["moved_s"])
-        job.kill()
+        for one in (job, other):
+            one.kill()
         machine.settle()
     moved = (scene.mib(PART) - SPARE_MIB) / 1024
     for place, title in (("out", "off the card"), ("in", "back")):

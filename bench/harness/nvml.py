@@ -1,6 +1,7 @@
 """NVML seen from outside the tenants, with ctypes: no package is needed."""
 
 import ctypes
+import os
 
 
 class Unavailable(Exception):
@@ -26,11 +27,15 @@ class Utilization(ctypes.Structure):
 class Nvml:
     """One device. The library stays loaded, and initialized, until the program ends."""
 
-    def __init__(self, index=0, library="libnvidia-ml.so.1"):
+    def __init__(self, index=None, library="libnvidia-ml.so.1"):
+        """index: default, the one that is CUDA's first."""
         try:
             self.lib = ctypes.CDLL(library)
         except OSError as error:
             raise Unavailable(str(error)) from error
+        if index is None:
+            first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+            index = int(first) if first.isdigit() else 0
         self.call("nvmlInit_v2")
         self.device = ctypes.c_void_p()
         self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index),

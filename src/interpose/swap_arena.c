@@ -6,6 +6,7 @@
 
 #define CHUNK_STEP (2ULL << 20)
 #define CHUNK_MIN (32ULL << 20)
+#define MAP_BYTES (4ULL << 20)
 #define PORTABLE 1        /* CU_MEMHOSTREGISTER_PORTABLE: locked for every context */
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14 */
 
@@ -16,7 +17,7 @@ static struct {
 	uint64_t ready_bytes;              /* the swap thread's: have memory, as far as seen */
 	uint16_t own[REGION_ARENA_CHUNKS]; /* in the order in which they are filled */
 	_Atomic uint32_t owned;
-	uint32_t locked; /* the swap thread's: of own[], from the first */
+	uint32_t mapped, locked; /* the swap thread's: of own[], from the first; locked <= mapped */
 } arena;
 
 void swap_arena_begin(void *mapping, uint64_t bytes)
@@ -106,30 +107,34 @@ static void *address_of(uint32_t chunk)
 	return arena.mapping + chunk * arena.chunk_bytes;
 }
 
-uint64_t swap_arena_prepare_next(void)
+uint64_t swap_arena_map_next(void)
 {
-	uint32_t i = arena.locked;
+	uint32_t i = arena.mapped;
 
 	if (i >= atomic_load(&arena.owned) || !has_memory(arena.own[i]) ||
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	syscall(SYS_madvise, address_of(arena.own[i]), bytes, POPULATE_WRITE);
+	/* In parts: whoever maps or unmaps something in this process waits for one. */
+	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
+		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
+			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);
+	arena.mapped = i + 1;
 	return bytes;
 }
 
-bool swap_arena_lock_next(void)
+uint64_t swap_arena_lock_next(void)
 {
 	uint32_t i = arena.locked;
 
-	if (i >= atomic_load(&arena.owned))
-		return false;
+	if (i >= arena.mapped)
+		return 0;
 	CUresult result = real.cuMemHostRegister_v2(address_of(arena.own[i]), size_of(arena.own[i]),
 						    PORTABLE);
 	if (result != CUDA_SUCCESS && result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-		return false;
+		return 0;
 	arena.locked = i + 1;
-	return true;
+	return size_of(arena.own[i]);
 }
 
 bool swap_arena_is_locked(uint64_t bytes)
@@ -163,5 +168,5 @@ void swap_arena_reset(void)
 	arena.mapping = NULL;
 	arena.ready_bytes = 0;
 	atomic_store(&arena.owned, 0);
-	arena.locked = 0;
+	arena.mapped = arena.locked = 0;
 }

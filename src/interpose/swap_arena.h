@@ -24,14 +24,15 @@ bool swap_arena_provide(uint64_t bytes);
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*
- * The next chunk that is owned and has memory is to be page-locked, so that copies run at the link's full speed.
- * First its pages are mapped into this process, which needs no driver and is most of the work: the driver would
- * do that page by page with its lock held, and a copy to unlocked memory likewise (0.9 to 1.1 GiB/s on an H200). Its
- * bytes; 0: there is none to lock.
+ * What is owned is page-locked, chunk by chunk, so that copies run at the link's full speed. First a chunk's pages are
+ * mapped into this process, which needs no driver and is most of the work: the driver would do that page by page with
+ * its lock held, and a copy to unlocked memory likewise (0.9 to 1.1 GiB/s on an H200).
+ *
+ * Maps the next one that has memory. Its bytes; 0: there is none to map, or nothing could lock it.
  */
-uint64_t swap_arena_prepare_next(void);
-/* Then locks it, in the current context. False: it can't be. */
-bool swap_arena_lock_next(void);
+uint64_t swap_arena_map_next(void);
+/* Locks the next one that is mapped, in the current context. Its bytes; 0: there is none, or it can't be. */
+uint64_t swap_arena_lock_next(void);
 /* What the first so many bytes of what is owned lie in is locked. */
 bool swap_arena_is_locked(uint64_t bytes);
 /* A context is gone, and maybe what was locked in it. */

@@ -34,18 +34,15 @@ uint64_t swap_wanted(int device)
 	return atomic_load(&wanted_bytes[device]);
 }
 
-bool swap_wait_for_room(int device, uint64_t *since_ns)
+bool swap_wait_for_room(uint64_t *since_ns)
 {
-	struct region_slot_device *d = guest_slot_device(device);
-
 	/* Others have turns of any length before. What a lost daemon said means nothing. */
 	if (!atomic_load(&guest.daemon_lost) && atomic_load(&atomic_load(&guest.control)->swap_hope))
 		*since_ns = sys_now_ns();
 	if (!guest_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
-	atomic_fetch_add(&d->waiting, 1);
+	/* Not told as a wait for the GPU's time: it would be given a share of that which it can't use. */
 	sys_sleep_ns(NAP_NS);
-	atomic_fetch_sub(&d->waiting, 1);
 	return true;
 }
 
@@ -84,7 +81,7 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		swap_want(room->device, (int64_t)room->bytes);
 	}
 	lack.bytes = 0;
-	return swap_wait_for_room(room->device, &room->since_ns) || end(room);
+	return swap_wait_for_room(&room->since_ns) || end(room);
 }
 
 void swap_room_reset(void)

@@ -59,7 +59,7 @@ uint64_t swap_wanted(int device);
  * Waits a while, for as many times as the daemon says that room will be made; *since_ns is moved to the last
  * time that it did. False: for a minute since then there was no hope, or no daemon.
  */
-bool swap_wait_for_room(int device, uint64_t *since_ns);
+bool swap_wait_for_room(uint64_t *since_ns);
 
 /* In a forked child. */
 void swap_room_reset(void);

@@ -19,7 +19,7 @@ enum tenant_condition tenant_condition(const struct tenant *t, const struct less
 	bool waiting = false;
 	if (t->terms.paused)
 		return t->terms.swapped_out ? TENANT_SWAPPED : TENANT_PAUSED;
-	if (t->admission.state == ADMISSION_QUEUED)
+	if (t->admission.state == ADMISSION_QUEUED || t->wants_room)
 		return TENANT_QUEUED;
 	if (!t->started)
 		return TENANT_STARTING;

@@ -38,7 +38,7 @@ bool swap_turns_is_away(const struct tenant *t)
 	return t->is_away;
 }
 
-/* Threads that wait at the gate, at the hold or for an allocation, or work in flight. */
+/* Threads that wait at the gate or at the hold, or work in flight. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -129,6 +129,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 		.moved_ns = f.moved_ns,
 		.progress = f.progress,
 	};
+	t->wants_room = false;
 	for (unsigned k = 0; k < t->terms.device_count; k++) {
 		uint64_t used = tenant_usage(t, k).used_bytes, movable = f.device[k].movable_bytes;
 		seen.part[k] = (struct residence_part){
@@ -137,7 +138,9 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 			.movable_bytes = movable,
 			.wanted_bytes = f.device[k].wanted_bytes,
 		};
+		t->wants_room |= f.device[k].wanted_bytes;
 	}
+	seen.has_work |= t->wants_room;
 	/* All have done what was asked or have given it up, and some are in. */
 	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind && f.in;
 	if (seen.has_refused && !t->terms.swapped_out)
@@ -164,6 +167,27 @@ static void publish_hope(struct tenant *t)
 {
 	const struct residence *r = &t->node->swap_turns->residence;
 	atomic_store(&t->region.control->swap_hope, residence_has_hope(r, t->residence));
+}
+
+/* Where all quotas of such tenants fit together nobody ever leaves, but by hand. */
+static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
+{
+	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned k = 0; is_swappable(t) && k < t->terms.device_count; k++)
+		wanted_bytes[t->terms.device[k].card->index] +=
+			t->terms.device[k].promise.quota_bytes;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	{
+		bool is_likely = false;
+		for (unsigned k = 0; k < t->terms.device_count; k++) {
+			unsigned card = t->terms.device[k].card->index;
+			is_likely |= wanted_bytes[card] > capacity_bytes[card];
+		}
+		if (is_swappable(t))
+			atomic_store(&t->region.control->swap_is_likely, is_likely);
+	}
 }
 
 /* Before any order: what is reserved for who returns is nobody else's from there on. */
@@ -237,6 +261,7 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 	for (unsigned i = 0; i < node->card_count; i++)
 		capacity_bytes[i] = capacity_of(node, &node->card[i]);
 	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
+	publish_likely(node, capacity_bytes);
 	TAILQ_FOREACH(t, &node->tenants, link)
 	if (is_swappable(t) && t->residence >= 0) {
 		publish_bounds(t);

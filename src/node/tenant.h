@@ -113,6 +113,7 @@ struct tenant {
 	struct turn_share turn_share;
 	double share_scale; /* of guarantee and cap now, at least 1: see turn_share.h */
 	bool is_away;       /* its memory is not on the card, or not all of it: no lease */
+	bool wants_room;    /* an allocation of a swappable one waits for room on the card */
 	bool was_short;     /* at the last look: no room to return to */
 	struct tenant_checkpoint *checkpoint; /* NULL: never asked for; see checkpoint/tenant_checkpoint.h */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */

@@ -150,6 +150,8 @@ struct region_control {
 	 * on. 0: not, or not known; the library has a patience then. Of a daemon without this, always 0.
 	 */
 	_Atomic uint32_t swap_hope;
+	/* 1: the card is not large enough for all who may swap there, so the tenant will have to leave it. */
+	_Atomic uint32_t swap_is_likely;
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };

@@ -200,6 +200,27 @@ def test_what_fits_together_never_moves(small, python):
         t.end()
 
 
+def test_the_arena_is_locked_once_the_card_may_become_short(small, python, tmp_path):
+    """Locking is in a program's way, so it is not done for tenants that fit together."""
+    log = tmp_path / "log"
+    a = Tenant(small, python, WORKER + textwrap.dedent("""
+        pieces = [take(40)]
+        look()
+        check(pieces, 0)
+        """), name="a", memory="1536MiB", environment={"ALLOT_LOG": str(log)},
+        options=("--on-full", "swap", "--swap-arena", "1024MiB"))
+    a.line()
+    wait_until(lambda: swaps(small)["a"]["arena_ready_bytes"] == 1024 * MIB, what="the arena")
+    time.sleep(0.3)
+    assert "page-locked" not in log.read_text()
+    b = tenant(small, python, "b", "look()")
+    b.line()
+    wait_until(lambda: "page-locked" in log.read_text(), what="page-locking")
+    for one in (a, b):
+        one.go()
+        one.end()
+
+
 def test_an_allocation_waits_for_an_idle_tenant_to_leave(small, python):
     idle = tenant(small, python, "idle", """
         pieces = [take(70), take(70)]

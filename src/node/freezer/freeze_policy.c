@@ -28,9 +28,14 @@ void freeze_let_go(struct freeze_item *item, uint64_t now_ns)
 static void settle(const struct freeze_config *config, struct freeze_item *item, uint64_t now_ns)
 {
 	uint64_t still_ns = now_ns - item->changed_ns;
+	uint64_t settles = 1;
 	if (item->phase != FREEZE_STARTING)
 		return;
-	if (still_ns >= config->settle_ns * (item->held_bytes ? 1 : FREEZE_EMPTY_SETTLES))
+	if (!item->held_bytes)
+		settles = FREEZE_EMPTY_SETTLES;
+	else if (item->held_bytes < config->threshold_bytes / 2)
+		settles = FREEZE_SHORT_SETTLES;
+	if (still_ns >= config->settle_ns * settles)
 		item->phase = FREEZE_SETTLED;
 }
 

@@ -34,8 +34,13 @@
 #include "admit/order.h"
 
 #define FREEZE_MAX_CARDS 64
-/* One that was let go and holds no memory yet counts as settled after so many settle_ns. */
+/*
+ * One that was let go and holds no memory yet counts as settled after so many settle_ns; one that holds less than
+ * half of the threshold, a context perhaps, after so many. (On a busy machine with an H200 one that paused for longer
+ * than settle_ns between the two failed, as the next one had been let go.)
+ */
 #define FREEZE_EMPTY_SETTLES 10
+#define FREEZE_SHORT_SETTLES 4
 
 enum freeze_phase { FREEZE_NONE, FREEZE_ASKING, FREEZE_WAITING, FREEZE_STARTING, FREEZE_SETTLED };
 

@@ -24,13 +24,13 @@ static void test_who_has_hope_waits_on(void **state)
 	uint64_t since_ns = sys_now_ns() - LONG_AGO, before = since_ns;
 
 	fake_control->swap_hope = 1;
-	assert_true(swap_wait_for_room(0, &since_ns));
+	assert_true(swap_wait_for_room(&since_ns));
 	assert_true(since_ns > before + LONG_AGO / 2);
 	fake_control->swap_hope = 0;
 	/* The minute begins when hope ended. */
-	assert_true(swap_wait_for_room(0, &since_ns));
+	assert_true(swap_wait_for_room(&since_ns));
 	since_ns = before;
-	assert_false(swap_wait_for_room(0, &since_ns));
+	assert_false(swap_wait_for_room(&since_ns));
 	assert_int_equal(since_ns, before);
 }
 
@@ -40,9 +40,9 @@ static void test_a_lost_daemon_gives_no_hope(void **state)
 
 	fake_control->swap_hope = 1;
 	guest.daemon_lost = true;
-	assert_true(swap_wait_for_room(0, &since_ns)); /* the next one may give some */
+	assert_true(swap_wait_for_room(&since_ns)); /* the next one may give some */
 	since_ns = before;
-	assert_false(swap_wait_for_room(0, &since_ns));
+	assert_false(swap_wait_for_room(&since_ns));
 	guest.daemon_lost = false;
 }
 
@@ -53,7 +53,7 @@ static void test_a_process_that_ends_does_not_wait(void **state)
 
 	fake_control->swap_hope = 1;
 	guest.mode = GUEST_LEAVING;
-	assert_false(swap_wait_for_room(0, &since_ns));
+	assert_false(swap_wait_for_room(&since_ns));
 	guest.mode = mode;
 }
 

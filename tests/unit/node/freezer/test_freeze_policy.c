@@ -60,6 +60,19 @@ static void test_one_that_starts_keeps_its_room(void **state)
 	assert_int_equal(a.phase, FREEZE_SETTLED);
 }
 
+/* Its context was all that the machine let it make so far. */
+static void test_one_that_lacks_most_of_it_is_waited_for(void **state)
+{
+	struct freeze_item a = make(1, 0), b = make(2, 0), *items[] = { &a, &b };
+	struct freeze_card card = { .free_bytes = 2 * GIB };
+	freeze_start(&config, &card, 1, items, 2, &a, true, S);
+	freeze_start(&config, &card, 1, items, 2, &b, true, S);
+	freeze_note_memory(&a, GIB / 2, 2 * S);
+	card.free_bytes = 5 * GIB / 2;
+	assert_null(freeze_next(&config, &card, 1, items, 2, 10 * S - 1));
+	assert_ptr_equal(freeze_next(&config, &card, 1, items, 2, 10 * S), &b);
+}
+
 static void test_an_empty_card_has_room(void **state)
 {
 	struct freeze_item a = make(1, 0), b = make(2, 0), *items[] = { &a, &b };
@@ -348,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_room_lets_it_go),
 		cmocka_unit_test(test_old_figures_make_it_ask),
 		cmocka_unit_test(test_one_that_starts_keeps_its_room),
+		cmocka_unit_test(test_one_that_lacks_most_of_it_is_waited_for),
 		cmocka_unit_test(test_an_empty_card_has_room),
 		cmocka_unit_test(test_order_of_thaw),
 		cmocka_unit_test(test_a_newcomer_waits_behind_those_that_wait),
