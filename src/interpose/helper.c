@@ -22,6 +22,12 @@
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
+/*
+ * In free run with a thread that waits for depth: so many times in as long as the depth, 0.1 ms at the least. What is
+ * in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look.
+ */
+#define POLLS_OF_DEPTH 100
+#define POLL_DEPTH_NS (100 * NS_PER_US)
 #define POLL_IDLE_NS (50 * NS_PER_MS)
 /* Without a heartbeat for this long, the daemon is gone. It beats 20 times a second. */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
@@ -257,6 +263,19 @@ static bool is_parked(uint32_t count)
 	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
 }
 
+static uint64_t poll_free_ns(uint32_t count)
+{
+	uint64_t least_ns = POLL_FREE_NS;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
+			      POLLS_OF_DEPTH;
+		if (atomic_load(&flight_devices[i].waiters) && ns < least_ns)
+			least_ns = ns;
+	}
+	return least_ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : least_ns;
+}
+
 /* One look; returns how long to sleep: without work, until a launch rings at the most. */
 static uint64_t look(bool *ret_any_busy)
 {
@@ -291,7 +310,7 @@ static uint64_t look(bool *ret_any_busy)
 	if (busy & closing)
 		return POLL_CLOSING_NS;
 	if (any_busy)
-		return any_lease ? POLL_LEASE_NS : POLL_FREE_NS;
+		return any_lease ? POLL_LEASE_NS : poll_free_ns(count);
 	return rest_ns;
 }
 

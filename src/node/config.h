@@ -38,6 +38,7 @@ struct config {
 	uint64_t checkpoint_timeout_ns; /* see checkpoint/checkpoint.h */
 	uint64_t launch_ahead_ns;       /* launches queued in a process that is held; 0: none */
 	uint64_t free_depth_ns;         /* bound of work in flight while a tenant runs alone */
+	uint64_t free_depth_alone_ns;   /* the same while no other has a process on the card */
 	bool refuse_overcommit;         /* guarantees that sum over 100 % are refused, not scaled */
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;

@@ -8,6 +8,7 @@
 #include "node/adopt.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
+#include "node/free_depth.h"
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
@@ -153,6 +154,7 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 		tenant->slot_limit = process->slot + 1;
 	tenant->process[slot] = process;
 	tenant->process_count++;
+	free_depth_publish(tenant->node);
 	tenant->started = true;
 	tenant_state_save_soon(tenant);
 	*ret = steal_pointer(&process);
@@ -205,6 +207,7 @@ void tenant_remove_process(struct process *process)
 	adopt_slot_gone(tenant, process->slot);
 	region_host_clear_slot(&tenant->region, process->slot);
 	tenant_forget_process(process);
+	free_depth_publish(tenant->node);
 	tenant_state_save_soon(tenant);
 	admission_soon(tenant->node);
 }

@@ -134,6 +134,32 @@ static void test_lowest_free_slot(void **state)
 	client_kill(third);
 }
 
+static uint64_t free_depth_ms(const struct tenant *t)
+{
+	return t->region.control->device[0].free_depth_ns / NSEC_PER_MSEC;
+}
+
+/* The bound is small where a neighbour may come in at any moment. */
+static void test_who_is_alone_may_have_more_in_flight(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *a = make_tenant(f);
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":"
+				  "[{\"index\":0,\"memory_bytes\":1073741824}]}"));
+	struct tenant *b = node_find_tenant(f->node, "b");
+	int first = client_spawn(f, a, 0, NULL);
+	assert_int_equal(free_depth_ms(a), 100);
+	int other = client_spawn(f, b, 0, NULL);
+	assert_int_equal(free_depth_ms(a), 10);
+	assert_int_equal(free_depth_ms(b), 10);
+	int second = client_spawn(f, a, 0, NULL); /* its own is nobody else */
+	client_kill(other);
+	fixture_until(f, b->process_count == 0);
+	assert_int_equal(free_depth_ms(a), 100);
+	client_kill(first);
+	client_kill(second);
+}
+
 static void test_exec_registers_again(void **state)
 {
 	struct fixture *f = *state;
@@ -324,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_handshake),
 		test(test_heartbeat),
+		test(test_who_is_alone_may_have_more_in_flight),
 		test(test_seals),
 		test(test_death_gives_back),
 		test(test_lowest_free_slot),
