@@ -69,6 +69,7 @@ struct config {
 	bool is_kube_plugin, is_kube_slice_hard;
 	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
+	char kube_priority_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
 	unsigned kube_slices;                     /* that each card is shown as */
 	/* Claims (node/claims). */

@@ -13,6 +13,7 @@
 #include "kube/handshake.h"
 #include "kube/live.h"
 #include "kube/node_lock.h"
+#include "kube/priority.h"
 #include "kube/scores.h"
 #include "kube/when.h"
 #include "kube/yaml.h"
@@ -152,6 +153,19 @@ static void take_live(const struct kube_pod *pod)
 	free(text);
 }
 
+/* And what they ask for. */
+static void take_limits(const struct kube_pod *pod)
+{
+	for (size_t i = 0; i < pod->containers; i++) {
+		int priority = -1;
+		struct error err = { 0 };
+		if (priority_read(pod, i, "nvidia.com/priority", &priority, &err) < 0)
+			check_error(&err);
+		else
+			FUZZ_CHECK(priority == 0 || priority == KUBE_PRIORITY_HIGH);
+	}
+}
+
 /* One whose every annotation of ours is that text. */
 static void take_live_text(const char *text)
 {
@@ -190,6 +204,7 @@ static void take_pod(const char *text)
 		check_error(&err);
 	else if (essence) {
 		take_live(pod);
+		take_limits(pod);
 		pod_free(pod);
 	}
 	json_decref(essence);

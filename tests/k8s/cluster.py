@@ -230,8 +230,10 @@ users:
         return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
 
     def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default"):
+        """`containers` and `init`: names, or {name: limits}."""
         def make(names):
-            return [{"name": one, "image": "none"} for one in names]
+            limits = names if isinstance(names, dict) else dict.fromkeys(names, {})
+            return [{"name": one, "image": "none", "resources": {"limits": of}} for one, of in limits.items()]
 
         spec = {"containers": make(containers), "initContainers": make(init)}
         if node:

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kube/priority.h"
 #include "node/plugin/bound.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -72,13 +73,17 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
 	if (node->config.kube_memory_scaling > 1)
 		ret->on_full = ON_FULL_SWAP;
+	int r = priority_read(pod, choice->container, node->config.kube_priority_resource,
+			      &ret->priority, err);
+	if (r < 0)
+		return r;
 	if (snprintf(key, TENANT_CLAIM_MAX, BOUND_KEY "%s/%s", pod->uid, container) >=
 	    TENANT_CLAIM_MAX)
 		return error_set(err, EINVAL, "the pod's uid and container's name are too long");
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
 	for (size_t i = 0; i < choice->share_count; i++) {
-		int r = add_share(node, &choice->share[i], ret, err);
+		r = add_share(node, &choice->share[i], ret, err);
 		if (r < 0)
 			return r;
 	}

@@ -27,6 +27,7 @@ static enum grpc_status status_of(int error)
 {
 	switch (-error) {
 	case EINVAL:
+	case ERANGE:
 	case EPROTO:
 	case E2BIG: return GRPC_INVALID_ARGUMENT;
 	case ENOSPC: return GRPC_RESOURCE_EXHAUSTED;

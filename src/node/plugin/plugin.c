@@ -38,6 +38,9 @@ int plugin_check(const struct config *config, struct error *err)
 	int r = resource_name_check(config->kube_resource, err);
 	if (r < 0)
 		return error_add(err, r, "kube_resource");
+	r = resource_name_check(config->kube_priority_resource, err);
+	if (r < 0)
+		return error_add(err, r, "kube_priority_resource");
 	if (config->kube_plugin_dir[0] != '/')
 		return error_set(err, EINVAL, "kube_plugin_dir: '%.100s': must be a full path",
 				 config->kube_plugin_dir);
