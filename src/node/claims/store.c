@@ -12,6 +12,7 @@
 #include "node/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* "allt": what says that the file is ours */
+#define LOG_MOST_PAGES 8192       /* 32 MiB: some hundred transactions */
 
 /* Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
@@ -246,6 +247,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	if (rc != SQLITE_OK)
 		return store_fail(store, rc, err);
 	sqlite3_extended_result_codes(store->db, 1);
+	sqlite3_wal_autocheckpoint(store->db, LOG_MOST_PAGES);
 	r = execute(store, open_sql, err);
 	if (r >= 0)
 		r = look(store, err);
@@ -307,6 +309,12 @@ void store_rollback(struct store *store)
 	/* SQLite may have taken it back itself, as when the disk is full. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
+}
+
+int store_checkpoint(struct store *store, struct error *err)
+{
+	int rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return rc == SQLITE_OK ? 0 : store_fail(store, rc, err);
 }
 
 int store_set_filled(struct store *store, struct error *err)
