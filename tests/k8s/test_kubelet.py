@@ -224,6 +224,40 @@ def test_the_kubelet_is_killed(make_node, kubelet):
             [process["pid"] for process in tenant["processes"]]
 
 
+# ---- live changes ----
+
+def test_terms_of_slices_follow_their_pod(make_node, cluster):
+    """Whose slices they are is known by the kubelet's books. What a pod wished for ends with it: who is given the
+    same slices next has what they are worth."""
+    node = make_node()
+
+    def annotate(**values):
+        cluster.patch("/api/v1/namespaces/default/pods/live",
+                      {"annotations": {name.replace("__", ".allot.dev/"): value for name, value in values.items()}})
+
+    def has(mib, cores):
+        def terms():
+            return [(device["memory_quota_bytes"] // MIB, device["cores_pct"]) for tenant in node.tenants()
+                    for device in tenant["devices"]]
+
+        wait_until(lambda: (mib, cores) in terms(), what=f"{mib} MiB and {cores} %")
+
+    node.make_pod("live", {"main.allot.dev/memory": "20GiB"}, main=2, other=3)
+    node.wait_for("live")
+    node.wait_for("live", "other")
+    was = node.identity("live")
+    has(20 << 10, 20)
+    annotate(other__cores="40", main__memory="25GiB")
+    has(25 << 10, 20)
+    has(node.slices_mib(3), 40)
+    annotate(other__cores=None)
+    has(node.slices_mib(3), 30)
+    assert node.identity("live") == was
+    node.kubelet.remove_pods("live")
+    node.make_pod("next", main=2)
+    assert node.wait_for("next") == [node.slices_mib(2)]
+
+
 # ---- kills ----
 
 def bind(node, name, shares):

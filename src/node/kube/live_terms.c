@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "kube/event.h"
 #include "node/node.h"
+#include "node/plugin/allocate.h"
 #include "node/plugin/bound.h"
+#include "node/plugin/plugin.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -154,7 +156,9 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 		return; /* no memory: the next look */
 	s->is_there = true;
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
-	if (!is_new && !(again && s->is_refused))
+	/* Given by the plugin once more, as it was made: see allocate.c. */
+	bool is_lost = *text && !claim->asked && !s->is_refused;
+	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
 	int r = change(claim, pod, container, &has_changed, &err);
 	/* The figures of a reason change all the time. */
@@ -169,9 +173,9 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	}
 }
 
-/* "pod/<UID>/<container>": the pod, and where the container's name begins. NULL: of no pod that is here. */
-static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
-				     const char **ret_container)
+/* By HAMi's vocabulary: "pod/<UID>/<container>". NULL: of no pod that is here. */
+static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
+					 const char **ret_container)
 {
 	char uid[TENANT_CLAIM_MAX];
 	const char *key = claim_terms(claim)->claim.key + strlen(BOUND_KEY);
@@ -180,6 +184,26 @@ static const struct kube_pod *pod_of(const struct live_terms *live, const struct
 	uid[length] = '\0';
 	*ret_container = key[length] ? key + length + 1 : key + length;
 	return pods_find(live->pods, uid);
+}
+
+/* By slices: whom the kubelet has given them to. One that is to end may have a name that the next one has too. */
+static const struct kube_pod *pod_by_slices(const struct live_terms *live,
+					    const struct claim *claim, const char **ret_container)
+{
+	struct claim_holder holder;
+	if (!plugin_claim_holder(live->node->plugin, claim, &holder))
+		return NULL;
+	*ret_container = holder.container;
+	const struct kube_pod *pod = pods_find_named(live->pods, holder.pod_namespace, holder.pod);
+	return pod && !pod->is_ending ? pod : NULL;
+}
+
+static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
+				     const char **ret_container)
+{
+	if (bound_made(claim))
+		return pod_by_key(live, claim, ret_container);
+	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container) : NULL;
 }
 
 void live_terms_look(struct live_terms *live, bool again)
@@ -191,7 +215,7 @@ void live_terms_look(struct live_terms *live, bool again)
 	s->is_there = false;
 	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
 		const char *container;
-		if (!bound_made(c) || !c->tenant)
+		if (!c->tenant)
 			continue;
 		const struct kube_pod *pod = pod_of(live, c, &container);
 		if (pod && pod->phase != POD_ENDED)

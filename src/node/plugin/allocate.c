@@ -85,13 +85,17 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 
 /*
  * A pod's containers are given the slices of its init containers again, which nobody has begun to use then. They
- * share the claim: what the first was told to mount must stay. NULL: it is none of these.
+ * share the claim: what the first was told to mount must stay. What a pod wished for beyond that (claims_wish()) ends, as
+ * this may be another pod. NULL: it is none of these, or can't be had again as it was made.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {
+	const struct claim_wish nothing = { 0 };
+	bool has_changed;
 	struct claim *claim = claims_find(claims, request->key);
-	return claim && allocate_is_same(claim, request) && !allocate_is_lived_in(claim) ? claim
-											 : NULL;
+	if (!claim || !allocate_is_same(claim, request) || allocate_is_lived_in(claim))
+		return NULL;
+	return claims_wish(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
 }
 
 /* ---- the claim ---- */

@@ -249,6 +249,11 @@ struct plugin *plugin_stop(struct plugin *p)
 	return NULL;
 }
 
+bool plugin_claim_holder(const struct plugin *p, const struct claim *claim, struct claim_holder *ret)
+{
+	return p && claim_holders_find(p->holders, claim, ret);
+}
+
 bool plugin_figures(struct plugin *p, struct plugin_figures *ret)
 {
 	if (!p)

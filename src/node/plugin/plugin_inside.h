@@ -9,6 +9,7 @@
 #include "net/grpc_server.h"
 #include "node/plugin/agreement.h"
 #include "node/plugin/bound.h"
+#include "node/plugin/claim_holders.h"
 #include "node/plugin/kubelet_dir.h"
 #include "node/plugin/plugin.h"
 #include "node/plugin/pod_resources.h"
@@ -31,6 +32,7 @@ struct plugin {
 	struct pod_resources *pods; /* NULL: nobody is asked */
 	uint64_t asked_ns;          /* it was, last; 0: never */
 	struct agreement *agreement;
+	struct claim_holders *holders;
 	struct kubelet_dir *dir;
 	bool has_kubelet;
 	struct loop_source *renew_timer, *look_timer;
@@ -49,6 +51,8 @@ void plugin_is_unwatched(struct plugin *plugin);
 
 /* look.c */
 int plugin_begin_looking(struct plugin *plugin, struct error *err);
+/* A claim came: the kubelet is asked who has what in two seconds, not in ten. */
+void plugin_ask_soon(struct plugin *plugin);
 /* Also when it did not begin, or in part. */
 void plugin_end_looking(struct plugin *plugin);
 
