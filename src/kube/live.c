@@ -96,6 +96,17 @@ static int read_sharing(const char *text, struct kube_live *live, struct error *
 	return 0;
 }
 
+static int read_priority(const char *text, struct kube_live *live, struct error *err)
+{
+	int64_t priority;
+	int r = parse_int(text, -100, 100, &priority, err);
+	if (r < 0)
+		return r;
+	live->has_priority = true;
+	live->priority = (int)priority;
+	return 0;
+}
+
 /* ---- names ---- */
 
 static const struct {
@@ -103,7 +114,7 @@ static const struct {
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
-	{ "on-full", read_on_full }, { "sharing", read_sharing },
+	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -142,7 +153,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	if (i == FIELD_COUNT)
 		return error_set(err, EINVAL,
 				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full or sharing",
+				 "cores-limit, on-full, sharing or priority",
 				 name);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,

@@ -169,6 +169,14 @@ const char *pod_annotation(const struct kube_pod *pod, const char *name)
 	return text_or(json_object_get(meta, "annotations"), name, NULL);
 }
 
+size_t pod_find_container(const struct kube_pod *pod, const char *name)
+{
+	size_t i = 0;
+	while (i < pod->containers && strcmp(pod->container[i], name) != 0)
+		i++;
+	return i;
+}
+
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource)
 {
 	const json_t *spec = json_object_get(pod->object, "spec");

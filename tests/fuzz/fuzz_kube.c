@@ -147,6 +147,7 @@ static void take_live(const struct kube_pod *pod)
 		FUZZ_CHECK(live.memories <= LIVE_VALUES_MAX && live.cores <= LIVE_VALUES_MAX);
 		for (size_t k = 0; k < live.cores; k++)
 			FUZZ_CHECK(live.cores_pct[k] >= 0 && live.cores_pct[k] <= 100);
+		FUZZ_CHECK(live.priority >= -100 && live.priority <= 100);
 		for (size_t k = 0; k < live.memories; k++)
 			FUZZ_CHECK(live.memory_bytes[k] > 0);
 	}
@@ -169,8 +170,8 @@ static void take_limits(const struct kube_pod *pod)
 /* One of which an annotation of ours is that text: which, the text's length says, as each is short. */
 static void take_live_text(const char *text)
 {
-	static const char *const names[] = { "memory", "cores", "cores-limit", "on-full",
-					     "sharing" };
+	static const char *const names[] = { "memory",  "cores",   "cores-limit",
+					     "on-full", "sharing", "priority" };
 	struct kube_pod *pod;
 	char name[40];
 	snprintf(name, sizeof(name), "allot.dev/%s",

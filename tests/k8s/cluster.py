@@ -229,11 +229,12 @@ users:
     def patch(self, path, metadata):
         return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
 
-    def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default"):
-        """`containers` and `init`: names, or {name: limits}."""
+    def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default",
+                 limits=None):
+        """`limits`: {container: {resource: how much}}."""
         def make(names):
-            limits = names if isinstance(names, dict) else dict.fromkeys(names, {})
-            return [{"name": one, "image": "none", "resources": {"limits": of}} for one, of in limits.items()]
+            return [{"name": one, "image": "none", "resources": {"limits": (limits or {}).get(one, {})}}
+                    for one in names]
 
         spec = {"containers": make(containers), "initContainers": make(init)}
         if node:

@@ -165,7 +165,8 @@ class RealKubelet:
     # ---- pods ----
 
     def make_pod(self, name, containers, shared, annotations=None):
-        """`containers`: {name: (devices, command)}. They see the host's programs, and the directory `shared`."""
+        """`containers`: {name: ({resource: devices}, command)}. They see the host's programs, and the directory
+        `shared`."""
         places = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
         mounts = [{"name": volume, "mountPath": path, "readOnly": is_read_only}
                   for volume, (path, is_read_only) in places.items()]
@@ -179,8 +180,8 @@ class RealKubelet:
                 "containers": [
                     {"name": container, "image": self.engine.image, "imagePullPolicy": "Never",
                      "command": list(map(str, command)), "volumeMounts": mounts,
-                     "resources": {"limits": {RESOURCE: devices}}}
-                    for container, (devices, command) in containers.items()]}})
+                     "resources": {"limits": limits}}
+                    for container, (limits, command) in containers.items()]}})
 
     def status(self, name):
         return self.cluster.pod(name)["status"]

@@ -127,14 +127,14 @@ def test_priorities(make_node):
     node = make_node()
     first, _ = node.uuids()
     share = f"{first},NVIDIA,1000,10:;"
-    node.bind("p-ranks", 4 * share, init={"fetch": {PRIORITY: "1"}},
-              containers={"serve": {PRIORITY: "0"}, "train": {PRIORITY: "1"}, "log": {}})
+    node.bind("p-ranks", 4 * share, init=("fetch",), containers=("serve", "train", "log"),
+              limits={"fetch": {PRIORITY: "1"}, "serve": {PRIORITY: "0"}, "train": {PRIORITY: "1"}})
     answers = [node.plugin.allocate([f"{first}-{i}"])[0] for i in range(4)]
     assert [answer.env["CUDA_TASK_PRIORITY"] for answer in answers] == ["1", "0", "1", "1"]
     priorities = {name: tenant["priority"] for name, tenant in node.tenants().items()}
     assert priorities == {"default.p-ranks.fetch": 0, "default.p-ranks.serve": 10, "default.p-ranks.train": 0,
                           "default.p-ranks.log": 0}
-    node.bind("p-rank-2", share, containers={"main": {PRIORITY: "2"}})
+    node.bind("p-rank-2", share, limits={"main": {PRIORITY: "2"}})
     error = node.plugin.refused([f"{first}-5"])
     assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert "limits: nvidia.com/priority" in error.details() and "'2'" in error.details(), error.details()

@@ -17,6 +17,7 @@ import pytest
 import pods
 from daemon import BUILD, Daemon, wait_until
 from held import compile_c, link_with_driver
+from test_allocate import PRIORITY
 from test_binding import LOCK, PHASE, TO_ALLOCATE
 
 MIB = 1 << 20
@@ -109,8 +110,11 @@ class Node:
 
     def make_pod(self, name, annotations=None, **containers):
         """`containers`: NAME=DEVICES."""
-        self.kubelet.make_pod(name, {container: (devices, self.command(f"{name}.{container}"))
+        self.kubelet.make_pod(name, {container: (self.limits(devices), self.command(f"{name}.{container}"))
                                      for container, devices in containers.items()}, self.shared, annotations)
+
+    def limits(self, devices):
+        return {pods.RESOURCE: devices}
 
     def seen(self, name, container="main"):
         """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
@@ -256,6 +260,23 @@ def test_terms_of_slices_follow_their_pod(make_node, cluster):
     node.kubelet.remove_pods("live")
     node.make_pod("next", main=2)
     assert node.wait_for("next") == [node.slices_mib(2)]
+
+
+def test_priorities_of_slices(make_node, cluster):
+    """By a limit of which no node has anything, which the kubelet passes over; the annotation goes before it."""
+    node = make_node()
+    node.kubelet.make_pod("ranked", {"main": ({pods.RESOURCE: 2, PRIORITY: 0}, node.command("ranked.main"))}, node.shared)
+    node.wait_for("ranked")
+
+    def is_ranked(priority):
+        return [tenant["priority"] for tenant in node.tenants()] == [priority]
+
+    wait_until(lambda: is_ranked(10), what="the limit's priority")
+    path = "/api/v1/namespaces/default/pods/ranked"
+    cluster.patch(path, {"annotations": {"allot.dev/priority": "-7"}})
+    wait_until(lambda: is_ranked(-7), what="the annotation's priority")
+    cluster.patch(path, {"annotations": {"allot.dev/priority": None}})
+    wait_until(lambda: is_ranked(10), what="the limit's priority again")
 
 
 # ---- kills ----

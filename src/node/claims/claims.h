@@ -165,8 +165,9 @@ void claims_reconcile(struct claims *claims);
  * made; a wish for nothing gives all of that back.
  */
 struct claim_wish {
-	bool has_on_full;
+	bool has_on_full, has_priority;
 	enum on_full on_full;
+	int priority;
 	struct promise_request
 		device[REGION_MAX_DEVICES]; /* in the order of its devices; `waits` does not count */
 };

@@ -32,6 +32,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 	" reserve_bytes INTEGER NOT NULL," \
 	" cores_pct REAL NOT NULL," \
 	" cores_limit_pct REAL," \
+	" priority INTEGER NOT NULL DEFAULT 0," \
 	" PRIMARY KEY (claim, place)) STRICT, WITHOUT ROWID;"
 
 static const char schema_sql[] = "BEGIN IMMEDIATE;"
@@ -68,11 +69,14 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "COMMIT;";
 
 /* Comes with what a new store begins with: until then it says nothing of which claims there are. */
-static const char filled_sql[] = "PRAGMA user_version = 2;";
-/* From schema 1, which is else the same. */
-static const char upgrade_sql[] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 2;"
-				  "COMMIT;";
-_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 2, "as the texts above have it");
+static const char filled_sql[] = "PRAGMA user_version = 3;";
+/* From each schema to this one. Claims of schema 2 were made with the usual priority wherever terms could change. */
+static const char *const upgrade_sql[STORE_SCHEMA] = {
+	[1] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 3; COMMIT;",
+	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+	      "PRAGMA user_version = 3; COMMIT;",
+};
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 3, "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -86,7 +90,7 @@ static const char *const statement_sql[SQL_COUNT] = {
 			   " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
 	[SQL_ADD_ASKED] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
-			  " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			  " cores_pct, cores_limit_pct, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[SQL_CHANGE_CLAIM] = "UPDATE claim SET priority = ?, elastic = ?, on_full = ? WHERE id = ?",
 	[SQL_REMOVE_CLAIM] = "DELETE FROM claim WHERE id = ?",
 	[SQL_REMOVE_DEVICES] = "DELETE FROM device WHERE claim = ?",
@@ -97,7 +101,7 @@ static const char *const statement_sql[SQL_COUNT] = {
 			     " cores_limit_pct FROM device WHERE claim = ? ORDER BY place",
 	[SQL_READ_SLOTS] = "SELECT card, slot FROM slot WHERE claim = ?",
 	[SQL_READ_ASKED] = "SELECT place, on_full, memory_bytes, reserve_bytes, cores_pct,"
-			   " cores_limit_pct FROM asked WHERE claim = ? ORDER BY place",
+			   " cores_limit_pct, priority FROM asked WHERE claim = ? ORDER BY place",
 };
 
 static int errno_of(struct store *store, int rc)
@@ -257,7 +261,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	*ret_is_new = schema == 0;
 	r = use_wal(store, err);
 	if (r >= 0 && schema < STORE_SCHEMA)
-		r = execute(store, schema ? upgrade_sql : schema_sql, err);
+		r = execute(store, schema ? upgrade_sql[schema] : schema_sql, err);
 	return r < 0 ? r : prepare(store, err);
 }
 

@@ -20,13 +20,15 @@
 #include "gpu/gpu.h"
 #include "node/tenant.h"
 
-#define STORE_SCHEMA 2 /* 1 had no claims whose terms were changed: it is taken over */
+/* 1 had no claims whose terms were changed, 2 no priority among what they were made with: both are taken over. */
+#define STORE_SCHEMA 3
 
 struct store;
 
 /* What a claim was made with, where its terms are others now: claims_wish(). */
 struct claim_asked {
 	enum on_full on_full;
+	int priority;
 	struct promise promise[REGION_MAX_DEVICES]; /* in the order of its devices */
 };
 

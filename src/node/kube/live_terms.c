@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/event.h"
+#include "kube/priority.h"
 #include "node/node.h"
 #include "node/plugin/allocate.h"
 #include "node/plugin/bound.h"
@@ -58,6 +59,8 @@ int live_terms_wish(const struct kube_live *said, unsigned device_count, struct 
 		r = check_count("cores-limit", said->limits, device_count, err);
 	if (r < 0)
 		return r;
+	wish.has_priority = said->has_priority;
+	wish.priority = said->priority;
 	wish.has_on_full = said->on_full && on_full_parse(said->on_full, &wish.on_full) >= 0;
 	for (unsigned i = 0; i < device_count && i < LIVE_VALUES_MAX; i++) {
 		struct promise_request *d = &wish.device[i];
@@ -86,8 +89,8 @@ static void say_changed(struct live_terms *live, const struct kube_pod *pod, con
 {
 	const struct tenant_terms *t = claim_terms(claim);
 	char text[ERROR_TEXT_MAX];
-	int n = snprintf(text, sizeof(text), "container %s: on-full %s", container,
-			 on_full_name(t->on_full));
+	int n = snprintf(text, sizeof(text), "container %s: priority %d, on-full %s", container,
+			 t->priority, on_full_name(t->on_full));
 	for (unsigned i = 0; i < t->device_count && n > 0 && (size_t)n < sizeof(text); i++) {
 		const struct promise *p = &t->device[i].promise;
 		n += snprintf(text + n, sizeof(text) - (size_t)n,
@@ -113,12 +116,33 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 
 /* ---- one claim ---- */
 
-static int change(struct claim *claim, const struct kube_pod *pod, const char *container,
-		  bool *ret_changed, struct error *err)
+/* By HAMi's vocabulary a claim was made with it; of slices it is not known before whose they are. */
+static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
+				  const struct kube_pod *pod, const char *container)
+{
+	const char *resource = live->node->config.kube_priority_resource;
+	return allocate_made(claim) ? pod_limit(pod, pod_find_container(pod, container), resource)
+				    : NULL;
+}
+
+static int add_priority(const struct live_terms *live, const struct kube_pod *pod,
+			const char *container, struct kube_live *said, struct error *err)
+{
+	if (said->has_priority)
+		return 0; /* the annotation goes before */
+	said->has_priority = true;
+	return priority_read(pod, pod_find_container(pod, container),
+			     live->node->config.kube_priority_resource, &said->priority, err);
+}
+
+static int change(const struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
+		  const char *container, bool *ret_changed, struct error *err)
 {
 	struct kube_live said;
 	struct claim_wish wish;
 	int r = live_read(pod, container, &said, err);
+	if (r >= 0 && asked_priority(live, claim, pod, container))
+		r = add_priority(live, pod, container, &said, err);
 	if (r >= 0)
 		r = live_terms_wish(&said, claim_terms(claim)->device_count, &wish, err);
 	return r < 0 ? r : claims_wish(claim, &wish, ret_changed, err);
@@ -145,13 +169,25 @@ static void forget(struct live_terms *live, struct seen *s)
 	free(s);
 }
 
+/* All that change() goes by. NULL: no memory. */
+static char *text_of(const struct live_terms *live, const struct claim *claim,
+		     const struct kube_pod *pod, const char *container)
+{
+	const char *priority = asked_priority(live, claim, pod, container);
+	cleanup_free char *said = live_text(pod);
+	char *text;
+	if (!said || !priority)
+		return steal_pointer(&said);
+	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
+}
+
 static void look_at(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
 		    const char *container, bool again)
 {
 	struct error err = { 0 };
 	bool has_changed = false;
 	struct seen *s = find_seen(live, claim_terms(claim)->id);
-	cleanup_free char *text = live_text(pod);
+	cleanup_free char *text = text_of(live, claim, pod, container);
 	if (!s || !text)
 		return; /* no memory: the next look */
 	s->is_there = true;
@@ -160,7 +196,7 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
-	int r = change(claim, pod, container, &has_changed, &err);
+	int r = change(live, claim, pod, container, &has_changed, &err);
 	/* The figures of a reason change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);

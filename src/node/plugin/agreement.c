@@ -120,12 +120,10 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 {
 	char key[TENANT_CLAIM_MAX];
 	struct kube_shares shares;
-	size_t container = 0, count;
+	size_t container = pod_find_container(pod, holder->container), count;
 	snprintf(key, sizeof(key), BOUND_KEY "%s/%s", pod->uid, holder->container);
 	struct claim *claim = claims_find(claims, key);
 	*ret_claim = claim;
-	while (container < pod->containers && strcmp(pod->container[container], holder->container))
-		container++;
 	if (!pod->allocated) {
 		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
 		return differs(err, holder);
