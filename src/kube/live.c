@@ -185,7 +185,8 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		if (is_ours(name, &owner))
+		/* What is no text no API server lets in, and live_text() passes over it as well. */
+		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)
 			return blame(err, r);
