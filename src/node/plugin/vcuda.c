@@ -304,10 +304,13 @@ static bool try_memory(struct vcuda_call *c)
 	struct grpc_message *reply = r < 0 ? NULL : message_allocated(&nothing, 1);
 	if (r >= 0 && !reply)
 		r = error_set_errno(&err, ENOMEM, "Allocate");
-	if (r < 0)
+	if (r < 0) {
 		refuse(c, r, &err);
-	else
-		answer(c, reply);
+		return true;
+	}
+	log_debug("device plugin: %u units of memory: %s", c->count,
+		  is_half ? v->awaited.key : "the cores are still to be asked for, or were before");
+	answer(c, reply);
 	return true;
 }
 
