@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "kube/blame.h"
 #include "kube/live.h"
+#include "kube/shares.h"
 
 #define NAME_MAX_BYTES 320
 #define MIB (UINT64_C(1) << 20)
@@ -152,6 +153,81 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	return 0;
 }
 
+/* ---- a scheduler that speaks HAMi's protocol ---- */
+
+static int take_shares(const struct kube_share *share, size_t count, struct vcuda_ask *ask,
+		       struct error *err)
+{
+	if (ask->chosen)
+		return error_set(err, EINVAL, "chosen by " VCUDA_INDEX "* as well");
+	if (count > VCUDA_MAX_CARDS)
+		return error_set(err, EINVAL, "%zu shares: must be at most %d", count,
+				 VCUDA_MAX_CARDS);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(share[i].card, share[k].card))
+				return error_set(err, EINVAL, "names %.64s twice", share[i].card);
+		strcpy(ask->uuid[i], share[i].card);
+	}
+	ask->chosen = (unsigned)count;
+	ask->is_by_shares = true;
+	return 0;
+}
+
+/* Each has to be just what the container asks for of a card. */
+static int compare_shares(const struct kube_share *share, size_t count, const struct vcuda_ask *ask,
+			  const struct vcuda_names *names, struct error *err)
+{
+	uint64_t mib = vcuda_memory_bytes(ask) / MIB;
+	for (size_t i = 0; i < count; i++)
+		if (share[i].cores_pct != (unsigned)vcuda_cores_pct(ask) ||
+		    (mib && share[i].memory_mib != mib))
+			return error_set(
+				err, EINVAL,
+				"%llu MiB and %u cores of %.64s; the pod asks for %u %s and "
+				"%u %s of %u GPU%s",
+				(unsigned long long)share[i].memory_mib, share[i].cores_pct,
+				share[i].card, ask->cores, names->cores, ask->units, names->memory,
+				ask->cards, ask->cards > 1 ? "s" : "");
+	return 0;
+}
+
+/* The container's shares that are still to be allocated, of which it is asked for just that. */
+static int read_open_shares(const struct kube_pod *pod, size_t container,
+			    const struct vcuda_names *names, struct vcuda_ask *ask,
+			    struct error *err)
+{
+	struct kube_shares shares;
+	size_t count = 0;
+	if (pod->bind_phase != BIND_ALLOCATING || !pod->to_allocate)
+		return 0;
+	int r = shares_parse(pod->to_allocate, &shares, err);
+	if (r < 0)
+		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
+	const struct kube_share *share = shares_of(&shares, container, &count);
+	if (count && !ask->cards)
+		ask->cards = (unsigned)count;
+	if (count)
+		r = take_shares(share, count, ask, err);
+	if (r >= 0 && count)
+		r = compare_shares(share, count, ask, names, err);
+	shares_free(&shares);
+	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
+}
+
+/* Of what was allocated how many cards it is on is known. */
+static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
+{
+	struct kube_shares shares;
+	size_t count = 0;
+	if (ask->cards || !pod->allocated || shares_parse(pod->allocated, &shares, NULL) < 0)
+		return;
+	shares_of(&shares, container, &count);
+	shares_free(&shares);
+	if (count <= VCUDA_MAX_CARDS)
+		ask->cards = (unsigned)count;
+}
+
 /* ---- all of it ---- */
 
 /* Among how many cards it is, where nobody says so. */
@@ -206,6 +282,10 @@ int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vc
 		r = read_cards(pod, pod->container[container], &ask, err);
 	if (r >= 0)
 		r = read_choice(pod, container, &ask, err);
+	if (r >= 0)
+		r = read_open_shares(pod, container, names, &ask, err);
+	if (r >= 0)
+		count_shares(pod, container, &ask);
 	if (r >= 0)
 		r = check(&ask, names, err);
 	*ret = ask;

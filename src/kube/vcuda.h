@@ -11,6 +11,8 @@
  *     tencent.com/predicate-gpu-idx-0     the numbers of the cards, by commas, that gpu-manager's scheduler (gpu-admission)
  *                                         has chosen for the first of its containers, init containers not counted
  *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    of the same scheduler
+ *     hami.io/vgpu-devices-to-allocate    the cards that a scheduler has chosen which speaks HAMi's protocol (shares.h), while
+ *                                         bind-phase is allocating; -allocated: that it had chosen
  *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    both resources are divided among so many cards, equally
  *
  * Thread safe.
@@ -21,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kube/annotations.h"
 #include "kube/pod.h"
 
 #define VCUDA_CORES_WHOLE 100
@@ -45,8 +48,10 @@ struct vcuda_ask {
 	unsigned units;     /* of all its cards together; 0: all that they have */
 	unsigned cards;     /* among which both are divided, 1 or more */
 	unsigned limit_pct; /* of each card's time; 0: not said, it is what the container has of it */
-	unsigned chosen; /* cards that the scheduler has chosen, as many as `cards`; 0: it has not */
+	unsigned chosen;    /* cards that a scheduler has chosen, as many as `cards`; 0: none has */
+	bool is_by_shares;               /* in HAMi's protocol: by `uuid`; else by `minor` */
 	unsigned minor[VCUDA_MAX_CARDS]; /* of each of those: the number of its device file */
+	char uuid[VCUDA_MAX_CARDS][KUBE_ID_MAX];
 };
 
 /*

@@ -132,13 +132,13 @@ int vcuda_choose(const struct vcuda_question *q, struct vcuda_choice *ret, struc
 	}
 	if (!best.choice.pod)
 		return nobody(q, &other, err);
+	*ret = best.choice;
 	if (best.error) {
 		*err = best.err;
 		return error_add(err, best.error, "pod %.63s/%.63s, container %.63s",
 				 best.choice.pod->pod_namespace, best.choice.pod->name,
 				 container_of(&best.choice));
 	}
-	*ret = best.choice;
 	return 0;
 }
 

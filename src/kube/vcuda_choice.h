@@ -34,7 +34,8 @@ struct vcuda_choice {
 
 /*
  * Of a call for cores. -EAGAIN: nobody is known to ask for that (a watch may be behind: look again); -EBUSY: several do, and
- * nothing tells which; -EINVAL, -ERANGE: what stands in the pod is wrong. Each with both sides in the error.
+ * nothing tells which; -EINVAL, -ERANGE: what stands in the pod is wrong, which *ret names then. Each with both sides in the
+ * error.
  */
 int vcuda_choose(const struct vcuda_question *question, struct vcuda_choice *ret, struct error *err);
 

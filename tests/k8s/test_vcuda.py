@@ -14,6 +14,7 @@ import pytest
 
 from daemon import Daemon, wait_until
 from kubelet import Books, Kubelet, grpc
+from test_binding import LOCK, PHASE, TO_ALLOCATE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
@@ -21,6 +22,7 @@ MIB = 1 << 20
 UNIT_MIB = 256
 CORE, MEMORY = "tencent.com/vcuda-core", "tencent.com/vcuda-memory"
 LIMIT, INDEX = "tencent.com/vcuda-core-limit", "tencent.com/predicate-gpu-idx-"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
 ASSIGNED, TIME = "tencent.com/gpu-assigned", "tencent.com/predicate-time"
 
 
@@ -234,8 +236,8 @@ def test_a_scheduler_chooses_the_cards(make_node):
     node.admit("wide", cores=60, memory=40)
     assert node.tenants()["default.wide.main"] == [(uuid, 20 * UNIT_MIB, 30, 30) for uuid in uuids[6:]]
     for name, annotations, ask, said in (
-            ("taken", predicate("3"), (80, 4), ("GPU 3 can't be given: CardInsufficientCore", "disagree")),
-            ("none", predicate("9"), (81, 4), ("there is no GPU 9 here",)),
+            ("taken", predicate("3"), (80, 4), ("GPU 3: can't be given: CardInsufficientCore", "disagree")),
+            ("none", predicate("9"), (81, 4), ("GPU 9: is no GPU of this node",)),
             ("bad", predicate("x"), (82, 4), ("'x': must be numbers of GPUs",)),
             ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
             ("elsewhere", predicate("1", node="n-9"), (84, 4), ("predicate-node is n-9", node.name)),
@@ -244,6 +246,44 @@ def test_a_scheduler_chooses_the_cards(make_node):
         details = node.refused(CORE, ask[0]).details()
         assert f"pod default/{name}, container main" in details and all(part in details for part in said), details
     assert len(node.ask("claims")["claims"]) == 3
+
+
+def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
+    """It is told, before the kubelet is, that each container has its shares, and the lock is released with the last; or that
+    they can't be had."""
+    node = make_node()
+    first, second = node.uuids()
+
+    def lock(name):
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        cluster.patch(f"/api/v1/nodes/{node.name}", {"annotations": {LOCK: f"{stamp},default,{name}"}})
+
+    def bind(name, shares, **asks):
+        lock(name)
+        node.make_pod(name, {"hami.io/vgpu-node": node.name, PHASE: "allocating", TO_ALLOCATE: shares,
+                             ALLOCATED: shares, "hami.io/bind-time": str(int(time.time()))}, **asks)
+
+    shares = f"{second},NVIDIA,5120,30:;{first},NVIDIA,1024,30:{second},NVIDIA,1024,30:;"
+    bind("p", shares, one=(30, 20), two=(60, 8))
+    node.admit("p", "one", cores=30, memory=20)
+    assert node.annotations("p")[PHASE] == "allocating"
+    assert node.annotations("p")[TO_ALLOCATE] == f";{first},NVIDIA,1024,30:{second},NVIDIA,1024,30:;"
+    node.admit("p", "two", cores=60, memory=8, order=(MEMORY, CORE))
+    assert node.annotations("p")[PHASE] == "success" and node.annotations("p")[TO_ALLOCATE] == ";;"
+    wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
+    assert node.tenants() == {"default.p.one": [(second, 5120, 30, 30)],
+                              "default.p.two": [(first, 1024, 30, 30), (second, 1024, 30, 30)]}
+    bind("much", f"{second},NVIDIA,1024,50:;", main=(50, 4))
+    details = node.refused(CORE, 50).details()
+    assert f"{TO_ALLOCATE}: {second}: can't be given: CardInsufficientCore" in details, details
+    wait_until(lambda: node.annotations("much")[PHASE] == "failed", what="the bind-phase")
+    wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
+    bind("other", f"{first},NVIDIA,1024,9:;", main=(10, 4))
+    details = node.refused(CORE, 10).details()
+    assert f"1024 MiB and 9 cores of {first}; the pod asks for 10 {CORE} and 4 {MEMORY}" in details, details
+    wait_until(lambda: node.annotations("other")[PHASE] == "failed", what="the bind-phase")
+    time.sleep(3)
+    assert len(node.tenants()) == 2 and "holds" not in node.daemon.log, node.daemon.log
 
 
 def test_calls_before_their_pod_is_seen(make_node):

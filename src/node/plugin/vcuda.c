@@ -13,41 +13,13 @@
 #include "node/kube/pods.h"
 #include "node/plugin/pod_key.h"
 #include "node/plugin/plugin_inside.h"
-#include "node/plugin/vcuda_owners.h"
+#include "node/plugin/vcuda_inside.h"
 #include "node/plugin/vcuda_request.h"
-#include "node/plugin/vcuda_tell.h"
-#include "node/topology.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /* Until it shows that a pod has ended between its two calls. */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
-
-struct vcuda_call {
-	TAILQ_ENTRY(vcuda_call) link;
-	struct vcuda *v;
-	struct grpc_call *call; /* NULL: the kubelet has taken it back */
-	enum endpoint_role role;
-	uint64_t begun_ns;
-	unsigned count;
-	struct slice_set set; /* of a call for cores */
-};
-
-struct vcuda {
-	struct plugin *plugin;
-	struct loop_source *timer;
-	TAILQ_HEAD(, vcuda_call) calls;
-	struct vcuda_owners owners;
-	/* The call for memory that belongs to the call for cores before it. */
-	struct {
-		bool is_due, is_new; /* is_new: the claim was made for it */
-		char key[TENANT_CLAIM_MAX];
-		unsigned cores, units;
-	} awaited;
-	/* A call for memory that was answered, and whose cores are still to come. */
-	bool has_open;
-	unsigned open_units;
-};
 
 static struct node_pods *pods_of(const struct vcuda *v)
 {
@@ -80,127 +52,37 @@ static struct vcuda_question question_of(struct vcuda *v, const struct vcuda_nam
 
 /* ---- the end of a call ---- */
 
-static void forget(struct vcuda_call *c)
+void vcuda_forget(struct vcuda_call *c)
 {
 	TAILQ_REMOVE(&c->v->calls, c, link);
+	binding_drop(c->binding);
+	grpc_message_unref(c->reply);
 	free(c);
 }
 
-static void refuse(struct vcuda_call *c, int r, const struct error *err)
+void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err)
 {
 	c->v->plugin->refused++;
-	plugin_refuse(c->call, "Allocate", r == -EAGAIN ? -ENODEV : r, err);
-	forget(c);
+	if (c->call)
+		plugin_refuse(c->call, "Allocate", r == -EAGAIN ? -ENODEV : r, err);
+	c->call = NULL;
 }
 
-static void answer(struct vcuda_call *c, struct grpc_message *reply)
+void vcuda_answer(struct vcuda_call *c)
 {
 	struct plugin *plugin = c->v->plugin;
-	grpc_call_send(c->call, reply);
-	grpc_call_end(c->call, GRPC_OK, NULL);
-	grpc_message_unref(reply);
+	struct grpc_call *call = c->call;
+	c->call = NULL;
+	if (!call)
+		return;
+	grpc_call_send(call, c->reply);
+	grpc_call_end(call, GRPC_OK, NULL);
 	plugin->allocations++;
 	plugin->asked_ns = 0; /* whose devices they are is told soon */
 	plugin->allocate_ns += clock_now_ns() - c->begun_ns;
-	forget(c);
 }
 
 /* ---- cores ---- */
-
-static bool first_device(const struct slices *slices, const struct slice_set *set,
-			 char ret_id[SLICE_ID_MAX])
-{
-	for (unsigned i = 0; i < slices->card_count; i++)
-		for (unsigned k = 0; k < slices->per_card; k++)
-			if (slots_has(&set->card[i], k)) {
-				slice_format(slices, i, k, ret_id);
-				return true;
-			}
-	return false;
-}
-
-static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, struct claim **ret,
-		      struct error *err)
-{
-	struct plugin *plugin = c->v->plugin;
-	struct node *node = plugin->node;
-	struct claim_request request;
-	char device[SLICE_ID_MAX], key[TENANT_CLAIM_MAX], name[REGION_NAME_MAX];
-	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
-	if (!model)
-		return error_set_errno(err, ENOMEM, "Allocate");
-	bound_sweep(plugin->bound);
-	struct claim *old = owners_claim(&c->v->owners, choice->pod, choice->container);
-	if (old) {
-		memcpy(key, claim_terms(old)->claim.key, sizeof(key));
-		int r = claims_release(node->claims, key, "the kubelet has not taken it", err);
-		if (r < 0)
-			return r;
-	}
-	topology_model(node, model);
-	first_device(&plugin->slices, &c->set, device);
-	int r = vcuda_request_make(node, model, choice, device, key, name, &request, err);
-	return r < 0 ? r : claims_allocate(node->claims, &request, ret, err);
-}
-
-static void await_memory(struct vcuda *v, const struct claim *claim,
-			 const struct vcuda_choice *choice, bool is_new)
-{
-	v->awaited.is_due = choice->ask.units > 0 && !v->has_open;
-	v->awaited.is_new = is_new;
-	v->awaited.cores = choice->ask.cores;
-	v->awaited.units = choice->ask.units;
-	memcpy(v->awaited.key, claim_terms(claim)->claim.key, sizeof(v->awaited.key));
-	v->has_open = false;
-}
-
-static void tell_pod(struct vcuda *v, const struct kube_pod *pod)
-{
-	struct vcuda_names names = vcuda_names(v);
-	struct vcuda_telling telling = { .pod = pod, .is_assigned = true };
-	struct claim *claims[VCUDA_TELL_MAX];
-	for (size_t i = pod->init_containers; i < pod->containers; i++) {
-		struct vcuda_ask ask;
-		size_t at = i - pod->init_containers;
-		if (at == VCUDA_TELL_MAX)
-			break;
-		claims[at] = owners_claim(&v->owners, pod, i);
-		telling.is_assigned &= vcuda_ask_read(pod, i, &names, &ask, NULL) == -ENODATA ||
-				       owners_has(&v->owners, pod, i);
-		telling.count = at + 1;
-	}
-	telling.claim = claims;
-	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
-}
-
-static int give(struct vcuda_call *c, const struct vcuda_choice *choice,
-		struct grpc_message **ret_reply, struct error *err)
-{
-	struct vcuda *v = c->v;
-	struct claims *claims = v->plugin->node->claims;
-	cleanup_injection struct injection injection = { 0 };
-	struct claim *claim = owners_init(&v->owners, choice, &c->set);
-	bool is_new = !claim;
-	int r = claim ? owners_share(&v->owners, choice) : make_claim(c, choice, &claim, err);
-	if (r < 0)
-		return claim ? error_set_errno(err, ENOMEM, "Allocate") : r;
-	r = injection_make(claims, claim, &injection, err);
-	*ret_reply = r < 0 ? NULL : message_allocated(&injection, 1);
-	if (*ret_reply) {
-		await_memory(v, claim, choice, is_new);
-		tell_pod(v, choice->pod);
-		return 0;
-	}
-	if (r >= 0)
-		r = error_set_errno(err, ENOMEM, "Allocate");
-	if (is_new) {
-		char key[TENANT_CLAIM_MAX];
-		memcpy(key, claim_terms(claim)->claim.key, sizeof(key));
-		if (claims_release(claims, key, "its container can't be prepared", NULL) < 0)
-			log_warning("claim %s: can't be released", key);
-	}
-	return r;
-}
 
 /* The pod whose call for memory was answered is not to be started any more: so its cores are not asked for. */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
@@ -218,8 +100,7 @@ static bool try_cores(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
 	struct vcuda_names names = vcuda_names(v);
-	struct vcuda_choice choice;
-	struct grpc_message *reply;
+	struct vcuda_choice choice = { 0 };
 	struct error err = { 0 };
 	if (v->has_open)
 		close_open(v, &names);
@@ -227,17 +108,12 @@ static bool try_cores(struct vcuda_call *c)
 	int r = vcuda_choose(&q, &choice, &err);
 	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
 		return false;
-	if (r >= 0) {
-		r = give(c, &choice, &reply, &err);
-		if (r < 0)
-			error_add(&err, r, "pod %.63s/%.63s, container %.63s",
-				  choice.pod->pod_namespace, choice.pod->name,
-				  choice.pod->container[choice.container]);
-	}
-	if (r < 0)
-		refuse(c, r, &err);
+	if (r < 0 && choice.pod)
+		vcuda_fail(c, choice.pod, r, &err);
+	else if (r < 0)
+		vcuda_refuse(c, r, &err);
 	else
-		answer(c, reply);
+		vcuda_give(c, &choice);
 	return true;
 }
 
@@ -266,7 +142,7 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 	if (v->awaited.is_new && claims_release(v->plugin->node->claims, v->awaited.key,
 						"its memory was not asked for", &why) < 0)
 		log_warning("device plugin: %s", why.text);
-	refuse(c, -EINVAL, &err);
+	vcuda_refuse(c, -EINVAL, &err);
 }
 
 static int check_memory(struct vcuda_call *c, struct error *err)
@@ -301,20 +177,35 @@ static bool try_memory(struct vcuda_call *c)
 	int r = is_half ? 0 : check_memory(c, &err);
 	if (r == -EAGAIN && clock_now_ns() - c->begun_ns < PATIENCE_NS)
 		return false;
-	struct grpc_message *reply = r < 0 ? NULL : message_allocated(&nothing, 1);
-	if (r >= 0 && !reply)
+	c->reply = r < 0 ? NULL : message_allocated(&nothing, 1);
+	if (r >= 0 && !c->reply)
 		r = error_set_errno(&err, ENOMEM, "Allocate");
 	if (r < 0) {
-		refuse(c, r, &err);
+		vcuda_refuse(c, r, &err);
 		return true;
 	}
 	log_debug("device plugin: %u units of memory: %s", c->count,
 		  is_half ? v->awaited.key : "the cores are still to be asked for, or were before");
-	answer(c, reply);
+	vcuda_answer(c);
 	return true;
 }
 
 /* ---- calls ---- */
+
+/* False: it waits on. */
+static bool try_call(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	struct error err = { 0 };
+	if (pods_are_known(pods_of(v)))
+		return c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c);
+	if (clock_now_ns() - c->begun_ns < PATIENCE_NS)
+		return false;
+	error_set(&err, ENODEV, "the pods of node %s are not known",
+		  node_kube_name(v->plugin->node->kube));
+	vcuda_refuse(c, -ENODEV, &err);
+	return true;
+}
 
 /* One after the other, as what the first means depends on the one before. */
 static void look(void *data, uint32_t events)
@@ -323,25 +214,20 @@ static void look(void *data, uint32_t events)
 	struct vcuda_call *c;
 	owners_forget(&v->owners, pods_of(v));
 	while ((c = TAILQ_FIRST(&v->calls))) {
-		if (!c->call) {
-			forget(c);
-			continue;
+		if (c->call && !c->binding && !try_call(c)) {
+			plugin_ask_pods(v->plugin);
+			loop_arm(v->timer, LOOK_NS, 0);
+			return;
 		}
-		bool is_done = pods_are_known(pods_of(v)) &&
-			       (c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c));
-		if (is_done)
-			continue;
-		if (!pods_are_known(pods_of(v)) && clock_now_ns() - c->begun_ns >= PATIENCE_NS) {
-			struct error err = { 0 };
-			error_set(&err, ENODEV, "the pods of node %s are not known",
-				  node_kube_name(v->plugin->node->kube));
-			refuse(c, -ENODEV, &err);
-			continue;
-		}
-		plugin_ask_pods(v->plugin);
-		loop_arm(v->timer, LOOK_NS, 0);
-		return;
+		if (c->binding)
+			return; /* once it is written: vcuda_go_on() */
+		vcuda_forget(c);
 	}
+}
+
+void vcuda_go_on(struct vcuda *v)
+{
+	loop_arm(v->timer, 0, 0);
 }
 
 static void call_gone(void *data, struct grpc_call *call)
@@ -407,7 +293,7 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 	log_info("device plugin: claim '%s' is '%s' now: so the kubelet has it, and both ask for "
 		 "the same",
 		 before, key);
-	tell_pod(v, pod);
+	vcuda_tell_pod(v, pod);
 	return 1;
 }
 
@@ -435,7 +321,7 @@ struct vcuda *vcuda_stop(struct vcuda *v)
 	if (!v)
 		return NULL;
 	while (!TAILQ_EMPTY(&v->calls))
-		forget(TAILQ_FIRST(&v->calls));
+		vcuda_forget(TAILQ_FIRST(&v->calls));
 	owners_forget(&v->owners, NULL);
 	loop_remove(v->timer);
 	free(v);

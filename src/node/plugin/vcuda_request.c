@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "node/node.h"
 #include "node/plugin/pod_key.h"
 
 #define REASONS_MAX 240
+#define CHOSEN_MAX 128
 #define SAME_PCT 0.005 /* shares are said to two decimals */
 
 static struct place_request place_request_of(const struct vcuda_ask *ask)
@@ -37,15 +39,25 @@ static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t mem
 
 /* ---- a scheduler's choice ---- */
 
-/* The number of its device file; where that is not known, its place. */
-static int find_minor(const struct node *node, unsigned minor)
+/* By UUID, or by the number of its device file; where that is not known, by its place. Negative: there is none. */
+static int find_chosen(const struct node *node, const struct vcuda_ask *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
 		const struct gpu_info *info = &node->card[i].info;
-		if ((info->minor_known ? info->minor : i) == minor)
+		if (ask->is_by_shares ? !strcmp(info->uuid_text, ask->uuid[which])
+				      : (info->minor_known ? info->minor : i) == ask->minor[which])
 			return (int)i;
 	}
 	return -1;
+}
+
+/* What the scheduler has called it, and where. */
+static void name_chosen(const struct vcuda_ask *ask, unsigned which, char name[CHOSEN_MAX])
+{
+	if (ask->is_by_shares)
+		snprintf(name, CHOSEN_MAX, KUBE_POD_TO_ALLOCATE ": %.64s", ask->uuid[which]);
+	else
+		snprintf(name, CHOSEN_MAX, VCUDA_INDEX "*: GPU %u", ask->minor[which]);
 }
 
 static int take_chosen(struct node *node, const struct place_node *model,
@@ -54,17 +66,17 @@ static int take_chosen(struct node *node, const struct place_node *model,
 	const struct place_request wanted = place_request_of(ask);
 	int r = 0;
 	for (unsigned i = 0; r >= 0 && i < ask->chosen; i++) {
-		int card = find_minor(node, ask->minor[i]);
+		char name[CHOSEN_MAX];
+		int card = find_chosen(node, ask, i);
+		name_chosen(ask, i, name);
 		if (card < 0)
-			return error_set(err, ENODEV, VCUDA_INDEX "*: there is no GPU %u here",
-					 ask->minor[i]);
+			return error_set(err, ENODEV, "%s: is no GPU of this node", name);
 		enum place_reason reason = place_check_card(&model->card[card], &wanted);
 		if (reason != PLACE_FITS)
-			return error_set(err, ENOSPC,
-					 VCUDA_INDEX
-					 "*: GPU %u can't be given: %s: the scheduler and "
-					 "this node disagree",
-					 ask->minor[i], place_reason_name(reason));
+			return error_set(
+				err, ENOSPC,
+				"%s: can't be given: %s: the scheduler and this node disagree",
+				name, place_reason_name(reason));
 		r = add_card(&node->card[card], ask,
 			     place_need(&model->card[card], &wanted).memory_bytes, request, err);
 	}

@@ -135,6 +135,33 @@ static void test_a_scheduler(void **state)
 	assert_int_equal(ask.chosen, 0);
 }
 
+#define TO_ALLOCATE(phase, shares) \
+	"\"hami.io/bind-phase\":\"" phase "\",\"hami.io/vgpu-devices-to-allocate\":\"" shares "\""
+#define ALLOCATED(shares) ",\"hami.io/vgpu-devices-allocated\":\"" shares "\""
+
+static void test_a_scheduler_of_the_other_protocol(void **state)
+{
+	struct vcuda_ask ask = asked(BOTH("30", "20"),
+				     TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,5120,30:;"));
+	assert_true(ask.is_by_shares && ask.chosen == 1 && ask.cards == 1);
+	assert_string_equal(ask.uuid[0], "GPU-a");
+	/* Sixteen and two thirds are written as sixteen. */
+	ask = asked(BOTH("50", "9"),
+		    TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,768,16:GPU-b,NVIDIA,768,16:"
+					      "GPU-c,NVIDIA,768,16:;"));
+	assert_true(ask.is_by_shares && ask.chosen == 3 && ask.cards == 3);
+	/* It was given them: on how many cards it is, is known all the same. */
+	struct vcuda_ask after = asked(
+		BOTH("50", "9"),
+		TO_ALLOCATE("success", ";;") ALLOCATED(
+			";GPU-a,NVIDIA,768,16:GPU-b,NVIDIA,768,16:GPU-c,NVIDIA,768,16:;"));
+	assert_int_equal(after.chosen, 0);
+	assert_true(vcuda_ask_is_same(&ask, &after));
+	/* All of a card is whatever it has. */
+	ask = asked(CORES("100"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,143000,100:;"));
+	assert_int_equal(ask.chosen, 1);
+}
+
 static void test_same(void **state)
 {
 	struct vcuda_ask a = asked(BOTH("30", "20"), ""), b = a;
@@ -183,6 +210,21 @@ static void test_refused(void **state)
 		{ BOTH("5", "5"),
 		  PREDICATED("false") INDEX("0") ",\"tencent.com/predicate-node\":\"n-2\"",
 		  "predicate-node is n-2, and the pod is on n-1", EINVAL },
+		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,x,5:;"),
+		  "hami.io/vgpu-devices-to-allocate: ", EINVAL },
+		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1280,6:;"),
+		  "1280 MiB and 6 cores of GPU-a; the pod asks for 5 tencent.com/vcuda-core and 5 "
+		  "tencent.com/vcuda-memory of 1 GPU",
+		  EINVAL },
+		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1281,5:;"),
+		  "1281 MiB and 5 cores of GPU-a", EINVAL },
+		{ BOTH("6", "4"),
+		  TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,512,3:GPU-a,NVIDIA,512,3:;"),
+		  "names GPU-a twice", EINVAL },
+		{ BOTH("5", "5"),
+		  PREDICATED("false")
+			  INDEX("0") "," TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1280,5:;"),
+		  "chosen by tencent.com/predicate-gpu-idx-* as well", EINVAL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct vcuda_ask ask;
@@ -211,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_several_cards),
 		cmocka_unit_test(test_a_scheduler),
+		cmocka_unit_test(test_a_scheduler_of_the_other_protocol),
 		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_what_can_be_read_of_what_is_wrong),

@@ -124,9 +124,26 @@ static void test_a_scheduler(void **state)
 	assert_true(request.device[0].terms.cores_pct == 30);
 	assert_int_equal(request.device[1].terms.memory_bytes, 1024 * MIB);
 	model->card[0].cores_used_mpct = 80000;
-	refused(ask, ENOSPC, "GPU 3 can't be given: CardInsufficientCore");
+	refused(ask, ENOSPC, "GPU 3: can't be given: CardInsufficientCore");
 	ask.minor[0] = 0;
-	refused(ask, ENODEV, "there is no GPU 0 here");
+	refused(ask, ENODEV, "GPU 0: is no GPU of this node");
+}
+
+static void test_a_scheduler_of_the_other_protocol(void **state)
+{
+	struct vcuda_ask ask = { .cores = 60,
+				 .units = 8,
+				 .cards = 2,
+				 .chosen = 2,
+				 .is_by_shares = true,
+				 .uuid = { "GPU-2", "GPU-1" } };
+	assert_int_equal(make(ask), 0);
+	assert_ptr_equal(request.device[0].card, &node->card[2]);
+	assert_ptr_equal(request.device[1].card, &node->card[1]);
+	model->card[1].is_cordoned = true;
+	refused(ask, ENOSPC, "to-allocate: GPU-1: can't be given: CardCordoned");
+	strcpy(ask.uuid[0], "GPU-x");
+	refused(ask, ENODEV, "to-allocate: GPU-x: is no GPU of this node");
 }
 
 static void test_whole_cards_alone(void **state)
@@ -146,6 +163,7 @@ int main(void)
 		WITH_NODE(test_which_card),
 		WITH_NODE(test_all_of_a_card),
 		WITH_NODE(test_a_scheduler),
+		WITH_NODE(test_a_scheduler_of_the_other_protocol),
 		WITH_NODE(test_whole_cards_alone),
 	};
 	return cmocka_run_group_tests_name("vcuda request", tests, NULL, NULL);
