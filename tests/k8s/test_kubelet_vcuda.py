@@ -78,6 +78,9 @@ def test_pods_have_what_they_ask_for(make_node):
     card, = node.promised()["default.part.main"]
     annotations = node.cluster.pod("part")["metadata"]["annotations"]
     assert annotations[f"{INDEX}0"] == str(uuids.index(card[0])) and annotations[ASSIGNED] == "true"
+    # The kubelet has picked devices of that card.
+    keys = {claim["tenant"]: claim["key"] for claim in node.ask("claims")["claims"]}
+    assert card[0] in keys["default.part.main"], keys
     assert "holds" not in node.daemon.log, node.daemon.log
 
 

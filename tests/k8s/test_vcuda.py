@@ -201,6 +201,21 @@ def test_what_is_asked_for_in_other_words(make_node):
     assert len(set(of_whole)) == 3 and not set(of_whole) & set(others)
 
 
+def test_devices_of_the_cards_that_will_be_given(make_node):
+    """The kubelet is told which devices are of the cards that a pod's scheduler, or allotd, has chosen."""
+    node = make_node(cards="dgx-a100")
+    uuids, plugin = node.uuids(), node.kubelet.plugins[CORE]
+
+    def cards_of(count):
+        return {name.rpartition("-")[0] for name in plugin.prefer(node.free[CORE], count)}
+
+    assert len(cards_of(30)) == 1       # of a pod that is not known
+    node.make_pod("p", predicate("6"), main=(30, 20))
+    wait_until(lambda: cards_of(30) == {uuids[6]}, what="the scheduler's card")
+    node.make_pod("two", predicate("1,3"), main=(40, 20))
+    wait_until(lambda: cards_of(40) == {uuids[1], uuids[3]}, what="the scheduler's cards")
+
+
 def test_a_full_card(make_node):
     """The kubelet still counts enough, but no card has all of it."""
     node = make_node()

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "node/claims/claims_inside.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/tenant_state.h"
 
 static void set_terms(struct tenant_terms *terms, const char *key, const char *name)
@@ -41,5 +42,6 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 		log_warning("tenant '%s': its state can't be written: %s", name, why.text);
 		tenant_state_save_soon(claim->tenant);
 	}
+	gpu_watch_rename_tenant(claims->node->watch, old_name, name);
 	return 0;
 }

@@ -142,16 +142,20 @@ int plugin_publish(struct plugin *plugin)
 
 /* ---- GetPreferredAllocation ---- */
 
-static int prefer(const struct slices *slices, const struct message_container *c,
+static int prefer(const struct plugin *plugin, const struct message_container *c,
 		  struct slice_set *ret, struct error *err)
 {
+	const struct slices *slices = &plugin->slices;
 	struct slice_set available, must;
 	int r = slice_set_parse(slices, c->ids, c->count, &available, err);
 	if (r >= 0)
 		r = slice_set_parse(slices, c->must, c->must_count, &must, err);
 	if (r >= 0 && c->size < 0)
 		r = error_set(err, EINVAL, "%" PRId32 " devices: must be 0 or more", c->size);
-	return r < 0 ? r : slices_prefer(slices, &available, &must, (unsigned)c->size, ret, err);
+	if (r < 0)
+		return r;
+	uint64_t cards = plugin->vcuda ? vcuda_cards(plugin->vcuda, (unsigned)c->size) : 0;
+	return slices_prefer_on(slices, &available, &must, (unsigned)c->size, cards, ret, err);
 }
 
 static void get_preferred(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
@@ -165,7 +169,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 	if (r >= 0 && !sets)
 		r = check_read(-ENOMEM, &err);
 	for (size_t i = 0; r >= 0 && i < request.count; i++)
-		r = prefer(slices, &request.container[i], &sets[i], &err);
+		r = prefer(e->plugin, &request.container[i], &sets[i], &err);
 	if (r < 0)
 		plugin_refuse(call, "GetPreferredAllocation", r, &err);
 	else

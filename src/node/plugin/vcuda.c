@@ -15,6 +15,7 @@
 #include "node/plugin/plugin_inside.h"
 #include "node/plugin/vcuda_inside.h"
 #include "node/plugin/vcuda_request.h"
+#include "node/topology.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
@@ -115,6 +116,27 @@ static bool try_cores(struct vcuda_call *c)
 	else
 		vcuda_give(c, &choice);
 	return true;
+}
+
+uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
+{
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_question q = question_of(v, &names, cores);
+	struct node *node = v->plugin->node;
+	struct vcuda_choice choice;
+	struct claim_request request;
+	struct error err;
+	char key[TENANT_CLAIM_MAX], name[REGION_NAME_MAX];
+	uint64_t cards = 0;
+	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
+	if (!model || vcuda_choose(&q, &choice, &err) < 0)
+		return 0;
+	topology_model(node, model);
+	if (vcuda_request_make(node, model, &choice, NULL, key, name, &request, &err) < 0)
+		return 0;
+	for (unsigned i = 0; i < request.device_count; i++)
+		cards |= UINT64_C(1) << request.device[i].card->index;
+	return cards;
 }
 
 /* ---- memory ---- */

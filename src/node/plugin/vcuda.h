@@ -31,6 +31,12 @@ struct vcuda *vcuda_stop(struct vcuda *v);
 int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role role,
 		   const struct message_request *request, struct error *err);
 
+/*
+ * The cards that a call for so many cores would be given now: bit i, card i; 0: not known. So that the kubelet may pick
+ * devices of just these, and counts rightly when one of them is not well.
+ */
+uint64_t vcuda_cards(struct vcuda *v, unsigned cores);
+
 /* A kubelet has started: calls that another one left half done have no other half. */
 void vcuda_kubelet_came(struct vcuda *v);
 
