@@ -130,6 +130,36 @@ def test_a_storm_of_equals(make_node):
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
+def test_a_card_is_lost_and_the_kubelet_killed(make_node, kubelet):  # noqa: F811
+    """Both resources lose the card's part, and have it again; a kubelet that comes back is told of both, and pods run on."""
+    node = make_node()
+    node.make_pod("before", main=(70, 40))
+    node.wait_for("before")
+    was = node.identity("before")
+    card = next(iter(node.promised()["default.before.main"]))[0]
+    lost = 1 - list(node.cards()).index(card)
+    node.ctl("lose", str(lost))
+    wait_until(lambda: node.kubelet.allocatable(CORE) == 100 and
+               node.kubelet.allocatable(MEMORY) == node.units()[1 - lost], what="the loss")
+    # Its devices are on the card that is left: so no more than the rest of that is there.
+    node.make_pod("much", main=(40, 4))
+    status = wait_until(lambda: node.kubelet.status("much").get("reason") and node.kubelet.status("much"),
+                        what="the refusal")
+    assert status["reason"] == "UnexpectedAdmissionError" and CORE in status["message"], status
+    assert "allotd" not in status["message"] and "GPU" not in status["message"], status
+    node.ctl("heal", str(lost))
+    wait_until(lambda: node.are_allocatable(2), what="the return")
+    registrations = node.registrations()
+    kubelet.kill()
+    kubelet.launch()
+    node.wait_registered(registrations)
+    node.make_pod("after", main=(80, 44))
+    assert node.wait_for("after") == [44 * UNIT_MIB]
+    assert node.identity("before") == was
+    assert {device[0] for devices in node.promised().values() for device in devices} == set(node.cards())
+    assert "holds" not in node.daemon.log, node.daemon.log
+
+
 class Storm(test_kubelet.Storm):
     """Kills are aimed at the time between the kubelet's two calls."""
 
