@@ -229,9 +229,12 @@ users:
     def patch(self, path, metadata):
         return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
 
-    def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default"):
+    def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default",
+                 limits=None):
+        """`limits`: {container: {resource: how much}}."""
         def make(names):
-            return [{"name": one, "image": "none"} for one in names]
+            return [{"name": one, "image": "none", "resources": {"limits": (limits or {}).get(one, {})}}
+                    for one in names]
 
         spec = {"containers": make(containers), "initContainers": make(init)}
         if node:

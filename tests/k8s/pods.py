@@ -143,9 +143,11 @@ class RealKubelet:
             return False
         return ("Ready", "True") in [(one["type"], one["status"]) for one in conditions]
 
-    def allocatable(self):
+    def allocatable(self, resource=RESOURCE):
         """Devices that pods may have."""
-        return int(self.cluster.node(self.node)["status"]["allocatable"].get(RESOURCE, -1))
+        # Thousands are written as "2k".
+        count = self.cluster.node(self.node)["status"]["allocatable"].get(resource, "-1")
+        return int(count.replace("k", "000"))
 
     def kill(self):
         """Its pods go on."""
@@ -165,7 +167,8 @@ class RealKubelet:
     # ---- pods ----
 
     def make_pod(self, name, containers, shared, annotations=None):
-        """`containers`: {name: (devices, command)}. They see the host's programs, and the directory `shared`."""
+        """`containers`: {name: ({resource: devices}, command)}. They see the host's programs, and the directory
+        `shared`."""
         places = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
         mounts = [{"name": volume, "mountPath": path, "readOnly": is_read_only}
                   for volume, (path, is_read_only) in places.items()]
@@ -179,8 +182,8 @@ class RealKubelet:
                 "containers": [
                     {"name": container, "image": self.engine.image, "imagePullPolicy": "Never",
                      "command": list(map(str, command)), "volumeMounts": mounts,
-                     "resources": {"limits": {RESOURCE: devices}}}
-                    for container, (devices, command) in containers.items()]}})
+                     "resources": {"limits": limits}}
+                    for container, (limits, command) in containers.items()]}})
 
     def status(self, name):
         return self.cluster.pod(name)["status"]

@@ -78,7 +78,10 @@ class Node:
 
     def wait_registered(self, before):
         wait_until(lambda: self.registrations() > before, what="the registration")
-        wait_until(lambda: self.kubelet.allocatable() == 2 * CARD_SLICES, what="the node's devices")
+        wait_until(lambda: self.are_allocatable(2), what="the node's devices")
+
+    def are_allocatable(self, cards):
+        return self.kubelet.allocatable() == cards * CARD_SLICES
 
     def kill(self):
         process = self.daemon.processes.pop()
@@ -109,8 +112,11 @@ class Node:
 
     def make_pod(self, name, annotations=None, **containers):
         """`containers`: NAME=DEVICES."""
-        self.kubelet.make_pod(name, {container: (devices, self.command(f"{name}.{container}"))
+        self.kubelet.make_pod(name, {container: (self.limits(devices), self.command(f"{name}.{container}"))
                                      for container, devices in containers.items()}, self.shared, annotations)
+
+    def limits(self, devices):
+        return {pods.RESOURCE: devices}
 
     def seen(self, name, container="main"):
         """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
@@ -145,7 +151,7 @@ class Node:
         if left:
             self.kubelet.remove_pods(*left)
         self.daemon.stop()
-        wait_until(lambda: self.kubelet.allocatable() <= 0, what="the node without a plugin")
+        wait_until(lambda: self.are_allocatable(0), what="the node without a plugin")
         assert alive, self.daemon.log
 
 

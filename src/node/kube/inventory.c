@@ -13,7 +13,7 @@ static struct kube_card describe(const struct config *config, const struct card 
 				 const struct place_card *placed)
 {
 	struct kube_card k = { .index = card->index,
-			       .count = config->kube_split_count,
+			       .count = config_split_count(config),
 			       .memory_mib = (uint64_t)((double)(card->info.memory_bytes / MIB) *
 							config->kube_memory_scaling),
 			       .cores_pct = (unsigned)(100 * config->kube_core_scaling + 0.5),

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "kube/event.h"
 #include "node/node.h"
-#include "node/plugin/bound.h"
+#include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -169,19 +169,6 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	}
 }
 
-/* "pod/<UID>/<container>": the pod, and where the container's name begins. NULL: of no pod that is here. */
-static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
-				     const char **ret_container)
-{
-	char uid[TENANT_CLAIM_MAX];
-	const char *key = claim_terms(claim)->claim.key + strlen(BOUND_KEY);
-	size_t length = strcspn(key, "/");
-	memcpy(uid, key, length);
-	uid[length] = '\0';
-	*ret_container = key[length] ? key + length + 1 : key + length;
-	return pods_find(live->pods, uid);
-}
-
 void live_terms_look(struct live_terms *live, bool again)
 {
 	struct seen *s, *next;
@@ -190,12 +177,12 @@ void live_terms_look(struct live_terms *live, bool again)
 	TAILQ_FOREACH(s, &live->seen, link)
 	s->is_there = false;
 	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
-		const char *container;
-		if (!bound_made(c) || !c->tenant)
+		struct pod_key key;
+		if (!c->tenant || !pod_key_parse(claim_terms(c)->claim.key, &key))
 			continue;
-		const struct kube_pod *pod = pod_of(live, c, &container);
+		const struct kube_pod *pod = pods_find(live->pods, key.uid);
 		if (pod && pod->phase != POD_ENDED)
-			look_at(live, c, pod, container, again);
+			look_at(live, c, pod, key.container, again);
 	}
 	for (s = TAILQ_FIRST(&live->seen); s; s = next) {
 		next = TAILQ_NEXT(s, link);

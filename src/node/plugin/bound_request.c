@@ -72,16 +72,15 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
 	if (node->config.kube_memory_scaling > 1)
 		ret->on_full = ON_FULL_SWAP;
-	if (snprintf(key, TENANT_CLAIM_MAX, BOUND_KEY "%s/%s", pod->uid, container) >=
-	    TENANT_CLAIM_MAX)
-		return error_set(err, EINVAL, "the pod's uid and container's name are too long");
+	int r = pod_key_make(pod->uid, container, NULL, key, err);
+	if (r < 0)
+		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
-	for (size_t i = 0; i < choice->share_count; i++) {
-		int r = add_share(node, &choice->share[i], ret, err);
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; r >= 0 && i < choice->share_count; i++)
+		r = add_share(node, &choice->share[i], ret, err);
+	if (r < 0)
+		return r;
 	set_limits(node, ret);
 	return 0;
 }

@@ -52,7 +52,8 @@ static void test_said(void **state)
 	struct kube_live live = read_of("\"allot.dev/memory\":\"8GiB\",\"allot.dev/cores\":\"30\","
 					"\"allot.dev/cores-limit\":\"60%\","
 					"\"allot.dev/on-full\":\"wait\","
-					"\"allot.dev/sharing\":\"time\"",
+					"\"allot.dev/sharing\":\"time\","
+					"\"allot.dev/cards\":\"2\"",
 					"main");
 	assert_int_equal(live.memories, 1);
 	assert_int_equal(live.memory_bytes[0], 8 * GIB);
