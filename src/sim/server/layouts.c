@@ -77,6 +77,10 @@ static const char mixed[] =
 	"[card]\nname = Tesla T4\nmemory = 15360 MiB\nsms = 40\n"
 	"cc = 7.5\npci = 0000:e3:00.0\nnuma = 1\npcie = 3/0\n";
 
+static const char h200_mig[] =
+	"[card]\npci = 0000:18:00.0\nnuma = 0\nmig = 3g.71gb, 2g.35gb, 1g.18gb\n"
+	"[card]\npci = 0000:2a:00.0\nnuma = 0\n";
+
 /* clang-format on */
 
 const char *layout_find(const char *name)
@@ -84,10 +88,8 @@ const char *layout_find(const char *name)
 	static const struct {
 		const char *name, *text;
 	} layouts[] = {
-		{ "dgx-1v", dgx_1v },
-		{ "dgx-a100", dgx_a100 },
-		{ "pcie", pcie },
-		{ "mixed", mixed },
+		{ "dgx-1v", dgx_1v }, { "dgx-a100", dgx_a100 }, { "pcie", pcie },
+		{ "mixed", mixed },   { "h200-mig", h200_mig },
 	};
 
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
