@@ -2,6 +2,7 @@
 and a tenant of one sees what a container with one instance does."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from conftest import BUILD, GIB, make_machine, wait_until
 from scrape import address_in, scrape
 from servers import start_servers
-from sim_peers import PREAMBLE
+from sim_peers import PREAMBLE, start_sim  # noqa: F401
+from test_cdi import Devices, edits_of
+from test_plugin import ids, make_node  # noqa: F401
 
 MIB = 1 << 20
 MIG = "mig = 3g.71gb, 2g.35gb, 1g.18gb\n[card]\npci = 0000:2a:00.0\n"
@@ -205,6 +208,46 @@ def test_faults_of_instance_and_card(tmp_path_factory, tmp_path):
         assert "Xid 95" in machine.run("--gpu", "2", "--memory", "1GiB", "--", "true").stderr
     finally:
         machine.clean()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+def test_the_kubelet_is_offered_instances(make_node):  # noqa: F811
+    node = make_node("h200-mig")
+    plugin = node.kubelet.wait_registered()
+    instances, whole = node.uuids()[:3], node.uuids()[3]
+    assert sorted(node.kubelet.watch.last) == sorted(
+        name for uuid in [*instances, whole] for name in ids(uuid, *range(10)))
+    bytes_of = {device["uuid"]: device["memory_bytes"] for device in node.listed()["devices"]}
+    plugin.allocate(ids(instances[2], 0, 1, 2))
+    tenant, = node.tenants()
+    device, = tenant["devices"]
+    assert device["index"] == 2 and device["cores_pct"] == 30
+    assert bytes_of[instances[2]] * .3 - MIB < device["memory_quota_bytes"] <= bytes_of[instances[2]] * .3
+    for pair in (ids(instances[0], 0) + ids(instances[1], 0), ids(instances[1], 0) + ids(whole, 0)):
+        error = plugin.refused(pair)
+        assert "is a MIG instance" in error.details()
+    assert len(node.tenants()) == 1
+    # A card that is gone takes all of its instances along, and brings them back.
+    def unhealthy():
+        return {name.rpartition("-")[0] for name, health in node.kubelet.watch.last.items()
+                if health == "Unhealthy"}
+
+    node.sim.ctl("lose", "0")
+    wait_until(lambda: unhealthy() == set(instances), what="the loss")
+    node.sim.ctl("heal", "0")
+    wait_until(lambda: not unhealthy(), what="the return")
+
+
+def test_a_container_gets_an_instance(mig, tmp_path):
+    devices = Devices(mig, tmp_path)
+    own = uuids(mig)[1]
+    edits_of(devices.create("part", "--gpu", own, "--memory", "4GiB"), "part")
+    claim, = devices.list()["part"]["devices"]
+    assert claim["uuid"] == own and claim["index"] == 1
+    done = devices.cdi("cards")
+    assert done.returncode == 0, done.stderr
+    assert [devices.list()[f"gpu{i}"]["devices"][0]["uuid"] for i in range(4)] == uuids(mig)
+    devices.remove_all()
 
 
 def test_a_card_without_instances_is_told(tmp_path_factory, tmp_path):
