@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730005ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730006ULL
 #define SIM_MAX_CARDS 16 /* MIG instances are counted too: the server has them behind the cards */
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
@@ -147,8 +147,11 @@ struct sim_card_info {
 	uint32_t pci_domain, pci_bus, pci_device;
 	uint64_t memory_bytes;
 	uint64_t context_bytes;
-	uint64_t block_bytes; /* granularity of device memory */
-	uint64_t copy_bytes_per_s, set_bytes_per_s;
+	uint64_t block_bytes;                       /* granularity of device memory */
+	uint64_t copy_bytes_per_s, set_bytes_per_s; /* to and from the host; within the card */
+	uint64_t nvlink_bytes_per_s;                /* to a peer, over one link */
+	/* Over PCIe to a card of another NUMA node (0: half of that to the host); to others as to the host. */
+	uint64_t far_bytes_per_s;
 	int32_t sms;
 	int32_t cc_major, cc_minor;
 	int32_t numa;                 /* -1: not known */

@@ -76,6 +76,8 @@ static void whole_file(void **state)
 			   "pci = 0001:5E:00.0\n"
 			   "numa = none\n"
 			   "nvlink = 0\n"
+			   "nvlink_bytes_s = 20 GiB\n"
+			   "far_bytes_s = 3 GiB\n"
 			   "block = 65536\n",
 			   "cards", error, sizeof(error));
 
@@ -97,6 +99,9 @@ static void whole_file(void **state)
 	assert_int_equal(spec.cards[1].info.numa, -1);
 	assert_int_equal(spec.cards[1].info.peers, 1);
 	assert_int_equal(spec.cards[1].info.block_bytes, 65536);
+	assert_int_equal(spec.cards[0].info.nvlink_bytes_per_s, 25000000000ull);
+	assert_int_equal(spec.cards[1].info.nvlink_bytes_per_s, 20ull << 30);
+	assert_int_equal(spec.cards[1].info.far_bytes_per_s, 3ull << 30);
 }
 
 static void layouts(void **state)
