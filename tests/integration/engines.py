@@ -213,7 +213,7 @@ class Docker(Engine):
             "dockerd", "--config-file", config, "--host", f"unix://{self.socket}", "--data-root", self.directory / "root",
             "--exec-root", self.directory / "exec", "--pidfile", self.directory / "pid",
             "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
-            "--ip-masq=false", "--storage-driver", "vfs")
+            "--ip-masq=false", "--userland-proxy=false", "--storage-driver", "vfs")
         layer = self.directory / "layer.tar"
         layer.write_bytes(image_layer())
         self.check("docker", "import", layer, self.image)
@@ -406,8 +406,18 @@ conf_dir = "{self.directory}/cni"
         return found[1].decode().splitlines(), found[3]
 
     def remove(self, name):
+        """As the kubelet, again until it is done: a container that ends by itself meanwhile is an error."""
         for method in ("StopPodSandbox", "RemovePodSandbox"):
+            wait_until(lambda: self.is_done(method, name), what=f"{method} of {name}")  # noqa: B023
+
+    def is_done(self, method, name):
+        import grpc  # noqa: PLC0415
+        try:
             self.cri(method, field(1, name))
+        except grpc.RpcError:
+            time.sleep(0.2)
+            return False
+        return True
 
     def unmount(self):
         # Its shims end by themselves, a moment later.
