@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, policies, response, scale, sensors, shares, swap_trainings, together, training)
+               overhead, policies, response, scale, sensors, shares, swap_trainings, together,
+               topology, training)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ CASES = [
          scale.seconds_of, is_long=True, cuts=True),
     Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
          daemon_cpu.seconds_of, is_long=True, cuts=True),
+    Case("topology", topology.topology, "copies and rings between GPUs by their places, and those chosen",
+         topology.seconds_of),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",
          freezer.seconds_of, is_long=True),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",

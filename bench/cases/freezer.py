@@ -10,11 +10,13 @@ import tempfile
 import time
 
 from harness.boxes import Boxes, wait_until, why_not
+from harness.load import Kernel
 from harness.result import Row, at_least, at_most
 
 from .daemon_cpu import threads
 
 MIB = 1 << 20
+KERNEL = Kernel(1000, 8192)
 PROCESSES = 7
 FREEZE_MS, THAW_MS = 5, 1
 CPU_PCT, MEMORY_MIB = 0.5, 20
@@ -64,7 +66,7 @@ class Scene:
         self.boxes = Boxes(version, socket, self.directory, build.program("allotd"), sim_dir,
                            log_level="info", **settings)
         self.boxes.environment["ALLOT_SIM_CONTEXT_MS"] = str(SIM_CONTEXT_MS)
-        self.load = build.program("allot-load")
+        self.load = bench.loads.command(KERNEL)
 
     def __enter__(self):
         return self
@@ -77,7 +79,7 @@ class Scene:
         shutil.rmtree(self.directory)
 
     def start(self, box, *options):
-        return box.start(self.load, "--iters", 1000, "--report-every", 0, *options)
+        return box.start(*self.load, "--report-every", 0, *options)
 
     def idle(self, box):
         """Holds a context, and does one kernel every quarter of an hour."""
@@ -238,6 +240,7 @@ def freezer(bench):
     if not versions:
         bench.result.skip("freezer", why_not("v2"))
         return
+    bench.loads.calibrate(KERNEL)
     if not bench.machine.sim:
         # Two daemons never arbitrate one card.
         bench.machine.keeper.kill()

@@ -13,6 +13,7 @@ PLACES = {
     "launch-cost": "bench",
     "call-cost": "bench",
     "start-cost": "bench",
+    "peer-copy": "bench",
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
     "gpu-checkpoint": "tests/gpu",

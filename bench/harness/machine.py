@@ -4,6 +4,7 @@ own through `allot run`, or native, with nothing of allot around it."""
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -161,6 +162,22 @@ class Machine:
     def ps(self):
         """What `allot ps --json` says."""
         return json.loads(self.tell("ps", "--json"))
+
+    def choose(self, count):
+        """The GPUs that the daemon gives who asks for so many and names none, by its protocol: `allot run` names
+        them. The tenant is gone with the connection."""
+        path, = (os.path.join(folder, "allotd.sock") for folder, _, files in os.walk(self.run_dir)
+                 if "allotd.sock" in files)
+        request = {"version": 1, "op": "create", "hold": True, "name": "chosen",
+                   "devices": count * [{"memory_bytes": 64 << 20}]}
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(path)
+            s.sendall(json.dumps(request).encode() + b"\n")
+            reply = json.loads(s.makefile().readline())
+        if not reply["ok"]:
+            raise Failed(f"{count} GPUs: {reply['error']}")
+        return [device["index"] for device in reply["devices"]]
 
     def daemon_pid(self):
         """The pid of this machine's allotd, told by the run directory in its command line."""

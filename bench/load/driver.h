@@ -53,6 +53,11 @@
 	X(mem_info, "cuMemGetInfo_v2", (size_t * ret_free_bytes, size_t * ret_total_bytes)) \
 	X(mem_alloc, "cuMemAlloc_v2", (CUdeviceptr * ret_p, size_t bytes)) \
 	X(mem_free, "cuMemFree_v2", (CUdeviceptr p)) \
+	X(can_access, "cuDeviceCanAccessPeer", (int *ret_can, CUdevice dev, CUdevice peer)) \
+	X(enable_access, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags)) \
+	X(copy_peer, "cuMemcpyPeerAsync", \
+	  (CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes, \
+	   CUstream s)) \
 	X(error_name, "cuGetErrorName", (CUresult r, const char **ret_name))
 
 struct driver {

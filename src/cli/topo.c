@@ -17,7 +17,7 @@ static const struct option_row rows[] = {
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct topo_options,
 	       target.sim_spec,
 	       .help = "of a simulated machine: h200, h200x8, dgx-1v, dgx-a100, pcie, mixed,\n"
-		       "or a description file"),
+		       "h200-mig, or a description file"),
 	OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, struct topo_options,
 	       target.run_dir, .help = "ask the daemon of this run directory"),
 	OPTION_END,

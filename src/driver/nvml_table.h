@@ -48,6 +48,9 @@
 	LOOK(nvmlSystemGetTopologyGpuSet, gpus_of_cpu, \
 	     (unsigned int cpu, unsigned int *count, nvmlDevice_t *devices), \
 	     (cpu, count, devices)) \
+	LOOK(nvmlDeviceGetMigDeviceHandleByIndex, mig_device, \
+	     (nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance), \
+	     (device, index, instance)) \
 	LOOK(nvmlSystemGetProcessName, process_name, \
 	     (unsigned int pid, char *name, unsigned int length), (pid, name, length))
 
@@ -153,6 +156,10 @@
 
 /* Called by the library, and not governed. */
 #define NVML_CALLS(CALL) \
-	CALL(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length))
+	CALL(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length)) \
+	CALL(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, \
+	     (nvmlDevice_t device, nvmlDevice_t *card)) \
+	CALL(nvmlDeviceGetGpuInstanceId, (nvmlDevice_t device, unsigned int *id)) \
+	CALL(nvmlDeviceGetComputeInstanceId, (nvmlDevice_t device, unsigned int *id))
 
 #endif

@@ -2,6 +2,9 @@
  * The device interface: what the daemon asks of the cards it shares. A backend is a vtable; the
  * daemon knows nothing of NVML. Backends are listed in gpu.c, a file each.
  *
+ * A card here is whatever has memory and time of its own: a GPU, or a MIG instance. Of a GPU in MIG mode
+ * there are its instances alone.
+ *
  * Thread safety: any call from any thread, as NVML promises; open and close from one.
  * Calls may take milliseconds, and seconds when a card is sick: never from an event loop.
  */
@@ -13,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "gpu/mig_caps.h"
 
 #define GPU_UUID_TEXT_MAX 80
 #define GPU_NAME_MAX 96
@@ -20,11 +24,13 @@
 
 struct gpu_info {
 	uint8_t uuid[16];
-	char uuid_text[GPU_UUID_TEXT_MAX]; /* "GPU-8-4-4-4-12 hex digits" */
+	char uuid_text[GPU_UUID_TEXT_MAX]; /* "GPU-8-4-4-4-12 hex digits", or "MIG-..." */
 	char name[GPU_NAME_MAX];
 	uint64_t memory_bytes; /* what can be held on the card: its total less the driver's reserve */
 	bool minor_known;
-	unsigned minor; /* of its device file */
+	unsigned minor;       /* of its device file; of an instance, its card's */
+	bool is_instance;     /* of MIG */
+	struct mig_caps caps; /* of an instance: what gives access to it */
 };
 
 struct gpu_memory {
@@ -94,6 +100,8 @@ struct gpu_backend {
 	struct gpu *(*close)(struct gpu *gpu); /* NULL is fine; returns NULL */
 	unsigned (*count)(struct gpu *gpu);
 	const char *(*driver_version)(struct gpu *gpu); /* "" when unknown; lives as long as gpu */
+	/* One line: what of the machine is none of these cards, and why. "": nothing; lives as long as gpu */
+	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
 	int (*memory)(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err);
 	/*

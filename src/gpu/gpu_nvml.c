@@ -43,7 +43,7 @@ static int nvml_errno(nvmlReturn_t r)
 	}
 }
 
-static int nvml_fail(struct error *err, const char *call, nvmlReturn_t r)
+int gpu_nvml_fail(struct error *err, const char *call, nvmlReturn_t r)
 {
 	return error_set(err, nvml_errno(r), "%s: %s (NVML code %d)", call, nvml_strerror(r),
 			 (int)r);
@@ -84,28 +84,6 @@ static void cleanup_gpu(struct gpu **gpu)
 	nvml_close(*gpu);
 }
 
-static int open_devices(struct gpu *gpu, struct error *err)
-{
-	unsigned count = 0;
-	nvmlReturn_t r = gpu->count(&count);
-	if (r != NVML_SUCCESS)
-		return nvml_fail(err, "nvmlDeviceGetCount", r);
-	if (count == 0)
-		return error_set(err, ENODEV, "the NVIDIA driver is there, but no GPU");
-
-	gpu->device = calloc(count, sizeof(*gpu->device));
-	if (!gpu->device)
-		return error_set_errno(err, ENOMEM, "list of GPUs");
-	for (unsigned i = 0; i < count; i++) {
-		r = gpu->handle(i, &gpu->device[i]);
-		if (r != NVML_SUCCESS)
-			return error_add(err, nvml_fail(err, "nvmlDeviceGetHandleByIndex", r),
-					 "GPU %u", i);
-	}
-	gpu->device_count = count;
-	return 0;
-}
-
 static int nvml_open(const char *source, struct gpu **ret, struct error *err)
 {
 	cleanup(cleanup_gpu) struct gpu *gpu = calloc(1, sizeof(*gpu));
@@ -117,9 +95,9 @@ static int nvml_open(const char *source, struct gpu **ret, struct error *err)
 		return r;
 	nvmlReturn_t n = gpu->init();
 	if (n != NVML_SUCCESS)
-		return nvml_fail(err, "nvmlInit", n);
+		return gpu_nvml_fail(err, "nvmlInit", n);
 	gpu->initialized = true;
-	r = open_devices(gpu, err);
+	r = gpu_nvml_find_devices(gpu, err);
 	if (r < 0)
 		return r;
 	if (gpu->driver_version)
@@ -139,11 +117,16 @@ static const char *nvml_driver_version(struct gpu *gpu)
 	return gpu->version;
 }
 
+static const char *nvml_left_out(struct gpu *gpu)
+{
+	return gpu->left_out;
+}
+
 static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err)
 {
 	if (gpu->memory_v2) {
 		nvmlMemory_v2_t m = { .version = nvmlMemory_v2 };
-		if (gpu->memory_v2(gpu->device[index], &m) == NVML_SUCCESS) {
+		if (gpu->memory_v2(gpu->device[index].handle, &m) == NVML_SUCCESS) {
 			*ret = (struct gpu_memory){ .used_bytes = m.used,
 						    .total_bytes = m.total,
 						    .reserved_bytes = m.reserved };
@@ -151,9 +134,10 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 		}
 	}
 	nvmlMemory_t m = { 0 };
-	nvmlReturn_t r = gpu->memory(gpu->device[index], &m);
+	nvmlReturn_t r = gpu->memory(gpu->device[index].handle, &m);
 	if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetMemoryInfo", r), "GPU %u", index);
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetMemoryInfo", r), "GPU %u",
+				 index);
 	*ret = (struct gpu_memory){ .used_bytes = m.used, .total_bytes = m.total };
 	return 0;
 }
@@ -163,15 +147,16 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	struct gpu_info info = { 0 };
 	struct gpu_memory memory;
 
-	nvmlReturn_t r = gpu->uuid(gpu->device[index], info.uuid_text, sizeof(info.uuid_text));
+	nvmlReturn_t r = gpu->uuid(gpu->device[index].handle, info.uuid_text,
+				   sizeof(info.uuid_text));
 	if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetUUID", r), "GPU %u", index);
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetUUID", r), "GPU %u", index);
 	info.uuid_text[sizeof(info.uuid_text) - 1] = '\0';
 	if (gpu_uuid_parse(info.uuid_text, info.uuid) < 0)
 		return error_set(err, EPROTO, "GPU %u: '%s' is not a UUID", index, info.uuid_text);
-	r = gpu->name(gpu->device[index], info.name, sizeof(info.name));
+	r = gpu->name(gpu->device[index].handle, info.name, sizeof(info.name));
 	if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetName", r), "GPU %u", index);
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetName", r), "GPU %u", index);
 	info.name[sizeof(info.name) - 1] = '\0';
 	int e = nvml_memory(gpu, index, &memory, err);
 	if (e < 0)
@@ -179,7 +164,12 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	if (memory.reserved_bytes >= memory.total_bytes)
 		return error_set(err, EPROTO, "GPU %u: reports no memory", index);
 	info.memory_bytes = memory.total_bytes - memory.reserved_bytes;
-	info.minor_known = gpu->minor && gpu->minor(gpu->device[index], &info.minor) == NVML_SUCCESS;
+	const struct gpu_nvml_device *device = &gpu->device[index];
+	info.minor_known = gpu->minor && gpu->minor(device->card, &info.minor) == NVML_SUCCESS;
+	info.is_instance = device->is_instance;
+	if (info.is_instance && info.minor_known)
+		info.caps = mig_caps_read(MIG_CAPS_DIR, info.minor, device->gpu_instance,
+					  device->compute_instance);
 	*ret = info;
 	return 0;
 }
@@ -211,15 +201,15 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 
 	size_t count = 0;
 	unsigned n = NVML_PROCESSES_MAX;
-	nvmlReturn_t r = gpu->compute(gpu->device[index], &n, raw);
+	nvmlReturn_t r = gpu->compute(gpu->device[index].handle, &n, raw);
 	if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetComputeRunningProcesses", r),
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetComputeRunningProcesses", r),
 				 "GPU %u", index);
 	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
 		count = add_process(list, max, count, &raw[i]);
 
 	n = NVML_PROCESSES_MAX;
-	if (gpu->graphics && gpu->graphics(gpu->device[index], &n, raw) == NVML_SUCCESS)
+	if (gpu->graphics && gpu->graphics(gpu->device[index].handle, &n, raw) == NVML_SUCCESS)
 		for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
 			count = add_process(list, max, count, &raw[i]);
 	*ret_count = count;
@@ -251,12 +241,12 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 	if (!raw)
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
 	unsigned n = NVML_PROCESSES_MAX;
-	nvmlReturn_t r = gpu->process_use(gpu->device[index], raw, &n, since_us);
+	nvmlReturn_t r = gpu->process_use(gpu->device[index].handle, raw, &n, since_us);
 	/* No process did anything since. */
 	if (r == NVML_ERROR_NOT_FOUND)
 		n = 0;
 	else if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetProcessUtilization", r),
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetProcessUtilization", r),
 				 "GPU %u", index);
 	size_t count = 0;
 	for (unsigned i = 0; i < n && i < NVML_PROCESSES_MAX; i++)
@@ -272,63 +262,11 @@ static int nvml_busy(struct gpu *gpu, unsigned index, double *ret_share, struct 
 	nvmlUtilization_t rates = { 0 };
 	if (!gpu->rates)
 		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no use", index);
-	nvmlReturn_t r = gpu->rates(gpu->device[index], &rates);
+	nvmlReturn_t r = gpu->rates(gpu->device[index].handle, &rates);
 	if (r != NVML_SUCCESS)
-		return error_add(err, nvml_fail(err, "nvmlDeviceGetUtilizationRates", r), "GPU %u",
-				 index);
+		return error_add(err, gpu_nvml_fail(err, "nvmlDeviceGetUtilizationRates", r),
+				 "GPU %u", index);
 	*ret_share = rates.gpu < 100 ? rates.gpu / 100.0 : 1;
-	return 0;
-}
-
-/* Some cards tell of Xids only, and old ones of nothing: those that can are registered. */
-static int make_events(struct gpu *gpu, struct error *err)
-{
-	nvmlEventSet_t set;
-	unsigned registered = 0;
-	if (!gpu->event_set || !gpu->event_set_free || !gpu->event_types || !gpu->event_register ||
-	    !gpu->event_wait)
-		return error_set(err, EOPNOTSUPP, "the driver tells of no faults");
-	nvmlReturn_t r = gpu->event_set(&set);
-	if (r != NVML_SUCCESS)
-		return nvml_fail(err, "nvmlEventSetCreate", r);
-	for (unsigned i = 0; i < gpu->device_count; i++) {
-		unsigned long long types = 0;
-		r = gpu->event_types(gpu->device[i], &types);
-		types &= nvmlEventTypeXidCriticalError | nvmlEventTypeDoubleBitEccError;
-		if (r == NVML_SUCCESS && types)
-			r = gpu->event_register(gpu->device[i], types, set);
-		registered += r == NVML_SUCCESS && types;
-	}
-	if (!registered) {
-		gpu->event_set_free(set);
-		return error_set(err, EOPNOTSUPP, "no GPU tells of faults");
-	}
-	gpu->events = set;
-	return 0;
-}
-
-static int nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
-			   struct error *err)
-{
-	nvmlEventData_t data = { 0 };
-	int e = gpu->events ? 0 : make_events(gpu, err);
-	if (e < 0)
-		return e;
-	nvmlReturn_t r = gpu->event_wait(gpu->events, &data, timeout_ms);
-	if (r == NVML_ERROR_TIMEOUT)
-		return 0;
-	if (r != NVML_SUCCESS)
-		return nvml_fail(err, "nvmlEventSetWait", r);
-	for (unsigned i = 0; i < gpu->device_count; i++) {
-		if (gpu->device[i] != data.device)
-			continue;
-		*ret = (struct gpu_fault){ .index = i,
-					   .kind = data.eventType == nvmlEventTypeXidCriticalError
-							   ? GPU_FAULT_XID
-							   : GPU_FAULT_ECC,
-					   .number = data.eventData };
-		return 1;
-	}
 	return 0;
 }
 
@@ -338,6 +276,7 @@ const struct gpu_backend gpu_nvml = {
 	.close = nvml_close,
 	.count = nvml_count,
 	.driver_version = nvml_driver_version,
+	.left_out = nvml_left_out,
 	.info = nvml_info,
 	.memory = nvml_memory,
 	.processes = nvml_processes,
@@ -345,5 +284,5 @@ const struct gpu_backend gpu_nvml = {
 	.busy = nvml_busy,
 	.seat = gpu_nvml_seat,
 	.links = gpu_nvml_links,
-	.wait_fault = nvml_wait_fault,
+	.wait_fault = gpu_nvml_wait_fault,
 };

@@ -27,7 +27,7 @@ static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 	unsigned long words[NUMA_WORDS] = { 0 };
 	unsigned count = 0;
 
-	if (!gpu->numa_nodes || gpu->numa_nodes(gpu->device[index], NUMA_WORDS, words,
+	if (!gpu->numa_nodes || gpu->numa_nodes(gpu->device[index].card, NUMA_WORDS, words,
 						AFFINITY_OF_NODE) != NVML_SUCCESS)
 		return false;
 	for (unsigned i = 0; i < NUMA_WORDS * 64; i++)
@@ -55,7 +55,7 @@ struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index)
 	struct gpu_seat seat = { 0 };
 	nvmlPciInfo_t pci = { 0 };
 
-	if (gpu->pci && gpu->pci(gpu->device[index], &pci) == NVML_SUCCESS)
+	if (gpu->pci && gpu->pci(gpu->device[index].card, &pci) == NVML_SUCCESS)
 		snprintf(seat.pci, sizeof(seat.pci), "%04x:%02x:%02x.0", pci.domain, pci.bus,
 			 pci.device);
 	seat.numa_known = numa_by_driver(gpu, index, &seat.numa) ||
@@ -67,7 +67,10 @@ static enum gpu_way way(struct gpu *gpu, unsigned a, unsigned b)
 {
 	nvmlGpuTopologyLevel_t level;
 
-	if (!gpu->ancestor || gpu->ancestor(gpu->device[a], gpu->device[b], &level) != NVML_SUCCESS)
+	if (gpu->device[a].card == gpu->device[b].card)
+		return GPU_WAY_PSB;
+	if (!gpu->ancestor ||
+	    gpu->ancestor(gpu->device[a].card, gpu->device[b].card, &level) != NVML_SUCCESS)
 		return GPU_WAY_UNKNOWN;
 	switch (level) {
 	case NVML_TOPOLOGY_INTERNAL: return GPU_WAY_PSB;
@@ -92,8 +95,11 @@ struct ends {
 /* What is at an end that the driver does not tell about is left out. */
 static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 {
-	nvmlDevice_t device = gpu->device[index];
+	nvmlDevice_t device = gpu->device[index].card;
 
+	/* An instance has no way to a peer. */
+	if (gpu->device[index].is_instance)
+		return;
 	ret->is_known = gpu->pci && gpu->pci(device, &ret->self) == NVML_SUCCESS;
 	for (unsigned link = 0; gpu->link_state && link < LINKS_MOST; link++) {
 		unsigned active = 0, type = NVML_NVLINK_DEVICE_TYPE_GPU;

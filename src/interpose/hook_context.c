@@ -86,7 +86,7 @@ static bool has_room(int index, uint64_t cost)
 	return false;
 }
 
-/* The driver failed to make it. */
+/* It could not be made, or not be kept: what the driver said of it. */
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
@@ -115,13 +115,14 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	result = has_room(index, cost) ? retain(context, device) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (result == CUDA_SUCCESS && !remember_context(*context, index, cost)) {
-		real.cuDevicePrimaryCtxRelease_v2(device);
-		result = CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	if (result != CUDA_SUCCESS) {
 		not_made(index, cost, result);
 		return result;
+	}
+	if (!remember_context(*context, index, cost)) {
+		real.cuDevicePrimaryCtxRelease_v2(device);
+		ledger_release_context(index, cost);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	primary[device].context = *context;
 	primary[device].retained = 1;
@@ -246,6 +247,8 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 /* True: create it once more. */
 static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 {
+	CUresult drivers = *result;
+
 	if (c->index < 0)
 		return false;
 	if (*result == CUDA_SUCCESS && !c->is_second && !measured_fits(&c->measured)) {
@@ -260,7 +263,7 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 		*result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (*result != CUDA_SUCCESS)
-		not_made(c->index, c->cost, *result);
+		not_made(c->index, c->cost, drivers);
 	return false;
 }
 

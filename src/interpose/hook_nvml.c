@@ -9,7 +9,8 @@ nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int
 {
 	if (!index)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*index = (unsigned int)card;
+	/* An instance's is its place on its GPU, where the tenant has but this one. */
+	*index = nvml_is_instance(card) ? 0 : (unsigned int)card;
 	return NVML_SUCCESS;
 }
 
@@ -26,10 +27,19 @@ static void virtual_memory(int card, unsigned long long *total, unsigned long lo
 	*total = quota;
 }
 
+/* Without privileges a GPU in MIG mode does not tell its memory; the tenant's instance does. */
+static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
+{
+	nvmlDevice_t instance;
+
+	return nvml_is_instance(card) && nvml_device_of(card, &instance) == NVML_SUCCESS ? instance
+											 : device;
+}
+
 nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_t *),
 			 nvmlDevice_t device, nvmlMemory_t *memory)
 {
-	nvmlReturn_t result = get(device, memory);
+	nvmlReturn_t result = get(whose_memory(card, device), memory);
 
 	if (result == NVML_SUCCESS)
 		virtual_memory(card, &memory->total, &memory->free, &memory->used);
@@ -39,7 +49,7 @@ nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_
 nvmlReturn_t nvml_memory_v2(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_v2_t *),
 			    nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-	nvmlReturn_t result = get(device, memory);
+	nvmlReturn_t result = get(whose_memory(card, device), memory);
 
 	if (result == NVML_SUCCESS) {
 		virtual_memory(card, &memory->total, &memory->free, &memory->used);

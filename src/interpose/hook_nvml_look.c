@@ -26,7 +26,7 @@ nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), un
 	nvmlDevice_t first;
 
 	if (device && index < (unsigned int)nvml_card_count())
-		return nvml_device_of((int)index, device);
+		return nvml_gpu_of((int)index, device);
 	/* Not initialized comes before an argument that is wrong. */
 	nvmlReturn_t result = get(0, &first);
 	return result == NVML_ERROR_UNINITIALIZED ? result : NVML_ERROR_INVALID_ARGUMENT;
@@ -54,6 +54,23 @@ nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *
 			  const nvmlUUID_t *uuid, nvmlDevice_t *device)
 {
 	return only_own(get(uuid, device), device);
+}
+
+/* Of a GPU in MIG mode the tenant's one instance is the first, and there is no other. */
+nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvmlDevice_t *),
+			     nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance)
+{
+	int card;
+	nvmlReturn_t result = nvml_card_of(device, &card);
+
+	if (result != NVML_SUCCESS)
+		return result;
+	if (!nvml_is_instance(card))
+		return get(device, index, instance);
+	result = get(device, index, instance); /* says whether the arguments are any */
+	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
+		return result;
+	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
 }
 
 /* Leaves the tenant's devices in `found`, and returns how many. */

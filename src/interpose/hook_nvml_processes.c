@@ -8,20 +8,19 @@
 #include "interpose/nvml_hooks.h"
 #include "interpose/nvml_time.h"
 
-#define NO_INSTANCE ~0U /* no MIG */
-
 static nvmlReturn_t list(int card, unsigned int *count, void *infos, size_t entry_bytes)
 {
 	struct nvml_process_iterator it = nvml_processes(card);
 	struct nvml_process process;
-	unsigned int room, n = 0;
+	unsigned int room, n = 0, gpu_instance, compute_instance;
 
 	if (!count || (*count && !infos))
 		return NVML_ERROR_INVALID_ARGUMENT;
 	room = *count;
+	nvml_instance_ids(card, &gpu_instance, &compute_instance);
 	for (; nvml_next_process(&it, &process); n++) {
-		nvmlProcessInfo_t info = { process.pid, process.used_bytes, NO_INSTANCE,
-					   NO_INSTANCE };
+		nvmlProcessInfo_t info = { process.pid, process.used_bytes, gpu_instance,
+					   compute_instance };
 		if (n < room) /* the older layout is the beginning of the newer */
 			memcpy((char *)infos + n * entry_bytes, &info, entry_bytes);
 	}
@@ -73,7 +72,7 @@ nvmlReturn_t nvml_process_details(int card,
 {
 	struct nvml_process_iterator it = nvml_processes(card);
 	struct nvml_process process;
-	unsigned int room, n = 0;
+	unsigned int room, n = 0, gpu_instance, compute_instance;
 
 	if (!details || (details->numProcArrayEntries && !details->procArray))
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -84,10 +83,11 @@ nvmlReturn_t nvml_process_details(int card,
 	if (details->mode > NVML_PROCESS_MODE_ALL)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	room = details->numProcArrayEntries;
+	nvml_instance_ids(card, &gpu_instance, &compute_instance);
 	for (; nvml_next_process(&it, &process); n++)
 		if (n < room)
 			details->procArray[n] = (nvmlProcessDetail_v1_t){
-				process.pid, process.used_bytes, NO_INSTANCE, NO_INSTANCE, 0
+				process.pid, process.used_bytes, gpu_instance, compute_instance, 0
 			};
 	details->numProcArrayEntries = n;
 	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;

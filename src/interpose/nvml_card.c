@@ -50,21 +50,57 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 	return digits == 32;
 }
 
-nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
+static nvmlReturn_t read_uuid(nvmlDevice_t device, uint8_t uuid[16])
 {
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE] = "";
-	uint8_t uuid[16];
 
 	if (!real_nvml.nvmlDeviceGetUUID)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
 	nvmlReturn_t result = real_nvml.nvmlDeviceGetUUID(device, text, sizeof(text));
 	if (result != NVML_SUCCESS)
 		return result;
-	int card = nvml_card_count() && parse_uuid(text, uuid) ? guest_uuid_index(uuid) : -1;
+	return parse_uuid(text, uuid) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* The tenant's instance on this GPU; -1: none. */
+static int instance_on(const uint8_t uuid[16])
+{
+	for (int i = 0; i < nvml_card_count(); i++) {
+		nvmlDevice_t gpu;
+		uint8_t its[16];
+		if (nvml_is_instance(i) && nvml_gpu_of(i, &gpu) == NVML_SUCCESS &&
+		    read_uuid(gpu, its) == NVML_SUCCESS && memcmp(its, uuid, 16) == 0)
+			return i;
+	}
+	return -1;
+}
+
+nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
+{
+	uint8_t uuid[16];
+	nvmlReturn_t result = read_uuid(device, uuid);
+
+	if (result != NVML_SUCCESS)
+		return result;
+	int card = nvml_card_count() ? guest_uuid_index(uuid) : -1;
+	if (card < 0)
+		card = instance_on(uuid);
 	if (card < 0)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*ret_card = card;
 	return NVML_SUCCESS;
+}
+
+bool nvml_is_instance(int card)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+
+	return control && control->instances >> card & 1;
+}
+
+const char *nvml_uuid_prefix(int card)
+{
+	return nvml_is_instance(card) ? "MIG-" : "GPU-";
 }
 
 void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefix,
@@ -84,12 +120,37 @@ nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device)
 
 	if (!real_nvml.nvmlDeviceGetHandleByUUID)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
-	nvml_format_uuid(text, "GPU-", uuid);
-	nvmlReturn_t result = real_nvml.nvmlDeviceGetHandleByUUID(text, ret_device);
-	if (result != NVML_ERROR_NOT_FOUND)
-		return result;
-	nvml_format_uuid(text, "MIG-", uuid);
+	nvml_format_uuid(text, nvml_uuid_prefix(card), uuid);
 	return real_nvml.nvmlDeviceGetHandleByUUID(text, ret_device);
+}
+
+nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device)
+{
+	nvmlDevice_t device;
+	nvmlReturn_t result = nvml_device_of(card, &device);
+
+	if (result != NVML_SUCCESS)
+		return result;
+	if (nvml_is_instance(card)) {
+		if (!real_nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
+			return NVML_ERROR_FUNCTION_NOT_FOUND;
+		return real_nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device, ret_device);
+	}
+	*ret_device = device;
+	return NVML_SUCCESS;
+}
+
+void nvml_instance_ids(int card, unsigned int *ret_gpu_instance, unsigned int *ret_compute_instance)
+{
+	nvmlDevice_t device;
+
+	*ret_gpu_instance = *ret_compute_instance = NVML_NO_INSTANCE;
+	if (!nvml_is_instance(card) || nvml_device_of(card, &device) != NVML_SUCCESS)
+		return;
+	if (real_nvml.nvmlDeviceGetGpuInstanceId)
+		real_nvml.nvmlDeviceGetGpuInstanceId(device, ret_gpu_instance);
+	if (real_nvml.nvmlDeviceGetComputeInstanceId)
+		real_nvml.nvmlDeviceGetComputeInstanceId(device, ret_compute_instance);
 }
 
 unsigned int nvml_card_busy_pct(int card)

@@ -3,6 +3,9 @@
  * and by which of the tenant's processes. A card is named by its place in the tenant's list, which is
  * the order in which CUDA has them.
  *
+ * A tenant's MIG instance is seen as in a container that has one: NVML's device is the GPU, in MIG mode, with that
+ * instance alone; and what is asked of the GPU is told of the instance, all that the tenant has of it.
+ *
  * Everything comes from the region: memory from the slots, as the quota counts it; time from what the
  * arbiter charged, as a percentage of what the tenant may reach. So a tenant that is held to 30 % and
  * uses them is at 100 %, and the figures of its processes add up to the card's.
@@ -21,9 +24,17 @@
 bool nvml_is_governed(void);
 
 int nvml_card_count(void);
-/* INVALID_ARGUMENT: no card of this tenant's. */
+/* Of an instance, or of the GPU that it is on. INVALID_ARGUMENT: no card of this tenant's. */
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
 nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
+/* The GPU that it is, or is a part of. */
+nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);
+
+/* Whether it is a MIG instance; what its UUID begins with; its ids on its GPU. */
+#define NVML_NO_INSTANCE ~0U
+bool nvml_is_instance(int card);
+const char *nvml_uuid_prefix(int card);
+void nvml_instance_ids(int card, unsigned int *ret_gpu_instance, unsigned int *ret_compute_instance);
 /* `prefix` ("GPU-") and the UUID, as NVML and CUDA write it. */
 void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefix,
 		      const uint8_t uuid[16]);

@@ -59,7 +59,8 @@ static void write_entry(const char *numbers)
 			break;
 		if (n)
 			entry[at++] = ',';
-		nvml_format_uuid(entry + at, "GPU-", guest_control_device(card)->uuid);
+		nvml_format_uuid(entry + at, nvml_uuid_prefix(card),
+				 guest_control_device(card)->uuid);
 		at += strlen(entry + at);
 		c += strcspn(c, ",");
 		if (*c++ == '\0')

@@ -8,6 +8,7 @@
 
 #include "base/parse.h"
 #include "kube/blame.h"
+#include "kube/vcuda.h"
 
 #define NAME_MAX_BYTES 320 /* of an annotation: 253 bytes, '/', 63, and a NUL */
 #define VALUE_MAX_BYTES 48 /* of one value in a list */
@@ -111,10 +112,12 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 
 static const struct {
 	const char *name;
+	/* NULL: it says what is given to a container, and nothing of one that runs: vcuda.h. */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
+	{ VCUDA_CARDS, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -153,7 +156,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	if (i == FIELD_COUNT)
 		return error_set(err, EINVAL,
 				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full, sharing or priority",
+				 "cores-limit, on-full, sharing, priority or cards",
 				 name);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,
@@ -192,6 +195,8 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 			return blame(err, r);
 	}
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (!fields[i].read)
+			continue;
 		r = read_field(pod, container, i, &live, err);
 		if (r < 0)
 			return blame(err, r);

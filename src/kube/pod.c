@@ -83,6 +83,8 @@ static int read_pod(struct kube_pod *pod, struct error *err)
 	pod->is_ending = json_object_get(meta, "deletionTimestamp") != NULL;
 	pod->node = text_or(spec, "nodeName", "");
 	pod->phase = read_phase(text_or(status, "phase", ""));
+	pod->created = text_or(meta, "creationTimestamp", "");
+	pod->is_started = json_object_get(status, "startTime") != NULL;
 	const char *vgpu_node = pod_annotation(pod, KUBE_POD_NODE);
 	pod->vgpu_node = vgpu_node ? vgpu_node : "";
 	pod->to_allocate = pod_annotation(pod, KUBE_POD_TO_ALLOCATE);
@@ -143,11 +145,15 @@ static json_t *pick_containers(const json_t *list)
 
 json_t *pod_essence(const json_t *object)
 {
-	static const char *const of_meta[] = {
-		"name", "namespace", "uid", "resourceVersion", "deletionTimestamp", NULL
-	};
-	static const char *const of_spec[] = { "nodeName", NULL }, *const of_status[] = { "phase",
-											  NULL };
+	static const char *const of_meta[] = { "name",
+					       "namespace",
+					       "uid",
+					       "resourceVersion",
+					       "creationTimestamp",
+					       "deletionTimestamp",
+					       NULL };
+	static const char *const of_spec[] = { "nodeName", NULL };
+	static const char *const of_status[] = { "phase", "startTime", NULL };
 	const json_t *meta = json_object_get(object, "metadata"),
 		     *spec = json_object_get(object, "spec");
 	json_t *annotations = json_copy(json_object_get(meta, "annotations"));

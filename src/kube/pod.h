@@ -24,6 +24,8 @@ struct kube_pod {
 	const char *vgpu_node;               /* the scheduler's choice; "": none */
 	const char *to_allocate, *allocated; /* shares.h; NULL: there is none */
 	const char *bind_time;               /* NULL: there is none */
+	const char *created;                 /* RFC 3339, in whole seconds; "": not known */
+	bool is_started;                     /* the kubelet has let it in, or refused it */
 	enum pod_phase phase;
 	enum bind_phase bind_phase;
 	bool is_ending;                     /* it has a deletion timestamp */
@@ -38,7 +40,7 @@ struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is fine; returns NULL *
 
 /*
  * Of a Pod object what is worth keeping of many: names, annotations but for kubectl's copy of the whole,
- * containers with their resources, phase. A new object; NULL: no memory.
+ * containers with their resources, phase, times. A new object; NULL: no memory.
  */
 json_t *pod_essence(const json_t *object);
 

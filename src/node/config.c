@@ -158,8 +158,15 @@ static const struct setting settings[] = {
 	  "what pods ask for in their limits" },
 	{ "kube_priority_resource", KIND_TEXT, AT(kube_priority_resource), "nvidia.com/priority", 0,
 	  0, "what pods say a container's priority by in their limits: 0 is high, 1 low" },
-	{ "kube_vocabulary", KIND_VOCABULARY, AT(kube_vocabulary), "slices", 0,
-	  0, "slices: GPUs in equal parts; hami: as the scheduler has written to the pod (needs kube_api)" },
+	{ "kube_vocabulary", KIND_VOCABULARY, AT(kube_vocabulary), "slices", 0, 0,
+	  "slices: GPUs in equal parts; hami: as the scheduler has written to the pod; "
+	  "gpu-manager: vcuda-core and vcuda-memory (both need kube_api)" },
+	{ "kube_core_resource", KIND_TEXT, AT(kube_core_resource), "tencent.com/vcuda-core", 0, 0,
+	  "of gpu-manager's vocabulary: hundredths of a GPU's time" },
+	{ "kube_memory_resource", KIND_TEXT, AT(kube_memory_resource), "tencent.com/vcuda-memory",
+	  0, 0, "of gpu-manager's vocabulary: memory, in units of 256 MiB" },
+	{ "kube_share", KIND_SWITCH, AT(is_kube_share), "on", 0, 0,
+	  "on or off: parts of GPUs are given to containers; off: whole ones alone" },
 	{ "kube_slices", KIND_COUNT, AT(kube_slices), "10", 1, 100,
 	  "each GPU is shown as so many of it, which share memory and time equally" },
 	{ "kube_slice_limit", KIND_LIMIT, AT(is_kube_slice_hard), "soft", 0, 0,
@@ -245,6 +252,11 @@ void config_default(struct config *config)
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings[i].default_text)
 			setting_set(&settings[i], config, settings[i].default_text, NULL);
+}
+
+unsigned config_split_count(const struct config *config)
+{
+	return config->is_kube_share ? config->kube_split_count : 1;
 }
 
 static void format_default(const struct setting *s, char *text, size_t size)

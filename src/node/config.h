@@ -22,6 +22,7 @@
 enum kube_vocabulary {
 	KUBE_VOCABULARY_SLICES, /* the ids that the kubelet picks: node/plugin/allocate.h */
 	KUBE_VOCABULARY_HAMI,   /* the pod's annotations, by a scheduler: node/plugin/bound.h */
+	KUBE_VOCABULARY_GPU_MANAGER, /* the pod's limits, of two resources: node/plugin/vcuda.h */
 };
 
 struct config {
@@ -67,9 +68,11 @@ struct config {
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
 	/* The kubelet's device plugin (node/plugin). */
 	bool is_kube_plugin, is_kube_slice_hard;
+	bool is_kube_share; /* parts of cards are given out; else whole ones alone */
 	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
 	char kube_priority_resource[CONFIG_PATH_MAX];
+	char kube_core_resource[CONFIG_PATH_MAX], kube_memory_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
 	unsigned kube_slices;                     /* that each card is shown as */
 	/* Claims (node/claims). */
@@ -108,6 +111,9 @@ int config_load(struct config *config, const char *file, config_complain complai
  * right; *config is unchanged then.
  */
 int config_set(struct config *config, const char *key, const char *value, struct error *err);
+
+/* Containers that may share a card, as schedulers are told: 1 where whole cards alone are given out. */
+unsigned config_split_count(const struct config *config);
 
 /* As the setting calls it. */
 const char *config_policy_name(enum arbiter_policy policy);

@@ -92,15 +92,15 @@ static int address(const struct config *config, const char *value, char ret[TEXT
 	return n < TEXT_MAX ? 0 : error_set(err, EINVAL, "longer than %d bytes", TEXT_MAX - 1);
 }
 
-/* "" in `ret`: nothing is to be set. */
-static int whole_cards(const struct config *config, const char *value, char ret[TEXT_MAX],
-		       struct error *err)
+static int share(const struct config *config, const char *value, char ret[TEXT_MAX],
+		 struct error *err)
 {
 	bool is_shared;
 	int r = parse_bool(value, &is_shared, err);
-	return r < 0 ? r : put(ret, err, "", is_shared ? "" : "1", "");
+	return r < 0 ? r : put(ret, err, "", is_shared ? "on" : "off", "");
 }
 
+/* "" in `ret`: nothing is to be set. */
 static int no_api(const struct config *config, const char *value, char ret[TEXT_MAX],
 		  struct error *err)
 {
@@ -153,7 +153,7 @@ static const struct foreign {
 	  NULL, "sockets and state of tenants are in --run-dir, and what outlives a reboot in state_dir" },
 	{ "device_plugin_path", "kube_plugin_dir", NULL, NULL },
 	{ "checkpoint_path", "state_dir", NULL, NULL },
-	{ "share_mode", "kube_slices", whole_cards, "1, whole GPUs, if false" },
+	{ "share_mode", "kube_share", share, "on or off" },
 	{ "allocation_check_period", NULL, NULL,
 	  "what pods hold is compared all the time, and when something of it changes" },
 	{ "cgroup_driver", NULL, NULL,

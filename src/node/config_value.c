@@ -46,7 +46,9 @@ static const char *const choices[][CHOICES_MAX] = {
 	[KIND_ON_VIOLATION] = { [ON_VIOLATION_REPORT] = "report",
 				[ON_VIOLATION_FREEZE] = "freeze",
 				[ON_VIOLATION_END] = "end" },
-	[KIND_VOCABULARY] = { [KUBE_VOCABULARY_SLICES] = "slices", [KUBE_VOCABULARY_HAMI] = "hami" },
+	[KIND_VOCABULARY] = { [KUBE_VOCABULARY_SLICES] = "slices",
+			      [KUBE_VOCABULARY_HAMI] = "hami",
+			      [KUBE_VOCABULARY_GPU_MANAGER] = "gpu-manager" },
 	[KIND_SENSOR] = { [ARBITER_SENSOR_BUSY] = "busy", [ARBITER_SENSOR_NVML] = "nvml" },
 };
 

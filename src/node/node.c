@@ -298,6 +298,9 @@ static int open_cards(struct node *node, const char *source, struct error *err)
 	int r = node->backend->open(source, &node->gpu, err);
 	if (r < 0)
 		return r;
+	const char *left_out = node->backend->left_out ? node->backend->left_out(node->gpu) : "";
+	if (*left_out)
+		log_warning("not shared: %s", left_out);
 	unsigned count = node->backend->count(node->gpu);
 	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
 	if (node->config.is_gang && count > 1 && !node->gangs)

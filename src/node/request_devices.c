@@ -94,7 +94,10 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-/* The emptiest card that the list does not name; NULL when it names all. */
+/*
+ * The emptiest card that the list does not name; NULL when it names all. An instance of MIG is no part of
+ * a list of several.
+ */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;
@@ -103,6 +106,7 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 		struct card *card = &node->card[i];
 		struct promise_card promised = node_promised(node, card, NULL);
 		if (is_named(list, count, card) || !health_takes_tenants(card) ||
+		    (count > 1 && card->info.is_instance) ||
 		    (best && !is_emptier(&promised, &best_promised)))
 			continue;
 		best = card;

@@ -122,6 +122,8 @@ static int make_region(struct tenant *tenant, struct error *err)
 	for (unsigned i = 0; i < t->device_count; i++) {
 		struct region_control_device *d = &tenant->region.control->device[i];
 		memcpy(d->uuid, t->device[i].card->info.uuid, sizeof(d->uuid));
+		if (t->device[i].card->info.is_instance)
+			tenant->region.control->instances |= 1U << i;
 		atomic_store(&d->context_bytes, t->device[i].card->context_bytes);
 		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
@@ -227,10 +229,28 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	return open_tenant(node, terms, false, ret, err);
 }
 
+/* CUDA shows a process one MIG instance, and no GPU beside it. */
+static int check_instances(const struct tenant_terms *terms, struct error *err)
+{
+	for (unsigned i = 0; terms->device_count > 1 && i < terms->device_count; i++) {
+		const struct card *card = terms->device[i].card;
+		if (card->info.is_instance)
+			return error_set(
+				err, EINVAL,
+				"GPU %u (%s) is a MIG instance: CUDA shows a process no other "
+				"device beside it, so it must be the tenant's only one, of %u",
+				card->index, card->info.uuid_text, terms->device_count);
+	}
+	return 0;
+}
+
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err)
 {
-	int r = open_tenant(node, terms, true, ret, err);
+	int r = check_instances(terms, err);
+	if (r < 0)
+		return r;
+	r = open_tenant(node, terms, true, ret, err);
 	if (r < 0)
 		tenant_delete_files(node, tenant_place(terms), terms->id);
 	return r;

@@ -80,6 +80,7 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 		.slots_used = promised.tenant_count,
 		.numa_known = seat->numa_known,
 		.numa = seat->numa,
+		.is_instance = card->info.is_instance,
 		.is_sick = card->health.is_bad,
 		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,
 	};

@@ -47,6 +47,7 @@ struct place_card {
 	uint32_t slots_used;
 	bool numa_known;
 	unsigned numa;
+	bool is_instance; /* of MIG: serves a request for one card alone, as CUDA shows no other beside it */
 	bool is_sick;
 	bool is_cordoned;
 };

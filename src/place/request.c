@@ -80,7 +80,7 @@ enum place_reason place_check_card(const struct place_card *card,
 	if (card->is_cordoned)
 		return PLACE_CARD_CORDONED;
 	if ((request->use_type.count && !has_type(request->use_type, card->type)) ||
-	    has_type(request->nouse_type, card->type))
+	    has_type(request->nouse_type, card->type) || (card->is_instance && request->count > 1))
 		return PLACE_CARD_TYPE_MISMATCH;
 	if ((request->use_uuid.count && !has_uuid(request->use_uuid, card->uuid)) ||
 	    has_uuid(request->nouse_uuid, card->uuid))

@@ -65,8 +65,8 @@ enum place_reason {
 	PLACE_FITS,
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
-	PLACE_CARD_TYPE_MISMATCH,
-	PLACE_NUMA_NOT_FIT, /* it would serve, but its NUMA node has too few such cards */
+	PLACE_CARD_TYPE_MISMATCH, /* also: an instance of MIG where several cards are asked for */
+	PLACE_NUMA_NOT_FIT,       /* it would serve, but its NUMA node has too few such cards */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
 	PLACE_CARD_INSUFFICIENT_MEMORY,

@@ -152,6 +152,8 @@ struct region_control {
 	_Atomic uint32_t swap_hope;
 	/* 1: the card is not large enough for all who may swap there, so the tenant will have to leave it. */
 	_Atomic uint32_t swap_is_likely;
+	/* Bit i: device i is a MIG instance, so that its UUID begins so. Fixed; of a daemon without this, 0. */
+	uint32_t instances;
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };

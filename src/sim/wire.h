@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730004ULL
-#define SIM_MAX_CARDS 16
+#define SIM_WIRE_MAGIC 0x616c6c6f74730006ULL
+#define SIM_MAX_CARDS 16 /* MIG instances are counted too: the server has them behind the cards */
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
  * /dev/nvidia-uvm: what watches the one watches the other the same way.
@@ -141,14 +141,17 @@ static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
 /* What of a card does not change. */
 struct sim_card_info {
 	char name[SIM_NAME_BYTES];
-	char uuid[48]; /* as NVML writes it: "GPU-" and 36 characters */
+	char uuid[48]; /* as NVML writes it: "GPU-" or "MIG-", and 36 characters */
 	unsigned char uuid_bytes[16];
 	char pci[32]; /* 00000000:18:00.0 */
 	uint32_t pci_domain, pci_bus, pci_device;
 	uint64_t memory_bytes;
 	uint64_t context_bytes;
-	uint64_t block_bytes; /* granularity of device memory */
-	uint64_t copy_bytes_per_s, set_bytes_per_s;
+	uint64_t block_bytes;                       /* granularity of device memory */
+	uint64_t copy_bytes_per_s, set_bytes_per_s; /* to and from the host; within the card */
+	uint64_t nvlink_bytes_per_s;                /* to a peer, over one link */
+	/* Over PCIe to a card of another NUMA node (0: half of that to the host); to others as to the host. */
+	uint64_t far_bytes_per_s;
 	int32_t sms;
 	int32_t cc_major, cc_minor;
 	int32_t numa;                 /* -1: not known */
@@ -158,7 +161,18 @@ struct sim_card_info {
 	uint8_t pcie_depth;           /* 0: where it hangs is not known */
 	uint8_t pcie[SIM_PCIE_DEPTH]; /* host bridge, then switch by switch */
 	uint32_t defects;             /* enum sim_defect */
+	uint32_t mig;                 /* enum sim_mig */
+	uint32_t parent;              /* SIM_MIG_INSTANCE: the card that it is a part of */
+	uint32_t gpu_instance, compute_instance; /* SIM_MIG_INSTANCE: its ids on that card */
+	uint32_t slices; /* SIM_MIG_INSTANCE: of the card's seven of compute */
 };
+
+enum sim_mig {
+	SIM_MIG_OFF,
+	SIM_MIG_ON,       /* of the card nothing can be had but its instances */
+	SIM_MIG_INSTANCE, /* of a card that is on */
+};
+#define SIM_MIG_INSTANCES 7 /* of a card, at most */
 
 /* What NVML of some machines gets wrong, to be asked for in a description file. */
 enum sim_defect {

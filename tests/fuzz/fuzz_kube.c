@@ -4,6 +4,8 @@
  */
 #include "fuzz.h"
 
+#include <errno.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kube/base64.h"
@@ -15,6 +17,7 @@
 #include "kube/node_lock.h"
 #include "kube/priority.h"
 #include "kube/scores.h"
+#include "kube/vcuda.h"
 #include "kube/when.h"
 #include "kube/yaml.h"
 
@@ -187,6 +190,55 @@ static void take_live_text(const char *text)
 	json_decref(object);
 }
 
+/* What each of a pod's containers asks for in gpu-manager's vocabulary. */
+static void take_vcuda(const struct kube_pod *pod)
+{
+	static const struct vcuda_names names = { "tencent.com/vcuda-core",
+						  "tencent.com/vcuda-memory" };
+	for (size_t i = 0; i < pod->containers; i++) {
+		struct vcuda_ask ask;
+		struct error err = { 0 };
+		int r = vcuda_ask_read(pod, i, &names, &ask, &err);
+		if (r == -ENODATA)
+			continue;
+		if (r < 0) {
+			check_error(&err);
+			continue;
+		}
+		FUZZ_CHECK(ask.cards > 0 && ask.cards <= VCUDA_MAX_CARDS);
+		FUZZ_CHECK(ask.cores > 0 && vcuda_cores_pct(&ask) <= VCUDA_CORES_WHOLE);
+		FUZZ_CHECK(vcuda_limit_pct(&ask) >= vcuda_cores_pct(&ask) &&
+			   vcuda_limit_pct(&ask) <= VCUDA_CORES_WHOLE);
+		FUZZ_CHECK(!ask.chosen || ask.chosen == ask.cards);
+		FUZZ_CHECK(ask.units || vcuda_cores_pct(&ask) == VCUDA_CORES_WHOLE);
+	}
+}
+
+/* One of whose values each is that text, and the others are as they should be. */
+static void take_vcuda_text(const char *text)
+{
+	for (unsigned which = 0; which < 5; which++) {
+		struct kube_pod *pod;
+		json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s,s:s,s:s}},s:{s:[{s:"
+					   "s,s:{s:{s:s,s:s}}}]}}",
+					   "metadata", "name", "p", "namespace", "n", "uid", "u",
+					   "resourceVersion", "1", "annotations", VCUDA_TIME, "1",
+					   VCUDA_ASSIGNED, "false", VCUDA_INDEX "0",
+					   which == 0 ? text : "0,1", VCUDA_LIMIT,
+					   which == 1 ? text : "60", "allot.dev/cards",
+					   which == 2 ? text : "2", "spec", "containers", "name",
+					   "a", "resources", "limits", "tencent.com/vcuda-core",
+					   which == 3 ? text : "50", "tencent.com/vcuda-memory",
+					   which == 4 ? text : "7");
+		if (!object)
+			return; /* no UTF-8: no API server lets it in */
+		FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
+		take_vcuda(pod);
+		pod_free(pod);
+		json_decref(object);
+	}
+}
+
 /* Any object that might come as a pod. */
 static void take_pod(const char *text)
 {
@@ -201,6 +253,7 @@ static void take_pod(const char *text)
 	else if (essence) {
 		take_live(pod);
 		take_limits(pod);
+		take_vcuda(pod);
 		pod_free(pod);
 	}
 	json_decref(essence);
@@ -227,6 +280,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_lock(text);
 	take_choice(text);
 	take_live_text(text);
+	take_vcuda_text(text);
 	take_pod(text);
 	take_yaml(text);
 	handshake_parse(text);

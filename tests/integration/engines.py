@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -23,6 +24,21 @@ HOST = [path for path in ("/usr", "/lib", "/lib64", "/bin") if os.path.exists(pa
 
 def find(program):
     return shutil.which(program, path=PATH)
+
+
+def version_of(program):
+    """(28, 2), or None for a build that does not say."""
+    said = subprocess.run([find(program), "--version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"(\d+)\.(\d+)\.", said)
+    return version and (int(version[1]), int(version[2]))
+
+
+def too_old_for_cdi(program, *least):
+    """"containerd 1.6: devices by CDI from 1.7 on", or None."""
+    version = version_of(program)
+    if not version or version >= least:
+        return None
+    return f"{program} {version[0]}.{version[1]}: devices by CDI from {least[0]}.{least[1]} on"
 
 
 class Engine:
@@ -185,14 +201,19 @@ class Docker(Engine):
     cgroup = "docker"
     image = "allot.test/nothing:1"
 
+    def settings(self):
+        return {}
+
     def start(self):
+        config = self.directory / "daemon.json"
+        config.write_text(json.dumps(self.settings()))
         self.environment["DOCKER_HOST"] = f"unix://{self.socket}"
         self.environment["DOCKER_CONFIG"] = str(self.directory / "client")
         self.daemon = self.serve(
-            "dockerd", "--host", f"unix://{self.socket}", "--data-root", self.directory / "root",
+            "dockerd", "--config-file", config, "--host", f"unix://{self.socket}", "--data-root", self.directory / "root",
             "--exec-root", self.directory / "exec", "--pidfile", self.directory / "pid",
             "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
-            "--ip-masq=false", "--storage-driver", "vfs")
+            "--ip-masq=false", "--userland-proxy=false", "--storage-driver", "vfs")
         layer = self.directory / "layer.tar"
         layer.write_bytes(image_layer())
         self.check("docker", "import", layer, self.image)
@@ -200,15 +221,21 @@ class Docker(Engine):
     def is_ready(self):
         return self.call("docker", "version").returncode == 0
 
-    def run(self, name, command, environment=(), shared=()):
+    def run(self, name, command, environment=(), shared=(), devices=()):
         mounts = [f"--volume={path}:{path}:ro" for path in HOST]
         mounts += [f"--volume={path}:{path}" for path in shared]
+        mounts += [f"--device={device}" for device in devices]
         self.made.append(name)
         return self.check("docker", "run", "--detach", "--name", name, "--network", "none", *mounts,
                           "--security-opt", "seccomp=unconfined", "--security-opt",
                           "apparmor=unconfined",
                           *[f"--env={key}={value}" for key, value in environment],
                           self.image, *command)
+
+    def exec(self, name, *command):
+        """What it says, and its status."""
+        done = self.call("docker", "exec", name, *command)
+        return done.stdout.splitlines(), done.returncode
 
     def remove(self, name):
         self.call("docker", "rm", "--force", name)
@@ -229,6 +256,31 @@ def field(number, value):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def fields_of(message):
+    """{number: value} of a message's numbers and texts, the last of each."""
+    found, at = {}, 0
+
+    def varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return n
+
+    while at < len(message):
+        key = varint()
+        value = varint()
+        if key & 7 == 2:
+            at += value
+            value = message[at - value:at]
+        found[key >> 3] = value
+    return found
 
 
 def pairs(number, values):
@@ -252,6 +304,10 @@ class Containerd(Engine):
             return "no grpcio"
         return super().why_not()
 
+    def settings(self):
+        """More lines of its CRI's."""
+        return ""
+
     def start(self):
         config = self.directory / "config.toml"
         config.write_text(f"""version = 2
@@ -263,6 +319,7 @@ address = "{self.socket}"
 sandbox_image = "{self.image}"
 disable_apparmor = true
 restrict_oom_score_adj = true
+{self.settings()}
 [plugins."io.containerd.grpc.v1.cri".containerd]
 snapshotter = "native"
 [plugins."io.containerd.grpc.v1.cri".cni]
@@ -296,7 +353,9 @@ conf_dir = "{self.directory}/cni"
                 entry = tarfile.TarInfo(name)
                 entry.size = len(text)
                 tar.addfile(entry, io.BytesIO(text))
-        self.check("ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "import",
+        # Its transfer service, which 2.0 takes for that, unpacks for no snapshotter that was not configured.
+        local = ["--local"] if (version_of("ctr") or (2, 0)) >= (2, 0) else []
+        self.check("ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "import", *local,
                    "--snapshotter", "native", path)
 
     def build_pause(self):
@@ -316,7 +375,7 @@ conf_dir = "{self.directory}/cni"
         """The first field of a reply, a text shorter than 128 bytes."""
         return reply[2:2 + reply[1]].decode()
 
-    def run(self, name, command, environment=(), shared=(), pod="pod-0", namespace="team"):
+    def run(self, name, command, environment=(), shared=(), pod="pod-0", namespace="team", devices=()):
         on_host = field(2, field(1, field(1, 2)))  # security_context.namespace_options.network = NODE
         labels = {"io.kubernetes.pod.name": pod, "io.kubernetes.pod.namespace": namespace,
                   "io.kubernetes.container.name": name}
@@ -333,14 +392,32 @@ conf_dir = "{self.directory}/cni"
                            for key, value in environment)
         config += b"".join(field(7, mount) for mount in mounts)
         config += pairs(9, labels) + field(15, field(2, b""))
+        config += b"".join(field(17, field(1, device)) for device in devices)
         container = self.id_of(self.cri("CreateContainer", field(1, sandbox) + field(2, config) +
                                         field(3, sandbox_config)))
         self.cri("StartContainer", field(1, container))
         return container
 
+    def exec(self, container, *command):
+        """What it says, and its status."""
+        words = b"".join(field(2, str(word)) for word in command)
+        reply = self.cri("ExecSync", field(1, container) + words + field(3, 60))
+        found = {1: b"", 3: 0, **fields_of(reply)}
+        return found[1].decode().splitlines(), found[3]
+
     def remove(self, name):
+        """As the kubelet, again until it is done: a container that ends by itself meanwhile is an error."""
         for method in ("StopPodSandbox", "RemovePodSandbox"):
+            wait_until(lambda: self.is_done(method, name), what=f"{method} of {name}")  # noqa: B023
+
+    def is_done(self, method, name):
+        import grpc  # noqa: PLC0415
+        try:
             self.cri(method, field(1, name))
+        except grpc.RpcError:
+            time.sleep(0.2)
+            return False
+        return True
 
     def unmount(self):
         # Its shims end by themselves, a moment later.

@@ -143,10 +143,13 @@ class Watch:
 
 
 class Kubelet:
+    """`plugins` and `watches`: of each resource that is registered; `plugin` and `watch`: of the one that came last."""
+
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
         self.path = self.directory / "kubelet.sock"
         self.server = self.plugin = self.watch = None
+        self.plugins, self.watches = {}, {}
         self.refusal = None         # what it says to whoever registers
         self.registrations = []     # [(time, {number: text})]
         self.errors = []            # of calls back
@@ -174,31 +177,62 @@ class Kubelet:
         if self.refusal:
             context.abort(grpc.StatusCode.UNKNOWN, self.refusal)
         endpoint = self.directory / fields[2].decode()
+        resource = fields[3].decode()
         try:
-            self.drop_plugin()
+            self.drop_plugin(resource)
             plugin = Plugin(endpoint)
             options = plugin.options()
         except grpc.RpcError as error:
             self.errors.append(error)
             context.abort(grpc.StatusCode.UNKNOWN, f"can't call back: {error}")
         self.plugin, self.watch = plugin, plugin.watch()
+        self.plugins[resource], self.watches[resource] = self.plugin, self.watch
         self.registrations.append((time.monotonic(), {**fields, "options": options}))
         return b""
 
-    def drop_plugin(self):
-        if self.plugin:
-            self.watch.cancel()
-            self.plugin.close()
-        self.plugin = self.watch = None
+    def drop_plugin(self, resource):
+        if resource in self.plugins:
+            self.watches.pop(resource).cancel()
+            self.plugins.pop(resource).close()
 
     def wait_registered(self, count=1):
         wait_until(lambda: len(self.registrations) >= count, PATIENCE, "the registration")
-        wait_until(lambda: self.watch and self.watch.lists, PATIENCE, "the first list")
+        wait_until(lambda: self.watches and all(watch.lists for watch in list(self.watches.values())), PATIENCE,
+                   "the first list")
         return self.plugin
 
     def stop(self):
         """As one that is killed: its socket stays."""
-        self.drop_plugin()
+        for resource in list(self.plugins):
+            self.drop_plugin(resource)
+        self.plugin = self.watch = None
         if self.server:
             self.server.stop(None).wait(PATIENCE)
         self.server = None
+
+
+class Books:
+    """The kubelet's pod-resources: {(namespace, pod, container): {resource: ids}}."""
+
+    def __init__(self, path):
+        class Handler(grpc.GenericRpcHandler):
+            def service(handler, details):  # noqa: N805
+                if details.method != "/v1.PodResourcesLister/List":
+                    return None
+                return grpc.unary_unary_rpc_method_handler(self.list)
+
+        self.held = {}
+        self.server = grpc.server(futures.ThreadPoolExecutor(2))
+        self.server.add_generic_rpc_handlers((Handler(),))
+        self.server.add_insecure_port(f"unix:{path}")
+        self.server.start()
+
+    def list(self, request, context):
+        # An entry for each device, as a kubelet has it.
+        return b"".join(
+            field(1, field(1, pod) + field(2, namespace) + field(3, field(1, container) + b"".join(
+                field(2, field(1, resource) + field(2, name)) for resource, ids in devices.items() for name in ids)))
+            for (namespace, pod, container), devices in dict(self.held).items())
+
+    def stop(self):
+        self.server.stop(None).wait(PATIENCE)

@@ -15,6 +15,7 @@ from conftest import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from harness import regress, stats      # noqa: E402
+from harness.build import Build         # noqa: E402
 from harness.job import Failed          # noqa: E402
 
 # One cell: a tenant alone at 50 %.
@@ -51,12 +52,68 @@ def cell(home):
     return result, json.loads(path.read_text())
 
 
+PAIRS = """
+[card]
+nvlink = 1:2
+copy_bytes_s = 10 GiB
+[card]
+pci = 0000:2a:00.0
+nvlink = 0:2
+copy_bytes_s = 10 GiB
+[card]
+pci = 0000:9a:00.0
+numa = 1
+nvlink = 3:4
+copy_bytes_s = 10 GiB
+far_bytes_s = 8 GiB
+[card]
+pci = 0000:ab:00.0
+numa = 1
+nvlink = 2:4
+"""
+
+
+def test_topology_measures_by_place(home, tmp_path):
+    """Two pairs with bridges of two and four links, and PCIe between them: the daemon takes the nearer one. Which
+    way a copy goes is told apart by what the description says it carries."""
+    spec = tmp_path / "pairs"
+    spec.write_text(PAIRS)
+    program = home / "build" / "peer-copy"
+    if not program.exists():
+        shutil.copy(Build(BUILD).program("peer-copy"), program)
+    path = tmp_path / "result.json"
+    result = bench(home, "topology", "--quick", "--sim", spec, "--json", path)
+    assert path.exists(), result.stdout + result.stderr
+    said = json.loads(path.read_text())
+    got = {row["name"]: row["got"] for row in said["cases"]}
+    native = {row["name"]: row["native"] for row in said["cases"]}
+    assert {name.partition(":")[0] for name in got} == {
+        "a copy", "a copy, the two chosen", "a copy, the two farthest", "a ring of 4, chosen",
+        "a ring of 4, farthest", "a ring of 4"}
+    # 93.1, 46.6 and 5 GiB/s: half of what the host's way carries, for cards 0 and 1 do not say.
+    four, two = native["a copy: GPUs 2 and 3, NV4"], native["a copy: GPUs 0 and 1, NV2"]
+    far = native["a copy: GPUs 0 and 2, SYS"]
+    assert two / four == pytest.approx(0.5, rel=0.25)
+    assert far / two == pytest.approx(5 / 46.6, rel=0.25)
+    assert "a copy, the two chosen: GPUs 2 and 3, NV4" in got
+    assert "a copy, the two farthest: GPUs 0 and 2, SYS" in got
+    assert got["a copy: chosen against farthest"] > 5
+    (skipped,) = said["skipped"]
+    assert skipped == {"name": "all-reduce over 4", "reason": "the simulated GPU computes nothing"}
+
+
+def test_topology_needs_two_gpus(home, tmp_path):
+    path = tmp_path / "result.json"
+    bench(home, "topology", "--quick", "--sim", "h200", "--json", path)
+    assert json.loads(path.read_text())["skipped"] == [{"name": "copies between GPUs", "reason": "one GPU"}]
+
+
 def test_it_lists_the_benches_and_their_time(home):
     result = bench(home, "--list")
     assert result.returncode == 0, result.stderr
     names = [line.split()[0] for line in result.stdout.splitlines()]
     assert {"matrix", "three", "target", "five_equal", "pair", "odd_work", "many_streams", "step",
-            "priority", "bursty", "scale", "sensors", "policies", "regress"} <= set(names)
+            "priority", "bursty", "scale", "sensors", "policies", "topology", "regress"} <= set(names)
     assert "about" in result.stdout
 
 

@@ -157,6 +157,26 @@ def test_what_is_wrong(host, spoil, check, level, what):
     assert level == "note" or all(finding["remedy"] for finding in found), found
 
 
+def test_instances_of_mig(host):
+    """Each is opened by two device files; nothing is said of a machine without MIG."""
+    assert "mig-nodes" not in {finding["check"] for finding in host.findings()["findings"]}
+    caps = "proc/driver/nvidia/capabilities"
+    host.write(f"{caps}/mig/config", "DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n")
+    for minor, place in ((66, "gi7"), (67, "gi7/ci0"), (75, "gi8"), (76, "gi8/ci0")):
+        host.write(f"{caps}/gpu0/mig/{place}/access", f"DeviceFileMinor: {minor}\nDeviceFileMode: 292\n")
+        host.write(f"dev/nvidia-caps/nvidia-cap{minor}", "")
+
+    def mig_nodes():
+        return [(finding["level"], finding["what"], finding["remedy"])
+                for finding in host.findings()["findings"] if finding["check"] == "mig-nodes"]
+
+    assert mig_nodes() == [("ok", "of 2 instances of MIG", None)]
+    (host.root / "dev/nvidia-caps/nvidia-cap76").unlink()
+    path = f"/{caps}/gpu0/mig/gi8/ci0/access"
+    assert mig_nodes() == [("warning", "/dev/nvidia-caps/nvidia-cap76 is missing: a container can't use the "
+                            f"instance of {path}", f"nvidia-modprobe -f {path}")]
+
+
 def test_this_machine(machine):
     """With a simulated GPU, whose daemon runs."""
     tenant = machine.start("--name", "a", "--", "sleep", "60")

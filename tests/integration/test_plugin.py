@@ -215,6 +215,12 @@ def test_settings_that_can_not_be(make_node):
     assert "a whole number from 1 to 100" in daemon_refuses(node, kube_slices=101)
     assert "must be soft or hard" in daemon_refuses(node, kube_slice_limit="firm")
     assert "must be off in a daemon of one user" in daemon_refuses(node, "--private")
+    theirs = {"kube_vocabulary": "gpu-manager", "kube_api": "/nowhere"}
+    assert "gpu-manager: kube_api must not be off" in daemon_refuses(node, kube_vocabulary="gpu-manager")
+    assert "kube_core_resource: 'core': must be a domain" in daemon_refuses(node, **theirs, kube_core_resource="core")
+    assert "kube_memory_resource: 'vcuda-core': must be another name than kube_core_resource's" in \
+        daemon_refuses(node, **theirs, kube_memory_resource="a.b/vcuda-core")
+    assert "must be slices, hami or gpu-manager" in daemon_refuses(node, kube_vocabulary="other")
 
 
 def test_devices_name_their_numa_node(make_node):
@@ -225,6 +231,16 @@ def test_devices_name_their_numa_node(make_node):
     assert len({device["numa"] for device in topology}) > 1
     assert node.kubelet.watch.numa == {f"{device['uuid']}-{number}": [device["numa"]]
                                        for device in topology for number in range(2)}
+
+
+def test_whole_cards_alone(make_node):
+    """By gpu-manager's name of the setting."""
+    node = make_node(kube_slices=7, **{"share-mode": "false"})
+    wait_until(lambda: node.kubelet.watch and node.kubelet.watch.last, PATIENCE, "the devices")
+    assert sorted(node.kubelet.watch.last) == sorted(f"{uuid}-0" for uuid in node.uuids())
+    node.kubelet.plugin.allocate(ids(node.uuids()[0], 0))
+    (tenant,) = node.tenants()
+    assert tenant["devices"][0]["cores_pct"] == 100
 
 
 # ---- health ----

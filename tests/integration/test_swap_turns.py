@@ -300,6 +300,24 @@ def test_whatever_takes_memory_waits_for_room(small, python, kind):
     large.end()
 
 
+def test_beyond_the_quota_nothing_waits(small, python):
+    """What the quota has no room for is refused at once, a further context too."""
+    one = Tenant(small, python, """
+        import time
+        start()
+        begin = time.monotonic()
+        result, _ = cu.cuCtxCreate(None, 0, ok(cu.cuDeviceGet(0)))
+        assert result == R.CUDA_ERROR_OUT_OF_MEMORY, result
+        result, _ = cu.cuMemAlloc(600 * MIB)
+        assert result == R.CUDA_ERROR_OUT_OF_MEMORY, result
+        assert time.monotonic() - begin < 10
+        look()
+        """, name="one", memory="800MiB", options=("--on-full", "swap", "--swap-arena", "512MiB"))
+    one.line()
+    one.go()
+    one.end()
+
+
 def test_memory_of_one_that_is_killed_is_anothers(small, python):
     code = """
         pieces = [take(m) for m in (40, 40, 30)]

@@ -1,7 +1,6 @@
 """One virtual card: what CUDA and NVML say in a tenant agrees, by every version of every call, and
-NVIDIA's nvidia-ml-py, nvitop and nvtop show the tenant's quota, processes and use of the GPU.
-
-MIG is not tested: the simulated GPU has none."""
+NVIDIA's nvidia-ml-py, nvitop and nvtop show the tenant's quota, processes and use of the GPU. Of MIG
+instances: test_mig.py."""
 
 import fcntl
 import json

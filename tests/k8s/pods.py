@@ -143,9 +143,11 @@ class RealKubelet:
             return False
         return ("Ready", "True") in [(one["type"], one["status"]) for one in conditions]
 
-    def allocatable(self):
+    def allocatable(self, resource=RESOURCE):
         """Devices that pods may have."""
-        return int(self.cluster.node(self.node)["status"]["allocatable"].get(RESOURCE, -1))
+        # Thousands are written as "2k".
+        count = self.cluster.node(self.node)["status"]["allocatable"].get(resource, "-1")
+        return int(count.replace("k", "000"))
 
     def kill(self):
         """Its pods go on."""

@@ -79,7 +79,10 @@ class Node:
 
     def wait_registered(self, before):
         wait_until(lambda: self.registrations() > before, what="the registration")
-        wait_until(lambda: self.kubelet.allocatable() == 2 * CARD_SLICES, what="the node's devices")
+        wait_until(lambda: self.are_allocatable(2), what="the node's devices")
+
+    def are_allocatable(self, cards):
+        return self.kubelet.allocatable() == cards * CARD_SLICES
 
     def kill(self):
         process = self.daemon.processes.pop()
@@ -149,7 +152,7 @@ class Node:
         if left:
             self.kubelet.remove_pods(*left)
         self.daemon.stop()
-        wait_until(lambda: self.kubelet.allocatable() <= 0, what="the node without a plugin")
+        wait_until(lambda: self.are_allocatable(0), what="the node without a plugin")
         assert alive, self.daemon.log
 
 

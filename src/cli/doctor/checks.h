@@ -19,6 +19,8 @@ struct doctor {
 void doctor_check_system(struct doctor *doctor);
 /* NVIDIA's kernel modules, device nodes and libraries, and whether they are of one version. */
 void doctor_check_driver(struct doctor *doctor);
+/* The device files of MIG instances; nothing where there are none. */
+void doctor_check_mig(struct doctor *doctor);
 /* liballot.so and the ways in which it, or somebody else's, comes into programs. */
 void doctor_check_library(struct doctor *doctor);
 /* The daemon that would serve, and whether it is of this version. */

@@ -245,6 +245,7 @@ void doctor_check_driver(struct doctor *d)
 		return;
 	check_uvm(d);
 	check_nodes(d);
+	doctor_check_mig(d);
 	check_library_of(d, "libcuda.so.1", "libcuda", version);
 	check_library_of(d, "libnvidia-ml.so.1", "nvml", version);
 	if (host_is_here(&d->host) && probe_gpu(&err) < 0)

@@ -170,7 +170,7 @@ void claims_describe(const struct claim *claim, struct store_claim *ret)
 
 /* ---- what is asked for ---- */
 
-static int check_key(const char *key, struct error *err)
+int claims_check_key(const char *key, struct error *err)
 {
 	size_t length = strlen(key);
 	for (const char *c = key; *c; c++)
@@ -189,7 +189,7 @@ static bool name_is_used(const struct claims *claims, const char *name)
 }
 
 /* See claims.h: .tenant of a request. */
-static void make_name(const struct claims *claims, const char *wish, const char *id,
+void claims_make_name(const struct claims *claims, const char *wish, const char *id,
 		      char name[REGION_NAME_MAX])
 {
 	size_t length = 0, most = REGION_NAME_MAX - 1;
@@ -272,7 +272,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 		  struct store_claim *fresh, struct error *err)
 {
 	struct tenant_terms *terms = &fresh->terms;
-	int r = check_key(request->key, err);
+	int r = claims_check_key(request->key, err);
 	if (r < 0)
 		return r;
 	if (claims_find(claims, request->key))
@@ -298,7 +298,8 @@ static int decide(struct claims *claims, const struct claim_request *request,
 		r = tenant_make_id(claims->node, terms->id, err);
 	if (r < 0)
 		return r;
-	make_name(claims, request->tenant ? request->tenant : request->key, terms->id, terms->name);
+	claims_make_name(claims, request->tenant ? request->tenant : request->key, terms->id,
+			 terms->name);
 	decide_control(claims, request, &terms->claim);
 	return 0;
 }

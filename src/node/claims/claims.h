@@ -132,6 +132,13 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
  */
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 
+/*
+ * The claim is another's by now, as who held it was not known for sure: another key, and another name of its tenant, as
+ * `tenant` of a claim_request. What runs in it goes on. -EEXIST: the key is in use; -EINVAL: it can't be one; -ENODEV: the
+ * claim is parked; others: the store could not be written; and all is as before.
+ */
+int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
+
 /* NULL: none of that key; none of that tenant. */
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);

@@ -63,6 +63,12 @@ void claims_end(struct claim *claim, const char *why);
 /* Puts the library where containers have it from, once. */
 int claims_install_library(struct claims *claims, struct error *err);
 
+/* May it be a claim's key? -EINVAL with what would be right. */
+int claims_check_key(const char *key, struct error *err);
+/* A tenant's name of any text: .tenant of a claim_request; `id` is the tenant's. */
+void claims_make_name(const struct claims *claims, const char *wish, const char *id,
+		      char name[REGION_NAME_MAX]);
+
 /* What is to be written down of a claim. */
 void claims_describe(const struct claim *claim, struct store_claim *ret);
 

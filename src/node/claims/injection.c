@@ -106,21 +106,39 @@ void injection_free(struct injection *in)
 
 /* ---- what a container gets ---- */
 
+static int add_cap(struct injection *in, unsigned minor, const char *dev, struct error *err)
+{
+	char leaf[48];
+	snprintf(leaf, sizeof(leaf), "nvidia-caps/nvidia-cap%u", minor);
+	return add_node(in, dev, leaf, err);
+}
+
+/* Of an instance of MIG the card's node, and the two that open the instance. */
+static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
+		    struct error *err)
+{
+	char leaf[32];
+	if (!info->minor_known)
+		return 0;
+	snprintf(leaf, sizeof(leaf), "nvidia%u", info->minor);
+	int r = add_node(in, dev, leaf, err);
+	if (r >= 0 && info->caps.is_known)
+		r = add_cap(in, info->caps.gpu_instance, dev, err);
+	if (r >= 0 && info->caps.is_known)
+		r = add_cap(in, info->caps.compute_instance, dev, err);
+	return r;
+}
+
 int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, const char *dev,
 			struct error *err)
 {
-	/* Of all cards together; modeset and caps are for graphics and for MIG's own tools. */
+	/* Of all cards together; modeset is for graphics, and the caps of mig-config for MIG's own tools. */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < sizeof(common) / sizeof(common[0]); i++)
 		r = add_node(in, dev, common[i], err);
-	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++) {
-		char leaf[32];
-		if (!terms->device[i].card->info.minor_known)
-			continue;
-		snprintf(leaf, sizeof(leaf), "nvidia%u", terms->device[i].card->info.minor);
-		r = add_node(in, dev, leaf, err);
-	}
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++)
+		r = add_card(in, &terms->device[i].card->info, dev, err);
 	return r;
 }
 

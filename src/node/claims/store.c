@@ -91,7 +91,8 @@ static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
 	[SQL_ADD_ASKED] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
 			  " cores_pct, cores_limit_pct, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	[SQL_CHANGE_CLAIM] = "UPDATE claim SET priority = ?, elastic = ?, on_full = ? WHERE id = ?",
+	[SQL_CHANGE_CLAIM] = "UPDATE claim SET key = ?, name = ?, priority = ?, elastic = ?, "
+			     "on_full = ? WHERE id = ?",
 	[SQL_REMOVE_CLAIM] = "DELETE FROM claim WHERE id = ?",
 	[SQL_REMOVE_DEVICES] = "DELETE FROM device WHERE claim = ?",
 	[SQL_REMOVE_ASKED] = "DELETE FROM asked WHERE claim = ?",

@@ -159,6 +159,8 @@ int store_change(struct store *store, int64_t row, const struct store_claim *cla
 		 struct error *err)
 {
 	struct binding b = binding_of(store, SQL_CHANGE_CLAIM);
+	bind_text(&b, claim->terms.claim.key);
+	bind_text(&b, claim->terms.name);
 	bind_int(&b, claim->terms.priority);
 	bind_int(&b, claim->terms.elastic);
 	bind_text(&b, on_full_name(claim->terms.on_full));

@@ -73,6 +73,21 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
+static bool has_node(int pid, const char *leaf, unsigned minor)
+{
+	char path[80];
+	snprintf(path, sizeof(path), "/proc/%d/root/dev/%s%u", pid, leaf, minor);
+	return access(path, F_OK) == 0;
+}
+
+/* The device file of an instance of MIG is that of its card; its own is the capability. */
+static bool is_visible(const struct gpu_info *info, int pid)
+{
+	if (info->caps.is_known)
+		return has_node(pid, "nvidia-caps/nvidia-cap", info->caps.compute_instance);
+	return has_node(pid, "nvidia", info->minor);
+}
+
 /* Which cards the process could open, by their device files; of simulated ones all. */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
@@ -80,12 +95,9 @@ static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 						 : UINT64_MAX;
 	uint64_t cards = 0;
 	for (unsigned i = 0; !w->node->simulated && i < w->tasks->card_count; i++) {
-		char path[64];
 		if (!w->node->card[i].info.minor_known)
 			return all;
-		snprintf(path, sizeof(path), "/proc/%d/root/dev/nvidia%u", pid,
-			 w->node->card[i].info.minor);
-		if (access(path, F_OK) == 0)
+		if (is_visible(&w->node->card[i].info, pid))
 			cards |= UINT64_C(1) << i;
 	}
 	return cards ? cards : all;

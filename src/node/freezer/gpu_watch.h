@@ -71,6 +71,9 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);
 
+/* The tenant is called otherwise now. NULL is fine. */
+void gpu_watch_rename_tenant(struct gpu_watch *watch, const char *from, const char *to);
+
 /* Adds "tasks" and "containers" for the state file (use_state.h). NULL is fine: adds nothing. */
 void gpu_watch_records(struct gpu_watch *watch, json_t *json);
 

@@ -1,4 +1,7 @@
 /* What engines call the containers with GPU work: asked once as a container's first task begins. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/freezer/gpu_watch_inside.h"
@@ -47,4 +50,21 @@ const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *w, const
 						? gpu_tasks_find_id(w->tasks, t->container_id)
 						: NULL;
 	return c && c->has_name ? &c->name : NULL;
+}
+
+static void rename_all(struct gpu_task_list *list, const char *from, const char *to)
+{
+	struct gpu_task *t;
+	TAILQ_FOREACH(t, list, link)
+	if (!strcmp(t->tenant, from))
+		snprintf(t->tenant, sizeof(t->tenant), "%s", to);
+}
+
+void gpu_watch_rename_tenant(struct gpu_watch *w, const char *from, const char *to)
+{
+	if (!w)
+		return;
+	rename_all(&w->tasks->live, from, to);
+	rename_all(&w->tasks->ended, from, to);
+	use_state_save_soon(w->node);
 }

@@ -13,7 +13,7 @@ static struct kube_card describe(const struct config *config, const struct card 
 				 const struct place_card *placed)
 {
 	struct kube_card k = { .index = card->index,
-			       .count = config->kube_split_count,
+			       .count = config_split_count(config),
 			       .memory_mib = (uint64_t)((double)(card->info.memory_bytes / MIB) *
 							config->kube_memory_scaling),
 			       .cores_pct = (unsigned)(100 * config->kube_core_scaling + 0.5),
@@ -36,7 +36,10 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	for (unsigned i = 0; i < node->card_count; i++) {
 		snprintf(scores.id[i], KUBE_ID_MAX, "%s", node->card[i].info.uuid_text);
 		for (unsigned j = 0; j < node->card_count; j++) {
-			unsigned score = i == j ? 0 : place_link_score(placed->link[i][j]);
+			/* However near, an instance of MIG is never given beside another card. */
+			bool is_no_pair = i == j || placed->card[i].is_instance ||
+					  placed->card[j].is_instance;
+			unsigned score = is_no_pair ? 0 : place_link_score(placed->link[i][j]);
 			scores.score[i * node->card_count + j] = (int)score;
 			is_known |= score > 0;
 		}

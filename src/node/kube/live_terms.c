@@ -14,8 +14,8 @@
 #include "kube/priority.h"
 #include "node/node.h"
 #include "node/plugin/allocate.h"
-#include "node/plugin/bound.h"
 #include "node/plugin/plugin.h"
+#include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -209,17 +209,15 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	}
 }
 
-/* By HAMi's vocabulary: "pod/<UID>/<container>". NULL: of no pod that is here. */
+/* By a scheduler's word the key says it. NULL: of no pod that is here. */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 const char **ret_container)
 {
-	char uid[TENANT_CLAIM_MAX];
-	const char *key = claim_terms(claim)->claim.key + strlen(BOUND_KEY);
-	size_t length = strcspn(key, "/");
-	memcpy(uid, key, length);
-	uid[length] = '\0';
-	*ret_container = key[length] ? key + length + 1 : key + length;
-	return pods_find(live->pods, uid);
+	struct pod_key key;
+	if (!pod_key_parse(claim_terms(claim)->claim.key, &key))
+		return NULL;
+	*ret_container = key.container;
+	return pods_find(live->pods, key.uid);
 }
 
 /* By slices: whom the kubelet has given them to. One that is to end may have a name that the next one has too. */
@@ -237,9 +235,8 @@ static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
 				     const char **ret_container)
 {
-	if (bound_made(claim))
-		return pod_by_key(live, claim, ret_container);
-	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container) : NULL;
+	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container)
+				    : pod_by_key(live, claim, ret_container);
 }
 
 void live_terms_look(struct live_terms *live, bool again)

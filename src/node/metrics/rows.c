@@ -292,7 +292,8 @@ const struct metric metrics_rows[] = {
 
 	/* ---- the kubelet's device plugin ---- */
 	{ "allot_plugin_registered", GAUGE, OF_DAEMON, FLAG(metrics_daemon, plugin.is_registered),
-	  "Whether the kubelet has us as its device plugin; here and below absent without "
+	  "Whether the kubelet has us as its device plugin, for all resources; here and below "
+	  "absent without "
 	  "kube_plugin.",
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_registrations_total", COUNTER, OF_DAEMON,
@@ -307,8 +308,7 @@ const struct metric metrics_rows[] = {
 	{ "allot_plugin_watchers", GAUGE, OF_DAEMON, COUNT(metrics_daemon, plugin.watchers),
 	  "Streams on which the devices' health is told.", IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_devices", GAUGE, OF_DAEMON, COUNT(metrics_daemon, plugin.slices),
-	  "Devices that the kubelet is told of: GPUs times kube_slices.",
-	  IF(metrics_daemon, has_plugin) },
+	  "Devices that the kubelet is told of, of all resources.", IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_devices_healthy", GAUGE, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.healthy_slices), "Those of GPUs that answer.",
 	  IF(metrics_daemon, has_plugin) },
@@ -317,6 +317,11 @@ const struct metric metrics_rows[] = {
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_disagreements_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.disagreements_ever), "Those that there were.",
+	  IF(metrics_daemon, has_plugin) },
+	{ "allot_plugin_reattributions_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, plugin.reattributions),
+	  "Claims that the kubelet's books gave to another container, which had asked for the "
+	  "same.",
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_allocations_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.allocations), "Calls of Allocate that were granted.",

@@ -14,6 +14,7 @@
 #include "node/kube/pods.h"
 #include "node/plugin/allocate.h"
 #include "node/plugin/plugin_inside.h"
+#include "node/plugin/vcuda_request.h"
 
 /* What differs. */
 struct difference {
@@ -138,6 +139,67 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 	return r < 0 ? differs(err, holder) : 0;
 }
 
+/* ---- gpu-manager's vocabulary ---- */
+
+/* Of the claims with a device of the holder's the one that was made for it, else another; NULL: there is none. */
+static struct claim *find_by_device(struct claims *claims, const char *uid,
+				    const struct pod_holder *holder)
+{
+	struct claim *found = NULL;
+	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
+		struct pod_key key;
+		if (!pod_key_parse(claim_terms(c)->claim.key, &key) || !key.device)
+			continue;
+		size_t i = 0;
+		while (i < holder->count && strcmp(holder->id[i], key.device) != 0)
+			i++;
+		if (i == holder->count)
+			continue;
+		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
+			return c;
+		/* A pod's containers are given the devices of its init containers again. */
+		if (!found || !strcmp(key.uid, uid))
+			found = c;
+	}
+	return found;
+}
+
+int agreement_of_cores(const struct slices *slices, const struct vcuda_names *names,
+		       const struct kube_pod *pod, struct claims *claims,
+		       const struct pod_holder *holder, struct claim **ret_claim,
+		       size_t *ret_container, struct error *err)
+{
+	struct vcuda_ask ask = { 0 };
+	size_t container = 0;
+	while (container < pod->containers && strcmp(pod->container[container], holder->container))
+		container++;
+	struct claim *claim = find_by_device(claims, pod->uid, holder);
+	*ret_claim = claim;
+	*ret_container = container;
+	if (!claim) {
+		error_set(err, EEXIST, "allotd: no claim has them");
+		return differs(err, holder);
+	}
+	if (container == pod->containers) {
+		error_set(err, EEXIST, "its pod has no such container");
+		return differs(err, holder);
+	}
+	if (vcuda_ask_read(pod, container, names, &ask, err) < 0) {
+		error_add(err, -EEXIST, "pod");
+		return differs(err, holder);
+	}
+	if (ask.cores != holder->count || !vcuda_request_is_met(claim, &ask)) {
+		error_set(
+			err, EEXIST,
+			"it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
+			"share",
+			ask.cores, names->cores, ask.units, names->memory,
+			claim_terms(claim)->claim.key, claim_terms(claim)->name);
+		return differs(err, holder);
+	}
+	return 0;
+}
+
 /* ---- all of them ---- */
 
 struct look {
@@ -145,6 +207,15 @@ struct look {
 	struct plugin *plugin;
 	struct claim **matched; /* room for all claims */
 	size_t matched_count;
+	struct owner *owner; /* of each of those that another container holds; the same room */
+	size_t owner_count, room;
+};
+
+/* Whose a claim is by the kubelet's books. */
+struct owner {
+	struct claim *claim;
+	const struct kube_pod *pod;
+	size_t container;
 };
 
 static void note(struct agreement *a, const char *what)
@@ -176,6 +247,48 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->bound ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
+/* An init container's claim stays its own, as one of its pod's containers uses it. */
+static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
+{
+	for (size_t i = 0; i < pod->init_containers; i++)
+		if (pod_key_is_of(claim_terms(claim)->claim.key, pod->uid, pod->container[i]))
+			return true;
+	return false;
+}
+
+static int look_at_cores(struct look *look, const struct kube_pod *pod,
+			 const struct pod_holder *holder, struct claim **ret_claim,
+			 struct error *err)
+{
+	const struct plugin *plugin = look->plugin;
+	struct vcuda_names names = vcuda_names(plugin->vcuda);
+	struct owner owner = { .pod = pod };
+	int r = agreement_of_cores(&plugin->slices, &names, pod, plugin->node->claims, holder,
+				   ret_claim, &owner.container, err);
+	owner.claim = *ret_claim;
+	if (r >= 0 && !is_of_init(owner.claim, pod) && look->owner_count < look->room)
+		look->owner[look->owner_count++] = owner;
+	return r;
+}
+
+/* Not while the books are read: they are locked then. */
+static void attribute(struct look *look)
+{
+	struct plugin *plugin = look->plugin;
+	uint64_t read_ns = pod_resources_time_ns(plugin->pods);
+	for (size_t i = 0; i < look->owner_count; i++) {
+		const struct owner *o = &look->owner[i];
+		struct error err = { 0 };
+		/* Books from before the claim was made have its devices with whoever had them then. */
+		if (read_ns < o->claim->wanted_ns)
+			continue;
+		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
+		look->agreement->figures.reattributions += r > 0;
+		if (r < 0)
+			note(look->agreement, err.text);
+	}
+}
+
 static void look_at(void *data, const struct pod_holder *holder)
 {
 	struct look *look = data;
@@ -189,7 +302,9 @@ static void look_at(void *data, const struct pod_holder *holder)
 							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
 			return;
-		r = agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
+		r = plugin->vcuda
+			    ? look_at_cores(look, pod, holder, &claim, &err)
+			    : agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
 	} else {
 		r = agreement_of_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
 		if (r >= 0)
@@ -207,20 +322,15 @@ static void look_at(void *data, const struct pod_holder *holder)
 /* Does its pod run, so that the kubelet has to know it? Of init containers it knows nothing once they have ended. */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
-	const char *key = claim_terms(claim)->claim.key;
-	size_t count;
-	if (!plugin->bound || !bound_made(claim))
+	struct pod_key key;
+	if (!plugin->bound || !pod_key_parse(claim_terms(claim)->claim.key, &key))
 		return allocate_made(claim) && allocate_is_lived_in(claim);
-	const struct kube_pod *const *pod = pods_all(pods_of(plugin), &count);
-	for (size_t i = 0; i < count; i++) {
-		size_t length = strlen(pod[i]->uid);
-		if (strncmp(key + strlen(BOUND_KEY), pod[i]->uid, length) != 0 ||
-		    pod[i]->phase != POD_RUNNING || pod[i]->is_ending)
-			continue;
-		for (size_t k = pod[i]->init_containers; k < pod[i]->containers; k++)
-			if (!strcmp(key + strlen(BOUND_KEY) + length + 1, pod[i]->container[k]))
-				return true;
-	}
+	const struct kube_pod *pod = pods_find(pods_of(plugin), key.uid);
+	if (!pod || pod->phase != POD_RUNNING || pod->is_ending)
+		return false;
+	for (size_t k = pod->init_containers; k < pod->containers; k++)
+		if (!strcmp(key.container, pod->container[k]))
+			return true;
 	return false;
 }
 
@@ -262,12 +372,18 @@ void agreement_look(struct agreement *a, struct plugin *plugin)
 	    (plugin->bound && !pods_are_known(pods_of(plugin))))
 		return;
 	cleanup_free struct claim **matched = calloc(claims_count(claims) + 1, sizeof(*matched));
-	struct look look = { .agreement = a, .plugin = plugin, .matched = matched };
-	if (!matched)
+	cleanup_free struct owner *owner = calloc(claims_count(claims) + 1, sizeof(*owner));
+	struct look look = { .agreement = a,
+			     .plugin = plugin,
+			     .matched = matched,
+			     .owner = owner,
+			     .room = claims_count(claims) };
+	if (!matched || !owner)
 		return;
 	a->answer = pod_resources_answers(plugin->pods);
 	if (!pod_resources_each(plugin->pods, look_at, &look))
 		return;
+	attribute(&look);
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
 		look_at_claim(&look, c);
 	forget_old(a);

@@ -89,16 +89,30 @@ bool bound_made(const struct claim *claim)
 	return !strncmp(claim_terms(claim)->claim.key, BOUND_KEY, strlen(BOUND_KEY));
 }
 
+/* Whoever was meant by the call: a container that the kubelet knows of holds it. */
+static enum claim_need need_by_books(struct plugin *plugin, const char *device)
+{
+	struct slice_set held;
+	unsigned card, number;
+	if (!plugin->pods || slice_parse(&plugin->slices, device, &card, &number, NULL) < 0)
+		return CLAIM_UNWANTED;
+	if (!pod_resources_get(plugin->pods, &held))
+		return CLAIM_UNKNOWN;
+	return slots_has(&held.card[card], number) ? CLAIM_WANTED : CLAIM_UNWANTED;
+}
+
 enum claim_need bound_need(const struct bound *b, const struct claim *claim)
 {
-	char uid[TENANT_CLAIM_MAX];
+	struct pod_key key;
 	const struct node_pods *pods = node_kube_pods(kube_of(b));
-	snprintf(uid, sizeof(uid), "%s", claim_terms(claim)->claim.key + strlen(BOUND_KEY));
-	uid[strcspn(uid, "/")] = '\0';
 	if (!pods_are_known(pods))
 		return CLAIM_UNKNOWN;
-	const struct kube_pod *pod = pods_find(pods, uid);
-	return pod && pod->phase != POD_ENDED ? CLAIM_WANTED : CLAIM_UNWANTED;
+	if (!pod_key_parse(claim_terms(claim)->claim.key, &key))
+		return CLAIM_UNWANTED;
+	const struct kube_pod *pod = pods_find(pods, key.uid);
+	if (pod && pod->phase != POD_ENDED)
+		return CLAIM_WANTED;
+	return key.device ? need_by_books(b->plugin, key.device) : CLAIM_UNWANTED;
 }
 
 void bound_sweep(struct bound *b)

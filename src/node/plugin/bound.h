@@ -13,8 +13,9 @@
 
 #include "node/claims/claims.h"
 #include "node/plugin/messages.h"
+#include "node/plugin/pod_key.h"
 
-#define BOUND_KEY "pod/"
+#define BOUND_KEY POD_KEY
 
 struct plugin;
 struct bound;
@@ -31,7 +32,7 @@ struct bound *bound_stop(struct bound *bound);
 int bound_allocate(struct bound *bound, struct grpc_call *call,
 		   const struct message_request *request, struct error *err);
 
-/* Is it a claim of this part, and does its pod need it? */
+/* Is it a claim of a pod's container by name (pod_key.h), and does its pod need it, or who has its device? */
 bool bound_made(const struct claim *claim);
 enum claim_need bound_need(const struct bound *bound, const struct claim *claim);
 /* Ends the claims whose pods have ended. */

@@ -75,18 +75,16 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 		ret->on_full = ON_FULL_SWAP;
 	int r = priority_read(pod, choice->container, node->config.kube_priority_resource,
 			      &ret->priority, err);
+	if (r >= 0)
+		r = pod_key_make(pod->uid, container, NULL, key, err);
 	if (r < 0)
 		return r;
-	if (snprintf(key, TENANT_CLAIM_MAX, BOUND_KEY "%s/%s", pod->uid, container) >=
-	    TENANT_CLAIM_MAX)
-		return error_set(err, EINVAL, "the pod's uid and container's name are too long");
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
-	for (size_t i = 0; i < choice->share_count; i++) {
+	for (size_t i = 0; r >= 0 && i < choice->share_count; i++)
 		r = add_share(node, &choice->share[i], ret, err);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	set_limits(node, ret);
 	return 0;
 }

@@ -18,9 +18,16 @@ static size_t most_ids(const struct slices *slices)
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-size_t plugin_request_most_bytes(const struct slices *slices)
+/* Of memory nothing is preferred: an Allocate alone names units. */
+static size_t most_ids_of(const struct endpoint *e)
 {
-	return 4096 + most_ids(slices) * (SLICE_ID_MAX + 4);
+	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
+					  : most_ids(&e->plugin->slices);
+}
+
+size_t plugin_request_most_bytes(const struct endpoint *e)
+{
+	return 4096 + most_ids_of(e) * (SLICE_ID_MAX + 4);
 }
 
 static enum grpc_status status_of(int error)
@@ -69,7 +76,8 @@ static int check_read(int r, struct error *err)
 
 static void get_options(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	static const struct plugin_options options = { .has_preference = true };
+	const struct endpoint *e = data;
+	const struct plugin_options options = { .has_preference = e->role == ENDPOINT_SHARES };
 	answer(call, message_options(&options));
 }
 
@@ -77,68 +85,84 @@ static void get_options(void *data, struct grpc_call *call, const uint8_t *messa
 
 struct plugin_watcher {
 	TAILQ_ENTRY(plugin_watcher) link;
-	struct plugin *plugin;
+	struct endpoint *endpoint;
 	struct grpc_call *call;
 };
 
 static void watcher_gone(void *data, struct grpc_call *call)
 {
 	struct plugin_watcher *w = data;
-	struct plugin *plugin = w->plugin;
-	TAILQ_REMOVE(&plugin->watchers, w, link);
+	struct endpoint *e = w->endpoint;
+	TAILQ_REMOVE(&e->watchers, w, link);
 	free(w);
-	if (--plugin->watcher_count == 0)
-		plugin_is_unwatched(plugin);
+	if (--e->watcher_count == 0)
+		endpoint_is_unwatched(e);
 }
 
 static void list_and_watch(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	struct plugin *plugin = data;
+	struct endpoint *e = data;
 	struct plugin_watcher *w = malloc(sizeof(*w));
 	if (!w) {
 		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory");
 		return;
 	}
-	*w = (struct plugin_watcher){ .plugin = plugin, .call = call };
-	TAILQ_INSERT_TAIL(&plugin->watchers, w, link);
-	plugin->watcher_count++;
+	*w = (struct plugin_watcher){ .endpoint = e, .call = call };
+	TAILQ_INSERT_TAIL(&e->watchers, w, link);
+	e->watcher_count++;
 	grpc_call_keep(call, watcher_gone, w);
-	grpc_call_send(call, plugin->list);
+	grpc_call_send(call, e->list);
+}
+
+static int publish(struct endpoint *e, const bool is_healthy[SLICES_MAX_CARDS])
+{
+	const struct plugin *plugin = e->plugin;
+	const struct plugin_watcher *w;
+	struct grpc_message *list = e->role == ENDPOINT_MEMORY
+					    ? message_units(&plugin->units, is_healthy)
+					    : message_devices(&plugin->slices, is_healthy);
+	if (!list)
+		return -ENOMEM;
+	grpc_message_unref(e->list);
+	e->list = list;
+	TAILQ_FOREACH(w, &e->watchers, link)
+	grpc_call_send(w->call, list);
+	return 0;
 }
 
 int plugin_publish(struct plugin *plugin)
 {
 	bool is_healthy[SLICES_MAX_CARDS];
-	const struct plugin_watcher *w;
+	int r = 0;
 	for (unsigned i = 0; i < plugin->slices.card_count; i++)
 		is_healthy[i] = health_takes_tenants(&plugin->node->card[i]);
-	struct grpc_message *list = message_devices(&plugin->slices, is_healthy);
-	if (!list)
-		return -ENOMEM;
-	grpc_message_unref(plugin->list);
-	plugin->list = list;
-	TAILQ_FOREACH(w, &plugin->watchers, link)
-	grpc_call_send(w->call, list);
-	return 0;
+	for (unsigned i = 0; r >= 0 && i < plugin->endpoint_count; i++)
+		r = publish(&plugin->endpoint[i], is_healthy);
+	return r;
 }
 
 /* ---- GetPreferredAllocation ---- */
 
-static int prefer(const struct slices *slices, const struct message_container *c,
+static int prefer(const struct plugin *plugin, const struct message_container *c,
 		  struct slice_set *ret, struct error *err)
 {
+	const struct slices *slices = &plugin->slices;
 	struct slice_set available, must;
 	int r = slice_set_parse(slices, c->ids, c->count, &available, err);
 	if (r >= 0)
 		r = slice_set_parse(slices, c->must, c->must_count, &must, err);
 	if (r >= 0 && c->size < 0)
 		r = error_set(err, EINVAL, "%" PRId32 " devices: must be 0 or more", c->size);
-	return r < 0 ? r : slices_prefer(slices, &available, &must, (unsigned)c->size, ret, err);
+	if (r < 0)
+		return r;
+	uint64_t cards = plugin->vcuda ? vcuda_cards(plugin->vcuda, (unsigned)c->size) : 0;
+	return slices_prefer_on(slices, &available, &must, (unsigned)c->size, cards, ret, err);
 }
 
 static void get_preferred(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	const struct slices *slices = &((struct plugin *)data)->slices;
+	const struct endpoint *e = data;
+	const struct slices *slices = &e->plugin->slices;
 	cleanup(message_request_free) struct message_request request;
 	struct error err = { 0 };
 	int r = check_read(message_read_preferred(message, size, most_ids(slices), &request), &err);
@@ -146,7 +170,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 	if (r >= 0 && !sets)
 		r = check_read(-ENOMEM, &err);
 	for (size_t i = 0; r >= 0 && i < request.count; i++)
-		r = prefer(slices, &request.container[i], &sets[i], &err);
+		r = prefer(e->plugin, &request.container[i], &sets[i], &err);
 	if (r < 0)
 		plugin_refuse(call, "GetPreferredAllocation", r, &err);
 	else
@@ -217,14 +241,18 @@ static int allocate_all(struct plugin *plugin, const struct message_request *req
 
 static void allocate(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	struct plugin *plugin = data;
+	const struct endpoint *e = data;
+	struct plugin *plugin = e->plugin;
 	uint64_t begun_ns = clock_now_ns();
 	cleanup(message_request_free) struct message_request request;
 	cleanup(free_allocation) struct allocation a = { 0 };
 	struct error err = { 0 };
-	int r = check_read(message_read_allocate(message, size, most_ids(&plugin->slices), &request),
-			   &err);
-	if (r >= 0 && plugin->bound) {
+	int r = check_read(message_read_allocate(message, size, most_ids_of(e), &request), &err);
+	if (r >= 0 && plugin->vcuda) {
+		r = vcuda_allocate(plugin->vcuda, call, e->role, &request, &err);
+		if (r >= 0)
+			return;
+	} else if (r >= 0 && plugin->bound) {
 		r = bound_allocate(plugin->bound, call, &request, &err);
 		if (r >= 0)
 			return;
@@ -248,14 +276,17 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 /* Nothing is left to do then, and we don't ask for the call; whoever calls is told if the devices are not ours. */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	const struct slices *slices = &((struct plugin *)data)->slices;
+	const struct endpoint *e = data;
 	cleanup(message_request_free) struct message_request request;
 	struct slice_set set;
 	struct error err = { 0 };
-	int r = check_read(message_read_pre_start(message, size, most_ids(slices), &request), &err);
-	if (r >= 0)
-		r = slice_set_parse(slices, request.container[0].ids, request.container[0].count,
-				    &set, &err);
+	int r = check_read(message_read_pre_start(message, size, most_ids_of(e), &request), &err);
+	if (r >= 0 && e->role == ENDPOINT_MEMORY)
+		r = units_check(&e->plugin->units, request.container[0].ids,
+				request.container[0].count, &err);
+	else if (r >= 0)
+		r = slice_set_parse(&e->plugin->slices, request.container[0].ids,
+				    request.container[0].count, &set, &err);
 	if (r < 0)
 		plugin_refuse(call, "PreStartContainer", r, &err);
 	else

@@ -47,6 +47,15 @@ void plugin_ask_soon(struct plugin *p)
 		p->asked_ns = asked_ns;
 }
 
+void plugin_ask_pods(struct plugin *p)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (!p->pods || now_ns - p->asked_ns < TICK_NS)
+		return;
+	p->asked_ns = now_ns;
+	pod_resources_ask(p->pods);
+}
+
 /* ---- health ---- */
 
 static void health_changed(void *data, struct card *card)
@@ -72,7 +81,7 @@ int plugin_begin_looking(struct plugin *p, struct error *err)
 	const struct config *config = &p->node->config;
 	int r = 0;
 	if (strcmp(config->kube_pod_resources, "none") != 0)
-		r = pod_resources_start(config->kube_pod_resources, config->kube_resource,
+		r = pod_resources_start(config->kube_pod_resources, p->endpoint[0].resource,
 					&p->slices, &p->pods, err);
 	if (r < 0)
 		return r;

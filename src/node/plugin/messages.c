@@ -81,12 +81,16 @@ static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 	return &seat->info;
 }
 
-struct grpc_message *message_devices(const struct slices *slices,
-				     const bool is_healthy[SLICES_MAX_CARDS])
+/* `per_card`: devices of each card. */
+static struct grpc_message *list_devices(const struct slices *slices,
+					 const unsigned per_card[SLICES_MAX_CARDS],
+					 const bool is_healthy[SLICES_MAX_CARDS])
 {
 	struct seat seats[SLICES_MAX_CARDS];
-	size_t count = (size_t)slices->card_count * slices->per_card, n = 0;
+	size_t count = 0, n = 0;
 	V1beta1__ListAndWatchResponse r = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
+	for (unsigned i = 0; i < slices->card_count; i++)
+		count += per_card[i];
 	cleanup_free V1beta1__Device *devices = calloc(count + 1, sizeof(*devices));
 	cleanup_free V1beta1__Device **list = calloc(count + 1, sizeof(*list));
 	cleanup_free char *ids = calloc(count + 1, SLICE_ID_MAX);
@@ -94,7 +98,7 @@ struct grpc_message *message_devices(const struct slices *slices,
 		return NULL;
 	for (unsigned i = 0; i < slices->card_count; i++) {
 		V1beta1__TopologyInfo *topology = topology_of(&seats[i], slices->numa[i]);
-		for (unsigned k = 0; k < slices->per_card; k++, n++) {
+		for (unsigned k = 0; k < per_card[i]; k++, n++) {
 			slice_format(slices, i, k, ids + n * SLICE_ID_MAX);
 			devices[n] = (V1beta1__Device)V1BETA1__DEVICE__INIT;
 			devices[n].id = ids + n * SLICE_ID_MAX;
@@ -106,6 +110,21 @@ struct grpc_message *message_devices(const struct slices *slices,
 	r.n_devices = count;
 	r.devices = list;
 	return pack(&r.base);
+}
+
+struct grpc_message *message_devices(const struct slices *slices,
+				     const bool is_healthy[SLICES_MAX_CARDS])
+{
+	unsigned per_card[SLICES_MAX_CARDS];
+	for (unsigned i = 0; i < slices->card_count; i++)
+		per_card[i] = slices->per_card;
+	return list_devices(slices, per_card, is_healthy);
+}
+
+struct grpc_message *message_units(const struct units *units,
+				   const bool is_healthy[SLICES_MAX_CARDS])
+{
+	return list_devices(units->slices, units->count, is_healthy);
 }
 
 static size_t set_count(const struct slices *slices, const struct slice_set *set)

@@ -11,6 +11,7 @@
 #include "net/grpc_server.h"
 #include "node/claims/injection.h"
 #include "node/plugin/slices.h"
+#include "node/plugin/units.h"
 
 struct plugin_options {
 	bool has_pre_start, has_preference;
@@ -26,6 +27,9 @@ struct grpc_message *message_empty(void);
 /* All slices of every card, healthy or not as their card. */
 struct grpc_message *message_devices(const struct slices *slices,
 				     const bool is_healthy[SLICES_MAX_CARDS]);
+/* The same of all units of memory. */
+struct grpc_message *message_units(const struct units *units,
+				   const bool is_healthy[SLICES_MAX_CARDS]);
 /* One container's slices each. */
 struct grpc_message *message_preferred(const struct slices *slices, const struct slice_set *sets,
 				       size_t count);

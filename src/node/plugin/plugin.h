@@ -1,8 +1,7 @@
 /*
- * The kubelet's device plugin (v1beta1): shows each card as equal slices, tells of their health, and gives
- * containers what they need to be a tenant of their slices. Of the system daemon alone. Main thread only.
- *
- *     kubelet.sock appears -> our socket is made anew -> registrar tells the kubelet -> it calls back
+ * The kubelet's device plugin (v1beta1): shows each card as equal slices, with gpu-manager's vocabulary as units of
+ * memory too, tells of their health, and gives containers what they need to be a tenant of their share. Of the
+ * system daemon alone. Main thread only.
  */
 #ifndef ALLOT_NODE_PLUGIN_PLUGIN_H
 #define ALLOT_NODE_PLUGIN_PLUGIN_H
@@ -29,10 +28,11 @@ bool plugin_claim_holder(const struct plugin *plugin, const struct claim *claim,
 struct plugin *plugin_stop(struct plugin *plugin);
 
 struct plugin_figures {
-	bool is_registered;
-	uint64_t registrations, register_failures, register_ns; /* see registrar.h */
-	uint64_t watchers, slices, healthy_slices;
-	uint64_t disagreements, disagreements_ever; /* agreement.h */
+	bool is_registered; /* all of its resources are */
+	/* See registrar.h: of all resources, the time of the slowest. */
+	uint64_t registrations, register_failures, register_ns;
+	uint64_t watchers, slices, healthy_slices;                  /* of all resources */
+	uint64_t disagreements, disagreements_ever, reattributions; /* agreement.h */
 	uint64_t allocations, refused, allocate_ns; /* of the calls' time, the sum */
 };
 

@@ -165,6 +165,14 @@ uint64_t pod_resources_answers(struct pod_resources *p)
 	return answers;
 }
 
+uint64_t pod_resources_time_ns(struct pod_resources *p)
+{
+	pthread_mutex_lock(&p->worker.lock);
+	uint64_t read_ns = p->is_known ? p->read_ns : 0;
+	pthread_mutex_unlock(&p->worker.lock);
+	return read_ns;
+}
+
 /* The kubelet may name each of a container's devices by itself. -ENOMEM. */
 static int tell_holder(const char *resource, const Podresources__PodResources *pod,
 		       const Podresources__ContainerResources *c, pod_resources_holder each,

@@ -33,6 +33,8 @@ typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
 /* Answers so far: while it is the same, nothing is new. */
 uint64_t pod_resources_answers(struct pod_resources *p);
+/* When the last answer was asked for: clock_now_ns(); 0: there is none. What was before that, it has. */
+uint64_t pod_resources_time_ns(struct pod_resources *p);
 
 /* Adds the slices of a reply; names that are none of ours are left out. -EPROTO. Pure but for memory. */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,

@@ -130,9 +130,9 @@ static void free_parts(struct registrar *r)
 }
 
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
-		    struct registrar **ret, struct error *err)
+		    bool has_preference, struct registrar **ret, struct error *err)
 {
-	static const struct plugin_options options = { .has_preference = true };
+	const struct plugin_options options = { .has_preference = has_preference };
 	struct registrar *r = calloc(1, sizeof(*r));
 	if (!r)
 		return error_set_errno(err, ENOMEM, "registrar");

@@ -19,9 +19,9 @@ struct registrar_figures {
 	uint64_t last_ns; /* from registrar_want() to the kubelet's yes, the last time */
 };
 
-/* Nothing happens before registrar_want(). Texts are copied. */
+/* Nothing happens before registrar_want(). Texts are copied; has_preference: GetPreferredAllocation may be called. */
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
-		    struct registrar **ret, struct error *err);
+		    bool has_preference, struct registrar **ret, struct error *err);
 /* Waits until a call under way has been given up. NULL is fine; returns NULL. */
 struct registrar *registrar_stop(struct registrar *registrar);
 

@@ -174,3 +174,25 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 	*ret = taken;
 	return 0;
 }
+
+int slices_prefer_on(const struct slices *slices, const struct slice_set *available,
+		     const struct slice_set *must, unsigned size, uint64_t cards,
+		     struct slice_set *ret, struct error *err)
+{
+	struct slice_set taken = *must;
+	unsigned each = cards ? size / (unsigned)__builtin_popcountll(cards) : 0;
+	unsigned left = size;
+	for (unsigned i = 0; i < slices->card_count; i++)
+		left -= slots_count(&must->card[i]) < left ? slots_count(&must->card[i]) : left;
+	for (unsigned i = 0; i < slices->card_count; i++) {
+		unsigned has = slots_count(&taken.card[i]), wanted = has < each ? each - has : 0;
+		if (!(cards >> i & 1))
+			continue;
+		if (wanted > left)
+			wanted = left;
+		left -= wanted;
+		take(slices, available, i, &wanted, &taken);
+		left += wanted;
+	}
+	return slices_prefer(slices, available, &taken, size, ret, err);
+}

@@ -62,5 +62,9 @@ struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card
 int slices_prefer(const struct slices *slices, const struct slice_set *available,
 		  const struct slice_set *must, unsigned size, struct slice_set *ret,
 		  struct error *err);
+/* The same, but as far as there are so many, equally of the cards in `cards`: bit i, card i. */
+int slices_prefer_on(const struct slices *slices, const struct slice_set *available,
+		     const struct slice_set *must, unsigned size, uint64_t cards,
+		     struct slice_set *ret, struct error *err);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * Copies. Each costs its bytes at the link's speed (within the card: at its memory's), and moves
+ * Copies. Each costs its bytes at the link's speed (within the card: at its memory's; between cards: at
+ * that of what joins them, see spec.h), and moves
  * real bytes where both ends have some: at once when it is asynchronous, at the end otherwise.
  */
 #include <string.h>
 
 #include "sim/cuda/sim.h"
+#include "sim/cuda/vmm.h"
 
 static bool on_card(uint64_t addr)
 {
@@ -18,6 +20,47 @@ static struct sim_step copy_step(CUstream stream, uint64_t bytes, bool within)
 
 	return (struct sim_step){ .kind = STEP_COPY,
 				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+}
+
+/* The device whose memory is there; NULL: the host's, or the driver's to place. */
+static const struct sim_device *home_of(uint64_t addr)
+{
+	const struct sim_region *region;
+	const struct sim_device *home = NULL;
+
+	pthread_mutex_lock(&sim.lock);
+	region = on_card(addr) ? sim_va_find(addr) : NULL;
+	if (region && region->kind == REGION_RESERVED) {
+		const struct vmm *memory = sim_vmm_at(addr);
+		home = memory && memory->block ? sim_device_of(memory->prop.location.id) : NULL;
+	} else if (region && !region->managed) {
+		home = sim_device_of(region->dev);
+	}
+	pthread_mutex_unlock(&sim.lock);
+	return home;
+}
+
+/* Between two cards. */
+static struct sim_step peer_step(const struct sim_card_info *from, const struct sim_card_info *to,
+				 uint32_t to_card, uint64_t bytes)
+{
+	uint64_t links = from->peers >> to_card & 1 ? from->links[to_card] : 0;
+	uint64_t per_s = links ? links * from->nvlink_bytes_per_s : from->copy_bytes_per_s;
+
+	if (!links && from->numa != to->numa)
+		per_s = from->far_bytes_per_s ? from->far_bytes_per_s : from->copy_bytes_per_s / 2;
+	return (struct sim_step){ .kind = STEP_COPY,
+				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+}
+
+/* By where both ends are, not by whose stream it is in. */
+static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
+{
+	const struct sim_device *from = home_of(src), *to = home_of(dst);
+
+	if (from && to && from != to)
+		return peer_step(&from->info, &to->info, to->card, bytes);
+	return copy_step(stream, bytes, on_card(dst) && on_card(src));
 }
 
 static void move(uint64_t dst, uint64_t src, uint64_t bytes)
@@ -61,7 +104,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 		return CUDA_SUCCESS;
 	if (!dst || !src || !is_inside(dst, bytes) || !is_inside(src, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	step = copy_step(stream, bytes, on_card(dst) && on_card(src));
+	step = linear_step(stream, dst, src, bytes);
 	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
 	r = sim_submit(stream, &step);

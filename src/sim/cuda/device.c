@@ -36,7 +36,8 @@ CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_uuid(CUuuid *uuid, CUdevice dev)
+/* The older form names a MIG instance by its card. */
+static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 {
 	struct sim_device *device = sim_device_of(dev);
 
@@ -44,20 +45,20 @@ static CUresult get_uuid(CUuuid *uuid, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
-	memcpy(uuid->bytes, device->info.uuid_bytes, 16);
+	memcpy(uuid->bytes, is_old ? device->card_uuid : device->info.uuid_bytes, 16);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
 	SIM_ENTER(cuDeviceGetUuid);
-	return get_uuid(uuid, dev);
+	return get_uuid(uuid, dev, true);
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	SIM_ENTER(cuDeviceGetUuid_v2);
-	return get_uuid(uuid, dev);
+	return get_uuid(uuid, dev, false);
 }
 
 static CUresult put_text(char *to, int size, const char *text, CUdevice dev)

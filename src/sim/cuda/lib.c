@@ -107,113 +107,6 @@ static void in_fork_child(void)
 		atomic_store(&sim.mode, SIM_FORKED);
 }
 
-struct ordered_card {
-	uint32_t card;
-	struct sim_card_info info;
-};
-
-static int by_pci_address(const void *a, const void *b)
-{
-	return sim_pci_compare(&((const struct ordered_card *)a)->info,
-			       &((const struct ordered_card *)b)->info);
-}
-
-/* The driver's guess at speed is its own; here it is the number of SMs. */
-static int fastest_first(const void *a, const void *b)
-{
-	const struct ordered_card *x = a, *y = b;
-
-	return x->info.sms != y->info.sms ? y->info.sms - x->info.sms : by_pci_address(a, b);
-}
-
-/* The one card whose UUID begins so; -1 for none, or several. */
-static int card_by_uuid(const char *word, size_t length, const struct ordered_card *cards, int n)
-{
-	int found = -1;
-
-	for (int i = 0; i < n; i++) {
-		if (strncmp(word, "GPU-", 4) || strncasecmp(cards[i].info.uuid, word, length))
-			continue;
-		if (found >= 0)
-			return -1;
-		found = i;
-	}
-	return found;
-}
-
-/*
- * Which of `cards` CUDA_VISIBLE_DEVICES names next; moves *at on. As driver 580 reads it: a number is
- * what strtol takes of the entry, a UUID may be cut short, and the first entry says which of the two
- * all are. -1 ends the list.
- */
-static int visible_card(const char **at, bool *is_uuid, bool is_first,
-			const struct ordered_card *cards, int n)
-{
-	const char *word = *at + strspn(*at, " \t");
-	size_t length = strcspn(word, ",");
-	bool begins_uuid = length > 4 && !strncmp(word, "GPU-", 4);
-	char *end;
-	long index;
-
-	*at = word + length + (word[length] == ',');
-	while (length && (word[length - 1] == ' ' || word[length - 1] == '\t'))
-		length--;
-	if (is_first)
-		*is_uuid = begins_uuid;
-	else if (*is_uuid != begins_uuid)
-		return -1;
-	if (begins_uuid)
-		return card_by_uuid(word, length, cards, n);
-	index = strtol(word, &end, 10);
-	return end != word && index >= 0 && index < n ? (int)index : -1;
-}
-
-/* CUDA_ERROR_INVALID_DEVICE for a list that names a card twice, as the driver has it. */
-static CUresult devices_choose(const char *visible, const struct ordered_card *cards, int n)
-{
-	bool is_uuid = false, taken[SIM_MAX_CARDS] = { false };
-
-	sim.devices_n = 0;
-	for (int i = 0; visible ? *visible != '\0' : i < n; i++) {
-		int at = visible ? visible_card(&visible, &is_uuid, i == 0, cards, n) : i;
-
-		if (at < 0)
-			break;
-		if (taken[at])
-			return CUDA_ERROR_INVALID_DEVICE;
-		taken[at] = true;
-		sim.devices[sim.devices_n].info = cards[at].info;
-		sim.devices[sim.devices_n++].card = cards[at].card;
-	}
-	return sim.devices_n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
-}
-
-static CUresult devices_read(void)
-{
-	struct ordered_card cards[SIM_MAX_CARDS];
-	const char *order = getenv("CUDA_DEVICE_ORDER");
-	int n = (int)sim.link.cards;
-
-	for (int i = 0; i < n; i++) {
-		void *payload = NULL;
-		size_t bytes;
-
-		if (link_call(&sim.link,
-			      (struct sim_request_msg){ .type = SIM_CARD_INFO, .card = (uint32_t)i },
-			      NULL, &payload, &bytes) ||
-		    !payload || bytes != sizeof(cards[i].info)) {
-			free(payload);
-			return CUDA_ERROR_NO_DEVICE;
-		}
-		memcpy(&cards[i].info, payload, sizeof(cards[i].info));
-		cards[i].card = (uint32_t)i;
-		free(payload);
-	}
-	qsort(cards, (size_t)n, sizeof(*cards),
-	      order && !strcmp(order, "PCI_BUS_ID") ? by_pci_address : fastest_first);
-	return devices_choose(getenv("CUDA_VISIBLE_DEVICES"), cards, n);
-}
-
 /* As the driver opens its device node: whoever watches that knows of this process from here on. */
 static void open_node(const char *socket_path)
 {
@@ -248,7 +141,7 @@ CUresult cuInit(unsigned int flags)
 			r = CUDA_ERROR_NO_DEVICE;
 			break;
 		}
-		r = sim_va_init() ? devices_read() : CUDA_ERROR_OUT_OF_MEMORY;
+		r = sim_va_init() ? sim_find_devices() : CUDA_ERROR_OUT_OF_MEMORY;
 		if (r != CUDA_SUCCESS) {
 			link_close(&sim.link);
 			break;

@@ -42,7 +42,8 @@ enum sim_magic {
 
 struct sim_device {
 	struct sim_card_info info;
-	uint32_t card; /* the server's number: CUDA_VISIBLE_DEVICES renumbers */
+	uint32_t card;               /* the server's number: CUDA_VISIBLE_DEVICES renumbers */
+	unsigned char card_uuid[16]; /* of the card that it is, or is a part of */
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
@@ -188,6 +189,8 @@ static inline CUresult sim_enter(const char *name)
 		SIM_ENTER(symbol##suffix); \
 		__VA_ARGS__ \
 	}
+/* visible.c: fills sim.devices, in cuInit. */
+CUresult sim_find_devices(void);
 /* future.c. As in CUDA_VERSION: SIM_DRIVER_VERSION, or SIM_FUTURE_VERSION by ALLOT_SIM_FUTURE. */
 int sim_driver_version(void);
 /* Whether an allocation is to fail, by ALLOT_SIM_FAULT=oom-after=N. */

@@ -4,36 +4,39 @@
 
 #include "sim/nvml/nvml.h"
 
-/* Begins a getter: `d` is the device, and `out` is where the answer goes. */
-#define GETTER(out) \
+/* Begins a getter: `d` is the device that `find` lets pass, and `out` is where the answer goes. */
+#define BEGIN(find, out) \
 	const struct nvmlDevice_st *d; \
 	nvmlReturn_t getter_result_; \
-	d = nvml_device(device, &getter_result_); \
+	d = find(device, &getter_result_); \
 	if (!d) \
 		return getter_result_; \
 	if (!(out)) \
 	return NVML_ERROR_INVALID_ARGUMENT
 
+/* Of cards alone, and of MIG instances as well. */
+#define GETTER(out) BEGIN(nvml_whole_card, out)
+#define GETTER_OF_ANY(out) BEGIN(nvml_device, out)
+
 /* A getter whose whole answer is one value. */
-#define SIMPLE(symbol, type, value) \
+#define SIMPLE_BY(getter, symbol, type, value) \
 	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \
 	{ \
-		GETTER(out); \
+		getter(out); \
 		*out = (type)(value); \
 		return NVML_SUCCESS; \
 	}
+#define SIMPLE(symbol, type, value) SIMPLE_BY(GETTER, symbol, type, value)
 
-SIMPLE(nvmlDeviceGetIndex, unsigned int, d->index)
+SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetIndex, unsigned int, d->index)
 SIMPLE(nvmlDeviceGetMinorNumber, unsigned int, d->card)
 SIMPLE(nvmlDeviceGetBrand, int, 14) /* NVML_BRAND_NVIDIA */
 SIMPLE(nvmlDeviceGetArchitecture, unsigned int, d->info.cc_major == 9 ? 9 : 10)
 SIMPLE(nvmlDeviceGetNumGpuCores, unsigned int, d->info.sms * 128)
-SIMPLE(nvmlDeviceGetComputeMode, int, 0)
+SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetComputeMode, int, 0)
 SIMPLE(nvmlDeviceGetPersistenceMode, int, 1)
 SIMPLE(nvmlDeviceGetPowerManagementLimit, unsigned int, 700000)
 SIMPLE(nvmlDeviceGetEnforcedPowerLimit, unsigned int, 700000)
-SIMPLE(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 7)
-SIMPLE(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
 SIMPLE(nvmlDeviceGetMaxPcieLinkGeneration, unsigned int, 5)
 SIMPLE(nvmlDeviceGetCurrPcieLinkGeneration, unsigned int, 5)
 SIMPLE(nvmlDeviceGetMaxPcieLinkWidth, unsigned int, 16)
@@ -98,13 +101,13 @@ nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int threshol
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
-	GETTER(name);
+	GETTER_OF_ANY(name);
 	return nvml_put_text(name, length, d->info.name);
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
-	GETTER(uuid);
+	GETTER_OF_ANY(uuid);
 	return nvml_put_text(uuid, length, d->info.uuid);
 }
 
@@ -139,7 +142,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
-	GETTER(major && minor);
+	GETTER_OF_ANY(major && minor);
 	*major = d->info.cc_major;
 	*minor = d->info.cc_minor;
 	return NVML_SUCCESS;
@@ -190,7 +193,7 @@ static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_in
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice_t other, int *level)
 {
 	nvmlReturn_t r;
-	const struct nvmlDevice_st *o = nvml_device(other, &r);
+	const struct nvmlDevice_st *o = nvml_whole_card(other, &r);
 
 	GETTER(level && o);
 	*level = d == o ? 0 : pcie_ancestor(&d->info, &o->info);
@@ -200,7 +203,7 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device, nvmlDevice
 nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int index, int *status)
 {
 	nvmlReturn_t r;
-	const struct nvmlDevice_st *o = nvml_device(other, &r);
+	const struct nvmlDevice_st *o = nvml_whole_card(other, &r);
 
 	GETTER(status && o && d != o);
 	/* 0: OK, 3: topology not supported */
@@ -298,13 +301,6 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
 		snprintf(pci->busId, sizeof(pci->busId), "00000000:%02X:00.0", pci->bus);
 		snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "0000:%02X:00.0", pci->bus);
 	}
-	return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
-{
-	GETTER(current && pending);
-	*current = *pending = 0;
 	return NVML_SUCCESS;
 }
 

@@ -31,7 +31,7 @@ nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long
 {
 	nvmlReturn_t r;
 
-	if (!nvml_device(handle, &r))
+	if (!nvml_whole_card(handle, &r))
 		return r;
 	if (!types)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -45,7 +45,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 	const struct nvmlDevice_st *device;
 	nvmlReturn_t r;
 
-	device = nvml_device(handle, &r);
+	device = nvml_whole_card(handle, &r);
 	if (!device)
 		return r;
 	if (!set)
@@ -57,6 +57,22 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 			 NULL, NULL, NULL)
 		       ? NVML_ERROR_UNKNOWN
 		       : NVML_SUCCESS;
+}
+
+/* An event of a MIG instance is one of its card, and names it. */
+static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
+		 const struct sim_reply_msg *note)
+{
+	bool is_instance = device->info.mig == SIM_MIG_INSTANCE;
+
+	*data = (nvmlEventData_t){
+		.device = nvml_device_at(is_instance ? device->info.parent : device->card),
+		.eventType = note->type == SIM_NOTE_ECC ? nvmlEventTypeDoubleBitEccError
+							: nvmlEventTypeXidCriticalError,
+		.eventData = note->val[1],
+		.gpuInstanceId = is_instance ? device->info.gpu_instance : ~0u,
+		.computeInstanceId = is_instance ? device->info.compute_instance : ~0u,
+	};
 }
 
 /* One waiter at a time gets each event; with several sets, one that is of no set is dropped. */
@@ -78,13 +94,11 @@ static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 		if (r == 0)
 			return NVML_ERROR_TIMEOUT;
 		if ((note.type != SIM_NOTE_XID && note.type != SIM_NOTE_ECC) ||
-		    note.val[0] >= nvml_cards() || !(set->cards >> note.val[0] & 1))
+		    note.val[0] >= nvml_devices())
 			continue;
-		*data = (nvmlEventData_t){ nvml_device_at((uint32_t)note.val[0]),
-					   note.type == SIM_NOTE_ECC ? nvmlEventTypeDoubleBitEccError
-								     : nvmlEventTypeXidCriticalError,
-					   note.val[1], ~0u, ~0u };
-		return NVML_SUCCESS;
+		fill(data, nvml_device_at((uint32_t)note.val[0]), &note);
+		if (set->cards >> data->device->card & 1)
+			return NVML_SUCCESS;
 	}
 }
 

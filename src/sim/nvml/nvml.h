@@ -10,18 +10,22 @@
 
 struct nvmlDevice_st {
 	uint32_t card;  /* the server's number */
-	uint32_t index; /* NVML's: in the order of PCI addresses */
+	uint32_t index; /* NVML's: in the order of PCI addresses; of a MIG instance: on its card */
 	struct sim_card_info info;
 };
 
 extern struct link nvml_link;
 
-/* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device. */
+/* NULL and UNINITIALIZED or INVALID_ARGUMENT in *ret_result, or the device: a card or a MIG instance. */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* By the server's number; NULL when there is no such card. */
+/* The same of what is asked of cards alone: of an instance it is NOT_SUPPORTED. */
+const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t device, nvmlReturn_t *ret_result);
+/* By the server's number, instances too; NULL when there is no such card. */
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
+/* How many cards, and how many devices with their instances. */
 uint32_t nvml_cards(void);
+uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
 /*
  * What the card is doing now: malloced, the caller's; its processes follow it. NULL with

@@ -26,6 +26,19 @@ typedef struct nvmlFieldValue_st {
 	nvmlValue_t value;
 } nvmlFieldValue_t;
 
+/* nvmlDeviceGetAttributes_v2: of a MIG instance; memory in MiB. */
+typedef struct nvmlDeviceAttributes_st {
+	unsigned int multiprocessorCount;
+	unsigned int sharedCopyEngineCount;
+	unsigned int sharedDecoderCount;
+	unsigned int sharedEncoderCount;
+	unsigned int sharedJpegCount;
+	unsigned int sharedOfaCount;
+	unsigned int gpuInstanceSliceCount;
+	unsigned int computeInstanceSliceCount;
+	unsigned long long memorySizeMB;
+} nvmlDeviceAttributes_t;
+
 #define SIM_NVML_SYSTEM(FN) \
 	FN(nvmlInit, (void)) \
 	FN(nvmlInit_v2, (void)) \
@@ -72,10 +85,6 @@ typedef struct nvmlFieldValue_st {
 	   (nvmlDevice_t device, unsigned int link, nvmlPciInfo_t *pci)) \
 	FN(nvmlDeviceGetNvLinkRemoteDeviceType, \
 	   (nvmlDevice_t device, unsigned int link, int *type)) \
-	FN(nvmlDeviceGetMigMode, \
-	   (nvmlDevice_t device, unsigned int *current, unsigned int *pending)) \
-	FN(nvmlDeviceGetMaxMigDeviceCount, (nvmlDevice_t device, unsigned int *count)) \
-	FN(nvmlDeviceIsMigDeviceHandle, (nvmlDevice_t device, unsigned int *is)) \
 	FN(nvmlDeviceGetComputeMode, (nvmlDevice_t device, int *mode)) \
 	FN(nvmlDeviceGetPersistenceMode, (nvmlDevice_t device, int *mode)) \
 	FN(nvmlDeviceGetEccMode, (nvmlDevice_t device, int *current, int *pending)) \
@@ -108,7 +117,19 @@ typedef struct nvmlFieldValue_st {
 	FN(nvmlDeviceGetPerformanceState, (nvmlDevice_t device, int *state)) \
 	FN(nvmlDeviceGetClockInfo, (nvmlDevice_t device, int type, unsigned int *mhz))
 
-#define SIM_NVML_TABLE(FN) SIM_NVML_SYSTEM(FN) SIM_NVML_DEVICE(FN) SIM_NVML_STATE(FN)
+#define SIM_NVML_MIG(FN) \
+	FN(nvmlDeviceGetMigMode, \
+	   (nvmlDevice_t device, unsigned int *current, unsigned int *pending)) \
+	FN(nvmlDeviceGetMaxMigDeviceCount, (nvmlDevice_t device, unsigned int *count)) \
+	FN(nvmlDeviceIsMigDeviceHandle, (nvmlDevice_t device, unsigned int *is)) \
+	FN(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, \
+	   (nvmlDevice_t device, nvmlDevice_t * card)) \
+	FN(nvmlDeviceGetGpuInstanceId, (nvmlDevice_t device, unsigned int *id)) \
+	FN(nvmlDeviceGetComputeInstanceId, (nvmlDevice_t device, unsigned int *id)) \
+	FN(nvmlDeviceGetAttributes_v2, (nvmlDevice_t device, nvmlDeviceAttributes_t * attributes))
+
+#define SIM_NVML_TABLE(FN) \
+	SIM_NVML_SYSTEM(FN) SIM_NVML_DEVICE(FN) SIM_NVML_STATE(FN) SIM_NVML_MIG(FN)
 
 #pragma GCC visibility push(default)
 #define DECLARE(symbol, params) nvmlReturn_t symbol params;

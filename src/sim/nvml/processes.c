@@ -28,6 +28,10 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, 
 	for (uint32_t i = 0; r == NVML_SUCCESS && i < state->processes; i++) {
 		nvmlProcessInfo_t info = { p[i].pid, p[i].used_bytes, NO_INSTANCE, NO_INSTANCE };
 
+		if (device->info.mig == SIM_MIG_INSTANCE) {
+			info.gpuInstanceId = device->info.gpu_instance;
+			info.computeInstanceId = device->info.compute_instance;
+		}
 		if (device->info.defects & SIM_DEFECT_NO_PROCESS_MEMORY)
 			info.usedGpuMemory = NVML_VALUE_NOT_AVAILABLE_ULL;
 		memcpy((char *)infos + i * entry, &info, entry);
@@ -103,7 +107,8 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	for (unsigned int i = 0; i < n; i++)
 		details->procArray[i] = (nvmlProcessDetail_v1_t){ infos[i].pid,
 								  infos[i].usedGpuMemory,
-								  NO_INSTANCE, NO_INSTANCE, 0 };
+								  infos[i].gpuInstanceId,
+								  infos[i].computeInstanceId, 0 };
 	return NVML_SUCCESS;
 }
 
@@ -133,7 +138,8 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 
 	if (!state)
 		return r;
-	if (!count || (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION)) {
+	if (!count || device->info.mig ||
+	    (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION)) {
 		free(state);
 		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 	}

@@ -56,7 +56,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 
 	if (state && !rates)
 		r = NVML_ERROR_INVALID_ARGUMENT;
-	else if (state && (device->info.defects & SIM_DEFECT_NO_UTILIZATION))
+	else if (state && (device->info.mig || (device->info.defects & SIM_DEFECT_NO_UTILIZATION)))
 		r = NVML_ERROR_NOT_SUPPORTED;
 	if (r == NVML_SUCCESS)
 		*rates = (nvmlUtilization_t){ state->busy_pct, state->busy_pct / 3 };
@@ -80,7 +80,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	if (!value_type || !count)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	/* 1: utilization of the GPU, 2: of its memory */
-	if (type < 1 || type > 2 || (device->info.defects & SIM_DEFECT_NO_SAMPLES))
+	if (type < 1 || type > 2 || device->info.mig ||
+	    (device->info.defects & SIM_DEFECT_NO_SAMPLES))
 		return NVML_ERROR_NOT_SUPPORTED;
 	m.card = device->card;
 	if (link_call(&nvml_link, m, NULL, &payload, &bytes)) {
@@ -112,7 +113,7 @@ static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int
 			    unsigned int busy)
 {
 	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
+	struct sim_card_state *state = nvml_whole_card(device, &r) ? nvml_state(device, &r) : NULL;
 
 	if (state && !out)
 		r = NVML_ERROR_INVALID_ARGUMENT;

@@ -9,14 +9,39 @@ struct link nvml_link;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int users;
-static uint32_t cards_n;
+/* The cards, in the order of PCI addresses, then their MIG instances. */
+static uint32_t cards_n, devices_n;
 static struct nvmlDevice_st devices[SIM_MAX_CARDS];
 
-static int by_pci_address(const void *a, const void *b)
+static bool is_instance(const struct nvmlDevice_st *device)
+{
+	return device->info.mig == SIM_MIG_INSTANCE;
+}
+
+static int in_order(const void *a, const void *b)
 {
 	const struct nvmlDevice_st *x = a, *y = b;
+	int address = sim_pci_compare(&x->info, &y->info);
 
-	return sim_pci_compare(&x->info, &y->info);
+	if (is_instance(x) != is_instance(y))
+		return is_instance(x) - is_instance(y);
+	return address ? address : (x->card > y->card) - (x->card < y->card);
+}
+
+/* Cards are numbered by their place, instances anew on each card. */
+static void number(void)
+{
+	cards_n = 0;
+	for (uint32_t i = 0; i < devices_n; i++) {
+		bool follows = is_instance(&devices[i]) && is_instance(&devices[i - 1]) &&
+			       devices[i].info.parent == devices[i - 1].info.parent;
+
+		cards_n += !is_instance(&devices[i]);
+		if (!is_instance(&devices[i]))
+			devices[i].index = i;
+		else
+			devices[i].index = follows ? devices[i - 1].index + 1 : 0;
+	}
 }
 
 static nvmlReturn_t start(void)
@@ -41,10 +66,9 @@ static nvmlReturn_t start(void)
 			return NVML_ERROR_UNKNOWN;
 		}
 	}
-	cards_n = nvml_link.cards;
-	qsort(devices, cards_n, sizeof(*devices), by_pci_address);
-	for (uint32_t i = 0; i < cards_n; i++)
-		devices[i].index = i;
+	devices_n = nvml_link.cards;
+	qsort(devices, devices_n, sizeof(*devices), in_order);
+	number();
 	return NVML_SUCCESS;
 }
 
@@ -104,9 +128,14 @@ uint32_t nvml_cards(void)
 	return cards_n;
 }
 
+uint32_t nvml_devices(void)
+{
+	return devices_n;
+}
+
 struct nvmlDevice_st *nvml_device_at(uint32_t card)
 {
-	for (uint32_t i = 0; i < cards_n; i++)
+	for (uint32_t i = 0; i < devices_n; i++)
 		if (devices[i].card == card)
 			return &devices[i];
 	return NULL;
@@ -115,10 +144,20 @@ struct nvmlDevice_st *nvml_device_at(uint32_t card)
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result)
 {
 	*ret_result = nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
-	if (!nvml_is_up() || device < devices || device >= devices + cards_n)
+	if (!nvml_is_up() || device < devices || device >= devices + devices_n)
 		return NULL;
 	*ret_result = NVML_SUCCESS;
 	return device;
+}
+
+const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t handle, nvmlReturn_t *ret_result)
+{
+	const struct nvmlDevice_st *device = nvml_device(handle, ret_result);
+
+	if (!device || !is_instance(device))
+		return device;
+	*ret_result = NVML_ERROR_NOT_SUPPORTED;
+	return NULL;
 }
 
 struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
@@ -230,7 +269,7 @@ static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	if (!nvml_is_up())
 		return NVML_ERROR_UNINITIALIZED;
-	if (!device || index >= cards_n)
+	if (!device || index >= cards_n) /* instances are reached by their card */
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];
 	return NVML_SUCCESS;
@@ -246,15 +285,21 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 	return by_index(index, device);
 }
 
+static nvmlReturn_t give(uint32_t place, nvmlDevice_t *device)
+{
+	*device = &devices[place];
+	return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
 	if (!nvml_is_up())
 		return NVML_ERROR_UNINITIALIZED;
 	if (!uuid || !device)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	for (uint32_t i = 0; i < cards_n; i++)
+	for (uint32_t i = 0; i < devices_n; i++)
 		if (!strcmp(devices[i].info.uuid, uuid))
-			return by_index(i, device);
+			return give(i, device);
 	return NVML_ERROR_NOT_FOUND;
 }
 
@@ -268,11 +313,11 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *de
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (uuid->type != 1 && uuid->type != 2)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	for (uint32_t i = 0; i < cards_n; i++)
+	for (uint32_t i = 0; i < devices_n; i++)
 		if (uuid->type == 1 ? !strncmp(devices[i].info.uuid, uuid->value.str,
 					       sizeof(uuid->value.str))
 				    : !memcmp(devices[i].info.uuid_bytes, uuid->value.bytes, 16))
-			return by_index(i, device);
+			return give(i, device);
 	return NVML_ERROR_NOT_FOUND;
 }
 

@@ -5,6 +5,7 @@
  *   dgx-a100  8 A100, 12 NVLinks each to NVSwitches, by which each reaches all
  *   pcie      8 cards without NVLink: two sockets, two switches each, two cards a switch
  *   mixed     4 A100 in two pairs with NVLink bridges on one socket, 3 L40S and a T4 on the other
+ *   h200-mig  2 H200, the first in MIG mode with three instances
  */
 #ifndef ALLOT_SIM_LAYOUTS_H
 #define ALLOT_SIM_LAYOUTS_H

@@ -22,6 +22,23 @@ static bool has_context(const struct client *c, uint32_t card)
 	return false;
 }
 
+/* Whether `of` is that card, or a MIG instance on it. */
+static bool is_on(const struct server *s, uint32_t of, uint32_t card)
+{
+	const struct sim_card_info *info = &s->spec.cards[of].info;
+
+	return of == card || (info->mig == SIM_MIG_INSTANCE && info->parent == card);
+}
+
+static bool has_context_on(const struct server *s, const struct client *c, uint32_t card)
+{
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		if (is_on(s, i, card) && has_context(c, i))
+			return true;
+	return false;
+}
+
+/* Of a card in MIG mode, all of its instances together; it is not told how busy that is. */
 static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct sim_card_state *state;
@@ -37,17 +54,21 @@ static void card_state(struct server *s, struct client *c, const struct sim_requ
 		server_reply(s, c, m->req, SIM_OOM, NULL, NULL, 0);
 		return;
 	}
-	state->used_bytes = s->used_bytes[m->card];
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		if (is_on(s, i, m->card))
+			state->used_bytes += s->used_bytes[i];
 	state->now_ns = s->engine.now_ns;
 	state->busy_pct = meter_pct(&s->engine.cards[m->card].meter, bucket);
 	state->memory_pct = (uint32_t)(state->used_bytes * 100 / memory);
 	state->lost = s->lost >> m->card & 1;
 	p = (struct sim_process_state *)(state + 1);
 	for (struct client *o = s->clients; o; o = o->next) {
-		if (!has_context(o, m->card) || o->process == SIM_PROCESS_CHECKPOINTED)
+		if (!has_context_on(s, o, m->card) || o->process == SIM_PROCESS_CHECKPOINTED)
 			continue;
 		p->pid = (uint32_t)o->pid;
-		p->used_bytes = o->held_bytes[m->card];
+		for (uint32_t i = 0; i < s->spec.cards_n; i++)
+			if (is_on(s, i, m->card))
+				p->used_bytes += o->held_bytes[i];
 		p->stamp_us = (bucket + 1) * METER_BUCKET_NS / 1000;
 		if (o->procs[m->card])
 			p->busy_pct = meter_pct(&o->procs[m->card]->meter, bucket);
@@ -91,14 +112,39 @@ static void xid(struct server *s, uint32_t card, uint64_t number)
 	tell(s, SIM_NOTE_XID, card, number);
 }
 
-static void lose(struct server *s, uint32_t card)
+static void lose_one(struct server *s, uint32_t card)
 {
 	s->lost |= 1u << card;
 	for (struct client *c = s->clients; c; c = c->next)
 		if (c->procs[card] || has_context(c, card))
 			c->broken |= 1u << card;
 	engine_card_fail(&s->engine, &s->engine.cards[card]);
-	xid(s, card, 79); /* "GPU has fallen off the bus" */
+}
+
+/* The card that an instance is on; another card itself. */
+static uint32_t card_under(const struct server *s, uint32_t card)
+{
+	const struct sim_card_info *info = &s->spec.cards[card].info;
+
+	return info->mig == SIM_MIG_INSTANCE ? info->parent : card;
+}
+
+/* With a card all of its instances. */
+static void lose(struct server *s, uint32_t card)
+{
+	uint32_t whole = card_under(s, card);
+
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		if (is_on(s, i, whole))
+			lose_one(s, i);
+	xid(s, whole, 79); /* "GPU has fallen off the bus" */
+}
+
+static void heal(struct server *s, uint32_t card)
+{
+	for (uint32_t i = 0; i < s->spec.cards_n; i++)
+		if (is_on(s, i, card_under(s, card)))
+			s->lost &= ~(1u << i);
 }
 
 static void stats(struct server *s, struct client *c, const struct sim_request_msg *m)
@@ -177,7 +223,7 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_HEAL:
-		s->lost &= ~(1u << m->card);
+		heal(s, m->card);
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_STATS: stats(s, c, m); return true;

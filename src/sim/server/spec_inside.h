@@ -1,4 +1,4 @@
-/* Between the files that read a description: spec.c and spec_links.c. */
+/* Between the files that read a description: spec.c, spec_links.c and spec_mig.c. */
 #ifndef ALLOT_SIM_SPEC_INSIDE_H
 #define ALLOT_SIM_SPEC_INSIDE_H
 
@@ -22,5 +22,13 @@ int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *
 
 /* When all cards are known: who is behind a switch, and whether both ends name each other. */
 int spec_finish_links(const struct spec_at *at, struct spec *spec);
+
+/* The key mig of a card; and, when all cards are known and linked, an entry for each instance. */
+int spec_set_mig(const struct spec_at *at, struct spec_card *card, const char *value);
+int spec_finish_mig(const struct spec_at *at, struct spec *spec);
+
+/* A UUID made of a text, the same each time: its bytes, and its text behind `prefix`. */
+void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *seed,
+		    uint32_t index);
 
 #endif

@@ -148,6 +148,9 @@ static void test_numbers_count_the_tenants_devices(void **state)
 	expect_visible("", "");
 	expect_visible("none", "none");
 	expect_visible(SECOND ",0", SECOND ",0");
+	fake_control->instances = 2;
+	expect_visible("1", "MIG-02000000-0000-0000-0000-000000000000");
+	expect_visible("0", FIRST);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	assert_null(visible_begin());
 	visible_end(NULL);

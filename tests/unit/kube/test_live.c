@@ -53,7 +53,8 @@ static void test_said(void **state)
 					"\"allot.dev/cores-limit\":\"60%\","
 					"\"allot.dev/on-full\":\"wait\","
 					"\"allot.dev/priority\":\"-5\","
-					"\"allot.dev/sharing\":\"time\"",
+					"\"allot.dev/sharing\":\"time\","
+					"\"allot.dev/cards\":\"2\"",
 					"main");
 	assert_int_equal(live.memories, 1);
 	assert_int_equal(live.memory_bytes[0], 8 * GIB);

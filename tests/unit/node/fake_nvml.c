@@ -1,6 +1,8 @@
 /*
  * A pretended libnvidia-ml.so.1 for test_gpu.c. FAKE_NVML says what is wrong with it: "driver" (not
- * loaded), "empty" (no card), "v1" (no nvmlDeviceGetMemoryInfo_v2: it answers not-supported).
+ * loaded), "empty" (no card), "v1" (no nvmlDeviceGetMemoryInfo_v2: it answers not-supported). "mig": the first
+ * card is in MIG mode, with a GPU instance 3 of one compute instance, and one 5 of two; "mig-none": both
+ * are, and have none.
  */
 #include "driver/nvml_abi.h"
 
@@ -28,6 +30,13 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsig
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 					     nvmlProcessUtilizationSample_t *samples,
 					     unsigned int *count, unsigned long long since_us);
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor);
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending);
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned *count);
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
+						 nvmlDevice_t *instance);
+nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned *id);
+nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned *id);
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set);
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set);
@@ -40,6 +49,52 @@ static bool is_wrong(const char *what)
 {
 	const char *value = getenv("FAKE_NVML");
 	return value && !strcmp(value, what);
+}
+
+/* Handles of cards are 1 and 2, of instances 64 more than their place in the list. */
+#define FIRST_INSTANCE 64
+
+API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor)
+{
+	*minor = (unsigned)(uintptr_t)device + 6;
+	return (uintptr_t)device < FIRST_INSTANCE ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+API nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
+{
+	*current = is_wrong("mig-none") || (is_wrong("mig") && (uintptr_t)device == 1);
+	*pending = 1;
+	return is_wrong("v1") ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned *count)
+{
+	*count = 7;
+	return NVML_SUCCESS;
+}
+
+/* Its list has holes. */
+static const unsigned instances[7][2] = { [1] = { 3, 0 }, [2] = { 5, 0 }, [5] = { 5, 1 } };
+
+API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
+						     nvmlDevice_t *instance)
+{
+	if (is_wrong("mig-none") || !instances[index][0])
+		return NVML_ERROR_NOT_FOUND;
+	*instance = (nvmlDevice_t)(uintptr_t)(FIRST_INSTANCE + index);
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned *id)
+{
+	*id = instances[(uintptr_t)device - FIRST_INSTANCE][0];
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned *id)
+{
+	*id = instances[(uintptr_t)device - FIRST_INSTANCE][1];
+	return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlInit_v2(void)
@@ -66,7 +121,8 @@ API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *dev
 
 API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *text, unsigned size)
 {
-	snprintf(text, size, "GPU-0a0b0c0d-1111-2222-3333-%012u", (unsigned)(uintptr_t)device);
+	snprintf(text, size, "%s-0a0b0c0d-1111-2222-3333-%012u",
+		 (uintptr_t)device >= FIRST_INSTANCE ? "MIG" : "GPU", (unsigned)(uintptr_t)device);
 	return NVML_SUCCESS;
 }
 
@@ -171,18 +227,24 @@ API nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long lon
 /* timeout_ms says what happens. */
 API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
 {
-	static const struct {
+	const struct event {
 		unsigned device;
 		unsigned long long type, number;
-	} events[] = { { 2, nvmlEventTypeXidCriticalError, 79 },
-		       { 1, nvmlEventTypeDoubleBitEccError, 0 },
-		       { 7, nvmlEventTypeXidCriticalError, 13 } };
+		unsigned instance;
+	} events[] = { { 2, nvmlEventTypeXidCriticalError, 79, ~0U },
+		       { 1, nvmlEventTypeDoubleBitEccError, 0, ~0U },
+		       { 7, nvmlEventTypeXidCriticalError, 13, ~0U } },
+	  instances_of_1[] = { { 1, nvmlEventTypeXidCriticalError, 43, 9 },
+			       { 1, nvmlEventTypeXidCriticalError, 44, 3 },
+			       { 1, nvmlEventTypeXidCriticalError, 79, ~0U } },
+	  *e = is_wrong("mig") ? instances_of_1 : events;
 	if (timeout_ms >= 4)
 		return timeout_ms == 4 ? NVML_ERROR_GPU_IS_LOST : NVML_ERROR_UNKNOWN;
 	if (timeout_ms == 3)
 		return NVML_ERROR_TIMEOUT;
-	*data = (nvmlEventData_t){ .device = (nvmlDevice_t)(uintptr_t)events[timeout_ms].device,
-				   .eventType = events[timeout_ms].type,
-				   .eventData = events[timeout_ms].number };
+	*data = (nvmlEventData_t){ .device = (nvmlDevice_t)(uintptr_t)e[timeout_ms].device,
+				   .eventType = e[timeout_ms].type,
+				   .eventData = e[timeout_ms].number,
+				   .gpuInstanceId = e[timeout_ms].instance };
 	return NVML_SUCCESS;
 }

@@ -268,13 +268,15 @@ static void test_names_of_others(void **state)
 	assert_string_equal(c.kube_node_name, "node-7");
 	assert_string_equal(c.kube_plugin_dir, "/x/plugins");
 	assert_string_equal(c.state_dir, "/x/state");
-	assert_int_equal(c.kube_slices, 1);
+	assert_false(c.is_kube_share);
+	assert_int_equal(config_split_count(&c), 1);
 	assert_string_equal(c.kube_api, "in-cluster");
 	assert_int_equal(parse(&c, "share_mode = true\nstandalone = true\nkubeconfig = /k\n"
 				   "container-runtime-endpoint = /run/containerd/containerd.sock\n"
 				   "sample_period = 500ms"),
 			 0);
-	assert_int_equal(c.kube_slices, 10);
+	assert_true(c.is_kube_share);
+	assert_int_equal(config_split_count(&c), 10);
 	assert_string_equal(c.kube_api, "/k");
 	assert_string_equal(c.container_engines, "containerd:/run/containerd/containerd.sock");
 	assert_int_equal(c.census_ns, 500000000);
@@ -335,7 +337,7 @@ static void test_names_of_others_refused(void **state)
 		/* Of what these rows could have set, nothing is. */
 		assert_string_equal(c.metrics_listen, "off");
 		assert_string_equal(c.container_engines, "auto");
-		assert_int_equal(c.kube_slices, 10);
+		assert_true(c.is_kube_share);
 		assert_int_equal(c.census_ns, 1000000000);
 	}
 }

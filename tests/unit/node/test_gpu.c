@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "gpu/gpu.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -132,6 +133,67 @@ static void test_faults(void **state)
 	gpu_nvml.close(gpu);
 }
 
+static void test_instances(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	struct gpu_info info;
+	struct gpu_link links[4];
+	struct gpu_fault fault;
+	setenv("FAKE_NVML", "mig", 1);
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.count(gpu), 2);
+	assert_int_equal(gpu_nvml.info(gpu, 0, &info, &err), 0);
+	assert_string_equal(info.uuid_text, "MIG-0a0b0c0d-1111-2222-3333-000000000065");
+	assert_true(info.is_instance && info.minor_known && !info.caps.is_known);
+	assert_int_equal(info.minor, 7); /* its card's */
+	assert_int_equal(gpu_nvml.info(gpu, 1, &info, &err), 0);
+	assert_string_equal(info.uuid_text, "GPU-0a0b0c0d-1111-2222-3333-000000000002");
+	assert_false(info.is_instance);
+	assert_string_equal(gpu_nvml.left_out(gpu),
+			    "MIG-0a0b0c0d-1111-2222-3333-000000000066 shares the memory of GPU "
+			    "instance 5 with another; "
+			    "MIG-0a0b0c0d-1111-2222-3333-000000000069 shares the memory of GPU "
+			    "instance 5 with another");
+	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
+	assert_int_equal(links[1].way, GPU_WAY_UNKNOWN);
+	/* Of an instance that is not shared; of one that is; of no instance. */
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 0, &fault, &err), 0);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 1, &fault, &err), 1);
+	assert_true(fault.index == 0 && fault.number == 44);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 2, &fault, &err), 1);
+	assert_true(fault.index == 0 && fault.number == 79);
+	assert_int_equal(gpu_nvml.wait_fault(gpu, 3, &fault, &err), 0);
+	gpu_nvml.close(gpu);
+	unsetenv("FAKE_NVML");
+}
+
+static void write_access(const char *dir, const char *text)
+{
+	char path[160];
+	snprintf(path, sizeof(path), "mkdir -p %s/%s", scratch, dir);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof(path), "%s/%s/access", scratch, dir);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void test_capabilities(void **state)
+{
+	struct mig_caps caps;
+	write_access("gpu1/mig/gi7", "DeviceFileMinor: 66\nDeviceFileMode: 292\n");
+	assert_false(mig_caps_read(scratch, 1, 7, 0).is_known);
+	write_access("gpu1/mig/gi7/ci0", "DeviceFileMode: 292\nDeviceFileMinor: 67\n");
+	caps = mig_caps_read(scratch, 1, 7, 0);
+	assert_true(caps.is_known && caps.gpu_instance == 66 && caps.compute_instance == 67);
+	assert_false(mig_caps_read(scratch, 0, 7, 0).is_known);
+	assert_false(mig_caps_read(scratch, 1, 7, 1).is_known);
+	write_access("gpu1/mig/gi7/ci0", "DeviceFileMinor: none\n");
+	assert_false(mig_caps_read(scratch, 1, 7, 0).is_known);
+}
+
 static void refused(const char *wrong, const char *path, const char *word)
 {
 	struct gpu *gpu = NULL;
@@ -148,6 +210,10 @@ static void test_no_gpu(void **state)
 	refused("", "/nowhere/libnvidia-ml.so.1", "no NVIDIA driver found");
 	refused("driver", library, "driver is not loaded");
 	refused("empty", library, "no GPU");
+	refused("mig-none", library,
+		"no GPU to share: GPU-0a0b0c0d-1111-2222-3333-000000000001 is in MIG mode and has "
+		"no "
+		"instance; GPU-0a0b0c0d-1111-2222-3333-000000000002 is");
 	refused("", "libc.so.6", "lacks nvmlInit_v2");
 }
 
@@ -161,11 +227,12 @@ static void test_backends(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uuid),      cmocka_unit_test(test_cards),
-		cmocka_unit_test(test_processes), cmocka_unit_test(test_use),
-		cmocka_unit_test(test_faults),    cmocka_unit_test(test_no_gpu),
-		cmocka_unit_test(test_backends),
+		cmocka_unit_test(test_uuid),         cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_processes),    cmocka_unit_test(test_use),
+		cmocka_unit_test(test_faults),       cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_backends),     cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_capabilities),
 	};
 	library = argc > 1 ? argv[1] : "";
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -53,6 +53,13 @@ static void words(void **state)
 	assert_int_equal(place_check_card(&card, &request), PLACE_FITS);
 	request.nouse_type = (struct place_words){ a100, 2 };
 	assert_int_equal(place_check_card(&card, &request), PLACE_CARD_TYPE_MISMATCH);
+	/* An instance of MIG serves by itself alone. */
+	card.is_instance = true;
+	request = (struct place_request){ .count = 1 };
+	assert_int_equal(place_check_card(&card, &request), PLACE_FITS);
+	request.count = 2;
+	assert_int_equal(place_check_card(&card, &request), PLACE_CARD_TYPE_MISMATCH);
+	card.is_instance = false;
 	request = (struct place_request){ .count = 1, .use_uuid = { uuid_a, 2 } };
 	assert_int_equal(place_check_card(&card, &request), PLACE_FITS);
 	request.use_uuid = (struct place_words){ part_of_a, 1 };

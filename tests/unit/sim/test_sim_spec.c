@@ -76,6 +76,8 @@ static void whole_file(void **state)
 			   "pci = 0001:5E:00.0\n"
 			   "numa = none\n"
 			   "nvlink = 0\n"
+			   "nvlink_bytes_s = 20 GiB\n"
+			   "far_bytes_s = 3 GiB\n"
 			   "block = 65536\n",
 			   "cards", error, sizeof(error));
 
@@ -97,6 +99,9 @@ static void whole_file(void **state)
 	assert_int_equal(spec.cards[1].info.numa, -1);
 	assert_int_equal(spec.cards[1].info.peers, 1);
 	assert_int_equal(spec.cards[1].info.block_bytes, 65536);
+	assert_int_equal(spec.cards[0].info.nvlink_bytes_per_s, 25000000000ull);
+	assert_int_equal(spec.cards[1].info.nvlink_bytes_per_s, 20ull << 30);
+	assert_int_equal(spec.cards[1].info.far_bytes_per_s, 3ull << 30);
 }
 
 static void layouts(void **state)
@@ -151,6 +156,36 @@ static void links(void **state)
 	assert_int_equal(spec.cards[2].info.pcie_depth, 0);
 }
 
+/* Behind the cards, in the order of the lists; without links, and with a part of the card each. */
+static void instances(void **state)
+{
+	static struct spec spec;
+	const struct sim_card_info *card = &spec.cards[1].info, *small = &spec.cards[3].info;
+
+	assert_int_equal(spec_parse(&spec,
+				    "[card]\nmig = on\nnvlink = 1\n"
+				    "[card]\nmig = 3g.71gb,1g.18gb+me, 1g.35gb\nnvlink = 0\n",
+				    "f", error, sizeof(error)),
+			 0);
+	assert_int_equal(spec.cards_n, 5);
+	assert_int_equal(spec.cards[0].info.mig, SIM_MIG_ON);
+	assert_int_equal(card->mig, SIM_MIG_ON);
+	assert_int_equal(card->peers, 1);
+	assert_int_equal(small->mig, SIM_MIG_INSTANCE);
+	assert_int_equal(small->parent, 1);
+	assert_int_equal(small->peers, 0);
+	assert_int_equal(small->gpu_instance, spec.cards[2].info.gpu_instance + 1);
+	assert_string_equal(small->name, "NVIDIA H200 MIG 1g.18gb+me");
+	assert_memory_equal(small->uuid, "MIG-", 4);
+	assert_string_equal(small->pci, card->pci);
+	assert_true(small->memory_bytes <= card->memory_bytes / 8);
+	assert_true(small->memory_bytes > card->memory_bytes / 8 - small->block_bytes);
+	assert_int_equal(spec.cards[2].info.memory_bytes / small->memory_bytes, 4);
+	assert_int_equal(spec.cards[4].info.memory_bytes / small->memory_bytes, 2);
+	assert_int_equal(small->sms, 16);
+	assert_string_not_equal(small->uuid, spec.cards[4].info.uuid);
+}
+
 static void bad_input(void **state)
 {
 	static struct spec spec;
@@ -196,6 +231,22 @@ static void bad_input(void **state)
 		{ "[card]\nnvlink = 1\n[card]\n",
 		  "f: nvlink: card 0 names 1, which does not name it" },
 		{ "[card]\ndefects = all\n", "f:2: defects: 'all' is not known" },
+		{ "[card]\nmig = 1g\n", "f:2: mig: '1g' is not a profile like 1g.18gb" },
+		{ "[card]\nmig = 8g.141gb\n",
+		  "f:2: mig: '8g.141gb' is not a profile like 1g.18gb" },
+		{ "[card]\nmig = 1g.18gbs\n",
+		  "f:2: mig: '1g.18gbs' is not a profile like 1g.18gb" },
+		{ "[card]\nmig = 1g.18xgb\n",
+		  "f:2: mig: '1g.18xgb' is not a profile like 1g.18gb" },
+		{ "[card]\nmig = 1g.0gb\n", "f:2: mig: '1g.0gb' is not a profile like 1g.18gb" },
+		{ "[card]\nmig = 4g.71gb, 4g.71gb\n",
+		  "f: card 0: mig: no room for the 4g.71gb: a card has 7 slices of compute, 8 of "
+		  "memory" },
+		{ "[card]\nmig = 3g.71gb, 3g.71gb, 1g.18gb\n",
+		  "f: card 0: mig: no room for the 1g.18gb: a card has 7 slices of compute, 8 of "
+		  "memory" },
+		{ "[card]\nmemory = 16 GiB\ncontext = 3 GiB\nmig = 1g.2gb\n",
+		  "f: card 0: mig: context is larger than the 1g.2gb" },
 		{ "[card]\ncc = nine\n", "f:2: cc: 'nine' is not like 9.0" },
 		{ "[card]\nmemory = 16 MiB\n", "f: card 0: context is larger than memory" },
 		{ "[card]\npci = 0:1:0.0\n[card]\npci = 0:1:0.0\n",
@@ -217,6 +268,7 @@ int main(void)
 		cmocka_unit_test(built_in),   cmocka_unit_test(refused_names),
 		cmocka_unit_test(whole_file), cmocka_unit_test(layouts),
 		cmocka_unit_test(links),      cmocka_unit_test(bad_input),
+		cmocka_unit_test(instances),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

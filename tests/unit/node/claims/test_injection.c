@@ -186,7 +186,7 @@ static void test_device_nodes(void **state)
 {
 	static const char *const leaves[] = { "nvidiactl", "nvidia-uvm", "nvidia5", "nvidia6" };
 	struct fixture *f = *state;
-	char dev[128], path[192];
+	char dev[128], path[640];
 	struct claim_request request = claim_of(f, "a", 0, 1024, 30, -1);
 	const struct tenant_terms *terms = claim_terms(claim_made(f, &request));
 	struct injection in = { 0 };
@@ -207,6 +207,20 @@ static void test_device_nodes(void **state)
 	assert_string_equal(in.device[2].container_path, "/dev/nvidia5");
 	snprintf(path, sizeof(path), "%s/nvidia5", dev);
 	assert_string_equal(in.device[2].host_path, path);
+	injection_free(&in);
+	/* An instance of MIG: its card's node, and its own two. */
+	f->node->card[0].info.is_instance = true;
+	f->node->card[0].info.caps = (struct mig_caps){ true, 66, 67 };
+	snprintf(path, sizeof(path),
+		 "mkdir %s/nvidia-caps && ln -s /dev/null %s/nvidia-caps/nvidia-cap66 && "
+		 "ln -s /dev/null %s/nvidia-caps/nvidia-cap67",
+		 dev, dev, dev);
+	assert_int_equal(system(path), 0);
+	assert_int_equal(injection_add_nodes(&in, terms, dev, NULL), 0);
+	assert_int_equal(in.device_count, 5);
+	assert_string_equal(in.device[2].container_path, "/dev/nvidia5");
+	assert_string_equal(in.device[3].container_path, "/dev/nvidia-caps/nvidia-cap66");
+	assert_string_equal(in.device[4].container_path, "/dev/nvidia-caps/nvidia-cap67");
 	injection_free(&in);
 }
 

@@ -124,6 +124,90 @@ static void test_shares(void **state)
 	assert_non_null(strstr(shares_say(f, "nonsense", 1), "hami.io/vgpu-devices-allocated: "));
 }
 
+/* ---- gpu-manager's vocabulary ---- */
+
+static const struct vcuda_names names = { "x/core", "x/memory" };
+
+/* Containers "init" and "main", which ask for as much each. */
+static struct kube_pod *pod_asking(const char *uid, const char *cores, const char *memory)
+{
+	struct kube_pod *pod = NULL;
+	struct error err;
+	json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s},s:{s:[{s:s,s:{s:{s:s,s:s}}}],"
+				   "s:[{s:s,s:{s:{s:s,s:s}}}]}}",
+				   "metadata", "name", "train", "namespace", "team", "uid", uid,
+				   "resourceVersion", "1", "spec", "initContainers", "name", "init",
+				   "resources", "limits", "x/core", cores, "x/memory", memory,
+				   "containers", "name", "main", "resources", "limits", "x/core",
+				   cores, "x/memory", memory);
+	assert_non_null(object);
+	if (pod_read(object, &pod, &err) < 0)
+		fail_msg("%s", err.text);
+	json_decref(object);
+	return pod;
+}
+
+/* What is said of what a pod of that uid, which asks for that, holds; the claim that it is about. */
+static const char *cores_say(struct fixture *f, const char *uid, const char *cores,
+			     const char *memory, const char *first, struct claim **ret_claim)
+{
+	static struct error err;
+	const char *const id[] = { OTHER "-3", first };
+	struct pod_holder holder = holder_of(id, 2);
+	struct kube_pod *pod = pod_asking(uid, cores, memory);
+	size_t container = 9;
+	err = (struct error){ 0 };
+	int r = agreement_of_cores(&two, &names, pod, f->node->claims, &holder, ret_claim,
+				   &container, &err);
+	assert_true(r == (*err.text ? -EEXIST : 0));
+	assert_int_equal(container, 1);
+	pod_free(pod);
+	return err.text;
+}
+
+static struct claim *make_cores(struct fixture *f, const char *key)
+{
+	struct error err = { 0 };
+	struct claim *claim = NULL;
+	struct claim_request request = {
+		.key = key,
+		.while_wanted = true,
+		.device_count = 1,
+		.device = { { .card = &f->node->card[0],
+			      .terms = { .has_memory = true,
+					 .memory_bytes = 512 * MIB,
+					 .has_cores = true,
+					 .cores_pct = 2,
+					 .has_limit = true,
+					 .limit_pct = 2 } } },
+	};
+	if (claims_allocate(f->node->claims, &request, &claim, &err) < 0)
+		fail_msg("%s", err.text);
+	return claim;
+}
+
+static void test_cores(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *claim;
+	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
+			       "holds 2 devices, '" OTHER "-3' first: allotd: no claim has them"));
+	struct claim *init = make_cores(f, BOUND_KEY "u-1/init/" CARD "-0");
+	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
+	assert_ptr_equal(claim, init);
+	struct claim *own = make_cores(f, BOUND_KEY "u-1/main/" CARD "-0");
+	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
+	assert_ptr_equal(claim, own);
+	/* Another pod that asked for the same holds it; one that asked for something else can't be meant. */
+	assert_string_equal(cores_say(f, "u-2", "2", "2", CARD "-0", &claim), "");
+	assert_non_null(claim);
+	assert_non_null(strstr(cores_say(f, "u-2", "2", "3", CARD "-0", &claim),
+			       "it asks for 2 x/core and 3 x/memory; allotd: claim 'pod/u-1/"));
+	assert_non_null(
+		strstr(cores_say(f, "u-2", "3", "2", CARD "-0", &claim), "asks for 3 x/core"));
+	assert_non_null(strstr(cores_say(f, "u-2", "2", "x", CARD "-0", &claim), "x/memory: 'x'"));
+}
+
 /* ---- asked of a kubelet ---- */
 
 static uint8_t answer[512];
@@ -239,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_DAEMON(test_slices),
 		WITH_DAEMON(test_shares),
+		WITH_DAEMON(test_cores),
 		WITH_DAEMON(test_a_difference_that_stays),
 	};
 	return cmocka_run_group_tests_name("agreement", tests, NULL, NULL);

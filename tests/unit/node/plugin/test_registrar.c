@@ -60,7 +60,7 @@ static int setup(void **state)
 	atomic_store(&asked, 0);
 	atomic_store(&refusals, 0);
 	atomic_store(&is_silent, false);
-	return registrar_start(path, ENDPOINT, "nvidia.com/gpu", &registrar, &err);
+	return registrar_start(path, ENDPOINT, "nvidia.com/gpu", true, &registrar, &err);
 }
 
 static int teardown(void **state)

@@ -225,13 +225,43 @@ static void test_fewest_cards(void **state)
 	}
 }
 
+static void test_preferred_on_cards(void **state)
+{
+	const struct slice_set none = { 0 };
+	struct slice_set all = { 0 }, got;
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned k = 0; k < 10; k++)
+			slots_add(&all.card[i], k);
+	assert_int_equal(slices_prefer_on(&three, &all, &none, 8, 1 << 1 | 1 << 2, &got, NULL), 0);
+	assert_int_equal(slots_count(&got.card[0]), 0);
+	assert_int_equal(slots_count(&got.card[1]), 4);
+	assert_int_equal(slots_count(&got.card[2]), 4);
+	/* What they do not have is of others; what must be among them counts. */
+	assert_int_equal(slices_prefer_on(&three, &all, &none, 13, 1 << 1, &got, NULL), 0);
+	assert_int_equal(slots_count(&got.card[1]), 10);
+	assert_int_equal(slots_count(&got.card[0]) + slots_count(&got.card[2]), 3);
+	struct slice_set must = { 0 };
+	slots_add(&must.card[0], 7);
+	assert_int_equal(slices_prefer_on(&three, &all, &must, 2, 1 << 1, &got, NULL), 0);
+	assert_true(slots_has(&got.card[0], 7));
+	assert_int_equal(slots_count(&got.card[1]), 1);
+	slots_add(&must.card[1], 3);
+	assert_int_equal(slices_prefer_on(&three, &all, &must, 2, 1 << 1, &got, NULL), 0);
+	assert_true(slots_has(&got.card[0], 7) && slots_has(&got.card[1], 3));
+	assert_int_equal(slices_prefer_on(&three, &all, &must, 1, 1 << 1, &got, NULL), -EINVAL);
+	assert_int_equal(slices_prefer_on(&three, &all, &none, 31, 1 << 1, &got, NULL), -EINVAL);
+	/* None are named: as without. */
+	assert_int_equal(slices_prefer_on(&three, &all, &none, 3, 0, &got, NULL), 0);
+	assert_int_equal(slots_count(&got.card[0]), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),        cmocka_unit_test(test_wrong_names),
 		cmocka_unit_test(test_sets),         cmocka_unit_test(test_worth),
 		cmocka_unit_test(test_preference),   cmocka_unit_test(test_impossible_preference),
-		cmocka_unit_test(test_fewest_cards),
+		cmocka_unit_test(test_fewest_cards), cmocka_unit_test(test_preferred_on_cards),
 	};
 	return cmocka_run_group_tests_name("slices", tests, NULL, NULL);
 }

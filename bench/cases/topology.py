@@ -1,0 +1,144 @@
+"""What the place of a job's GPUs is worth: copies between two, by each way that this machine has, and
+between those that the allocator chooses; rings of four; and an all-reduce, where PyTorch is."""
+
+import importlib.util
+import itertools
+import json
+import os
+import sys
+
+from harness import plot
+from harness.build import REPOSITORY
+from harness.job import Failed
+from harness.result import Row, at_least
+
+MEMORY = "4GiB"
+MIB, QUICK_MIB = 256, 64
+RING = 4
+NEAR = 0.95         # of the fastest way: what the chosen pair has to reach
+ALL_REDUCE = os.path.join(REPOSITORY, "bench", "all_reduce.py")
+
+
+def seconds_of(settings):
+    return 15 if settings.quick else 90
+
+
+class Cards:
+    """The machine's GPUs without MIG, and how near each is to each."""
+
+    def __init__(self, machine):
+        said = json.loads(machine.tell("topo", "--json"))
+        self.uuid = {d["index"]: d["uuid"] for d in said["devices"] if d["uuid"].startswith("GPU-")}
+        self.link = {tuple(link["devices"]): link for link in said["links"]
+                     if set(link["devices"]) <= self.uuid.keys()}
+
+    def word(self, pair):
+        link = self.link[tuple(sorted(pair))]
+        return f"NV{link['nvlinks']}" if link["nvlinks"] else link["pcie"] or "unknown"
+
+    def score(self, cards):
+        return sum(self.link[pair]["score"] for pair in itertools.combinations(sorted(cards), 2))
+
+    def farthest(self, count):
+        return min(itertools.combinations(sorted(self.uuid), count), key=self.score)
+
+    def ways(self):
+        """A pair for each way that there is, {word: pair}, nearest first."""
+        found = {}
+        for pair in sorted(self.link, key=lambda pair: -self.link[pair]["score"]):
+            found.setdefault(self.word(pair), pair)
+        return found
+
+    def ring(self, cards):
+        """The order in which the worst step is as near as can be."""
+        first, *rest = sorted(cards)
+        return max(([first, *order] for order in itertools.permutations(rest)), key=lambda ring: sorted(
+            self.link[tuple(sorted(step))]["score"] for step in steps(ring)))
+
+
+def steps(ring):
+    return list(zip(ring, [*ring[1:], ring[0]]))
+
+
+def copies(bench, cards, gpus, moves, tenant, options=()):
+    """GiB a second for each move between two of `gpus`; the program sees these alone, in that order."""
+    size, seconds = (QUICK_MIB, "0.3") if bench.settings.quick else (MIB, "2")
+    words = ["--mib", str(size), "--seconds", seconds, *options,
+             *(f"{gpus.index(a)}-{gpus.index(b)}" for a, b in moves)]
+    command = [bench.machine.build.program("peer-copy"), *words]
+    if tenant:
+        job = bench.machine.tenant("copies", command, ["--gpu", ",".join(map(str, gpus)),
+                                                       "--memory", MEMORY])
+    else:
+        visible = ",".join(cards.uuid[gpu] for gpu in gpus)
+        job = bench.machine.native("copies", ["/usr/bin/env", f"CUDA_VISIBLE_DEVICES={visible}",
+                                              *command])
+    job.check(60 + 10 * len(moves))
+    return [line["gib_s"] for _, line in job.json()]
+
+
+def copy_row(bench, cards, name, pair):
+    both = [copies(bench, cards, list(pair), [pair], tenant)[0] for tenant in (True, False)]
+    return Row(f"{name}: GPUs {pair[0]} and {pair[1]}, {cards.word(pair)}", "GiB/s", both[0],
+               native=both[1])
+
+
+def ring_row(bench, cards, name, gpus):
+    ring = cards.ring(gpus)
+    words = "/".join(sorted({cards.word(step) for step in steps(ring)}))
+    both = [min(copies(bench, cards, ring, steps(ring), tenant, ["--together"]))
+            for tenant in (True, False)]
+    return Row(f"{name}: GPUs {', '.join(map(str, ring))}, {words}", "GiB/s", both[0],
+               native=both[1])
+
+
+def all_reduce(bench, cards, gpus):
+    """GiB a second and GPU that an all-reduce moves over the links, as NCCL's tests count it."""
+    job = bench.machine.tenant("all-reduce", [sys.executable, ALL_REDUCE],
+                               ["--gpu", ",".join(map(str, gpus)), "--memory", "16GiB"])
+    job.check(180)
+    return job.json()[-1][1]["bus_gib_s"]
+
+
+def add_all_reduces(bench, cards, count, chosen):
+    name = f"all-reduce over {count}"
+    if bench.machine.sim or not importlib.util.find_spec("torch"):
+        bench.result.skip(name, "the simulated GPU computes nothing" if bench.machine.sim else
+                          "no PyTorch here")
+        return
+    for words, gpus in (("chosen", chosen), ("farthest", cards.farthest(count))):
+        bench.result.add(Row(f"{name}, {words}: GPUs {', '.join(map(str, gpus))}", "GiB/s",
+                             all_reduce(bench, cards, gpus)))
+
+
+def topology(bench):
+    cards = Cards(bench.machine)
+    if len(cards.uuid) < 2:
+        bench.result.skip("copies between GPUs", "one GPU")
+        return
+    rows = [copy_row(bench, cards, "a copy", pair) for pair in cards.ways().values()]
+    for row in rows:
+        bench.result.add(row)
+    best = max(row.got for row in rows)
+    chosen = bench.machine.choose(2)
+    farthest = cards.farthest(2)
+    near = copy_row(bench, cards, "a copy, the two chosen", chosen)
+    bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * best, 1)))
+    far = copy_row(bench, cards, "a copy, the two farthest", farthest)
+    bench.result.add(far)
+    bench.result.add(Row("a copy: chosen against farthest", "times", near.got / far.got,
+                         native=near.native / far.native))
+    if len(cards.uuid) >= RING:
+        four = bench.machine.choose(RING)
+        near = ring_row(bench, cards, f"a ring of {RING}, chosen", four)
+        far = ring_row(bench, cards, f"a ring of {RING}, farthest", cards.farthest(RING))
+        bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * far.got, 1)))
+        bench.result.add(far)
+        bench.result.add(Row(f"a ring of {RING}: chosen against farthest", "times",
+                             near.got / far.got, native=near.native / far.native))
+        add_all_reduces(bench, cards, RING, four)
+    else:
+        bench.result.skip(f"a ring of {RING}", f"{len(cards.uuid)} GPUs")
+        add_all_reduces(bench, cards, 2, chosen)
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "Copies from GPU to GPU, by their places", bench.result.rows, "GiB/s"))

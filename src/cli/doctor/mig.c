@@ -1,0 +1,83 @@
+/*
+ * The device files that open MIG instances to whoever is not root: the kernel module says which there should be
+ * (gpu/mig_caps.h), and nothing makes them but nvidia-modprobe or udev.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/doctor/checks.h"
+
+#define CAPS_DIR "/proc/driver/nvidia/capabilities"
+
+struct instances {
+	struct doctor *d;
+	char dir[PATH_MAX]; /* whose entries are looked at */
+	unsigned found, missing;
+};
+
+static void check_cap(struct instances *all, const char *dir)
+{
+	char path[PATH_MAX], text[256], node[64];
+	unsigned minor;
+
+	if (snprintf(path, sizeof(path), "%s/access", dir) >= (int)sizeof(path) ||
+	    host_read(&all->d->host, path, text, sizeof(text)) <= 0)
+		return;
+	const char *line = strstr(text, "DeviceFileMinor:");
+	if (!line || sscanf(line, "DeviceFileMinor: %9u", &minor) != 1)
+		return;
+	snprintf(node, sizeof(node), "/dev/nvidia-caps/nvidia-cap%u", minor);
+	if (host_has(&all->d->host, node)) {
+		all->found++;
+		return;
+	}
+	all->missing++;
+	finding_set_remedy(findings_add(&all->d->findings, FINDING_WARNING, "mig-nodes",
+					"%s is missing: a container can't use the instance of %s",
+					node, path),
+			   "nvidia-modprobe -f %s", path);
+}
+
+/* Each entry of all->dir whose name begins so: its own `access`, and `then` of what is in it. */
+static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
+		  bool (*then)(void *data, const char *name))
+{
+	struct instances inner = *all;
+
+	if (strncmp(name, prefix, strlen(prefix)) != 0 ||
+	    snprintf(inner.dir, sizeof(inner.dir), "%s/%s%s", all->dir, name, below) >=
+		    (int)sizeof(inner.dir))
+		return true;
+	check_cap(&inner, inner.dir);
+	if (then)
+		host_each(&all->d->host, inner.dir, then, &inner);
+	all->found = inner.found;
+	all->missing = inner.missing;
+	return true;
+}
+
+static bool visit_compute_instance(void *data, const char *name)
+{
+	return visit(data, name, "ci", "", NULL);
+}
+
+static bool visit_gpu_instance(void *data, const char *name)
+{
+	return visit(data, name, "gi", "", visit_compute_instance);
+}
+
+static bool visit_gpu(void *data, const char *name)
+{
+	return visit(data, name, "gpu", "/mig", visit_gpu_instance);
+}
+
+void doctor_check_mig(struct doctor *d)
+{
+	struct instances all = { .d = d, .dir = CAPS_DIR };
+
+	host_each(&d->host, all.dir, visit_gpu, &all);
+	if (all.found && !all.missing)
+		findings_add(&d->findings, FINDING_OK, "mig-nodes", "of %u instances of MIG",
+			     all.found / 2);
+}

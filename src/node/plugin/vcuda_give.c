@@ -1,0 +1,179 @@
+/* What a container gets in gpu-manager's vocabulary. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "node/kube/kube.h"
+#include "node/plugin/plugin_inside.h"
+#include "node/plugin/vcuda_inside.h"
+#include "node/plugin/vcuda_request.h"
+#include "node/plugin/vcuda_tell.h"
+#include "node/topology.h"
+
+/* ---- the claim ---- */
+
+static bool first_device(const struct slices *slices, const struct slice_set *set,
+			 char ret_id[SLICE_ID_MAX])
+{
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned k = 0; k < slices->per_card; k++)
+			if (slots_has(&set->card[i], k)) {
+				slice_format(slices, i, k, ret_id);
+				return true;
+			}
+	return false;
+}
+
+static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, struct claim **ret,
+		      struct error *err)
+{
+	struct plugin *plugin = c->v->plugin;
+	struct node *node = plugin->node;
+	struct claim_request request;
+	char device[SLICE_ID_MAX], name[REGION_NAME_MAX];
+	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
+	if (!model)
+		return error_set_errno(err, ENOMEM, "Allocate");
+	bound_sweep(plugin->bound);
+	struct claim *old = owners_claim(&c->v->owners, choice->pod, choice->container);
+	if (old) {
+		memcpy(c->key, claim_terms(old)->claim.key, sizeof(c->key));
+		int r = claims_release(node->claims, c->key, "the kubelet has not taken it", err);
+		if (r < 0)
+			return r;
+	}
+	topology_model(node, model);
+	first_device(&plugin->slices, &c->set, device);
+	int r = vcuda_request_make(node, model, choice, device, c->key, name, &request, err);
+	if (r >= 0)
+		r = claims_allocate(node->claims, &request, ret, err);
+	c->is_new = r >= 0;
+	return r;
+}
+
+/* Its own, or that of an init container whose devices it was given again. */
+static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
+{
+	struct vcuda *v = c->v;
+	cleanup_injection struct injection injection = { 0 };
+	struct claim *claim = owners_init(&v->owners, choice, &c->set);
+	int r;
+	if (claim)
+		r = owners_share(&v->owners, choice);
+	else
+		r = make_claim(c, choice, &claim, err);
+	if (r < 0)
+		return claim ? error_set_errno(err, ENOMEM, "Allocate") : r;
+	memcpy(c->key, claim_terms(claim)->claim.key, sizeof(c->key));
+	r = injection_make(v->plugin->node->claims, claim, &injection, err);
+	if (r < 0)
+		return r;
+	c->reply = message_allocated(&injection, 1);
+	return c->reply ? 0 : error_set_errno(err, ENOMEM, "Allocate");
+}
+
+static void take_back(struct vcuda_call *c, const char *why)
+{
+	struct error err = { 0 };
+	if (c->is_new && claims_release(c->v->plugin->node->claims, c->key, why, &err) < 0)
+		log_warning("device plugin: %s", err.text);
+	c->is_new = false;
+	c->reply = grpc_message_unref(c->reply);
+}
+
+/* ---- what is written to the pod ---- */
+
+void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
+{
+	struct vcuda_names names = vcuda_names(v);
+	struct vcuda_telling telling = { .pod = pod, .is_assigned = true };
+	struct claim *claims[VCUDA_TELL_MAX];
+	for (size_t i = pod->init_containers; i < pod->containers; i++) {
+		struct vcuda_ask ask;
+		size_t at = i - pod->init_containers;
+		if (at == VCUDA_TELL_MAX)
+			break;
+		claims[at] = owners_claim(&v->owners, pod, i);
+		telling.is_assigned &= vcuda_ask_read(pod, i, &names, &ask, NULL) == -ENODATA ||
+				       owners_has(&v->owners, pod, i);
+		telling.count = at + 1;
+	}
+	telling.claim = claims;
+	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
+}
+
+/* The kubelet is answered, and its call for memory is to come, unless it came before. */
+static void end_well(struct vcuda_call *c)
+{
+	struct vcuda *v = c->v;
+	v->awaited.is_due = c->units > 0 && !v->has_open;
+	v->awaited.is_new = c->is_new;
+	v->awaited.cores = c->cores;
+	v->awaited.units = c->units;
+	memcpy(v->awaited.key, c->key, sizeof(v->awaited.key));
+	v->has_open = false;
+	vcuda_answer(c);
+}
+
+static void written(void *data, const struct error *err)
+{
+	struct vcuda_call *c = data;
+	c->binding = NULL;
+	if (err->code) {
+		log_warning("device plugin: Allocate: what was decided can't be written: %s",
+			    err->text);
+		bool was_given = c->reply != NULL;
+		take_back(c, "its pod can't be told");
+		if (was_given)
+			vcuda_refuse(c, -err->code, err);
+	} else if (c->reply) {
+		end_well(c);
+	}
+	vcuda_go_on(c->v);
+}
+
+/* Of a scheduler that waits for it: that the container has its shares. */
+static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
+{
+	struct node_kube *kube = c->v->plugin->node->kube;
+	struct choice given = { .pod = choice->pod, .container = choice->container };
+	int r = shares_parse(choice->pod->to_allocate, &given.shares, err);
+	if (r < 0)
+		return r;
+	given.share = shares_of(&given.shares, given.container, &given.share_count);
+	c->binding = binding_take(node_kube_client(kube), node_kube_name(kube), &given, written, c);
+	shares_free(&given.shares);
+	return c->binding ? 0 : error_set_errno(err, ENOMEM, "Allocate");
+}
+
+void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err)
+{
+	struct node_kube *kube = c->v->plugin->node->kube;
+	vcuda_refuse(c, r, err);
+	if (pod->bind_phase == BIND_ALLOCATING && pod->to_allocate)
+		c->binding = binding_fail(node_kube_client(kube), node_kube_name(kube), pod,
+					  written, c);
+}
+
+void vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
+{
+	struct error err = { 0 };
+	c->cores = choice->ask.cores;
+	c->units = choice->ask.units;
+	int r = make_reply(c, choice, &err);
+	if (r >= 0 && choice->ask.is_by_shares)
+		r = begin_binding(c, choice, &err);
+	if (r >= 0 && c->binding)
+		return;
+	if (r >= 0) {
+		end_well(c);
+		vcuda_tell_pod(c->v, choice->pod);
+		return;
+	}
+	take_back(c, "its container can't be prepared");
+	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,
+		  choice->pod->name, choice->pod->container[choice->container]);
+	vcuda_fail(c, choice->pod, r, &err);
+}

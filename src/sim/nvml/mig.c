@@ -1,0 +1,115 @@
+/*
+ * MIG: which instances a card has, and whose an instance is. They are there from the beginning: none is
+ * made, and none goes away.
+ */
+#include "sim/nvml/nvml.h"
+
+#define ARCHITECTURE_WITH_MIG 8 /* compute capability: from Ampere on */
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
+
+	if (!d)
+		return r;
+	if (!current || !pending)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->info.cc_major < ARCHITECTURE_WITH_MIG)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*current = *pending = d->info.mig == SIM_MIG_ON;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *count)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
+
+	if (!d)
+		return r;
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = d->info.mig == SIM_MIG_ON ? SIM_MIG_INSTANCES : 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+						 nvmlDevice_t *instance)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
+
+	if (!d)
+		return r;
+	if (!instance || index >= SIM_MIG_INSTANCES)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (d->info.mig != SIM_MIG_ON)
+		return NVML_ERROR_NOT_SUPPORTED;
+	for (uint32_t i = 0; i < nvml_devices(); i++) {
+		struct nvmlDevice_st *found = nvml_device_at(i);
+
+		if (found->info.mig != SIM_MIG_INSTANCE || found->info.parent != d->card ||
+		    found->index != index)
+			continue;
+		*instance = found;
+		return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+/* Begins what is asked of an instance: `d` is one, and `out` is where the answer goes. */
+#define OF_INSTANCE(out) \
+	nvmlReturn_t result_; \
+	const struct nvmlDevice_st *d = nvml_device(device, &result_); \
+	if (!d) \
+		return result_; \
+	if (!(out) || d->info.mig != SIM_MIG_INSTANCE) \
+	return NVML_ERROR_INVALID_ARGUMENT
+
+nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t device, nvmlDevice_t *card)
+{
+	OF_INSTANCE(card);
+	*card = nvml_device_at(d->info.parent);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned int *id)
+{
+	OF_INSTANCE(id);
+	*id = d->info.gpu_instance;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned int *id)
+{
+	OF_INSTANCE(id);
+	*id = d->info.compute_instance;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
+{
+	OF_INSTANCE(attributes);
+	*attributes = (nvmlDeviceAttributes_t){
+		.multiprocessorCount = (unsigned int)d->info.sms,
+		.sharedCopyEngineCount = 1,
+		.gpuInstanceSliceCount = d->info.slices,
+		.computeInstanceSliceCount = d->info.slices,
+		.memorySizeMB = d->info.memory_bytes >> 20,
+	};
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is)
+{
+	nvmlReturn_t r;
+	const struct nvmlDevice_st *d = nvml_device(device, &r);
+
+	if (!d)
+		return r;
+	if (!is)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*is = d->info.mig == SIM_MIG_INSTANCE;
+	return NVML_SUCCESS;
+}

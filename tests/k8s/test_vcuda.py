@@ -1,0 +1,452 @@
+"""gpu-manager's vocabulary but for the kubelet: a real API server with pods that ask for cores and memory, a kubelet of
+gRPC's own library that calls for each by itself and keeps books of who holds what, and allotd between them."""
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from daemon import Daemon, wait_until
+from kubelet import Books, Kubelet, grpc
+from test_binding import LOCK, PHASE, TO_ALLOCATE
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+
+MIB = 1 << 20
+UNIT_MIB = 256
+CORE, MEMORY = "tencent.com/vcuda-core", "tencent.com/vcuda-memory"
+LIMIT, INDEX = "tencent.com/vcuda-core-limit", "tencent.com/predicate-gpu-idx-"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+ASSIGNED, TIME = "tencent.com/gpu-assigned", "tencent.com/predicate-time"
+
+
+class Node:
+    def __init__(self, cluster, directory, name, settings="", cards="h200x2"):
+        self.cluster, self.name, self.directory = cluster, name, directory
+        cluster.make_node(name)
+        plugins = directory / "plugins"
+        plugins.mkdir()
+        self.books = Books(directory / "books.sock")
+        self.kubelet = Kubelet(plugins).start()
+        self.free, self.pods = {}, []
+        self.random = random.Random(4)
+        self.daemon = Daemon(
+            directory, cluster.kubeconfig(f"{name}.conf"), name, is_private=False, cards=cards, settings=(
+                f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = gpu-manager\n"
+                f"kube_pod_resources = {directory}/books.sock\nstate_dir = {directory}/state\nwatch_tasks = off\n"
+                f"claim_grace = 1s\n{settings}"))
+        self.start(0)
+
+    def start(self, registrations):
+        self.daemon.start()
+        self.kubelet.wait_registered(registrations + 2)
+        for resource, watch in self.kubelet.watches.items():
+            taken = {name for devices in self.books.held.values() for name in devices.get(resource, ())}
+            self.free[resource] = sorted(set(watch.last) - taken)
+            # It takes any.
+            self.random.shuffle(self.free[resource])
+
+    def restart(self):
+        registrations = len(self.kubelet.registrations)
+        self.daemon.processes[-1].send_signal(signal.SIGKILL)
+        self.daemon.processes.pop().wait()
+        self.start(registrations)
+
+    # ---- pods ----
+
+    def make_pod(self, name, annotations=None, **asks):
+        """`asks`: CONTAINER=(cores, memory); those whose names begin with "init" are init containers."""
+        limits = {container: {resource: str(count) for resource, count in zip((CORE, MEMORY), ask) if count}
+                  for container, ask in asks.items()}
+        self.cluster.make_pod(name, self.name, annotations,
+                              containers=[one for one in asks if not one.startswith("init")],
+                              init=[one for one in asks if one.startswith("init")], limits=limits)
+        self.pods.append(name)
+
+    def delete_pod(self, name):
+        self.cluster.delete_pod(name)
+        self.pods.remove(name)
+
+    def take(self, resource, count):
+        taken, self.free[resource] = self.free[resource][:count], self.free[resource][count:]
+        return taken
+
+    def call(self, resource, ids):
+        answer, = self.kubelet.plugins[resource].allocate(ids)
+        return answer
+
+    def refused(self, resource, count):
+        """Why so many of it are not given."""
+        ids = self.take(resource, count)
+        error = self.kubelet.plugins[resource].refused(ids)
+        self.free[resource] += ids
+        return error
+
+    def admit(self, name, container="main", cores=0, memory=0, order=(CORE, MEMORY), is_booked=True):
+        """As the kubelet lets a container in: a call for each resource. What it is told with the cores."""
+        ids = {CORE: self.take(CORE, cores), MEMORY: self.take(MEMORY, memory)}
+        answers = {resource: self.call(resource, ids[resource]) for resource in order if ids[resource]}
+        if is_booked:
+            self.books.held["default", name, container] = ids
+        if MEMORY in answers:
+            nothing = answers[MEMORY]
+            assert (nothing.env, nothing.mounts, nothing.devices) == ({}, [], [])
+        return answers.get(CORE)
+
+    def has_started(self, name):
+        """As the kubelet writes to a pod that it has let in."""
+        self.status(name, {"startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+
+    def status(self, name, status):
+        self.cluster.request("PATCH", f"/api/v1/namespaces/default/pods/{name}/status", {"status": status},
+                             kind="application/merge-patch+json")
+
+    # ---- allotd ----
+
+    def ask(self, op):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(self.daemon.run_dir / "allotd.sock"))
+            s.sendall(json.dumps({"version": 1, "op": op}).encode() + b"\n")
+            return json.loads(s.makefile().readline())
+
+    def uuids(self):
+        return [device["uuid"] for device in self.ask("list")["devices"]]
+
+    def tenants(self):
+        """{name: [(card, MiB, cores, limit)]}"""
+        return {tenant["name"]: [(device["uuid"], device["memory_quota_bytes"] // MIB, device["cores_pct"],
+                                  device["cores_limit_pct"]) for device in tenant["devices"]]
+                for tenant in self.ask("list")["tenants"]}
+
+    def annotations(self, pod):
+        return self.cluster.pod(pod)["metadata"].get("annotations", {})
+
+
+@pytest.fixture
+def make_node(request, cluster, tmp_path):
+    made = []
+
+    def make(settings="", cards="h200x2"):
+        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+        made.append(Node(cluster, tmp_path, name, settings, cards))
+        return made[-1]
+
+    yield make
+    for node in made:
+        alive = node.daemon.is_alive()
+        node.kubelet.stop()
+        node.daemon.stop()
+        node.books.stop()
+        for name in node.pods:
+            node.cluster.delete_pod(name)
+        assert alive, node.daemon.log
+
+
+def test_two_resources(make_node):
+    node = make_node()
+    assert set(node.kubelet.watches) == {CORE, MEMORY}
+    cores, memory = node.kubelet.watches[CORE].last, node.kubelet.watches[MEMORY].last
+    assert len(cores) == 200 and len(cores) < len(memory) < 2 * 144 * 4
+    assert len(memory) == sum(device["memory_bytes"] // MIB // UNIT_MIB for device in node.ask("list")["devices"])
+    assert all(len(name) <= 63 for name in [*cores, *memory])
+    options = {fields[3].decode(): fields["options"] for _, fields in node.kubelet.registrations}
+    assert options == {CORE: {2: 1}, MEMORY: {}}
+
+
+@pytest.mark.parametrize("order", [(CORE, MEMORY), (MEMORY, CORE)])
+def test_a_part_of_a_card(make_node, order):
+    """Whichever call comes first."""
+    node = make_node()
+    node.make_pod("p", main=(30, 20))
+    answer = node.admit("p", cores=30, memory=20, order=order)
+    (name, (device,)), = node.tenants().items()
+    assert name == "default.p.main" and device[1:] == (20 * UNIT_MIB, 30, 30) and device[0] in node.uuids()
+    assert answer.env["CUDA_DEVICE_MEMORY_LIMIT_0"] == f"{20 * UNIT_MIB}m"
+    assert any(inside == "/run/allot/tenant" for inside, _, _ in answer.mounts)
+    index = str(node.uuids().index(device[0]))
+    wait_until(lambda: node.annotations("p").get(ASSIGNED) == "true", what="the annotations")
+    assert node.annotations("p")[f"{INDEX}0"] == index
+
+
+def test_what_is_asked_for_in_other_words(make_node):
+    """A soft limit; whole cards with and without a quota; parts of two cards."""
+    node = make_node(cards="dgx-a100")
+    memory = node.ask("list")["devices"][0]["memory_bytes"] // MIB
+    node.make_pod("soft", {LIMIT: "50"}, main=(30, 20))
+    node.admit("soft", cores=30, memory=20)
+    node.make_pod("whole", main=(100, 40))
+    node.admit("whole", cores=100, memory=40)
+    node.make_pod("wholes", main=(200, 0))
+    node.admit("wholes", cores=200)
+    node.make_pod("parts", {"allot.dev/cards": "2"}, main=(60, 41))
+    node.admit("parts", cores=60, memory=41)
+    node.make_pod("both", {"two.allot.dev/cards": "2"}, one=(10, 4), two=(150, 8))
+    node.admit("both", "one", cores=10, memory=4)
+    node.admit("both", "two", cores=150, memory=8)
+    seen = {name.removeprefix("default."): devices for name, devices in node.tenants().items()}
+    assert [device[1:] for device in seen["soft.main"]] == [(20 * UNIT_MIB, 30, 50)]
+    assert [device[1:] for device in seen["whole.main"]] == [(40 * UNIT_MIB, 100, 100)]
+    assert [device[1:] for device in seen["wholes.main"]] == [(memory, 100, 100)] * 2
+    assert [device[1:] for device in seen["parts.main"]] == [(41 * UNIT_MIB // 2, 30, 30)] * 2
+    assert [device[1:] for device in seen["both.one"]] == [(4 * UNIT_MIB, 10, 10)]
+    assert [device[1:] for device in seen["both.two"]] == [(4 * UNIT_MIB, 75, 75)] * 2
+    of_whole = [device[0] for name in ("whole.main", "wholes.main") for device in seen[name]]
+    others = [device[0] for name, devices in seen.items() if not name.startswith("whole") for device in devices]
+    assert len(set(of_whole)) == 3 and not set(of_whole) & set(others)
+
+
+def test_devices_of_the_cards_that_will_be_given(make_node):
+    """The kubelet is told which devices are of the cards that a pod's scheduler, or allotd, has chosen."""
+    node = make_node(cards="dgx-a100")
+    uuids, plugin = node.uuids(), node.kubelet.plugins[CORE]
+
+    def cards_of(count):
+        return {name.rpartition("-")[0] for name in plugin.prefer(node.free[CORE], count)}
+
+    assert len(cards_of(30)) == 1       # of a pod that is not known
+    node.make_pod("p", predicate("6"), main=(30, 20))
+    wait_until(lambda: cards_of(30) == {uuids[6]}, what="the scheduler's card")
+    node.make_pod("two", predicate("1,3"), main=(40, 20))
+    wait_until(lambda: cards_of(40) == {uuids[1], uuids[3]}, what="the scheduler's cards")
+
+
+def test_a_full_card(make_node):
+    """The kubelet still counts enough, but no card has all of it."""
+    node = make_node()
+    for name, ask in {"a": (60, 40), "b": (60, 40)}.items():
+        node.make_pod(name, main=ask)
+        node.admit(name, cores=60, memory=40)
+    assert len({devices[0][0] for devices in node.tenants().values()}) == 2
+    node.make_pod("c", main=(50, 4))
+    error = node.refused(CORE, 50)
+    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "pod default/c, container main: 1 GPU with room for it" in error.details(), error.details()
+    assert "2/2 CardInsufficientCore" in error.details(), error.details()
+    assert len(node.ask("claims")["claims"]) == 2
+
+
+def predicate(*cards, node=None, assigned="false"):
+    return {TIME: str(time.time_ns()), ASSIGNED: assigned, **({"tencent.com/predicate-node": node} if node else {}),
+            **{f"{INDEX}{i}": card for i, card in enumerate(cards)}}
+
+
+def test_a_scheduler_chooses_the_cards(make_node):
+    """gpu-admission's annotations decide; what they say that can't be is told with both sides."""
+    node = make_node(cards="dgx-a100")
+    uuids = node.uuids()
+    node.make_pod("p", predicate("3", "5", node=node.name), one=(30, 20), two=(40, 10))
+    node.admit("p", "one", cores=30, memory=20)
+    assert node.annotations("p")[ASSIGNED] == "false"
+    node.admit("p", "two", cores=40, memory=10)
+    seen = node.tenants()
+    assert [seen[f"default.p.{one}"][0][0] for one in ("one", "two")] == [uuids[3], uuids[5]]
+    wait_until(lambda: node.annotations("p")[ASSIGNED] == "true", what="the annotation")
+    node.make_pod("wide", predicate("6,7"), main=(60, 40))
+    node.admit("wide", cores=60, memory=40)
+    assert node.tenants()["default.wide.main"] == [(uuid, 20 * UNIT_MIB, 30, 30) for uuid in uuids[6:]]
+    for name, annotations, ask, said in (
+            ("taken", predicate("3"), (80, 4), ("GPU 3: can't be given: CardInsufficientCore", "disagree")),
+            ("none", predicate("9"), (81, 4), ("GPU 9: is no GPU of this node",)),
+            ("bad", predicate("x"), (82, 4), ("'x': must be numbers of GPUs",)),
+            ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
+            ("elsewhere", predicate("1", node="n-9"), (84, 4), ("predicate-node is n-9", node.name)),
+            ("limit", {LIMIT: "much"}, (85, 4), (f"{LIMIT}: 'much'",))):
+        node.make_pod(name, annotations, main=ask)
+        details = node.refused(CORE, ask[0]).details()
+        assert f"pod default/{name}, container main" in details and all(part in details for part in said), details
+    assert len(node.ask("claims")["claims"]) == 3
+
+
+def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
+    """It is told, before the kubelet is, that each container has its shares, and the lock is released with the last; or that
+    they can't be had."""
+    node = make_node()
+    first, second = node.uuids()
+
+    def lock(name):
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        cluster.patch(f"/api/v1/nodes/{node.name}", {"annotations": {LOCK: f"{stamp},default,{name}"}})
+
+    def bind(name, shares, **asks):
+        lock(name)
+        node.make_pod(name, {"hami.io/vgpu-node": node.name, PHASE: "allocating", TO_ALLOCATE: shares,
+                             ALLOCATED: shares, "hami.io/bind-time": str(int(time.time()))}, **asks)
+
+    shares = f"{second},NVIDIA,5120,30:;{first},NVIDIA,1024,30:{second},NVIDIA,1024,30:;"
+    bind("p", shares, one=(30, 20), two=(60, 8))
+    node.admit("p", "one", cores=30, memory=20)
+    assert node.annotations("p")[PHASE] == "allocating"
+    assert node.annotations("p")[TO_ALLOCATE] == f";{first},NVIDIA,1024,30:{second},NVIDIA,1024,30:;"
+    node.admit("p", "two", cores=60, memory=8, order=(MEMORY, CORE))
+    assert node.annotations("p")[PHASE] == "success" and node.annotations("p")[TO_ALLOCATE] == ";;"
+    wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
+    assert node.tenants() == {"default.p.one": [(second, 5120, 30, 30)],
+                              "default.p.two": [(first, 1024, 30, 30), (second, 1024, 30, 30)]}
+    bind("much", f"{second},NVIDIA,1024,50:;", main=(50, 4))
+    details = node.refused(CORE, 50).details()
+    assert f"{TO_ALLOCATE}: {second}: can't be given: CardInsufficientCore" in details, details
+    wait_until(lambda: node.annotations("much")[PHASE] == "failed", what="the bind-phase")
+    wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
+    bind("other", f"{first},NVIDIA,1024,9:;", main=(10, 4))
+    details = node.refused(CORE, 10).details()
+    assert f"1024 MiB and 9 cores of {first}; the pod asks for 10 {CORE} and 4 {MEMORY}" in details, details
+    wait_until(lambda: node.annotations("other")[PHASE] == "failed", what="the bind-phase")
+    time.sleep(3)
+    assert len(node.tenants()) == 2 and "holds" not in node.daemon.log, node.daemon.log
+
+
+def test_calls_before_their_pod_is_seen(make_node):
+    """Either call comes before the pod is seen here: it waits."""
+    node = make_node()
+    for name, order in {"a": (CORE, MEMORY), "b": (MEMORY, CORE)}.items():
+        caller = threading.Thread(target=lambda: node.admit(name, cores=10, memory=4, order=order))
+        caller.start()
+        time.sleep(0.5)
+        assert caller.is_alive()
+        node.make_pod(name, main=(10, 4))
+        caller.join(timeout=30)
+        assert f"default.{name}.main" in node.tenants()
+
+
+def test_not_by_count_alone(make_node):
+    """Two that want as many cores, and other memory: the memory tells them apart, or the call is refused."""
+    node = make_node()
+    node.make_pod("a", main=(50, 30))
+    node.make_pod("b", main=(50, 20))
+    node.admit("b", cores=50, memory=20, order=(MEMORY, CORE))
+    assert node.tenants()["default.b.main"][0][1] == 20 * UNIT_MIB
+    node.admit("a", cores=50, memory=30)
+    assert node.tenants()["default.a.main"][0][1] == 30 * UNIT_MIB
+    # The older one is meant by what comes first; the kubelet is at the other, as it turns out.
+    node.make_pod("c", main=(10, 30))
+    time.sleep(1.1)
+    node.make_pod("d", main=(10, 20))
+    ids = node.take(CORE, 10)
+    node.call(CORE, ids)
+    assert "default.c.main" in node.tenants()
+    details = node.refused(MEMORY, 20).details()
+    assert f"asks for 20 {MEMORY}, after 10 {CORE} that pod default/c, container main was given" in details, details
+    assert "it asks for 10 and 30" in details
+    assert "default.c.main" not in node.tenants()
+    # The kubelet has failed that pod; the other gets what it asks for.
+    node.delete_pod("d")
+    node.admit("c", cores=10, memory=30)
+    assert node.tenants()["default.c.main"][0][1] == 30 * UNIT_MIB
+
+
+def test_nothing_tells_them_apart(make_node):
+    node = make_node()
+    node.make_pod("a", {LIMIT: "60"}, main=(50, 30))
+    node.make_pod("b", main=(50, 30))
+    error = node.refused(CORE, 50)
+    assert error.code() == grpc.StatusCode.FAILED_PRECONDITION, error
+    assert "pod default/a, container main" in error.details() and "pod default/b, container main" in error.details()
+    assert not node.tenants()
+
+
+def test_equals_are_told_apart_by_the_books(make_node):
+    """Of two that ask for the same the kubelet asks for the younger first: whose claim it is, it tells afterwards."""
+    node = make_node()
+    node.make_pod("a", main=(20, 8))
+    time.sleep(1.1)
+    node.make_pod("b", main=(20, 8))
+    node.admit("b", cores=20, memory=8)
+    assert list(node.tenants()) == ["default.a.main"]
+    wait_until(lambda: list(node.tenants()) == ["default.b.main"], what="the books")
+    assert [claim["key"].split("/")[2] for claim in node.ask("claims")["claims"]] == ["main"]
+    assert "both ask for the same" in node.daemon.log
+    node.admit("a", cores=20, memory=8)
+    assert set(node.tenants()) == {"default.a.main", "default.b.main"}
+    # Over a restart too.
+    node.restart()
+    wait_until(lambda: set(node.tenants()) == {"default.a.main", "default.b.main"}, what="the claims")
+    time.sleep(3)
+    assert "holds" not in node.daemon.log, node.daemon.log
+
+
+def test_init_containers_share_with_the_others(make_node):
+    """The kubelet gives a pod's containers the devices of its init containers again."""
+    node = make_node()
+    node.make_pod("p", init=(60, 40), main=(60, 40))
+    answer = node.admit("p", "init", cores=60, memory=40)
+    ids = node.books.held.pop(("default", "p", "init"))
+    again = node.call(CORE, ids[CORE])
+    node.call(MEMORY, ids[MEMORY])
+    node.books.held["default", "p", "main"] = ids
+    assert again.mounts == answer.mounts and list(node.tenants()) == ["default.p.init"]
+    node.has_started("p")
+    time.sleep(3)
+    assert list(node.tenants()) == ["default.p.init"] and "holds" not in node.daemon.log
+
+
+def test_killed_between_the_two_calls(make_node):
+    """In either order; the pod may go on, or fail: nothing is left of it then."""
+    node = make_node()
+    node.make_pod("a", main=(20, 8))
+    ids = {CORE: node.take(CORE, 20), MEMORY: node.take(MEMORY, 8)}
+    node.call(CORE, ids[CORE])
+    node.books.held["default", "a", "main"] = {CORE: ids[CORE]}
+    node.restart()
+    node.call(MEMORY, ids[MEMORY])
+    node.books.held["default", "a", "main"] = ids
+    node.make_pod("b", main=(30, 8))
+    ids = {CORE: node.take(CORE, 30), MEMORY: node.take(MEMORY, 8)}
+    node.call(MEMORY, ids[MEMORY])
+    node.restart()
+    node.call(CORE, ids[CORE])
+    node.books.held["default", "b", "main"] = ids
+    assert set(node.tenants()) == {"default.a.main", "default.b.main"}
+    node.make_pod("c", main=(40, 8))
+    node.call(CORE, node.take(CORE, 40))
+    node.restart()
+    assert "default.c.main" in node.tenants()
+    node.status("c", {"phase": "Failed", "reason": "UnexpectedAdmissionError"})
+    wait_until(lambda: set(node.tenants()) == {"default.a.main", "default.b.main"}, what="the end of its claim")
+    # Its memory was never asked for; who comes now is not taken for it.
+    node.make_pod("d", main=(10, 6))
+    node.admit("d", cores=10, memory=6)
+    assert node.tenants()["default.d.main"][0][1] == 6 * UNIT_MIB
+
+
+def test_a_kubelet_that_forgot(make_node):
+    """It was started anew before it noted what it was given: it asks again, and has no more than one claim."""
+    node = make_node()
+    node.make_pod("a", main=(60, 8))
+    node.admit("a", cores=60, memory=8, is_booked=False)
+    registrations = len(node.kubelet.registrations)
+    node.kubelet.stop()
+    node.kubelet.start()
+    node.kubelet.wait_registered(registrations + 2)
+    node.admit("a", cores=60, memory=8)
+    (name, (device,)), = node.tenants().items()
+    assert name == "default.a.main" and device[1:] == (8 * UNIT_MIB, 60, 60)
+    assert len(node.ask("claims")["claims"]) == 1
+
+
+def test_bad_requests(make_node):
+    node = make_node("kube_share = off\n")
+    first, _ = node.uuids()
+    core, memory = node.kubelet.plugins[CORE], node.kubelet.plugins[MEMORY]
+    assert "'GPU-x-0' is not ours" in core.refused(["GPU-x-0"]).details()
+    assert "must be 0 to 99" in core.refused([f"{first}-100"]).details()
+    assert "'GPU-x-0' is not ours" in memory.refused(["GPU-x-0"]).details()
+    assert "named twice" in memory.refused([f"{first}-111"] * 2).details()
+    assert "of 2 containers: must be of one" in memory.refused([f"{first}-0"], [f"{first}-1"]).details()
+    assert "no devices are named" in core.refused([]).details()
+    node.make_pod("part", main=(30, 20))
+    assert "must be whole GPUs" in node.refused(CORE, 30).details()
+    node.make_pod("much", main=(150, 20))
+    assert "must be up to 100, a multiple of 100" in node.refused(CORE, 150).details()
+    node.make_pod("no-memory", main=(31, 0))
+    assert f"31: less than whole GPUs must have {MEMORY} as well" in node.refused(CORE, 31).details()
+    node.make_pod("no-cores", main=(0, 21))
+    assert f"{MEMORY} without {CORE}: must be both" in node.refused(MEMORY, 21).details()
+    node.make_pod("whole", main=(100, 19))
+    node.admit("whole", cores=100, memory=19)
+    assert [device[1:] for device in node.tenants()["default.whole.main"]] == [(19 * UNIT_MIB, 100, 100)]

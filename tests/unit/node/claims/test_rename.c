@@ -1,0 +1,63 @@
+/* Claims that turn out to be another's: the key and the tenant's name change, and nothing else. */
+#include "claims_fixture.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void test_renamed(void **state)
+{
+	struct fixture *f = *state;
+	struct error err = { 0 };
+	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
+	struct claim *claim = claim_made(f, &request);
+	char id[TENANT_ID_MAX];
+	strcpy(id, claim_terms(claim)->id);
+	assert_int_equal(claims_rename(claim, "pod/2/main", "team.b.main", &err), 0);
+	assert_null(claims_find(f->node->claims, "pod/1/main"));
+	assert_ptr_equal(claims_find(f->node->claims, "pod/2/main"), claim);
+	assert_ptr_equal(node_find_tenant(f->node, "team.b.main"), claim->tenant);
+	claims_must_hold(f);
+	/* Who comes next may have what it was called before. */
+	request = claim_of(f, "pod/1/main", 0, 1024, 30, 4);
+	claim_made(f, &request);
+	claims_restart(f);
+	claim = claims_find(f->node->claims, "pod/2/main");
+	assert_non_null(claim);
+	assert_string_equal(claim_terms(claim)->name, "team.b.main");
+	assert_string_equal(claim_terms(claim)->id, id);
+	assert_true(slots_has(&claim_terms(claim)->device[0].slots, 3));
+	assert_int_equal(claim_terms(claim)->device[0].promise.quota_bytes, 1024 * MIB);
+	claims_must_hold(f);
+}
+
+/* As two pods' containers may have been taken for each other. */
+static void test_names_that_are_in_use(void **state)
+{
+	struct fixture *f = *state;
+	struct error err = { 0 };
+	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
+	request.tenant = "a";
+	struct claim *claim = claim_made(f, &request);
+	request.key = "pod/2/main";
+	request.tenant = "b";
+	claim_made(f, &request);
+	assert_int_equal(claims_rename(claim, "pod/2/main", "b", &err), -EEXIST);
+	assert_non_null(strstr(err.text, "claim 'pod/2/main' is there already"));
+	assert_int_equal(claims_rename(claim, "a b", "b", &err), -EINVAL);
+	assert_string_equal(claim_terms(claim)->claim.key, "pod/1/main");
+	assert_string_equal(claim_terms(claim)->name, "a");
+	/* A name for people gets an id where it is not the only one. */
+	assert_int_equal(claims_rename(claim, "pod/2/main/x", "b", &err), 0);
+	assert_int_equal(strncmp(claim_terms(claim)->name, "b-", 2), 0);
+	claims_must_hold(f);
+}
+
+int main(void)
+{
+#define WITH_DAEMON(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_DAEMON(test_renamed),
+		WITH_DAEMON(test_names_that_are_in_use),
+	};
+	return cmocka_run_group_tests_name("claims renamed", tests, NULL, NULL);
+}
