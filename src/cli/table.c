@@ -24,6 +24,7 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
+	COLUMN_PRIORITY, /* shown when a tenant has another than 0 */
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
 	COLUMN_VIOLATIONS, /* shown when a process got round the library */
@@ -49,6 +50,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
 	[COLUMN_GOT_1S] = { NULL, "1s", false },
 	[COLUMN_GOT_60S] = { NULL, "60s", false },
+	[COLUMN_PRIORITY] = { "", "PRIORITY", false },
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
 	[COLUMN_VIOLATIONS] = { "", "VIOLATIONS", true },
@@ -146,6 +148,16 @@ static void put_swapped(const json_t *tenant, char *cell)
 		strcpy(cell, "-");
 }
 
+static void put_priority(const json_t *tenant, char *cell)
+{
+	json_int_t priority = json_integer_value(json_object_get(tenant, "priority"));
+
+	if (priority)
+		snprintf(cell, sizeof(((struct row *)NULL)->cell[0]), "%lld", (long long)priority);
+	else
+		strcpy(cell, "-");
+}
+
 /* The container that its processes live in, and how many more. */
 static void put_containers(const json_t *tenant, char cell[64])
 {
@@ -189,6 +201,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_state(tenant, row->cell[COLUMN_STATE]);
 		put_number(tenant, "use_s", format_seconds, row->cell[COLUMN_USE]);
 		put_swapped(tenant, row->cell[COLUMN_SWAPPED]);
+		put_priority(tenant, row->cell[COLUMN_PRIORITY]);
 		put_containers(tenant, row->cell[COLUMN_CONTAINER]);
 		put_violations(tenant, row->cell[COLUMN_VIOLATIONS]);
 	}
@@ -263,6 +276,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_USE] = 0;
 	if (!is_told(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
+	if (!is_told(table, COLUMN_PRIORITY))
+		table->width[COLUMN_PRIORITY] = 0;
 	if (!is_told(table, COLUMN_VIOLATIONS))
 		table->width[COLUMN_VIOLATIONS] = 0;
 	if (!is_told(table, COLUMN_CONTAINER))

@@ -97,6 +97,17 @@ static int read_sharing(const char *text, struct kube_live *live, struct error *
 	return 0;
 }
 
+static int read_priority(const char *text, struct kube_live *live, struct error *err)
+{
+	int64_t priority;
+	int r = parse_int(text, -100, 100, &priority, err);
+	if (r < 0)
+		return r;
+	live->has_priority = true;
+	live->priority = (int)priority;
+	return 0;
+}
+
 /* ---- names ---- */
 
 static const struct {
@@ -105,7 +116,8 @@ static const struct {
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
-	{ "on-full", read_on_full }, { "sharing", read_sharing }, { VCUDA_CARDS, NULL },
+	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
+	{ VCUDA_CARDS, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -144,7 +156,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	if (i == FIELD_COUNT)
 		return error_set(err, EINVAL,
 				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full, sharing or cards",
+				 "cores-limit, on-full, sharing, priority or cards",
 				 name);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,
@@ -176,7 +188,8 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		if (is_ours(name, &owner))
+		/* What is no text no API server lets in, and live_text() passes over it as well. */
+		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)
 			return blame(err, r);

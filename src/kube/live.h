@@ -11,6 +11,7 @@
 #ifndef ALLOT_KUBE_LIVE_H
 #define ALLOT_KUBE_LIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ struct kube_live {
 	double cores_pct[LIVE_VALUES_MAX]; /* 0: no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
 	const char *on_full; /* the pod's text; NULL: nothing is said */
+	bool has_priority;
+	int priority; /* -100 to 100 */
 };
 
 /*

@@ -46,6 +46,10 @@ json_t *pod_essence(const json_t *object);
 
 /* NULL: it has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
+/* The place of a container of that name in `container`; `containers`: none has it. */
+size_t pod_find_container(const struct kube_pod *pod, const char *name);
+/* What the limits of a container, by its place in `container`, say of a resource. NULL: nothing. */
+const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 
 /* Of the annotation, in seconds since 1970. -ENODATA: there is none; -EINVAL with what is wrong. */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);

@@ -156,6 +156,8 @@ static const struct setting settings[] = {
 	  "where the kubelet tells what pods hold, or none" },
 	{ "kube_resource", KIND_TEXT, AT(kube_resource), "nvidia.com/gpu", 0, 0,
 	  "what pods ask for in their limits" },
+	{ "kube_priority_resource", KIND_TEXT, AT(kube_priority_resource), "nvidia.com/priority", 0,
+	  0, "what pods say a container's priority by in their limits: 0 is high, 1 low" },
 	{ "kube_vocabulary", KIND_VOCABULARY, AT(kube_vocabulary), "slices", 0, 0,
 	  "slices: GPUs in equal parts; hami: as the scheduler has written to the pod; "
 	  "gpu-manager: vcuda-core and vcuda-memory (both need kube_api)" },

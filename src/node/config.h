@@ -71,6 +71,7 @@ struct config {
 	bool is_kube_share; /* parts of cards are given out; else whole ones alone */
 	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
+	char kube_priority_resource[CONFIG_PATH_MAX];
 	char kube_core_resource[CONFIG_PATH_MAX], kube_memory_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket; "none" */
 	unsigned kube_slices;                     /* that each card is shown as */

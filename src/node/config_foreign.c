@@ -163,6 +163,7 @@ static const struct foreign {
 	{ "deviceMemoryScaling", "kube_memory_scaling", NULL, NULL },
 	{ "deviceCoreScaling", "kube_core_scaling", NULL, NULL },
 	{ "resourceName", "kube_resource", NULL, NULL },
+	{ "resourcePriorityName", "kube_priority_resource", NULL, NULL },
 	{ "filterdevices", "cordon", NULL, "by UUID" },
 };
 #define COUNT (sizeof(foreign) / sizeof(foreign[0]))

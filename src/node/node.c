@@ -41,14 +41,8 @@
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)
 {
-	struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	if (!strcmp(t->terms.name, name_or_id))
-		return t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	if (!strcmp(t->terms.id, name_or_id))
-		return t;
-	return NULL;
+	struct tenant *t = text_index_find(&node->tenant_names, name_or_id);
+	return t ? t : text_index_find(&node->tenant_ids, name_or_id);
 }
 
 struct card *node_find_card(struct node *node, const uint8_t uuid[16])
@@ -104,10 +98,23 @@ void node_update_rest(struct node *node, const struct card *card)
 			tenant_set_quota(t, i, promise_rest_bytes(&p));
 }
 
+/* Of most cards nobody has the rest: the tenants are looked at once for all, not once a card. */
+static void update_rests(struct node *node)
+{
+	bool has_rest[NODE_MAX_CARDS] = { false };
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		if (!t->terms.device[i].promise.memory_given)
+			has_rest[t->terms.device[i].card->index] = true;
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (has_rest[i])
+			node_update_rest(node, &node->card[i]);
+}
+
 void node_tenants_changed(struct node *node)
 {
-	for (unsigned i = 0; i < node->card_count; i++)
-		node_update_rest(node, &node->card[i]);
+	update_rests(node);
 	admission_soon(node);
 	bool populated = node->tenant_count > 0;
 	if (populated == node->populated)

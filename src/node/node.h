@@ -13,6 +13,7 @@
 
 #include "admit/fade.h"
 #include "base/error.h"
+#include "base/text_index.h"
 #include "gpu/gpu.h"
 #include "node/admission.h"
 #include "node/arbitration.h"
@@ -110,6 +111,7 @@ struct node {
 	struct gangs *gangs; /* NULL: each card by itself */
 
 	struct tenant_list tenants;
+	struct text_index tenant_names, tenant_ids;
 	unsigned tenant_count;
 	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
 	uint64_t arrivals;     /* that have begun to wait */

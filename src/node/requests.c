@@ -82,7 +82,7 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 		if (r < 0)
 			return error_add(err, r, "name");
 		if (node_find_tenant(session->node, wanted) ||
-		    claims_has_name(session->node->claims, wanted))
+		    claims_has_parked(session->node->claims, wanted))
 			return error_set(err, EEXIST, "name '%s' is in use", wanted);
 		snprintf(name, REGION_NAME_MAX, "%s", wanted);
 		return 0;
@@ -91,8 +91,8 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 	if (r < 0)
 		return r;
 	snprintf(name, REGION_NAME_MAX, "p%" PRId64, pid);
-	for (unsigned i = 2;
-	     node_find_tenant(session->node, name) || claims_has_name(session->node->claims, name);
+	for (unsigned i = 2; node_find_tenant(session->node, name) ||
+			     claims_has_parked(session->node->claims, name);
 	     i++)
 		snprintf(name, REGION_NAME_MAX, "p%" PRId64 "-%u", pid, i);
 	return 0;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,26 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
 	return 0;
 }
 
+/* At once: jansson reads a descriptor byte by byte. -EFBIG: there is more than `size`. */
+static int read_all(int fd, char *text, size_t size, size_t *ret_size)
+{
+	size_t at = 0;
+	for (;;) {
+		ssize_t n = read(fd, text + at, size + 1 - at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+		if (at > size)
+			return -EFBIG;
+		if (n == 0)
+			break;
+	}
+	*ret_size = at;
+	return 0;
+}
+
 int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct error *err)
 {
 	json_error_t where;
@@ -61,7 +82,13 @@ int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct er
 		return error_set(err, EINVAL, "%s: not a plain file", path);
 	if (st.st_size < 0 || (size_t)st.st_size > most_bytes)
 		return error_set(err, EFBIG, "%s: has more than %zu bytes", path, most_bytes);
-	json_t *json = json_loadfd(fd, JSON_REJECT_DUPLICATES, &where);
+	/* What is open does not grow: a new one is renamed over it. */
+	size_t size = (size_t)st.st_size;
+	cleanup_free char *text = malloc(size + 1);
+	int r = text ? read_all(fd, text, size, &size) : -ENOMEM;
+	if (r < 0)
+		return error_set_errno(err, -r, "%s", path);
+	json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
 	if (!json)
 		return error_set(err, EINVAL, "%s:%d: %s", path, where.line, where.text);
 	*ret = json;

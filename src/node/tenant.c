@@ -71,7 +71,7 @@ int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return error_set_errno(err, errno, "random numbers");
 		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
-	} while (node_find_tenant(node, id) || claims_has_id(node->claims, id));
+	} while (node_find_tenant(node, id) || claims_has_parked(node->claims, id));
 	return 0;
 }
 
@@ -187,6 +187,8 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	tenant->share_scale = 1;
 	tenant->terms = *terms;
 	TAILQ_INSERT_TAIL(&node->tenants, tenant, link);
+	text_index_add(&node->tenant_names, &tenant->by_name, tenant->terms.name, tenant);
+	text_index_add(&node->tenant_ids, &tenant->by_id, tenant->terms.id, tenant);
 	node->tenant_count++;
 	node->waiter_count += terms->on_full == ON_FULL_WAIT;
 	use_begin(tenant);
@@ -277,6 +279,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 	tenant->sharing = sharing_free(tenant->sharing);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
+	text_index_remove(&tenant->node->tenant_names, &tenant->by_name);
+	text_index_remove(&tenant->node->tenant_ids, &tenant->by_id);
 	tenant->node->tenant_count--;
 	tenant->node->waiter_count -= tenant->terms.on_full == ON_FULL_WAIT;
 	free(tenant);

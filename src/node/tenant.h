@@ -106,6 +106,7 @@ struct process {
 
 struct tenant {
 	TAILQ_ENTRY(tenant) link;
+	struct text_index_entry by_name, by_id; /* in the node's */
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;

@@ -11,11 +11,15 @@ static void complain(void *data, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct config config;
+	static struct config defaults;
+	static bool has_defaults;
 	unsigned complaints = 0;
 	char *text = fuzz_text(data, size);
 
-	config_default(&config);
+	if (!has_defaults)
+		config_default(&defaults);
+	has_defaults = true;
+	struct config config = defaults;
 	unsigned bad = config_parse(&config, "file", text, complain, &complaints);
 	FUZZ_CHECK(bad == complaints);
 	free(text);

@@ -15,6 +15,7 @@
 #include "kube/handshake.h"
 #include "kube/live.h"
 #include "kube/node_lock.h"
+#include "kube/priority.h"
 #include "kube/scores.h"
 #include "kube/vcuda.h"
 #include "kube/when.h"
@@ -149,35 +150,44 @@ static void take_live(const struct kube_pod *pod)
 		FUZZ_CHECK(live.memories <= LIVE_VALUES_MAX && live.cores <= LIVE_VALUES_MAX);
 		for (size_t k = 0; k < live.cores; k++)
 			FUZZ_CHECK(live.cores_pct[k] >= 0 && live.cores_pct[k] <= 100);
+		FUZZ_CHECK(live.priority >= -100 && live.priority <= 100);
 		for (size_t k = 0; k < live.memories; k++)
 			FUZZ_CHECK(live.memory_bytes[k] > 0);
 	}
 	free(text);
 }
 
-/* One whose every annotation of ours is that text. */
+/* And what they ask for. */
+static void take_limits(const struct kube_pod *pod)
+{
+	for (size_t i = 0; i < pod->containers; i++) {
+		int priority = -1;
+		struct error err = { 0 };
+		if (priority_read(pod, i, "nvidia.com/priority", &priority, &err) < 0)
+			check_error(&err);
+		else
+			FUZZ_CHECK(priority == 0 || priority == KUBE_PRIORITY_HIGH);
+	}
+}
+
+/* One of which an annotation of ours is that text: which, the text's length says, as each is short. */
 static void take_live_text(const char *text)
 {
-	static const char *const names[] = { "memory", "cores", "cores-limit", "on-full",
-					     "sharing" };
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct kube_pod *pod;
-		json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s}},s:{s:[{s:s}]}}",
-					   "metadata", "name", "p", "namespace", "n", "uid", "u",
-					   "resourceVersion", "1", "annotations", "x", "", "spec",
-					   "containers", "name", "a");
-		json_t *annotations = json_object_get(json_object_get(object, "metadata"),
-						      "annotations");
-		char name[40];
-		snprintf(name, sizeof(name), "allot.dev/%s", names[i]);
-		/* -1: no UTF-8: no API server lets it in. */
-		if (json_object_set_new(annotations, name, json_string(text)) == 0) {
-			FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
-			take_live(pod);
-			pod_free(pod);
-		}
-		json_decref(object);
-	}
+	static const char *const names[] = { "memory",  "cores",   "cores-limit",
+					     "on-full", "sharing", "priority" };
+	struct kube_pod *pod;
+	char name[40];
+	snprintf(name, sizeof(name), "allot.dev/%s",
+		 names[strlen(text) % (sizeof(names) / sizeof(names[0]))]);
+	json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s}},s:{s:[{s:s}]}}", "metadata",
+				   "name", "p", "namespace", "n", "uid", "u", "resourceVersion", "1",
+				   "annotations", name, text, "spec", "containers", "name", "a");
+	if (!object)
+		return; /* no UTF-8: no API server lets it in */
+	FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
+	take_live(pod);
+	pod_free(pod);
+	json_decref(object);
 }
 
 /* What each of a pod's containers asks for in gpu-manager's vocabulary. */
@@ -242,6 +252,7 @@ static void take_pod(const char *text)
 		check_error(&err);
 	else if (essence) {
 		take_live(pod);
+		take_limits(pod);
 		take_vcuda(pod);
 		pod_free(pod);
 	}

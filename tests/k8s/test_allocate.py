@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is 
 
 MIB = 1 << 20
 ALLOCATED = "hami.io/vgpu-devices-allocated"
+PRIORITY = "nvidia.com/priority"
 
 
 class Node:
@@ -119,6 +120,26 @@ def test_containers_in_their_order(make_node):
     assert quotas(tenants["default.p-three.fetch"]) == [(first, 3000, 0, 100)]
     assert quotas(tenants["default.p-three.log"]) == [(second, 500, 10, 10), (first, 100, 20, 20)]
     assert node.annotations("p-three")[TO_ALLOCATE] == ";;;" and node.annotations("p-three")[PHASE] == "success"
+
+
+def test_priorities(make_node):
+    """Each container's own, by its limits: HAMi's 0 is above the usual; 1, and none, are the usual."""
+    node = make_node()
+    first, _ = node.uuids()
+    share = f"{first},NVIDIA,1000,10:;"
+    node.bind("p-ranks", 4 * share, init=("fetch",), containers=("serve", "train", "log"),
+              limits={"fetch": {PRIORITY: "1"}, "serve": {PRIORITY: "0"}, "train": {PRIORITY: "1"}})
+    answers = [node.plugin.allocate([f"{first}-{i}"])[0] for i in range(4)]
+    assert [answer.env["CUDA_TASK_PRIORITY"] for answer in answers] == ["1", "0", "1", "1"]
+    priorities = {name: tenant["priority"] for name, tenant in node.tenants().items()}
+    assert priorities == {"default.p-ranks.fetch": 0, "default.p-ranks.serve": 10, "default.p-ranks.train": 0,
+                          "default.p-ranks.log": 0}
+    node.bind("p-rank-2", share, limits={"main": {PRIORITY: "2"}})
+    error = node.plugin.refused([f"{first}-5"])
+    assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "limits: nvidia.com/priority" in error.details() and "'2'" in error.details(), error.details()
+    wait_until(lambda: node.annotations("p-rank-2")[PHASE] == "failed", what="the bind-phase")
+    assert len(node.tenants()) == 4
 
 
 def test_the_kubelet_is_faster_than_the_watch(make_node, cluster):

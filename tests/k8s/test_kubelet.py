@@ -17,6 +17,7 @@ import pytest
 import pods
 from daemon import BUILD, Daemon, wait_until
 from held import compile_c, link_with_driver
+from test_allocate import PRIORITY
 from test_binding import LOCK, PHASE, TO_ALLOCATE
 
 MIB = 1 << 20
@@ -228,6 +229,57 @@ def test_the_kubelet_is_killed(make_node, kubelet):
     for tenant in tenants:
         assert [process["pid"] for process in held[tenant["id"]]["processes"]] == \
             [process["pid"] for process in tenant["processes"]]
+
+
+# ---- live changes ----
+
+def test_terms_of_slices_follow_their_pod(make_node, cluster):
+    """Whose slices they are is known by the kubelet's books. What a pod wished for ends with it: who is given the
+    same slices next has what they are worth."""
+    node = make_node()
+
+    def annotate(**values):
+        cluster.patch("/api/v1/namespaces/default/pods/live",
+                      {"annotations": {name.replace("__", ".allot.dev/"): value for name, value in values.items()}})
+
+    def has(mib, cores):
+        def terms():
+            return [(device["memory_quota_bytes"] // MIB, device["cores_pct"]) for tenant in node.tenants()
+                    for device in tenant["devices"]]
+
+        wait_until(lambda: (mib, cores) in terms(), what=f"{mib} MiB and {cores} %")
+
+    node.make_pod("live", {"main.allot.dev/memory": "20GiB"}, main=2, other=3)
+    node.wait_for("live")
+    node.wait_for("live", "other")
+    was = node.identity("live")
+    has(20 << 10, 20)
+    annotate(other__cores="40", main__memory="25GiB")
+    has(25 << 10, 20)
+    has(node.slices_mib(3), 40)
+    annotate(other__cores=None)
+    has(node.slices_mib(3), 30)
+    assert node.identity("live") == was
+    node.kubelet.remove_pods("live")
+    node.make_pod("next", main=2)
+    assert node.wait_for("next") == [node.slices_mib(2)]
+
+
+def test_priorities_of_slices(make_node, cluster):
+    """By a limit of which no node has anything, which the kubelet passes over; the annotation goes before it."""
+    node = make_node()
+    node.kubelet.make_pod("ranked", {"main": ({pods.RESOURCE: 2, PRIORITY: 0}, node.command("ranked.main"))}, node.shared)
+    node.wait_for("ranked")
+
+    def is_ranked(priority):
+        return [tenant["priority"] for tenant in node.tenants()] == [priority]
+
+    wait_until(lambda: is_ranked(10), what="the limit's priority")
+    path = "/api/v1/namespaces/default/pods/ranked"
+    cluster.patch(path, {"annotations": {"allot.dev/priority": "-7"}})
+    wait_until(lambda: is_ranked(-7), what="the annotation's priority")
+    cluster.patch(path, {"annotations": {"allot.dev/priority": None}})
+    wait_until(lambda: is_ranked(10), what="the limit's priority again")
 
 
 # ---- kills ----

@@ -80,12 +80,12 @@ def test_terms_follow_the_pod(live):
     pod.wait_for((4000, 50, 50))
     pod.annotate(cores_limit="80", memory=None)
     pod.wait_for((3000, 50, 80))
-    pod.annotate(on_full="wait", sharing="time")
-    wait_until(lambda: pod.tenant()["on_full"] == "wait", what="on-full")
+    pod.annotate(on_full="wait", sharing="time", priority="-20")
+    wait_until(lambda: pod.tenant()["on_full"] == "wait" and pod.tenant()["priority"] == -20, what="on-full and priority")
     wait_until(lambda: pod.events("GPUTermsChanged"), what="the event")
-    pod.annotate(cores=None, cores_limit=None, on_full=None, sharing=None)
+    pod.annotate(cores=None, cores_limit=None, on_full=None, sharing=None, priority=None)
     pod.wait_for((3000, 30, 30))
-    assert pod.tenant()["on_full"] == "fail"
+    assert pod.tenant()["on_full"] == "fail" and pod.tenant()["priority"] == 0
     assert pod.refused() == 0
 
 
@@ -119,6 +119,7 @@ def test_a_container_of_several(live):
     ("cores", "300", "'300'"),
     ("on_full", "swap", "must stay 'fail'"),
     ("sharing", "space", "must be time"),
+    ("priority", "101", "from -100 to 100"),
     ("memroy", "4GiB", "there is no such annotation"),
     ("nobody__memory", "4GiB", "has no container 'nobody'"),
 ])

@@ -61,11 +61,7 @@ struct claims_counts claims_counts(const struct claims *claims)
 
 struct claim *claims_find(struct claims *claims, const char *key)
 {
-	struct claim *c;
-	TAILQ_FOREACH(c, &claims->list, link)
-	if (!strcmp(claim_terms(c)->claim.key, key))
-		return c;
-	return NULL;
+	return text_index_find(&claims->keys, key);
 }
 
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant)
@@ -77,24 +73,14 @@ struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenan
 	return NULL;
 }
 
-bool claims_has_id(const struct claims *claims, const char *id)
+bool claims_has_parked(const struct claims *claims, const char *name_or_id)
 {
 	const struct claim *c;
-	if (!claims)
+	if (!claims || !claims->parked_count)
 		return false;
 	TAILQ_FOREACH(c, &claims->list, link)
-	if (!strcmp(claim_terms(c)->id, id))
-		return true;
-	return false;
-}
-
-bool claims_has_name(const struct claims *claims, const char *name)
-{
-	const struct claim *c;
-	if (!claims)
-		return false;
-	TAILQ_FOREACH(c, &claims->list, link)
-	if (!strcmp(claim_terms(c)->name, name))
+	if (c->parked &&
+	    (!strcmp(claim_terms(c)->id, name_or_id) || !strcmp(claim_terms(c)->name, name_or_id)))
 		return true;
 	return false;
 }
@@ -113,6 +99,8 @@ static void enlist(struct claim *claim)
 {
 	TAILQ_INSERT_TAIL(&claim->claims->list, claim, link);
 	claim->claims->count++;
+	claim->claims->parked_count += claim->parked != NULL;
+	text_index_add(&claim->claims->keys, &claim->by_key, claim_terms(claim)->claim.key, claim);
 }
 
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
@@ -132,7 +120,9 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 static void forget(struct claim *claim)
 {
 	TAILQ_REMOVE(&claim->claims->list, claim, link);
+	text_index_remove(&claim->claims->keys, &claim->by_key);
 	claim->claims->count--;
+	claim->claims->parked_count -= claim->parked != NULL;
 	free(claim->parked);
 	free(claim->asked);
 	free(claim);
@@ -159,6 +149,7 @@ struct claims *claims_close(struct claims *claims)
 	while ((c = TAILQ_FIRST(&claims->list)))
 		forget(c);
 	loop_remove(claims->timer);
+	loop_remove(claims->checkpoint_timer);
 	store_close(claims->store);
 	free(claims);
 	return NULL;
@@ -194,7 +185,7 @@ int claims_check_key(const char *key, struct error *err)
 
 static bool name_is_used(const struct claims *claims, const char *name)
 {
-	return node_find_tenant(claims->node, name) || claims_has_name(claims, name);
+	return node_find_tenant(claims->node, name) || claims_has_parked(claims, name);
 }
 
 /* See claims.h: .tenant of a request. */
@@ -313,6 +304,30 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	return 0;
 }
 
+/* ---- the store ---- */
+
+#define CHECKPOINT_NS NSEC_PER_SEC /* after the first commit: more may follow */
+
+int claims_commit(struct claims *claims, struct error *err)
+{
+	int r = store_commit(claims->store, err);
+	if (r >= 0 && !claims->is_checkpoint_due) {
+		claims->is_checkpoint_due = true;
+		loop_arm(claims->checkpoint_timer, CHECKPOINT_NS, 0);
+	}
+	return r;
+}
+
+/* What is not brought over is in the log, which the next one brings over as well. */
+void claims_checkpoint_due(void *data, uint32_t events)
+{
+	struct claims *claims = data;
+	struct error err = { 0 };
+	claims->is_checkpoint_due = false;
+	if (claims->store && store_checkpoint(claims->store, &err) < 0)
+		log_debug("claims: %s", err.text);
+}
+
 /* ---- allocation ---- */
 
 /* Where an allocation failed. */
@@ -330,7 +345,7 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 	*stage = STAGE_STORE;
 	r = tenant_state_save(tenant, false, err);
 	if (r >= 0)
-		r = store_commit(claims->store, err);
+		r = claims_commit(claims, err);
 	if (r < 0) {
 		tenant_remove(tenant, NULL);
 		return r;
@@ -413,7 +428,7 @@ static int remove_row(struct claims *claims, int64_t row, struct error *err)
 	if (r >= 0)
 		r = store_remove(claims->store, row, err);
 	if (r >= 0)
-		r = store_commit(claims->store, err);
+		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
 	return r;
@@ -452,7 +467,7 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 	if (r >= 0)
 		r = store_change(claims->store, claim->row, now, err);
 	if (r >= 0)
-		r = store_commit(claims->store, err);
+		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
 	return r;

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/text_index.h"
 #include "node/claims/slots.h"
 #include "node/promise.h"
 #include "node/tenant.h"
@@ -65,6 +66,7 @@ struct claim_request {
 /* A claim, in force or parked. */
 struct claim {
 	TAILQ_ENTRY(claim) link;
+	struct text_index_entry by_key; /* in the list's */
 	struct claims *claims;
 	int64_t row;        /* in the store; negative: not there yet, see claims_open() */
 	uint64_t made_s;    /* since 1970 */
@@ -144,9 +146,8 @@ struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenan
 struct claim *claims_first(struct claims *claims);
 struct claim *claims_next(struct claim *claim);
 unsigned claims_count(const struct claims *claims);
-/* A claim, parked or not, has a tenant of that id; of that name. NULL claims have none. */
-bool claims_has_id(const struct claims *claims, const char *id);
-bool claims_has_name(const struct claims *claims, const char *name);
+/* A parked claim has a tenant of that name or id, of which the node knows nothing. NULL claims have none. */
+bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);
 
 /*
@@ -171,8 +172,9 @@ void claims_reconcile(struct claims *claims);
  * made; a wish for nothing gives all of that back.
  */
 struct claim_wish {
-	bool has_on_full;
+	bool has_on_full, has_priority;
 	enum on_full on_full;
+	int priority;
 	struct promise_request
 		device[REGION_MAX_DEVICES]; /* in the order of its devices; `waits` does not count */
 };

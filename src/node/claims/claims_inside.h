@@ -23,12 +23,14 @@ TAILQ_HEAD(claim_list, claim);
 struct claims {
 	struct node *node;
 	struct claim_list list;
-	unsigned count;
+	struct text_index keys;
+	unsigned count, parked_count;
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: there is none yet, or it can't be used */
 	bool has_complained; /* ... which the log has */
-	struct loop_source *timer;
+	struct loop_source *timer, *checkpoint_timer;
+	bool is_checkpoint_due;
 	struct claims_counts counts;
 	struct library library; /* name "": not installed yet */
 	struct {
@@ -45,6 +47,10 @@ struct claims {
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /* A store that was found torn while it was in use: sets it aside, and writes all that there is to a new one. */
 int claims_renew_store(struct claims *claims, struct error *err);
+
+/* Commits; the store's log is brought into its file a little later, when nobody waits for it. */
+int claims_commit(struct claims *claims, struct error *err);
+void claims_checkpoint_due(void *data, uint32_t events);
 
 /* Adds to the list. Takes `parked` over, in any case. NULL: out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,

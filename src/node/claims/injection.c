@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/install.h"
+#include "kube/priority.h"
 #include "node/claims/claims_inside.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -162,6 +163,8 @@ static int add_hami(struct injection *in, const struct tenant_terms *terms, stru
 			    terms->device[0].promise.limit_pct);
 	if (r >= 0 && terms->on_full == ON_FULL_SWAP)
 		r = add_env(in, err, "CUDA_OVERSUBSCRIBE", "true");
+	if (r >= 0)
+		r = add_env(in, err, KUBE_PRIORITY_ENV, "%s", priority_env_text(terms->priority));
 	return r;
 }
 

@@ -8,10 +8,17 @@
 #include "node/freezer/gpu_watch.h"
 #include "node/tenant_state.h"
 
-static void set_terms(struct tenant_terms *terms, const char *key, const char *name)
+/* Both are found by these texts. */
+static void set_terms(struct claim *claim, const char *key, const char *name)
 {
+	struct tenant *tenant = claim->tenant;
+	struct tenant_terms *terms = &tenant->terms;
+	text_index_remove(&claim->claims->keys, &claim->by_key);
+	text_index_remove(&tenant->node->tenant_names, &tenant->by_name);
 	strcpy(terms->claim.key, key);
 	strcpy(terms->name, name);
+	text_index_add(&claim->claims->keys, &claim->by_key, terms->claim.key, claim);
+	text_index_add(&tenant->node->tenant_names, &tenant->by_name, terms->name, tenant);
 }
 
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err)
@@ -31,10 +38,10 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	strcpy(old_key, terms->claim.key);
 	strcpy(old_name, terms->name);
 	claims_make_name(claims, tenant, terms->id, name);
-	set_terms(terms, key, name);
+	set_terms(claim, key, name);
 	r = claims_terms_changed(claims, claim->tenant, err);
 	if (r < 0) {
-		set_terms(terms, old_key, old_name);
+		set_terms(claim, old_key, old_name);
 		return error_add(err, r, "claim '%s'", old_key);
 	}
 	/* Of the two the store is believed: a state file that can't be written now is written again. */

@@ -183,7 +183,8 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	if (r < 0)
 		return r;
 	/* Named by a person, who is told rather than given another name. */
-	if (node_find_tenant(session->node, wanted.tenant) || claims_has_name(claims, wanted.tenant))
+	if (node_find_tenant(session->node, wanted.tenant) ||
+	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST, "name '%s' is in use", wanted.tenant);
 	wanted.key = key.text;
 	r = read_claim(session, request, &wanted, err);

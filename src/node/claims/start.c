@@ -246,7 +246,7 @@ static int write_all(struct claims *claims, struct error *err)
 	if (r >= 0)
 		r = store_set_filled(claims->store, err);
 	if (r >= 0)
-		r = store_commit(claims->store, err);
+		r = claims_commit(claims, err);
 	if (r < 0 && written)
 		store_rollback(claims->store);
 	for (c = claims_first(claims); r < 0 && c; c = claims_next(c))
@@ -344,6 +344,9 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 	int r = list_adopted(claims, err);
 	if (r >= 0) {
 		r = loop_add_timer(node->loop, reconcile_due, claims, &claims->timer);
+		if (r >= 0)
+			r = loop_add_timer(node->loop, claims_checkpoint_due, claims,
+					   &claims->checkpoint_timer);
 		if (r < 0)
 			error_set_errno(err, -r, "claims: timer");
 	}

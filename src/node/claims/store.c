@@ -12,6 +12,7 @@
 #include "node/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* "allt": what says that the file is ours */
+#define LOG_MOST_PAGES 8192       /* 32 MiB: some hundred transactions */
 
 /* Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
@@ -31,6 +32,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 	" reserve_bytes INTEGER NOT NULL," \
 	" cores_pct REAL NOT NULL," \
 	" cores_limit_pct REAL," \
+	" priority INTEGER NOT NULL DEFAULT 0," \
 	" PRIMARY KEY (claim, place)) STRICT, WITHOUT ROWID;"
 
 static const char schema_sql[] = "BEGIN IMMEDIATE;"
@@ -67,11 +69,14 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "COMMIT;";
 
 /* Comes with what a new store begins with: until then it says nothing of which claims there are. */
-static const char filled_sql[] = "PRAGMA user_version = 2;";
-/* From schema 1, which is else the same. */
-static const char upgrade_sql[] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 2;"
-				  "COMMIT;";
-_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 2, "as the texts above have it");
+static const char filled_sql[] = "PRAGMA user_version = 3;";
+/* From each schema to this one. Claims of schema 2 were made with the usual priority wherever terms could change. */
+static const char *const upgrade_sql[STORE_SCHEMA] = {
+	[1] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 3; COMMIT;",
+	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+	      "PRAGMA user_version = 3; COMMIT;",
+};
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 3, "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -85,7 +90,7 @@ static const char *const statement_sql[SQL_COUNT] = {
 			   " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
 	[SQL_ADD_ASKED] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
-			  " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			  " cores_pct, cores_limit_pct, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[SQL_CHANGE_CLAIM] = "UPDATE claim SET key = ?, name = ?, priority = ?, elastic = ?, "
 			     "on_full = ? WHERE id = ?",
 	[SQL_REMOVE_CLAIM] = "DELETE FROM claim WHERE id = ?",
@@ -97,7 +102,7 @@ static const char *const statement_sql[SQL_COUNT] = {
 			     " cores_limit_pct FROM device WHERE claim = ? ORDER BY place",
 	[SQL_READ_SLOTS] = "SELECT card, slot FROM slot WHERE claim = ?",
 	[SQL_READ_ASKED] = "SELECT place, on_full, memory_bytes, reserve_bytes, cores_pct,"
-			   " cores_limit_pct FROM asked WHERE claim = ? ORDER BY place",
+			   " cores_limit_pct, priority FROM asked WHERE claim = ? ORDER BY place",
 };
 
 static int errno_of(struct store *store, int rc)
@@ -247,6 +252,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	if (rc != SQLITE_OK)
 		return store_fail(store, rc, err);
 	sqlite3_extended_result_codes(store->db, 1);
+	sqlite3_wal_autocheckpoint(store->db, LOG_MOST_PAGES);
 	r = execute(store, open_sql, err);
 	if (r >= 0)
 		r = look(store, err);
@@ -256,7 +262,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	*ret_is_new = schema == 0;
 	r = use_wal(store, err);
 	if (r >= 0 && schema < STORE_SCHEMA)
-		r = execute(store, schema ? upgrade_sql : schema_sql, err);
+		r = execute(store, schema ? upgrade_sql[schema] : schema_sql, err);
 	return r < 0 ? r : prepare(store, err);
 }
 
@@ -308,6 +314,12 @@ void store_rollback(struct store *store)
 	/* SQLite may have taken it back itself, as when the disk is full. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
+}
+
+int store_checkpoint(struct store *store, struct error *err)
+{
+	int rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return rc == SQLITE_OK ? 0 : store_fail(store, rc, err);
 }
 
 int store_set_filled(struct store *store, struct error *err)

@@ -5,7 +5,7 @@
  * synchronous is FULL: a commit waits for the disk. The kubelet keeps the answer to an allocation in a
  * file of its own, which it syncs, and after a power cut starts the container again without asking; so a
  * claim must be there whenever its answer is. Within a transaction nothing waits, and a checkpoint of
- * the log, which waits twice more, comes once in some hundred transactions.
+ * the log, which waits twice more, comes between transactions: store_checkpoint().
  *
  * Errors: -EBADMSG: the file is torn, foreign or of a newer program, with what it is; -EBUSY: another process
  * holds it; -ENOSPC, -EROFS, -EACCES, -EIO ...: as the disk said; then nothing is changed. One thread.
@@ -20,13 +20,15 @@
 #include "gpu/gpu.h"
 #include "node/tenant.h"
 
-#define STORE_SCHEMA 2 /* 1 had no claims whose terms were changed: it is taken over */
+/* 1 had no claims whose terms were changed, 2 no priority among what they were made with: both are taken over. */
+#define STORE_SCHEMA 3
 
 struct store;
 
 /* What a claim was made with, where its terms are others now: claims_wish(). */
 struct claim_asked {
 	enum on_full on_full;
+	int priority;
 	struct promise promise[REGION_MAX_DEVICES]; /* in the order of its devices */
 };
 
@@ -59,6 +61,12 @@ int store_read(struct store *store, store_each each, void *data, struct error *e
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
+
+/*
+ * Brings what was committed from the log into the file. To be called soon after commits, when nobody waits; a commit
+ * does it by itself only when the log has become very long. -errno: it stays in the log, and is as safe there.
+ */
+int store_checkpoint(struct store *store, struct error *err);
 
 /* In a transaction: a store that is new has, with this, all that there is. */
 int store_set_filled(struct store *store, struct error *err);

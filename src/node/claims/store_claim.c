@@ -109,6 +109,7 @@ static int add_asked(struct store *store, int64_t row, const struct store_claim 
 		bind_int(&b, i);
 		bind_text(&b, on_full_name(claim->asked.on_full));
 		bind_promise(&b, &claim->asked.promise[i]);
+		bind_int(&b, claim->asked.priority);
 		r = run_bound(store, SQL_ADD_ASKED, &b, err);
 	}
 	return r;
@@ -246,13 +247,16 @@ static int read_asked(struct store *store, sqlite3_stmt *s, struct store_claim *
 		      struct error *err)
 {
 	unsigned i = claim->asked_count;
-	int64_t place;
+	int64_t place, priority;
 	char on_full[16];
 	if (!read_int(s, 0, i, i, &place) || i >= claim->terms.device_count)
 		return bad(store, claim->row, "asked: place", err);
 	if (!read_text(s, 1, on_full, sizeof(on_full)) ||
 	    on_full_parse(on_full, &claim->asked.on_full) < 0)
 		return bad(store, claim->row, "asked: on_full", err);
+	if (!read_int(s, 6, -1000, 1000, &priority))
+		return bad(store, claim->row, "asked: priority", err);
+	claim->asked.priority = (int)priority;
 	int r = read_promise(store, s, 2, claim->row, &claim->asked.promise[i], err);
 	if (r >= 0)
 		claim->asked_count++;

@@ -27,7 +27,7 @@ static bool is_same_memory(const struct promise *now, const struct promise_reque
 
 static bool is_for_nothing(const struct claim_wish *wish, unsigned device_count)
 {
-	bool is_any = wish->has_on_full;
+	bool is_any = wish->has_on_full || wish->has_priority;
 	for (unsigned i = 0; i < device_count; i++)
 		is_any |= wish->device[i].has_memory || wish->device[i].has_cores ||
 			  wish->device[i].has_limit;
@@ -37,7 +37,7 @@ static bool is_for_nothing(const struct claim_wish *wish, unsigned device_count)
 static struct claim_asked asked_of(const struct claim *claim)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
-	struct claim_asked asked = { .on_full = terms->on_full };
+	struct claim_asked asked = { .on_full = terms->on_full, .priority = terms->priority };
 	if (claim->asked)
 		return *claim->asked;
 	for (unsigned i = 0; i < terms->device_count; i++)
@@ -85,7 +85,9 @@ static int decide(struct claim *claim, const struct claim_asked *asked,
 	bool changes = false;
 	int r = terms_change_on_full(tenant, change,
 				     wish->has_on_full ? wish->on_full : asked->on_full, err);
-	changes = change->on_full != tenant->terms.on_full;
+	change->priority = wish->has_priority ? wish->priority : asked->priority;
+	changes = change->on_full != tenant->terms.on_full ||
+		  change->priority != tenant->terms.priority;
 	for (unsigned i = 0; r >= 0 && i < tenant->terms.device_count; i++) {
 		struct promise_request request = request_of(&asked->promise[i], &wish->device[i]);
 		struct promise now = tenant->terms.device[i].promise, from = asked->promise[i];

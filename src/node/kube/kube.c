@@ -158,6 +158,11 @@ void node_kube_refresh(struct node_kube *k)
 		node_object_want(k->object, &wanted);
 }
 
+void node_kube_claims_changed(struct node_kube *k)
+{
+	live_terms_look(k->live, false);
+}
+
 static void health_changed(void *data, struct card *card)
 {
 	node_kube_refresh(data);

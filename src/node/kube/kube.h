@@ -27,6 +27,9 @@ struct node_kube *node_kube_stop(struct node_kube *kube);
 /* What the cards are may have changed: looked at now, not within 30 s. */
 void node_kube_refresh(struct node_kube *kube);
 
+/* Claims came, or it is known of more of them whose they are: pods' annotations may be meant for them. */
+void node_kube_claims_changed(struct node_kube *kube);
+
 const char *node_kube_name(const struct node_kube *kube); /* of the node */
 struct kube_client *node_kube_client(struct node_kube *kube);
 struct node_object *node_kube_object(struct node_kube *kube); /* node_object.h */

@@ -11,7 +11,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/event.h"
+#include "kube/priority.h"
 #include "node/node.h"
+#include "node/plugin/allocate.h"
+#include "node/plugin/plugin.h"
 #include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -56,6 +59,8 @@ int live_terms_wish(const struct kube_live *said, unsigned device_count, struct 
 		r = check_count("cores-limit", said->limits, device_count, err);
 	if (r < 0)
 		return r;
+	wish.has_priority = said->has_priority;
+	wish.priority = said->priority;
 	wish.has_on_full = said->on_full && on_full_parse(said->on_full, &wish.on_full) >= 0;
 	for (unsigned i = 0; i < device_count && i < LIVE_VALUES_MAX; i++) {
 		struct promise_request *d = &wish.device[i];
@@ -84,8 +89,8 @@ static void say_changed(struct live_terms *live, const struct kube_pod *pod, con
 {
 	const struct tenant_terms *t = claim_terms(claim);
 	char text[ERROR_TEXT_MAX];
-	int n = snprintf(text, sizeof(text), "container %s: on-full %s", container,
-			 on_full_name(t->on_full));
+	int n = snprintf(text, sizeof(text), "container %s: priority %d, on-full %s", container,
+			 t->priority, on_full_name(t->on_full));
 	for (unsigned i = 0; i < t->device_count && n > 0 && (size_t)n < sizeof(text); i++) {
 		const struct promise *p = &t->device[i].promise;
 		n += snprintf(text + n, sizeof(text) - (size_t)n,
@@ -111,12 +116,33 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 
 /* ---- one claim ---- */
 
-static int change(struct claim *claim, const struct kube_pod *pod, const char *container,
-		  bool *ret_changed, struct error *err)
+/* By HAMi's vocabulary a claim was made with it; of slices it is not known before whose they are. */
+static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
+				  const struct kube_pod *pod, const char *container)
+{
+	const char *resource = live->node->config.kube_priority_resource;
+	return allocate_made(claim) ? pod_limit(pod, pod_find_container(pod, container), resource)
+				    : NULL;
+}
+
+static int add_priority(const struct live_terms *live, const struct kube_pod *pod,
+			const char *container, struct kube_live *said, struct error *err)
+{
+	if (said->has_priority)
+		return 0; /* the annotation goes before */
+	said->has_priority = true;
+	return priority_read(pod, pod_find_container(pod, container),
+			     live->node->config.kube_priority_resource, &said->priority, err);
+}
+
+static int change(const struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
+		  const char *container, bool *ret_changed, struct error *err)
 {
 	struct kube_live said;
 	struct claim_wish wish;
 	int r = live_read(pod, container, &said, err);
+	if (r >= 0 && asked_priority(live, claim, pod, container))
+		r = add_priority(live, pod, container, &said, err);
 	if (r >= 0)
 		r = live_terms_wish(&said, claim_terms(claim)->device_count, &wish, err);
 	return r < 0 ? r : claims_wish(claim, &wish, ret_changed, err);
@@ -143,20 +169,34 @@ static void forget(struct live_terms *live, struct seen *s)
 	free(s);
 }
 
+/* All that change() goes by. NULL: no memory. */
+static char *text_of(const struct live_terms *live, const struct claim *claim,
+		     const struct kube_pod *pod, const char *container)
+{
+	const char *priority = asked_priority(live, claim, pod, container);
+	cleanup_free char *said = live_text(pod);
+	char *text;
+	if (!said || !priority)
+		return steal_pointer(&said);
+	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
+}
+
 static void look_at(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
 		    const char *container, bool again)
 {
 	struct error err = { 0 };
 	bool has_changed = false;
 	struct seen *s = find_seen(live, claim_terms(claim)->id);
-	cleanup_free char *text = live_text(pod);
+	cleanup_free char *text = text_of(live, claim, pod, container);
 	if (!s || !text)
 		return; /* no memory: the next look */
 	s->is_there = true;
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
-	if (!is_new && !(again && s->is_refused))
+	/* Given by the plugin once more, as it was made: see allocate.c. */
+	bool is_lost = *text && !claim->asked && !s->is_refused;
+	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
-	int r = change(claim, pod, container, &has_changed, &err);
+	int r = change(live, claim, pod, container, &has_changed, &err);
 	/* The figures of a reason change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);
@@ -169,6 +209,36 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	}
 }
 
+/* By a scheduler's word the key says it. NULL: of no pod that is here. */
+static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
+					 const char **ret_container)
+{
+	struct pod_key key;
+	if (!pod_key_parse(claim_terms(claim)->claim.key, &key))
+		return NULL;
+	*ret_container = key.container;
+	return pods_find(live->pods, key.uid);
+}
+
+/* By slices: whom the kubelet has given them to. One that is to end may have a name that the next one has too. */
+static const struct kube_pod *pod_by_slices(const struct live_terms *live,
+					    const struct claim *claim, const char **ret_container)
+{
+	struct claim_holder holder;
+	if (!plugin_claim_holder(live->node->plugin, claim, &holder))
+		return NULL;
+	*ret_container = holder.container;
+	const struct kube_pod *pod = pods_find_named(live->pods, holder.pod_namespace, holder.pod);
+	return pod && !pod->is_ending ? pod : NULL;
+}
+
+static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
+				     const char **ret_container)
+{
+	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container)
+				    : pod_by_key(live, claim, ret_container);
+}
+
 void live_terms_look(struct live_terms *live, bool again)
 {
 	struct seen *s, *next;
@@ -177,12 +247,12 @@ void live_terms_look(struct live_terms *live, bool again)
 	TAILQ_FOREACH(s, &live->seen, link)
 	s->is_there = false;
 	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
-		struct pod_key key;
-		if (!c->tenant || !pod_key_parse(claim_terms(c)->claim.key, &key))
+		const char *container;
+		if (!c->tenant)
 			continue;
-		const struct kube_pod *pod = pods_find(live->pods, key.uid);
+		const struct kube_pod *pod = pod_of(live, c, &container);
 		if (pod && pod->phase != POD_ENDED)
-			look_at(live, c, pod, key.container, again);
+			look_at(live, c, pod, container, again);
 	}
 	for (s = TAILQ_FIRST(&live->seen); s; s = next) {
 		next = TAILQ_NEXT(s, link);

@@ -171,6 +171,16 @@ const struct kube_pod *pods_find(const struct node_pods *p, const char *uid)
 	return i < p->count ? p->pod[i] : NULL;
 }
 
+const struct kube_pod *pods_find_named(const struct node_pods *p, const char *pod_namespace,
+				       const char *name)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (!strcmp(p->pod[i]->name, name) &&
+		    !strcmp(p->pod[i]->pod_namespace, pod_namespace))
+			return p->pod[i];
+	return NULL;
+}
+
 bool pods_are_known(const struct node_pods *p)
 {
 	return p->is_known;

@@ -23,6 +23,9 @@ struct node_pods *pods_stop(struct node_pods *pods); /* NULL is fine; returns NU
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
 /* NULL: there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
+/* By its name: of what has no uid. NULL: there is none. */
+const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,
+				       const char *name);
 /* Has a list been complete since the start? Until then nothing is known. */
 bool pods_are_known(const struct node_pods *pods);
 

@@ -121,12 +121,10 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 {
 	char key[TENANT_CLAIM_MAX];
 	struct kube_shares shares;
-	size_t container = 0, count;
+	size_t container = pod_find_container(pod, holder->container), count;
 	snprintf(key, sizeof(key), BOUND_KEY "%s/%s", pod->uid, holder->container);
 	struct claim *claim = claims_find(claims, key);
 	*ret_claim = claim;
-	while (container < pod->containers && strcmp(pod->container[container], holder->container))
-		container++;
 	if (!pod->allocated) {
 		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
 		return differs(err, holder);
@@ -244,17 +242,6 @@ static void note(struct agreement *a, const char *what)
 	d->answer = a->answer;
 }
 
-static const struct kube_pod *find_pod(const struct node_pods *pods, const struct pod_holder *holder)
-{
-	size_t count;
-	const struct kube_pod *const *pod = pods_all(pods, &count);
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(pod[i]->name, holder->pod) &&
-		    !strcmp(pod[i]->pod_namespace, holder->pod_namespace))
-			return pod[i];
-	return NULL;
-}
-
 static const struct node_pods *pods_of(const struct plugin *plugin)
 {
 	return plugin->bound ? node_kube_pods(plugin->node->kube) : NULL;
@@ -311,7 +298,8 @@ static void look_at(void *data, const struct pod_holder *holder)
 	int r;
 	if (plugin->bound) {
 		/* The kubelet's books have pods for a while after the API server's. */
-		const struct kube_pod *pod = find_pod(pods_of(plugin), holder);
+		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
+							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
 			return;
 		r = plugin->vcuda
@@ -319,6 +307,8 @@ static void look_at(void *data, const struct pod_holder *holder)
 			    : agreement_of_shares(pod, plugin->node->claims, holder, &claim, &err);
 	} else {
 		r = agreement_of_slices(&plugin->slices, plugin->node->claims, holder, &claim, &err);
+		if (r >= 0)
+			claim_holders_note(plugin->holders, claim, holder, look->agreement->answer);
 	}
 	if (r < 0)
 		note(look->agreement, err.text);
@@ -397,6 +387,9 @@ void agreement_look(struct agreement *a, struct plugin *plugin)
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
 		look_at_claim(&look, c);
 	forget_old(a);
+	claim_holders_end(plugin->holders, a->answer);
+	if (plugin->node->kube)
+		node_kube_claims_changed(plugin->node->kube);
 }
 
 /* ---- life ---- */

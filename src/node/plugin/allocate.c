@@ -9,29 +9,19 @@
 
 /* ---- who had them before ---- */
 
-/* The card of a claim's device as the slices have it; negative: it is not there. */
-static int card_of(const struct slices *slices, const struct claim *claim, unsigned device)
-{
-	for (unsigned i = 0; i < slices->card_count; i++)
-		if (!strcmp(slices->uuid[i], claim_uuid(claim, device)))
-			return (int)i;
-	return -1;
-}
-
-/* The first slice that the claim has too; false: none. */
+/* The first slice that the claim has too; false: none. Slots are compared before names: most claims have others. */
 static bool find_common(const struct slices *slices, const struct claim *claim,
 			const struct slice_set *set, char ret_id[SLICE_ID_MAX])
 {
 	const struct tenant_terms *terms = claim_terms(claim);
-	for (unsigned i = 0; i < terms->device_count; i++) {
-		int card = card_of(slices, claim, i);
-		int slot = card < 0 ? -1
-				    : slots_first_common(&terms->device[i].slots, &set->card[card]);
-		if (slot < 0)
-			continue;
-		slice_format(slices, (unsigned)card, (unsigned)slot, ret_id);
-		return true;
-	}
+	for (unsigned i = 0; i < terms->device_count; i++)
+		for (unsigned card = 0; card < slices->card_count; card++) {
+			int slot = slots_first_common(&terms->device[i].slots, &set->card[card]);
+			if (slot < 0 || strcmp(slices->uuid[card], claim_uuid(claim, i)) != 0)
+				continue;
+			slice_format(slices, card, (unsigned)slot, ret_id);
+			return true;
+		}
 	return false;
 }
 
@@ -62,7 +52,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		char id[SLICE_ID_MAX], key[TENANT_CLAIM_MAX];
 		next = claims_next(c);
 		/* Other claims are released by whoever made them. */
-		if (!allocate_made(c) || !find_common(slices, c, set, id))
+		if (!find_common(slices, c, set, id) || !allocate_made(c))
 			continue;
 		if (allocate_is_lived_in(c))
 			return error_set(err, EBUSY,
@@ -95,13 +85,17 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 
 /*
  * A pod's containers are given the slices of its init containers again, which nobody has begun to use then. They
- * share the claim: what the first was told to mount must stay. NULL: it is none of these.
+ * share the claim: what the first was told to mount must stay. What a pod wished for beyond that (claims_wish()) ends, as
+ * this may be another pod. NULL: it is none of these, or can't be had again as it was made.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {
+	const struct claim_wish nothing = { 0 };
+	bool has_changed;
 	struct claim *claim = claims_find(claims, request->key);
-	return claim && allocate_is_same(claim, request) && !allocate_is_lived_in(claim) ? claim
-											 : NULL;
+	if (!claim || !allocate_is_same(claim, request) || allocate_is_lived_in(claim))
+		return NULL;
+	return claims_wish(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
 }
 
 /* ---- the claim ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kube/priority.h"
 #include "node/plugin/bound.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -72,7 +73,10 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
 	if (node->config.kube_memory_scaling > 1)
 		ret->on_full = ON_FULL_SWAP;
-	int r = pod_key_make(pod->uid, container, NULL, key, err);
+	int r = priority_read(pod, choice->container, node->config.kube_priority_resource,
+			      &ret->priority, err);
+	if (r >= 0)
+		r = pod_key_make(pod->uid, container, NULL, key, err);
 	if (r < 0)
 		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */

@@ -8,7 +8,8 @@
 /*
  * Fills the request, whose texts are `key` and `name`. Shares of one card add up; cores 0 is no guarantee. With
  * kube_memory_scaling above 1 more memory is promised than there is: such tenants take turns on the card (--on-full
- * swap). -ENODEV: a card is none of this node's; -EINVAL: a share of no memory, or names that are too long.
+ * swap). The priority is what the container's limits say (kube/priority.h). -ENODEV: a card is none of this node's;
+ * -EINVAL: a share of no memory, no such priority, or names that are too long.
  */
 int bound_request_make(const struct node *node, const struct choice *choice,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],

@@ -34,6 +34,7 @@ static enum grpc_status status_of(int error)
 {
 	switch (-error) {
 	case EINVAL:
+	case ERANGE:
 	case EPROTO:
 	case E2BIG: return GRPC_INVALID_ARGUMENT;
 	case ENOSPC: return GRPC_RESOURCE_EXHAUSTED;
@@ -265,6 +266,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 		return;
 	}
 	answer(call, message_allocated(a.injection, a.count));
+	plugin_ask_soon(plugin);
 	plugin->allocations++;
 	plugin->allocate_ns += clock_now_ns() - begun_ns;
 }

@@ -11,6 +11,7 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
+#define SOON_NS (2 * NSEC_PER_SEC)
 #define NO_CLAIMS_NS (30 * NSEC_PER_SEC) /* a pod may hold all the same what we know nothing of */
 
 /* ---- which claims are needed ---- */
@@ -36,6 +37,14 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 		return;
 	p->asked_ns = now_ns;
 	pod_resources_ask(p->pods);
+}
+
+/* Whose the new claim is, which its pod's annotations may be about. */
+void plugin_ask_soon(struct plugin *p)
+{
+	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);
+	if (asked_ns < p->asked_ns)
+		p->asked_ns = asked_ns;
 }
 
 void plugin_ask_pods(struct plugin *p)
@@ -77,7 +86,8 @@ int plugin_begin_looking(struct plugin *p, struct error *err)
 	if (r < 0)
 		return r;
 	p->agreement = agreement_new();
-	if (!p->agreement)
+	p->holders = claim_holders_new();
+	if (!p->agreement || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
 		return error_set(err, ENOSPC, "too many know which claims are needed");
@@ -94,6 +104,7 @@ void plugin_end_looking(struct plugin *p)
 	claims_remove_keep(p->node->claims, need_of, p);
 	p->pods = pod_resources_stop(p->pods);
 	p->agreement = agreement_free(p->agreement);
+	p->holders = claim_holders_free(p->holders);
 	health_unsubscribe(p->node, health_changed, p);
 	p->look_timer = loop_remove(p->look_timer);
 }

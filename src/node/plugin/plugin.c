@@ -86,6 +86,9 @@ static int check_pods_words(const struct config *config, struct error *err)
 
 int plugin_check(const struct config *config, struct error *err)
 {
+	int r = resource_name_check(config->kube_priority_resource, err);
+	if (r < 0)
+		return error_add(err, r, "kube_priority_resource");
 	if (config->kube_plugin_dir[0] != '/')
 		return error_set(err, EINVAL, "kube_plugin_dir: '%.100s': must be a full path",
 				 config->kube_plugin_dir);
@@ -93,7 +96,7 @@ int plugin_check(const struct config *config, struct error *err)
 		return error_set(err, EINVAL,
 				 "kube_pod_resources: '%.100s': must be a full path, or none",
 				 config->kube_pod_resources);
-	int r = check_pods_words(config, err);
+	r = check_pods_words(config, err);
 	return r < 0 ? r : check_resources(config, err);
 }
 
@@ -188,6 +191,11 @@ struct plugin *plugin_stop(struct plugin *p)
 	p->bound = bound_stop(p->bound);
 	free(p);
 	return NULL;
+}
+
+bool plugin_claim_holder(const struct plugin *p, const struct claim *claim, struct claim_holder *ret)
+{
+	return p && claim_holders_find(p->holders, claim, ret);
 }
 
 static void add_endpoint(struct plugin_figures *f, const struct endpoint *e)

@@ -6,6 +6,7 @@
 #include "net/grpc_server.h"
 #include "node/plugin/agreement.h"
 #include "node/plugin/bound.h"
+#include "node/plugin/claim_holders.h"
 #include "node/plugin/endpoint.h"
 #include "node/plugin/plugin.h"
 #include "node/plugin/pod_resources.h"
@@ -24,6 +25,7 @@ struct plugin {
 	struct pod_resources *pods; /* who holds slices; NULL: nobody is asked */
 	uint64_t asked_ns;          /* it was, last; 0: never */
 	struct agreement *agreement;
+	struct claim_holders *holders;
 	struct loop_source *look_timer;
 	struct bound *bound; /* NULL: slices say how much there is of what */
 	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; bound is there then as well */
@@ -38,6 +40,8 @@ void plugin_kubelet_came(struct plugin *plugin);
 
 /* look.c */
 int plugin_begin_looking(struct plugin *plugin, struct error *err);
+/* A claim came: the kubelet is asked who has what in two seconds, not in ten. */
+void plugin_ask_soon(struct plugin *plugin);
 /* Also when it did not begin, or in part. */
 void plugin_end_looking(struct plugin *plugin);
 /* Asks at once what pods hold, as somebody waits for it. */

@@ -119,6 +119,25 @@ static void test_swapped(void **state)
 	free(text);
 }
 
+/* Where all have the usual priority it is no column. */
+static void test_priority(void **state)
+{
+	char *text = render(
+		"{\"devices\":[],\"tenants\":["
+		"{\"name\":\"a\",\"priority\":-5,\"devices\":[{\"index\":0},{\"index\":1}]},"
+		"{\"name\":\"b\",\"priority\":0,\"devices\":[{\"index\":0}]}]}",
+		100);
+
+	assert_non_null(strstr(text, "60s  PRIORITY  REFUSED"));
+	assert_non_null(strstr(text, "        -5        0"));
+	free(text);
+	text = render("{\"devices\":[],\"tenants\":[{\"name\":\"b\",\"priority\":0,"
+		      "\"devices\":[{\"index\":0}]}]}",
+		      100);
+	assert_null(strstr(text, "PRIORITY"));
+	free(text);
+}
+
 /* Where a tenant's processes live in a container: what that is called, or its id. */
 static void test_containers(void **state)
 {
@@ -194,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_narrow_keeps_names),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_swapped),
+		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_nothing),

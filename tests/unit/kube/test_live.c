@@ -52,6 +52,7 @@ static void test_said(void **state)
 	struct kube_live live = read_of("\"allot.dev/memory\":\"8GiB\",\"allot.dev/cores\":\"30\","
 					"\"allot.dev/cores-limit\":\"60%\","
 					"\"allot.dev/on-full\":\"wait\","
+					"\"allot.dev/priority\":\"-5\","
 					"\"allot.dev/sharing\":\"time\","
 					"\"allot.dev/cards\":\"2\"",
 					"main");
@@ -62,6 +63,7 @@ static void test_said(void **state)
 	assert_int_equal(live.limits, 1);
 	assert_true(live.limit_pct[0] > 59.99 && live.limit_pct[0] < 60.01);
 	assert_string_equal(live.on_full, "wait");
+	assert_true(live.has_priority && live.priority == -5);
 }
 
 static void test_nothing_said(void **state)
@@ -71,6 +73,7 @@ static void test_nothing_said(void **state)
 					"main");
 	assert_int_equal(live.memories + live.cores + live.limits, 0);
 	assert_null(live.on_full);
+	assert_false(live.has_priority);
 }
 
 static void test_containers_own(void **state)

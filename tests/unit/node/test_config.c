@@ -282,11 +282,13 @@ static void test_names_of_others(void **state)
 	assert_int_equal(c.census_ns, 500000000);
 	assert_int_equal(parse(&c, "deviceSplitCount = 7\ndeviceMemoryScaling = 1.5\n"
 				   "deviceCoreScaling = 2\nresourceName = a.b/c\n"
+				   "resourcePriorityName = a.b/rank\n"
 				   "filterdevices = GPU-00000000-0000-0000-0000-000000000001"),
 			 0);
 	assert_int_equal(c.kube_split_count, 7);
 	assert_true(c.kube_memory_scaling == 1.5 && c.kube_core_scaling == 2);
 	assert_string_equal(c.kube_resource, "a.b/c");
+	assert_string_equal(c.kube_priority_resource, "a.b/rank");
 	assert_string_equal(c.cordon, "GPU-00000000-0000-0000-0000-000000000001");
 }
 

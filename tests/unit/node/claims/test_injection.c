@@ -57,6 +57,25 @@ static struct injection injected(struct fixture *f, const struct claim *claim)
 	return in;
 }
 
+/* In HAMi's words there are two: above the usual, and all others. */
+static void test_priorities(void **state)
+{
+	static const struct {
+		int priority;
+		const char *text;
+	} rows[] = { { 10, "0" }, { 1, "0" }, { 0, "1" }, { -100, "1" } };
+	struct fixture *f = *state;
+	library_of(f, "a library");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct claim_request request = claim_of(f, "ranked", 0, 100, 5, -1);
+		request.priority = rows[i].priority;
+		struct injection in = injected(f, claim_made(f, &request));
+		assert_string_equal(env_of(&in, "CUDA_TASK_PRIORITY"), rows[i].text);
+		injection_free(&in);
+		assert_int_equal(claims_release(f->node->claims, "ranked", NULL, NULL), 0);
+	}
+}
+
 static void test_with_the_toolkit(void **state)
 {
 	struct fixture *f = *state;
@@ -76,6 +95,7 @@ static void test_with_the_toolkit(void **state)
 	assert_string_equal(env_of(&in, "CUDA_DEVICE_SM_LIMIT"), "30");
 	assert_null(env_of(&in, "CUDA_OVERSUBSCRIBE"));
 	assert_null(env_of(&in, "LD_LIBRARY_PATH"));
+	assert_string_equal(env_of(&in, "CUDA_TASK_PRIORITY"), "1");
 	tenant_path(claim->tenant, NULL, text);
 	assert_string_equal(mount_of(&in, INJECTION_SOCKET_DIR), text);
 	const char *host = mount_of(&in, INJECTION_PRELOAD);
@@ -306,7 +326,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_with_the_toolkit), TEST(test_with_a_mirror), TEST(test_uncontrolled),
 		TEST(test_no_library),       TEST(test_parked),        TEST(test_device_nodes),
-		TEST(test_library),          TEST(test_state_dir),
+		TEST(test_library),          TEST(test_state_dir),     TEST(test_priorities),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,55 @@ static void test_older_store(void **state)
 	claims_must_hold(f);
 }
 
+/* One as it was before priorities could be changed, with a claim whose memory was. */
+static void test_store_without_priorities(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
+	struct claim *claim = claim_made(f, &request);
+	struct claim_wish w = memory_of(2048);
+	assert_true(wish(claim, &w));
+	fixture_stop(f);
+	execute(f, "ALTER TABLE asked DROP COLUMN priority; PRAGMA user_version = 2");
+	fixture_start(f);
+	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
+	claim = claims_find(f->node->claims, "pod/1/main");
+	must_have(claim, 0, 2048, 30, 30);
+	assert_non_null(claim->asked);
+	assert_int_equal(claim->asked->priority, 0);
+	w.has_priority = true;
+	w.priority = 7;
+	assert_true(wish(claim, &w));
+	claims_restart(f);
+	claim = claims_find(f->node->claims, "pod/1/main");
+	assert_int_equal(claim_terms(claim)->priority, 7);
+	assert_int_equal(claim->asked->priority, 0);
+	claims_must_hold(f);
+}
+
+static void test_priority(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
+	request.priority = 10;
+	struct claim *claim = claim_made(f, &request);
+	struct claim_wish w = { .has_priority = true, .priority = -3 };
+	assert_true(wish(claim, &w));
+	assert_false(wish(claim, &w));
+	assert_int_equal(claim_terms(claim)->priority, -3);
+	claims_restart(f);
+	claim = claims_find(f->node->claims, "pod/1/main");
+	assert_int_equal(claim_terms(claim)->priority, -3);
+	/* Wished for no more: as it was made. */
+	w = memory_of(2048);
+	assert_true(wish(claim, &w));
+	assert_int_equal(claim_terms(claim)->priority, 10);
+	assert_true(wish(claim, &nothing));
+	assert_int_equal(claim_terms(claim)->priority, 10);
+	assert_null(claim->asked);
+	claims_must_hold(f);
+}
+
 /* Half of what a claim was made with is no claim of ours: the tenants that live are kept. */
 static void test_torn_asked(void **state)
 {
@@ -227,6 +276,8 @@ int main(void)
 		WITH_DAEMON(test_impossible),
 		WITH_DAEMON(test_restart),
 		WITH_DAEMON(test_older_store),
+		WITH_DAEMON(test_store_without_priorities),
+		WITH_DAEMON(test_priority),
 		WITH_DAEMON(test_torn_asked),
 		cmocka_unit_test(test_values_and_devices),
 	};

@@ -296,12 +296,18 @@ static void test_a_difference_that_stays(void **state)
 	figures = look_again(f);
 	assert_int_equal(figures.disagreements, 0);
 	assert_int_equal(figures.disagreements_ever, 1);
+	struct claim_holder who;
+	struct claim *claim = claims_first(f->node->claims);
+	assert_true(plugin_claim_holder(f->node->plugin, claim, &who));
+	assert_string_equal(who.pod_namespace, "team");
+	assert_string_equal(who.pod, "train");
+	assert_string_equal(who.container, "main");
 	/* The pod is gone by the kubelet: no difference, as long as nothing runs in the claim. */
 	atomic_store(&answer_size, 0);
 	look_again(f);
 	assert_int_equal(look_again(f).disagreements, 0);
+	assert_false(plugin_claim_holder(f->node->plugin, claim, &who));
 	struct client c;
-	struct claim *claim = claims_first(f->node->claims);
 	client_register(f, client_connect(claim->tenant), 0, &c);
 	look_again(f);
 	assert_int_equal(look_again(f).disagreements, 1);

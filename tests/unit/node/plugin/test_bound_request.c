@@ -108,6 +108,30 @@ static void test_more_memory_than_there_is(void **state)
 	assert_int_equal(request.on_full, ON_FULL_SWAP);
 }
 
+static void test_priority(void **state)
+{
+	const struct kube_share share = { .card = "GPU-0", .memory_mib = 1000 };
+
+	assert_int_equal(make(&share, 1), 0);
+	assert_int_equal(request.priority, 0);
+	pod.object = json_loads("{\"spec\":{\"containers\":[{\"resources\":{\"limits\":"
+				"{\"nvidia.com/priority\":\"1\",\"a.b/rank\":\"0\","
+				"\"a.b/bad\":\"-1\"}}}]}}",
+				0, NULL);
+	assert_non_null(pod.object);
+	pod.init_containers = 1;
+	assert_int_equal(make(&share, 1), 0);
+	assert_int_equal(request.priority, 0);
+	strcpy(node->config.kube_priority_resource, "a.b/rank");
+	assert_int_equal(make(&share, 1), 0);
+	assert_true(request.priority > 0);
+	strcpy(node->config.kube_priority_resource, "a.b/bad");
+	assert_true(make(&share, 1) < 0);
+	json_decref(pod.object);
+	pod.object = NULL;
+	pod.init_containers = 0;
+}
+
 static void refused(const struct kube_share *shares, size_t count, int code, const char *text)
 {
 	assert_int_equal(make(shares, count), -code);
@@ -146,6 +170,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limits, start, end),
 		cmocka_unit_test_setup_teardown(test_shares_of_a_card_add_up, start, end),
 		cmocka_unit_test_setup_teardown(test_more_memory_than_there_is, start, end),
+		cmocka_unit_test_setup_teardown(test_priority, start, end),
 		cmocka_unit_test_setup_teardown(test_refused, start, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
