@@ -87,6 +87,24 @@ def hold_the_card(boxes, hoard):
     return first, holder, second, waiter
 
 
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_room_on_a_card_that_it_did_not_name_is_of_no_use(version, make_boxes, hoard):
+    """Two cards, the first one full: who names that one waits, who names none goes on."""
+    boxes = make_boxes(version, spec="h200x2", freeze_threshold="45GiB")
+    holder = boxes.make().start(hoard, 120 << 10, 4 << 10, 1, 8000)
+    wait_until(lambda: any(c["state"] == "running" for c in boxes.tasks()["containers"]),
+               what="the holder")
+    named, free = boxes.make(), boxes.make()
+    boxes.environment["CUDA_VISIBLE_DEVICES"] = "0"
+    waits = named.start(hoard, NEED_MIB, 4 << 10, 1, 100)
+    wait_until(lambda: boxes.state(named) == "waiting", what="the one that named the full card")
+    boxes.environment["CUDA_VISIBLE_DEVICES"] = "1"
+    goes = free.start(hoard, NEED_MIB, 4 << 10, 1, 100)
+    assert goes.wait(timeout=20) == 0
+    assert boxes.state(named) == "waiting"
+    assert holder.wait(timeout=30) == 0 and waits.wait(timeout=20) == 0
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_waits_until_the_holder_ends(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")

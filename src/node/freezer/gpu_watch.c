@@ -73,36 +73,6 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-static bool has_node(int pid, const char *leaf, unsigned minor)
-{
-	char path[80];
-	snprintf(path, sizeof(path), "/proc/%d/root/dev/%s%u", pid, leaf, minor);
-	return access(path, F_OK) == 0;
-}
-
-/* The device file of an instance of MIG is that of its card; its own is the capability. */
-static bool is_visible(const struct gpu_info *info, int pid)
-{
-	if (info->caps.is_known)
-		return has_node(pid, "nvidia-caps/nvidia-cap", info->caps.compute_instance);
-	return has_node(pid, "nvidia", info->minor);
-}
-
-/* Which cards the process could open, by their device files; of simulated ones all. */
-static uint64_t visible_cards(const struct gpu_watch *w, int pid)
-{
-	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1
-						 : UINT64_MAX;
-	uint64_t cards = 0;
-	for (unsigned i = 0; !w->node->simulated && i < w->tasks->card_count; i++) {
-		if (!w->node->card[i].info.minor_known)
-			return all;
-		if (is_visible(&w->node->card[i].info, pid))
-			cards |= UINT64_C(1) << i;
-	}
-	return cards ? cards : all;
-}
-
 /* One that is known may have become a tenant's. */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
@@ -138,7 +108,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
 		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
-		freezer_task_begun(w->freezer, t, visible_cards(w, pid), !w->has_read);
+		freezer_task_begun(w->freezer, t, gpu_watch_cards(w, pid), !w->has_read);
 	gpu_watch_ask_names(w);
 	return true;
 }

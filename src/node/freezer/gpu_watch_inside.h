@@ -25,6 +25,12 @@ struct gpu_watch {
 /* Counts what tasks and containers used until this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
+/*
+ * gpu_watch_cards.c: the cards (bits) that a process could open, by their device files, and of these those that its
+ * CUDA_VISIBLE_DEVICES named when it was started.
+ */
+uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
+
 /* gpu_watch_names.c: who is asked by the settings; and asks for what is not known yet. */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
 void gpu_watch_ask_names(struct gpu_watch *watch);
