@@ -306,15 +306,14 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- the store ---- */
 
-#define CHECKPOINT_NS NSEC_PER_SEC /* after the first commit: more may follow */
+#define CHECKPOINT_NS \
+	(2 * NSEC_PER_SEC) /* after the last commit: it would hold up what follows on it */
 
 int claims_commit(struct claims *claims, struct error *err)
 {
 	int r = store_commit(claims->store, err);
-	if (r >= 0 && !claims->is_checkpoint_due) {
-		claims->is_checkpoint_due = true;
+	if (r >= 0)
 		loop_arm(claims->checkpoint_timer, CHECKPOINT_NS, 0);
-	}
 	return r;
 }
 
@@ -323,7 +322,6 @@ void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
 	struct error err = { 0 };
-	claims->is_checkpoint_due = false;
 	if (claims->store && store_checkpoint(claims->store, &err) < 0)
 		log_debug("claims: %s", err.text);
 }

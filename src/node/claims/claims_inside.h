@@ -30,7 +30,6 @@ struct claims {
 	struct store *store; /* NULL: there is none yet, or it can't be used */
 	bool has_complained; /* ... which the log has */
 	struct loop_source *timer, *checkpoint_timer;
-	bool is_checkpoint_due;
 	struct claims_counts counts;
 	struct library library; /* name "": not installed yet */
 	struct {
