@@ -6,7 +6,6 @@
 #include "interpose/hook_pool.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
-#include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
 
 #define PAGE (2 * MIB)
@@ -99,10 +98,8 @@ bool charge_begin_on_card(struct holding *h)
 {
 	if (!charge_begin(h))
 		return false;
-	if (likely(!swap_is_on()) || h->device < 0 || h->device == REGION_HOST ||
-	    !swap_is_beyond_bound(h->device))
+	if (likely(!swap_room_is_kept(h->device, cost(h))))
 		return true;
-	swap_room_lacks(h->device, cost(h));
 	give_back_reserved(h);
 	return false;
 }
@@ -150,8 +147,8 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 			return result;
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
-	} else if (result == CUDA_ERROR_OUT_OF_MEMORY && h->device != REGION_HOST) {
-		swap_room_lacks(h->device, cost(h));
+	} else {
+		swap_room_note(result, h->device, cost(h));
 	}
 	give_back_reserved(h);
 	return result;

@@ -13,13 +13,6 @@
 /* Wanted on a full card for code of unknown size: what a context's code grows by at a time. */
 #define CODE_BYTES (32 * MIB)
 
-static CUresult note_lack(CUresult result, int index)
-{
-	if (result == CUDA_ERROR_OUT_OF_MEMORY && index >= 0)
-		swap_room_lacks(index, CODE_BYTES);
-	return result;
-}
-
 /*
  * A call that loads: undone when it does not fit. `made` names the parameter for the handle.
  */
@@ -30,8 +23,9 @@ static CUresult note_lack(CUresult result, int index)
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
+		swap_room_note(result, m.index, CODE_BYTES); \
 		if (result != CUDA_SUCCESS || measured_fits(&m)) \
-			return note_lack(result, m.index); \
+			return result; \
 		unload(*(made)); \
 		return measured_undone(&m) ? real_function args : CUDA_ERROR_OUT_OF_MEMORY; \
 	} \
@@ -49,7 +43,8 @@ static CUresult note_lack(CUresult result, int index)
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
 		measured_keep(&m); \
-		return note_lack(result, m.index); \
+		swap_room_note(result, m.index, CODE_BYTES); \
+		return result; \
 	} \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -142,8 +137,7 @@ static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, s
 	if (h.bytes && !charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = set(limit, value);
-	if (result == CUDA_ERROR_OUT_OF_MEMORY && h.bytes)
-		swap_room_lacks(h.device, h.bytes);
+	swap_room_note(result, h.device, h.bytes);
 	ledger_release(h.device, h.bytes);
 	if (value < old) {
 		measured_freed(&m);

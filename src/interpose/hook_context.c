@@ -77,21 +77,11 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/* The quota has room for a context; the card may have none, or only for another tenant's return. */
-static bool has_room(int index, uint64_t cost)
-{
-	if (likely(!swap_is_on()) || !swap_is_beyond_bound(index))
-		return true;
-	swap_room_lacks(index, cost);
-	return false;
-}
-
 /* It could not be made, or not be kept: what the driver said of it. */
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
-	if (result == CUDA_ERROR_OUT_OF_MEMORY)
-		swap_room_lacks(index, cost);
+	swap_room_note(result, index, cost);
 }
 
 /* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
@@ -114,7 +104,7 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 		*ret_lacks = cost;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	result = has_room(index, cost) ? retain(context, device) : CUDA_ERROR_OUT_OF_MEMORY;
+	result = swap_room_is_kept(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY : retain(context, device);
 	if (result != CUDA_SUCCESS) {
 		not_made(index, cost, result);
 		return result;
@@ -238,7 +228,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 			ledger_count_denial(c->index);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-	if (has_room(c->index, c->cost))
+	if (!swap_room_is_kept(c->index, c->cost))
 		return CUDA_SUCCESS;
 	ledger_release_context(c->index, c->cost);
 	return CUDA_ERROR_OUT_OF_MEMORY;

@@ -229,10 +229,9 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	/* The card may have room that is kept for another's return. What the pool has already is its own. */
-	bool is_refused = swap_is_on() && swap_is_beyond_bound(r->index) && !has_spare(p, bytes);
+	bool is_refused = swap_room_is_kept(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
-	if (*ret_result == CUDA_ERROR_OUT_OF_MEMORY)
-		swap_room_lacks(r->index, growth);
+	swap_room_note(*ret_result, r->index, growth);
 	settle(p, growth);
 	return true;
 }

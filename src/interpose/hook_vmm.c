@@ -108,8 +108,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
-	if (result == CUDA_ERROR_OUT_OF_MEMORY && h.device != REGION_HOST)
-		swap_room_lacks(h.device, bytes);
+	swap_room_note(result, h.device, bytes);
 	/* The handle's value may be one that another thread is releasing: forgotten first, see below. */
 	WITH_LOCK(&vmm_lock);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))

@@ -13,7 +13,8 @@ static __thread struct {
 	uint64_t bytes;
 } lack; /* bytes 0: none */
 
-bool swap_is_beyond_bound(int device)
+/* What is in use is more than the daemon leaves to it. */
+static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&guest_control_device(device)->swap_bound_bytes);
 
@@ -50,6 +51,14 @@ void swap_room_lacks(int device, uint64_t bytes)
 {
 	lack.device = device;
 	lack.bytes = bytes;
+}
+
+bool swap_room_is_kept(int device, uint64_t bytes)
+{
+	if (likely(!swap_is_on()) || device < 0 || device == REGION_HOST || !is_beyond_bound(device))
+		return false;
+	swap_room_lacks(device, bytes);
+	return true;
 }
 
 void swap_room_begin(struct swap_room *room)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "driver/cuda_abi.h"
+#include "interpose/guest.h"
 
 /* One call's wait. */
 struct swap_room {
@@ -26,6 +27,19 @@ struct swap_room {
 
 /* The thread's last try found no room for so many bytes on the device, which its quota allows. */
 void swap_room_lacks(int device, uint64_t bytes);
+
+/* The same after a call of the driver's, if that is what it said. Memory of no device of ours is nobody's affair here. */
+static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
+{
+	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
+		swap_room_lacks(device, bytes);
+}
+
+/*
+ * Before one: the bytes, which are reserved already, would take room of the card that is kept for another tenant's return. That
+ * is noted too, and the call is not to be made.
+ */
+bool swap_room_is_kept(int device, uint64_t bytes);
 
 /* Before the first try. */
 void swap_room_begin(struct swap_room *room);
@@ -42,12 +56,6 @@ bool swap_room_again(struct swap_room *room, CUresult result);
 		while (swap_room_again(&with_room, with_result)); \
 		with_result; \
 	})
-
-/*
- * What is in use on the device now, an allocation that is about to be made included, is more than the daemon
- * leaves to it.
- */
-bool swap_is_beyond_bound(int device);
 
 /* Wants `bytes` more on the device (index in the tenant's list) from here on, until no more (negative). */
 void swap_want(int device, int64_t bytes);
