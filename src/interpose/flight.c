@@ -151,10 +151,20 @@ static void count_into_device(struct flight_stream *s, int32_t launches, int64_t
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
+	/* Part of what was forgiven has ended. */
+	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
+		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
 	/* Where this is less than before it would be shut already. */
 	if (ns >= (int64_t)atomic_load_explicit(&guest_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		door_shut(1U << s->device);
+}
+
+void flight_forgive(struct flight_device *d)
+{
+	atomic_store_explicit(&d->stalled_ns,
+			      atomic_load_explicit(&d->inflight_ns, memory_order_relaxed),
+			      memory_order_relaxed);
 }
 
 void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy)

@@ -77,6 +77,7 @@ struct flight_device {
 	_Atomic uint64_t launched_before;         /* on streams that are gone */
 	_Atomic uint64_t busy_since_ns;           /* when it last became busy */
 	_Atomic uint64_t stalled_at;              /* completed + 1 when a wait gave up; 0: none */
+	_Atomic int64_t stalled_ns;               /* of inflight_ns, what the gate does not count */
 	_Atomic uint32_t progress;                /* futex: counts completions while waited for */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy; /* as the slot says it, which is further away */
@@ -173,6 +174,14 @@ void flight_end(struct flight_stream *stream, const struct work *work, struct fl
  * once. Returns the devices (bits) with work in flight.
  */
 uint32_t flight_poll(uint64_t now_ns, uint32_t flush);
+
+/*
+ * Nothing of what is in flight ended while a thread waited for it: from here on, until it does, only what
+ * comes behind it takes up depth. A kernel that waits for the program (persistent, a collective) may run
+ * beside others, and lasts as long as its launches are held back: with its length counted, each launch
+ * beside it waited, which was its length the next time.
+ */
+void flight_forgive(struct flight_device *device);
 
 /* Launches ever handed to the driver for a device. */
 uint64_t flight_launches(int device);

@@ -26,7 +26,8 @@
 
 static bool has_room(const struct flight_device *f, uint64_t depth_ns, uint64_t long_ns)
 {
-	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+	int64_t ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) -
+		     atomic_load_explicit(&f->stalled_ns, memory_order_relaxed);
 
 	return ns < (int64_t)depth_ns ||
 	       (ns < (int64_t)long_ns &&
@@ -92,6 +93,7 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 		wait->completed = completed;
 	} else if (sys_now_ns() - wait->since_ns > patience) {
 		atomic_store(&f->stalled_at, completed + 1);
+		flight_forgive(f);
 		atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
 		return true;
 	}
