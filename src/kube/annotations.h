@@ -19,6 +19,13 @@
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
+/* On a pod, written by the user: of HAMi's, and what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
+#define KUBE_POD_NODE_POLICY "hami.io/node-scheduler-policy"
+#define KUBE_POD_GPU_POLICY "hami.io/gpu-scheduler-policy"
+#define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
+#define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
+#define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
+
 /* What a card's, or a share's, id has room for, its NUL included: the longest UUID of MIG and more. */
 #define KUBE_ID_MAX 96
 

@@ -1,4 +1,4 @@
-#include "node/metrics/tls.h"
+#include "web/tls.h"
 
 #include <errno.h>
 #include <stdio.h>

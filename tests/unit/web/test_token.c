@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "node/metrics/token.h"
+#include "web/token.h"
 
 #define TOKEN "0123456789abcdef"
 

@@ -1,4 +1,4 @@
-#include "node/metrics/mhd.h"
+#include "web/mhd.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -11,9 +11,7 @@
 
 #include <cmocka.h>
 
-#include "node/config.h"
-#include "node/metrics/address.h"
-#include "node/metrics/metrics.h"
+#include "web/address.h"
 
 static bool is_local(const char *text)
 {
@@ -81,31 +79,6 @@ static void test_what_is_no_address(void **state)
 	memset(path + 6, 'x', 150);
 	assert_int_equal(address_parse(path, &address, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "107 bytes"));
-}
-
-static int check(const char *listen, const char *file, bool is_open, struct error *err)
-{
-	struct config config;
-	config_default(&config);
-	assert_int_equal(config_set(&config, "metrics_listen", listen, NULL), 0);
-	assert_int_equal(config_set(&config, "metrics_token_file", file, NULL), 0);
-	config.metrics_open = is_open;
-	return metrics_check(&config, err);
-}
-
-static void test_beyond_the_machine_needs_a_token_or_a_word(void **state)
-{
-	struct error err = { 0 };
-	assert_int_equal(check("off", "none", false, &err), 0);
-	assert_int_equal(check("127.0.0.1:9400", "none", false, &err), 0);
-	assert_int_equal(check("0.0.0.0:9400", "none", false, &err), -EACCES);
-	assert_non_null(strstr(err.text, "'0.0.0.0:9400'"));
-	assert_non_null(strstr(err.text, "metrics_token_file"));
-	assert_non_null(strstr(err.text, "metrics_open = on"));
-	assert_int_equal(check("0.0.0.0:9400", "/etc/token", false, &err), 0);
-	assert_int_equal(check("0.0.0.0:9400", "none", true, &err), 0);
-	assert_int_equal(check("off", "token", false, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "'token': must be a full path"));
 }
 
 static void assert_listens(const char *text, int expected, const char *word)
@@ -178,7 +151,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_can_reach_it),
 		cmocka_unit_test(test_what_is_no_address),
-		cmocka_unit_test(test_beyond_the_machine_needs_a_token_or_a_word),
 		cmocka_unit_test(test_a_port_in_use),
 		cmocka_unit_test(test_the_file_of_a_socket),
 	};

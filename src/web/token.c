@@ -1,4 +1,4 @@
-#include "node/metrics/token.h"
+#include "web/token.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * Where metrics are served: the setting metrics_listen. Main thread only.
+ * Where something is served, as settings have it. Main thread only.
  *
  *     off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
-#ifndef ALLOT_NODE_METRICS_ADDRESS_H
-#define ALLOT_NODE_METRICS_ADDRESS_H
+#ifndef ALLOT_WEB_ADDRESS_H
+#define ALLOT_WEB_ADDRESS_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "node/metrics/address.h"
-#include "node/metrics/server.h"
+#include "web/address.h"
+#include "web/server.h"
 
 #define PAGE_BYTES 3000000
 
@@ -26,6 +26,9 @@ struct scene {
 	int listen_fd;
 	unsigned asked;
 	char authorization[64]; /* of the last request; "-": none */
+	struct server_call *waiting[4]; /* requests for /later */
+	unsigned waiting_count;
+	size_t body_size; /* of the last */
 };
 
 static void handle(void *data, const struct server_request *request, struct server_answer *ret)
@@ -34,7 +37,19 @@ static void handle(void *data, const struct server_request *request, struct serv
 	s->asked++;
 	snprintf(s->authorization, sizeof(s->authorization), "%s",
 		 request->authorization ? request->authorization : "-");
-	if (!strcmp(request->path, "/page"))
+	s->body_size = request->body_size;
+	if (!strcmp(request->path, "/later")) {
+		ret->is_later = true;
+		s->waiting[s->waiting_count++] = request->call;
+	} else if (!strcmp(request->path, "/at-once")) {
+		server_call_answer(request->call,
+				   &(struct server_answer){ .status = 200, .line = "at once\n" });
+		ret->is_later = true;
+	} else if (!strcmp(request->path, "/echo") && request->body)
+		*ret = (struct server_answer){ .status = 200,
+					       .own = strdup(request->body),
+					       .type = "application/json" };
+	else if (!strcmp(request->path, "/page"))
 		*ret = (struct server_answer){ .status = 200, .text = s->page };
 	else if (!strcmp(request->method, "GET") || !strcmp(request->method, "HEAD"))
 		*ret = (struct server_answer){ .status = 404, .line = "none\n" };
@@ -44,23 +59,46 @@ static void handle(void *data, const struct server_request *request, struct serv
 		};
 }
 
-static int setup(void **state)
+static int setup_with(void **state, struct server_terms terms)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	struct address address;
 	struct error err = { 0 };
 	char *text = malloc(PAGE_BYTES);
 	memset(text, 'x', PAGE_BYTES);
+	terms.handler = handle;
+	terms.data = s;
 	if (address_parse("127.0.0.1:0", &address, &err) < 0 ||
 	    address_listen(&address, false, &s->listen_fd, &err) < 0 ||
-	    loop_new(&s->loop, &err) < 0 ||
-	    server_start(s->loop, s->listen_fd, NULL, NULL, handle, s, &s->server, &err) < 0) {
+	    loop_new(&s->loop, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return -1;
+	}
+	terms.loop = s->loop;
+	terms.listen_fd = s->listen_fd;
+	if (server_start(&terms, &s->server, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return -1;
 	}
 	s->page = server_text_new(s->server, text, PAGE_BYTES, "text/x");
 	*state = s;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, (struct server_terms){ 0 });
+}
+
+#define BODY_MAX 100000
+
+static int setup_bodies(void **state)
+{
+	return setup_with(state, (struct server_terms){
+					 .body_max = BODY_MAX,
+					 .connections_max = 4,
+					 .idle_ns = 3600 * NSEC_PER_SEC,
+				 });
 }
 
 static int teardown(void **state)
@@ -134,6 +172,21 @@ static void assert_answer(struct scene *s, const char *request, const char *expe
 	close(fd);
 	turn(s, 5);
 	assert_int_equal(server_connections(s->server), 0);
+}
+
+/* The same while another has its connection. */
+static void assert_answer_beside(struct scene *s, const char *request, const char *expected)
+{
+	int fd = connect_client(s);
+	size_t length;
+	bool is_closed;
+	say(fd, request);
+	char *text = hear(s, fd, &length, &is_closed);
+	if (!strstr(text, expected))
+		fail_msg("%s: %.300s", request, text);
+	free(text);
+	close(fd);
+	turn(s, 5);
 }
 
 #define HOST "Host: x\r\n\r\n"
@@ -271,6 +324,134 @@ static void test_waiting_costs_nothing(void **state)
 	assert_int_equal(server_connections(s->server), 0);
 }
 
+static char *post(struct scene *s, const char *path, size_t size, bool *ret_closed)
+{
+	char head[160];
+	char *body = malloc(size + 1);
+	size_t length, sent = 0;
+	int fd = connect_client(s);
+	memset(body, 'b', size);
+	body[size] = '\0';
+	snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nContent-Length: %zu\r\n" HOST, path, size);
+	say(fd, head);
+	while (sent < size) {
+		ssize_t n = send(fd, body + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0)
+			sent += (size_t)n;
+		else if (errno != EAGAIN)
+			break;
+		turn(s, 1);
+	}
+	char *text = hear(s, fd, &length, ret_closed);
+	assert_int_equal(sent, size);
+	free(body);
+	close(fd);
+	turn(s, 5);
+	return text;
+}
+
+static void test_bodies_up_to_their_limit(void **state)
+{
+	struct scene *s = *state;
+	static const struct {
+		size_t size;
+		const char *status;
+		size_t taken; /* by the handler */
+	} rows[] = {
+		{ 1, " 200 ", 1 },
+		{ 16384, " 200 ", 16384 },
+		{ BODY_MAX, " 200 ", BODY_MAX },
+		{ BODY_MAX + 1, " 413 ", 0 },
+		{ 20 * BODY_MAX, " 413 ", 0 },
+		{ BODY_MAX, " 200 ", BODY_MAX },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool is_closed;
+		s->body_size = 0;
+		char *text = post(s, "/echo", rows[i].size, &is_closed);
+		if (!strstr(text, rows[i].status) || s->body_size != rows[i].taken)
+			fail_msg("%zu bytes: %zu taken: %.200s", rows[i].size, s->body_size, text);
+		if (rows[i].taken) {
+			assert_non_null(strstr(text, "Content-Type: application/json\r\n"));
+			assert_int_equal(strlen(strstr(text, "\r\n\r\n") + 4), rows[i].size);
+		}
+		free(text);
+	}
+	assert_int_equal(server_connections(s->server), 0);
+}
+
+/* One after the other on one connection, each answered later; others are served meanwhile. */
+static void test_answers_that_come_later(void **state)
+{
+	struct scene *s = *state;
+	size_t length;
+	bool is_closed;
+	int fd = connect_client(s);
+	for (unsigned i = 0; i < 2; i++) {
+		s->waiting_count = 0;
+		say(fd, "POST /later HTTP/1.1\r\nContent-Length: 3\r\n" HOST "abc");
+		turn(s, 50);
+		assert_int_equal(s->waiting_count, 1);
+		assert_answer_beside(s, "GET /at-once HTTP/1.1\r\n" HOST, "\r\n\r\nat once\n");
+		server_call_answer(s->waiting[0],
+				   &(struct server_answer){ .status = 201, .line = "late\n" });
+		char *text = hear(s, fd, &length, &is_closed);
+		if (!strstr(text, " 201 ") || !strstr(text, "\r\n\r\nlate\n") || is_closed)
+			fail_msg("closed %d: %s", is_closed, text);
+		free(text);
+	}
+	close(fd);
+	turn(s, 20);
+	assert_int_equal(server_connections(s->server), 0);
+}
+
+/* The call is there until it is answered, whoever has gone meanwhile; and the server may end before. */
+static void test_a_client_that_does_not_wait(void **state)
+{
+	struct scene *s = *state;
+	int fd[2];
+	for (unsigned i = 0; i < 2; i++) {
+		fd[i] = connect_client(s);
+		say(fd[i], "POST /later HTTP/1.1\r\nContent-Length: 1\r\n" HOST "a");
+		turn(s, 20);
+	}
+	assert_int_equal(s->waiting_count, 2);
+	close(fd[0]);
+	turn(s, 50);
+	server_call_answer(s->waiting[0], &(struct server_answer){ .status = 200, .line = "\n" });
+	turn(s, 50);
+	assert_int_equal(server_connections(s->server), 1);
+	close(fd[1]);
+}
+
+/* Whoever keeps its place by doing nothing loses it once somebody else wants it. */
+static void test_the_idle_make_room(void **state)
+{
+	struct scene *s = *state;
+	int fd[5];
+	size_t length;
+	bool is_closed;
+	for (unsigned i = 0; i < 4; i++) {
+		fd[i] = connect_client(s);
+		say(fd[i], "GET /none HTTP/1.1\r\n" HOST);
+		turn(s, 20);
+	}
+	assert_int_equal(server_connections(s->server), 4);
+	fd[4] = connect_client(s);
+	say(fd[4], "GET /none HTTP/1.1\r\n" HOST);
+	uint64_t end_ns = clock_now_ns() + 20 * NSEC_PER_SEC;
+	while (s->asked < 5 && clock_now_ns() < end_ns)
+		turn(s, 10);
+	assert_int_equal(s->asked, 5);
+	char *text = hear(s, fd[0], &length, &is_closed);
+	assert_true(is_closed); /* the longest idle */
+	free(text);
+	for (unsigned i = 0; i < 5; i++)
+		close(fd[i]);
+	turn(s, 20);
+	assert_int_equal(server_connections(s->server), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +462,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_noise_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_more_than_so_many_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_costs_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bodies_up_to_their_limit, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_answers_that_come_later, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_the_idle_make_room, setup_bodies, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "node/metrics/address.h"
+#include "web/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 
-#define BACKLOG 16
+#define BACKLOG 128
 #define UNIX_PREFIX "unix:"
 
 /* ---- the setting ---- */

@@ -1,9 +1,8 @@
 /*
- * Certificate and key of the HTTP server (settings metrics_tls_certificate, metrics_tls_key), PEM files that may be
- * replaced while it runs. Main thread only.
+ * Certificate and key of an HTTP server, PEM files that may be replaced while it runs. Main thread only.
  */
-#ifndef ALLOT_NODE_METRICS_TLS_H
-#define ALLOT_NODE_METRICS_TLS_H
+#ifndef ALLOT_WEB_TLS_H
+#define ALLOT_WEB_TLS_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /*
- * libmicrohttpd, loaded when the first server starts: most daemons serve nothing, and it and what it needs
+ * libmicrohttpd, loaded when the first server starts: most of allotd's daemons serve nothing, and it and what it needs
  * cost each 3 MiB and 2.5 ms. Thread safe after that.
  */
-#ifndef ALLOT_NODE_METRICS_MHD_H
-#define ALLOT_NODE_METRICS_MHD_H
+#ifndef ALLOT_WEB_MHD_H
+#define ALLOT_WEB_MHD_H
 
 #include <microhttpd.h>
 
@@ -17,6 +17,8 @@
 	X(stop_daemon) \
 	X(add_connection) \
 	X(run) \
+	X(suspend_connection) \
+	X(resume_connection) \
 	X(get_timeout) \
 	X(get_daemon_info) \
 	X(get_connection_info) \
