@@ -1,4 +1,4 @@
-#include "node/plugin/resource_name.h"
+#include "kube/resource_name.h"
 
 #include <errno.h>
 #include <stdbool.h>

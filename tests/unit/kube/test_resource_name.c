@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/plugin/resource_name.h"
+#include "kube/resource_name.h"
 
 static void test_good(void **state)
 {
