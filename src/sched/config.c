@@ -109,10 +109,11 @@ static int check_tls(const struct config *c, struct error *err)
 				 has_key ? "tls_certificate" : "tls_key",
 				 has_key ? "tls_key" : "tls_certificate");
 	if (strcmp(c->https_listen, "off") != 0 && !has_certificate)
-		return error_set(err, EINVAL,
-				 "https_listen: '%.60s' needs tls_certificate and tls_key; 'allot-scheduler "
-				 "--issue DIR' makes both",
-				 c->https_listen);
+		return error_set(
+			err, EINVAL,
+			"https_listen: '%.60s' needs tls_certificate and tls_key; 'allot-scheduler "
+			"--issue DIR' makes both",
+			c->https_listen);
 	return 0;
 }
 

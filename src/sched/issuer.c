@@ -46,8 +46,8 @@ static int add_name(gnutls_x509_crt_t certificate, const char *name, struct erro
 	unsigned char address[16];
 	int r;
 	if (inet_pton(AF_INET, name, address) == 1)
-		r = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_IPADDRESS, address, 4,
-							 GNUTLS_FSAN_APPEND);
+		r = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_IPADDRESS, address,
+							 4, GNUTLS_FSAN_APPEND);
 	else if (inet_pton(AF_INET6, name, address) == 1)
 		r = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_IPADDRESS, address,
 							 16, GNUTLS_FSAN_APPEND);
@@ -144,9 +144,9 @@ static int make(struct making *m, const char *names, struct error *err)
 	if (r >= 0)
 		r = gnutls_x509_crt_init(&m->certificate);
 	if (r >= 0)
-		r = gnutls_x509_privkey_generate(
-			m->key, GNUTLS_PK_ECDSA,
-			GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
+		r = gnutls_x509_privkey_generate(m->key, GNUTLS_PK_ECDSA,
+						 GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1),
+						 0);
 	if (r < 0)
 		return tls_error(err, "make a key", r);
 	r = add_names(m->certificate, names, err);

@@ -32,8 +32,8 @@ char *json_patch_path(const char *path, const char *name)
 }
 
 /* `value`: NULL for what has none. */
-static void note(struct json_patch *patch, const char *operation, const char *path, const char *name,
-		 json_t *value)
+static void note(struct json_patch *patch, const char *operation, const char *path,
+		 const char *name, json_t *value)
 {
 	cleanup_free char *where = json_patch_path(path, name);
 	if (!patch->operations)
@@ -87,6 +87,8 @@ json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *
 	json_t *member = json_object_get(object, name);
 	if (member && !json_is_null(member)) {
 		bool fits = fresh && json_typeof(member) == json_typeof(fresh);
+		patch->is_misshapen |= fresh && !fits;
+		patch->has_failed |= !fresh;
 		json_decref(fresh);
 		return fits ? member : NULL;
 	}

@@ -12,6 +12,7 @@
 struct json_patch {
 	json_t *operations; /* NULL: none yet */
 	bool has_failed;    /* no memory: neither object nor patch are to be used */
+	bool is_misshapen;  /* a member was of another type than it has to be: the same */
 };
 
 void json_patch_free(struct json_patch *patch);
@@ -25,7 +26,7 @@ void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *pa
 
 /*
  * The member of that name; where there is none, `fresh` is put there. Takes `fresh` over. NULL: no memory, or it has
- * another type.
+ * another type, which the patch remembers.
  */
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);

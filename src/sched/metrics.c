@@ -8,9 +8,8 @@
 #include "sched/scheduler.h"
 
 static const char *const verbs[VERB_COUNT] = {
-	[VERB_WEBHOOK] = "webhook",       [VERB_FILTER] = "filter",
-	[VERB_PRIORITIZE] = "prioritize", [VERB_PREEMPT] = "preempt",
-	[VERB_BIND] = "bind",
+	[VERB_WEBHOOK] = "webhook", [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize",
+	[VERB_PREEMPT] = "preempt", [VERB_BIND] = "bind",
 };
 
 static void write_head(FILE *out, const char *name, const char *type, const char *help)
@@ -20,8 +19,9 @@ static void write_head(FILE *out, const char *name, const char *type, const char
 
 static void write_verbs(FILE *out, const struct metrics *m)
 {
-	write_head(out, "allot_scheduler_requests_total", "counter",
-		   "Requests, by what became of them: good, refused (the caller's fault) or failed.");
+	write_head(
+		out, "allot_scheduler_requests_total", "counter",
+		"Requests, by what became of them: good, refused (the caller's fault) or failed.");
 	for (int i = 0; i < VERB_COUNT; i++) {
 		const struct metrics_figures *f = &m->verb[i];
 		const struct {

@@ -48,7 +48,7 @@ struct parsed {
 	unsigned overrides;
 	struct override {
 		const char *key, *value;
-	} *override; /* as many as there are words */
+	} * override; /* as many as there are words */
 };
 
 static void complain(void *data, const char *text)
@@ -59,7 +59,8 @@ static void complain(void *data, const char *text)
 static void print_help(void)
 {
 	puts("usage: allot-scheduler [OPTION...]\n"
-	     "Completes and checks pods that ask for parts of GPUs, as Kubernetes' webhook, and says\n"
+	     "Completes and checks pods that ask for parts of GPUs, as Kubernetes' webhook, and "
+	     "says\n"
 	     "which nodes and cards they go to, as an extender of its scheduler.\n");
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		char left[40];
@@ -153,9 +154,8 @@ static int take(int code, struct parsed *p)
 		fputs("allot-scheduler: try 'allot-scheduler --help'\n", stderr);
 		return 1;
 	}
-	p->override[p->overrides++] = (struct override){
-		config_table.row[code - OPTION_SETTING].name, optarg
-	};
+	p->override[p->overrides++] =
+		(struct override){ config_table.row[code - OPTION_SETTING].name, optarg };
 	return -1;
 }
 
@@ -201,8 +201,9 @@ int options_parse(int argc, char **argv, struct config *config)
 			return r;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "allot-scheduler: '%s': no such argument; try 'allot-scheduler "
-				"--help'\n",
+		fprintf(stderr,
+			"allot-scheduler: '%s': no such argument; try 'allot-scheduler "
+			"--help'\n",
 			argv[optind]);
 		return 1;
 	}

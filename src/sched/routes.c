@@ -155,8 +155,8 @@ static json_t *read_body(const struct server_request *request, struct server_ans
 				  READ_FLAGS, &why);
 	if (args)
 		return args;
-	snprintf(text, sizeof(text), "%s: the body is no JSON: line %d: %s", request->path, why.line,
-		 why.text);
+	snprintf(text, sizeof(text), "%s: the body is no JSON: line %d: %s", request->path,
+		 why.line, why.text);
 	answer_error(ret, json_error_code(&why) == json_error_out_of_memory ? 500 : 400, text);
 	return NULL;
 }
@@ -190,7 +190,8 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 			};
 		return;
 	}
-	answer_line(ret, 404,
-		    "there is /webhook, /filter, /prioritize, /preempt, /bind, /healthz, /readyz and "
-		    "/metrics\n");
+	answer_line(
+		ret, 404,
+		"there is /webhook, /filter, /prioritize, /preempt, /bind, /healthz, /readyz and "
+		"/metrics\n");
 }

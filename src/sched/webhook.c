@@ -82,7 +82,8 @@ static int add_containers(struct webhook_work *w, const char *kind, bool is_init
 	size_t i;
 	if (list && !json_is_null(list) && !json_is_array(list))
 		return error_set(w->err, EINVAL, "spec.%s: must be a list", kind);
-	json_array_foreach (list, i, object) {
+	json_array_foreach(list, i, object)
+	{
 		struct webhook_container *c = &w->container[w->containers];
 		const char *name = json_string_value(json_object_get(object, "name"));
 		if (!json_is_object(object))
@@ -145,10 +146,11 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
 	const char *class = json_string_value(json_object_get(spec, "runtimeClassName"));
 	if (node && *node)
-		return error_set(w->err, EACCES,
-				 "pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
-				 "nodeSelector names nodes to choose from",
-				 node, w->terms->scheduler);
+		return error_set(
+			w->err, EACCES,
+			"pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
+			"nodeSelector names nodes to choose from",
+			node, w->terms->scheduler);
 	int r = webhook_complete_asks(w);
 	if (r >= 0)
 		r = webhook_apply_workload(w);
@@ -187,9 +189,8 @@ static json_t *denial(const struct error *why)
 	bool is_forbidden = why->code == EACCES;
 	struct error clean = *why;
 	text_clean(clean.text);
-	return json_pack("{s:s,s:i,s:s,s:s}", "status", "Failure", "code",
-			 is_forbidden ? 403 : 422, "reason",
-			 is_forbidden ? "Forbidden" : "Invalid", "message", clean.text);
+	return json_pack("{s:s,s:i,s:s,s:s}", "status", "Failure", "code", is_forbidden ? 403 : 422,
+			 "reason", is_forbidden ? "Forbidden" : "Invalid", "message", clean.text);
 }
 
 static json_t *make_response(const struct webhook_work *w, const char *uid, int r)
@@ -243,6 +244,9 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	if (is_for_us(request))
 		r = json_is_object(w.pod) ? look_at_pod(&w)
 					  : error_set(&why, EINVAL, "the review has no pod");
+	if (r >= 0 && w.patch.is_misshapen)
+		r = error_set(&why, EINVAL,
+			      "the pod has something else where an object or a list has to be");
 	if (r != -ENOMEM && !w.patch.has_failed && w.warnings)
 		response = make_response(&w, uid, r);
 	json_patch_free(&w.patch);

@@ -26,14 +26,14 @@ static const struct row {
 	[ASK_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
 	[ASK_MEMORY] = { AT(memory), 0, MEMORY_MAX_MIB, MIB,
 			 "a whole number of MiB up to 1048575, as 8192" },
-	[ASK_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0,
-			     "1 to 100, percent of a GPU's memory" },
+	[ASK_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0, "1 to 100, percent of a GPU's memory" },
 	[ASK_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },
 	[ASK_PRIORITY] = { AT(priority), 0, 1, 0, "0, high, or 1, low" },
 	[ASK_VCUDA_CORES] = { AT(vcuda_cores), 0, CORES_MAX, 0,
 			      "hundredths of a GPU's time: up to 100, or a multiple of 100" },
 	[ASK_VCUDA_MEMORY] = { AT(vcuda_memory), 0, VCUDA_MAX_UNITS, (int64_t)VCUDA_UNIT_BYTES,
-			       "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as 8Gi" },
+			       "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as "
+			       "8Gi" },
 #undef AT
 };
 
@@ -114,14 +114,12 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 		cleanup_free char *inside = json_patch_path(path, kinds[i]);
 		json_t *kind = json_patch_member(&w->patch, resources, path, kinds[i],
 						 json_object());
+		w->patch.has_failed |= !inside;
 		if (kind && inside)
 			json_patch_put(&w->patch, kind, inside, name_of(w, resource),
 				       json_string(text));
-		else
-			w->patch.has_failed = true;
 	}
-	if (!resources || !path)
-		w->patch.has_failed = true;
+	w->patch.has_failed |= !path;
 	c->has[resource] = true;
 	c->value[resource] = value;
 }
@@ -174,10 +172,9 @@ static void put_priority(struct webhook_work *w, struct webhook_container *c)
 	snprintf(text, sizeof(text), "%" PRId64, c->value[ASK_PRIORITY]);
 	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
-	if (!list || !path) {
-		w->patch.has_failed = true;
+	w->patch.has_failed |= !path;
+	if (!list || !path)
 		return;
-	}
 	for (size_t i = json_array_size(list); i-- > 0;) {
 		const char *name = json_string_value(
 			json_object_get(json_array_get(list, i), "name"));
@@ -221,7 +218,8 @@ static int check_vcuda(struct webhook_work *w, const struct webhook_container *c
 				 cores, rows[ASK_VCUDA_CORES].right);
 	if (cores % VCUDA_CORES_WHOLE && !c->value[ASK_VCUDA_MEMORY])
 		return error_set(w->err, EINVAL,
-				 "%.100s: '%" PRId64 "': less than whole GPUs must have %.100s as well",
+				 "%.100s: '%" PRId64
+				 "': less than whole GPUs must have %.100s as well",
 				 cores_name, cores, memory_name);
 	if (w->terms->needs_both && !c->value[ASK_VCUDA_MEMORY])
 		return error_set(w->err, EACCES, "%.100s without %.100s: both must be named here",

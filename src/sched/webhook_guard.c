@@ -73,19 +73,17 @@ static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
-	if (!list || !path) {
-		w->patch.has_failed = true;
+	w->patch.has_failed |= !path;
+	if (!list || !path)
 		return;
-	}
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *name = json_string_value(
 			json_object_get(json_array_get(list, i), "name"));
 		if (name && !strcmp(name, "NVIDIA_VISIBLE_DEVICES"))
 			return;
 	}
-	json_patch_append(
-		&w->patch, list, path,
-		json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
+	json_patch_append(&w->patch, list, path,
+			  json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
 }
 
 static int guard_environment(struct webhook_work *w, struct webhook_container *c)
@@ -142,9 +140,14 @@ static const struct {
 	const char *path;
 	bool is_prefix;
 } host_paths[] = {
-	{ "/", false },	     { "/dev", false },	   { "/dev/nvidia", true },
-	{ "/dev/dri", true }, { "/dev/char", true }, { "/proc", false },
-	{ "/proc/driver", false }, { "/proc/driver/nvidia", true },
+	{ "/", false },
+	{ "/dev", false },
+	{ "/dev/nvidia", true },
+	{ "/dev/dri", true },
+	{ "/dev/char", true },
+	{ "/proc", false },
+	{ "/proc/driver", false },
+	{ "/proc/driver/nvidia", true },
 };
 
 static bool shows_devices(const char *path)
@@ -153,7 +156,8 @@ static bool shows_devices(const char *path)
 	normalize(path, plain);
 	for (size_t i = 0; i < sizeof(host_paths) / sizeof(host_paths[0]); i++) {
 		const char *own = host_paths[i].path;
-		if (host_paths[i].is_prefix ? !strncmp(own, plain, strlen(own)) : !strcmp(own, plain))
+		if (host_paths[i].is_prefix ? !strncmp(own, plain, strlen(own))
+					    : !strcmp(own, plain))
 			return true;
 	}
 	return false;

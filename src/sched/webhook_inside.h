@@ -21,9 +21,9 @@ enum webhook_resource {
 };
 
 struct webhook_container {
-	json_t *object;    /* within the pod */
-	const char *name;  /* the pod's; "" where it has none */
-	char path[40];     /* as a patch has it */
+	json_t *object;   /* within the pod */
+	const char *name; /* the pod's; "" where it has none */
+	char path[40];    /* as a patch has it */
 	bool is_init;
 	bool has[ASK_COUNT]; /* its limits, or its requests, name it */
 	int64_t value[ASK_COUNT];

@@ -43,8 +43,6 @@ static int apply_presets(struct webhook_work *w)
 		if (annotations)
 			json_patch_put(&w->patch, annotations, "/metadata/annotations",
 				       p->annotation, json_string(p->value));
-		else
-			w->patch.has_failed = true;
 	}
 	return is_known ? 0
 			: error_set(w->err, EINVAL,
@@ -76,9 +74,10 @@ int webhook_apply_workload(struct webhook_work *w)
 {
 	int r = read_estimate(w);
 	if (r == -ENODATA && w->terms->needs_estimate)
-		return error_set(w->err, EACCES,
-				 "how long it takes, or how much it serves at a time, must be said here: "
-				 "annotation " OWN(KUBE_DURATION) ", as 2h, or " OWN(
-					 KUBE_CONCURRENCY) ", as 8");
+		return error_set(
+			w->err, EACCES,
+			"how long it takes, or how much it serves at a time, must be said here: "
+			"annotation " OWN(KUBE_DURATION) ", as 2h, or " OWN(
+				KUBE_CONCURRENCY) ", as 8");
 	return r < 0 && r != -ENODATA ? r : apply_presets(w);
 }

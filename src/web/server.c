@@ -30,9 +30,9 @@ struct server_call {
 	uint64_t since_ns;
 	char *body;
 	size_t size, room;
-	unsigned refused;             /* status for what came so far; 0: it is fine */
-	bool is_begun, is_suspended;  /* the request */
-	struct MHD_Response *answer;  /* that came later */
+	unsigned refused;            /* status for what came so far; 0: it is fine */
+	bool is_begun, is_suspended; /* the request */
+	struct MHD_Response *answer; /* that came later */
 	unsigned status;
 };
 
@@ -493,8 +493,8 @@ static int start_daemon(struct generation *g, struct error *err)
 		0, NULL, NULL, request_came, g, MHD_OPTION_CONNECTION_LIMIT,
 		s->terms.connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, request_began, g, MHD_OPTION_NOTIFY_CONNECTION,
-		connection_told, g, MHD_OPTION_NOTIFY_COMPLETED, request_ended, g,
-		MHD_OPTION_ARRAY, has_tls ? tls : &tls[2], MHD_OPTION_END);
+		connection_told, g, MHD_OPTION_NOTIFY_COMPLETED, request_ended, g, MHD_OPTION_ARRAY,
+		has_tls ? tls : &tls[2], MHD_OPTION_END);
 	if (g->daemon)
 		return 0;
 	return has_tls ? error_set(err, EINVAL,

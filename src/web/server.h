@@ -25,7 +25,7 @@ struct server_call; /* a request that is answered later */
 struct server_request {
 	const char *method, *path;
 	const char *authorization; /* the header; NULL: there is none */
-	const char *body;          /* the handler's until it returns; a NUL stands behind it; NULL: none */
+	const char *body; /* the handler's until it returns; a NUL stands behind it; NULL: none */
 	size_t body_size;
 	struct server_call *call; /* for server_call_answer() */
 };
@@ -33,10 +33,10 @@ struct server_request {
 /* One of text, own and line, in this order. */
 struct server_answer {
 	unsigned status;
-	struct server_text *text; /* the caller's */
-	char *own;                /* by malloc(); the server's from then on */
-	const char *line;         /* is copied */
-	const char *type;         /* of own and line; NULL: plain text */
+	struct server_text *text;          /* the caller's */
+	char *own;                         /* by malloc(); the server's from then on */
+	const char *line;                  /* is copied */
+	const char *type;                  /* of own and line; NULL: plain text */
 	const char *header, *header_value; /* one more; NULL: none */
 	bool is_later; /* not yet: server_call_answer() has the rest. From a handler alone. */
 };

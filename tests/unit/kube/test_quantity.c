@@ -56,16 +56,36 @@ static void test_refused(void **state)
 		const char *text;
 		int code;
 	} rows[] = {
-		{ "", -EINVAL },     { "-", -EINVAL },	    { ".", -EINVAL },
-		{ "k", -EINVAL },    { "1kk", -EINVAL },    { "1 k", -EINVAL },
-		{ " 1", -EINVAL },   { "1 ", -EINVAL },	    { "1K", -EINVAL },
-		{ "1e", -EINVAL },   { "1e+", -EINVAL },    { "1ex", -EINVAL },
-		{ "0x10", -EINVAL }, { "1.2.3", -EINVAL },  { "--1", -EINVAL },
-		{ "NaN", -EINVAL },  { "1GiB", -EINVAL },   { "many", -EINVAL },
-		{ "1.5", -EDOM },    { "100m", -EDOM },	    { "1n", -EDOM },
-		{ "0.3Ki", -EDOM },  { "12e-1", -EDOM },    { "16Ei", -ERANGE },   { "1e19", -ERANGE },
-		{ "8Ei", -ERANGE },  { "1e1000", -ERANGE }, { "9223372036854775808", -ERANGE },
-		{ "1e99999999999", -ERANGE },		    { "12345678901234567890123", -ERANGE },
+		{ "", -EINVAL },
+		{ "-", -EINVAL },
+		{ ".", -EINVAL },
+		{ "k", -EINVAL },
+		{ "1kk", -EINVAL },
+		{ "1 k", -EINVAL },
+		{ " 1", -EINVAL },
+		{ "1 ", -EINVAL },
+		{ "1K", -EINVAL },
+		{ "1e", -EINVAL },
+		{ "1e+", -EINVAL },
+		{ "1ex", -EINVAL },
+		{ "0x10", -EINVAL },
+		{ "1.2.3", -EINVAL },
+		{ "--1", -EINVAL },
+		{ "NaN", -EINVAL },
+		{ "1GiB", -EINVAL },
+		{ "many", -EINVAL },
+		{ "1.5", -EDOM },
+		{ "100m", -EDOM },
+		{ "1n", -EDOM },
+		{ "0.3Ki", -EDOM },
+		{ "12e-1", -EDOM },
+		{ "16Ei", -ERANGE },
+		{ "1e19", -ERANGE },
+		{ "8Ei", -ERANGE },
+		{ "1e1000", -ERANGE },
+		{ "9223372036854775808", -ERANGE },
+		{ "1e99999999999", -ERANGE },
+		{ "12345678901234567890123", -ERANGE },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t value = -77;
@@ -98,9 +118,10 @@ static void test_in_json(void **state)
 
 static void test_base64(void **state)
 {
-	static const char *const rows[][2] = { { "", "" },	       { "f", "Zg==" },
-					       { "fo", "Zm8=" },       { "foo", "Zm9v" },
-					       { "foob", "Zm9vYg==" }, { "\xff\xfe\xfd", "//79" } };
+	static const char *const rows[][2] = {
+		{ "", "" },        { "f", "Zg==" },        { "fo", "Zm8=" },
+		{ "foo", "Zm9v" }, { "foob", "Zm9vYg==" }, { "\xff\xfe\xfd", "//79" }
+	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *base64 = base64_encode(rows[i][0]), *text = NULL;
 		assert_string_equal(base64, rows[i][1]);

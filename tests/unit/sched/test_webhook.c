@@ -35,26 +35,30 @@ static void test_asks(void **state)
 		  "[" PUT_FIRST("nvidia.com~1gpu", "'1'") "," OURS "]", NULL },
 		{ POD("'nvidia.com/gpucores':'30'"),
 		  "[" PUT_FIRST("nvidia.com~1gpu", "'1'") "," OURS "]", NULL },
-		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'3000','nvidia.com/gpumem-percentage':'5'"),
+		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'3000','nvidia.com/"
+		      "gpumem-percentage':'5'"),
 		  "[" OURS "]", "nvidia.com/gpumem-percentage is passed over" },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'8Gi'"),
 		  "[" PUT_FIRST("nvidia.com~1gpumem", "'8192'") "," OURS "]",
 		  "nvidia.com/gpumem: 8589934592 is taken for bytes: 8192 of 1 MiB" },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'2k'"), "[" OURS "]", NULL },
 		/* By requests alone: Kubernetes itself judges that. */
-		{ "{'spec':{'containers':[{'name':'a','resources':{'requests':{'nvidia.com/gpu':'1'}}}]}}",
+		{ "{'spec':{'containers':[{'name':'a','resources':{'requests':{'nvidia.com/"
+		  "gpu':'1'}}}]}}",
 		  "[" OURS "]", NULL },
 		/* gpu-manager's. */
-		{ POD("'tencent.com/vcuda-core':'30','tencent.com/vcuda-memory':'32'"), "[" OURS "]",
-		  NULL },
+		{ POD("'tencent.com/vcuda-core':'30','tencent.com/vcuda-memory':'32'"),
+		  "[" OURS "]", NULL },
 		{ POD("'tencent.com/vcuda-core':'200'"), "[" OURS "]", NULL },
 		{ POD("'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'"),
 		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'32'") "," OURS "]",
 		  "tencent.com/vcuda-memory: 8589934592 is taken for bytes: 32 of 256 MiB" },
 		{ POD("'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'257Mi'"),
 		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'2'") "," OURS "]", "2 of 256 MiB" },
-		{ "{'metadata':{'annotations':{'allot.dev/cards':'2'}},'spec':{'containers':[{'name':'a',"
-		  "'resources':{'limits':{'tencent.com/vcuda-core':'150','tencent.com/vcuda-memory':'9'}}}]}}",
+		{ "{'metadata':{'annotations':{'allot.dev/"
+		  "cards':'2'}},'spec':{'containers':[{'name':'a',"
+		  "'resources':{'limits':{'tencent.com/vcuda-core':'150','tencent.com/"
+		  "vcuda-memory':'9'}}}]}}",
 		  "[" OURS "]", NULL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -64,12 +68,12 @@ static void test_asks(void **state)
 /* Where limits were copied to requests, as the API server does before it asks, both are changed. */
 static void test_requests_stay_equal(void **state)
 {
-	assert_patch(&default_terms,
-		     "{'spec':{'containers':[{'name':'a','resources':{"
-		     "'limits':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'},"
-		     "'requests':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'}}}]}}",
-		     "[" PUT("tencent.com~1vcuda-memory", "'32'") "," OURS "]",
-		     "taken for bytes");
+	assert_patch(
+		&default_terms,
+		"{'spec':{'containers':[{'name':'a','resources':{"
+		"'limits':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'},"
+		"'requests':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'}}}]}}",
+		"[" PUT("tencent.com~1vcuda-memory", "'32'") "," OURS "]", "taken for bytes");
 }
 
 static void test_wrong_asks(void **state)
@@ -79,30 +83,45 @@ static void test_wrong_asks(void **state)
 		int code;
 	} rows[] = {
 		{ "'nvidia.com/gpu':'many'",
-		  "container main: nvidia.com/gpu: 'many' is no amount: must be a whole number of GPUs", 422 },
-		{ "'nvidia.com/gpu':'-1'", "nvidia.com/gpu: '-1': must be a whole number of GPUs", 422 },
+		  "container main: nvidia.com/gpu: 'many' is no amount: must be a whole number of "
+		  "GPUs",
+		  422 },
+		{ "'nvidia.com/gpu':'-1'", "nvidia.com/gpu: '-1': must be a whole number of GPUs",
+		  422 },
 		{ "'nvidia.com/gpu':'1.5'", "nvidia.com/gpu: '1.5' is not whole", 422 },
 		{ "'nvidia.com/gpu':'500m'", "nvidia.com/gpu: '500m' is not whole", 422 },
 		{ "'nvidia.com/gpu':'99999999999999999999'", "has too many digits", 422 },
 		{ "'nvidia.com/gpu':'2000'", "must be a whole number of GPUs up to 1024", 422 },
 		{ "'nvidia.com/gpu':{}", "must be an amount", 422 },
 		{ "'nvidia.com/gpu':true", "must be an amount", 422 },
-		{ "'nvidia.com/gpumem':'-3'", "nvidia.com/gpumem: '-3': must be a whole number of MiB", 422 },
+		{ "'nvidia.com/gpumem':'-3'",
+		  "nvidia.com/gpumem: '-3': must be a whole number of MiB", 422 },
 		{ "'nvidia.com/gpumem':'8GiB'", "'8GiB' is no amount", 422 },
 		{ "'nvidia.com/gpumem':'2Ei'", "bytes: must be a whole number of MiB", 422 },
-		{ "'nvidia.com/gpumem-percentage':'0'", "must be 1 to 100, percent of a GPU's memory", 422 },
+		{ "'nvidia.com/gpumem-percentage':'0'",
+		  "must be 1 to 100, percent of a GPU's memory", 422 },
 		{ "'nvidia.com/gpumem-percentage':'101'", "'101': must be 1 to 100", 422 },
-		{ "'nvidia.com/gpucores':'101'", "nvidia.com/gpucores: '101': must be 0 to 100", 422 },
-		{ "'nvidia.com/gpu':'1','nvidia.com/priority':'2'", "nvidia.com/priority: '2': must be 0, high", 422 },
-		{ "'nvidia.com/gpu':'0','nvidia.com/gpumem':'1000'", "nvidia.com/gpu: '0' beside others", 422 },
-		{ "'tencent.com/vcuda-core':'30'", "less than whole GPUs must have tencent.com/vcuda-memory", 422 },
-		{ "'tencent.com/vcuda-core':'130','tencent.com/vcuda-memory':'9'", "'130': must be hundredths", 422 },
+		{ "'nvidia.com/gpucores':'101'", "nvidia.com/gpucores: '101': must be 0 to 100",
+		  422 },
+		{ "'nvidia.com/gpu':'1','nvidia.com/priority':'2'",
+		  "nvidia.com/priority: '2': must be 0, high", 422 },
+		{ "'nvidia.com/gpu':'0','nvidia.com/gpumem':'1000'",
+		  "nvidia.com/gpu: '0' beside others", 422 },
+		{ "'tencent.com/vcuda-core':'30'",
+		  "less than whole GPUs must have tencent.com/vcuda-memory", 422 },
+		{ "'tencent.com/vcuda-core':'130','tencent.com/vcuda-memory':'9'",
+		  "'130': must be hundredths", 422 },
 		{ "'tencent.com/vcuda-core':'9000'", "'9000': must be hundredths", 422 },
-		{ "'tencent.com/vcuda-memory':'32'", "tencent.com/vcuda-memory without tencent.com/vcuda-core", 422 },
-		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'1000001'", "must be units of 256 MiB", 422 },
-		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'8Pi'", "bytes: must be units of 256 MiB", 422 },
+		{ "'tencent.com/vcuda-memory':'32'",
+		  "tencent.com/vcuda-memory without tencent.com/vcuda-core", 422 },
+		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'1000001'",
+		  "must be units of 256 MiB", 422 },
+		{ "'tencent.com/vcuda-core':'3','tencent.com/vcuda-memory':'8Pi'",
+		  "bytes: must be units of 256 MiB", 422 },
 		{ "'nvidia.com/gpu':'1','tencent.com/vcuda-core':'100'",
-		  "asks for tencent.com/vcuda-core and for others' nvidia.com/gpu: must be of one kind", 422 },
+		  "asks for tencent.com/vcuda-core and for others' nvidia.com/gpu: must be of one "
+		  "kind",
+		  422 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char pod[512];
@@ -115,19 +134,28 @@ static void test_init_containers_and_others(void **state)
 {
 	assert_patch(
 		&default_terms,
-		"{'spec':{'initContainers':[{'name':'i','resources':{'limits':{'nvidia.com/gpumem':'100'}}}],"
-		"'containers':[{'name':'a'},{'name':'b','resources':{'limits':{'nvidia.com/gpucores':'5'}}}]}}",
-		"[" ADD("/spec/initContainers/0/resources/limits/nvidia.com~1gpu",
-			"'1'") "," ADD("/spec/initContainers/0/resources/requests",
-				       "{}") "," ADD("/spec/initContainers/0/resources/requests/nvidia.com~1gpu",
-						     "'1'") ","
-		ADD("/spec/containers/1/resources/limits/nvidia.com~1gpu",
-		    "'1'") "," ADD("/spec/containers/1/resources/requests",
-				   "{}") "," ADD("/spec/containers/1/resources/requests/nvidia.com~1gpu",
-						 "'1'") "," OURS "]",
+		"{'spec':{'initContainers':[{'name':'i','resources':{'limits':{'nvidia.com/"
+		"gpumem':'100'}}}],"
+		"'containers':[{'name':'a'},{'name':'b','resources':{'limits':{'nvidia.com/"
+		"gpucores':'5'}}}]}}",
+		"[" ADD("/spec/initContainers/0/resources/limits/nvidia.com~1gpu", "'1'") "," ADD(
+			"/spec/initContainers/0/resources/requests",
+			"{}") "," ADD("/spec/initContainers/0/resources/requests/nvidia.com~1gpu",
+				      "'1'") "," ADD("/spec/containers/1/resources/limits/"
+						     "nvidia.com~1gpu",
+						     "'1'") "," ADD("/spec/containers/1/resources/"
+								    "requests",
+								    "{}") "," ADD("/spec/"
+										  "containers/1/"
+										  "resources/"
+										  "requests/"
+										  "nvidia.com~1gpu",
+										  "'1'") "," OURS
+											 "]",
 		NULL);
 	assert_denied(&default_terms,
-		      "{'spec':{'initContainers':[{'name':'i','resources':{'limits':{'nvidia.com/gpu':'x'}}}],"
+		      "{'spec':{'initContainers':[{'name':'i','resources':{'limits':{'nvidia.com/"
+		      "gpu':'x'}}}],"
 		      "'containers':[{'name':'a'}]}}",
 		      422, "container i: nvidia.com/gpu");
 }
@@ -138,17 +166,17 @@ static void test_priority(void **state)
 	char expected[1024];
 	snprintf(expected, sizeof(expected), "[%s,%s," OURS "]", env,
 		 ADD("/spec/containers/0/env/-", "{'name':'CUDA_TASK_PRIORITY','value':'0'}"));
-	assert_patch(&default_terms, POD("'nvidia.com/gpu':'1','nvidia.com/priority':'0'"), expected,
-		     NULL);
+	assert_patch(&default_terms, POD("'nvidia.com/gpu':'1','nvidia.com/priority':'0'"),
+		     expected, NULL);
 	/* What stood there is another's idea of it. */
-	assert_patch(
-		&default_terms,
-		"{'spec':{'containers':[{'name':'a','env':[{'name':'CUDA_TASK_PRIORITY','value':'0'},{'name':'B'}],"
-		"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/priority':'1'}}}]}}",
-		"[{'op':'remove','path':'/spec/containers/0/env/0'},"
-		ADD("/spec/containers/0/env/-",
-		    "{'name':'CUDA_TASK_PRIORITY','value':'1'}") "," OURS "]",
-		NULL);
+	assert_patch(&default_terms,
+		     "{'spec':{'containers':[{'name':'a','env':[{'name':'CUDA_TASK_PRIORITY','"
+		     "value':'0'},{'name':'B'}],"
+		     "'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/priority':'1'}}}]}}",
+		     "[{'op':'remove','path':'/spec/containers/0/env/0'}," ADD(
+			     "/spec/containers/0/env/-",
+			     "{'name':'CUDA_TASK_PRIORITY','value':'1'}") "," OURS "]",
+		     NULL);
 }
 
 static void test_defaults(void **state)
@@ -171,10 +199,11 @@ static void test_defaults(void **state)
 		     "[" PUT_FIRST("tencent.com~1vcuda-memory", "'21'") "," CLASS "," OURS "]",
 		     NULL);
 	assert_patch(&terms, POD("'tencent.com/vcuda-core':'100'"), "[" CLASS "," OURS "]", NULL);
-	assert_patch(&terms,
-		     "{'spec':{'runtimeClassName':'own','containers':[{'name':'a','resources':{'limits':"
-		     "{'tencent.com/vcuda-core':'100'}}}]}}",
-		     "[" OURS "]", NULL);
+	assert_patch(
+		&terms,
+		"{'spec':{'runtimeClassName':'own','containers':[{'name':'a','resources':{'limits':"
+		"{'tencent.com/vcuda-core':'100'}}}]}}",
+		"[" OURS "]", NULL);
 #undef CLASS
 }
 
@@ -193,11 +222,13 @@ static void test_schedulers(void **state)
 		     "scheduler volcano: replaced by allot-scheduler");
 	/* What another scheduler's pod asks for is not ours to judge. */
 	assert_patch(&default_terms,
-		     "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'limits':"
+		     "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'"
+		     "limits':"
 		     "{'nvidia.com/gpucores':'400'}}}]}}",
 		     "[]", NULL);
 	assert_denied(&forced,
-		      "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'limits':"
+		      "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'"
+		      "limits':"
 		      "{'nvidia.com/gpucores':'400'}}}]}}",
 		      422, "must be 0 to 100");
 }
@@ -223,6 +254,14 @@ static void test_what_hami_denies(void **state)
 		     "[" OURS "]", NULL);
 	assert_denied(&default_terms, "{'spec':{'containers':{'a':1}}}", 422, "must be a list");
 	assert_denied(&default_terms, "{'spec':{'containers':['a']}}", 422, "must be an object");
+	assert_denied(&default_terms,
+		      "{'spec':{'containers':[{'name':'a','env':'x','resources':{'limits':"
+		      "{'nvidia.com/gpu':'1','nvidia.com/priority':'1'}}}]}}",
+		      422, "where an object or a list has to be");
+	assert_denied(&default_terms,
+		      "{'spec':{'containers':[{'name':'a','resources':{'requests':'x','limits':"
+		      "{'nvidia.com/gpumem':'1'}}}]}}",
+		      422, "where an object or a list has to be");
 }
 
 static void test_who_is_let_alone(void **state)
@@ -259,7 +298,8 @@ static void test_what_must_be_said(void **state)
 	assert_denied(&terms, POD("'nvidia.com/gpumem':'5'"), 403,
 		      "nvidia.com/gpucores must be named here");
 	assert_denied(&terms, POD("'tencent.com/vcuda-core':'100'"), 403, "both must be named here");
-	assert_patch(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'5','nvidia.com/gpucores':'5'"),
+	assert_patch(&terms,
+		     POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'5','nvidia.com/gpucores':'5'"),
 		     "[" OURS "]", NULL);
 	terms.needs_both = false;
 	terms.needs_estimate = true;
@@ -287,16 +327,19 @@ static void test_workloads(void **state)
 	assert_patch(&default_terms, NOTED("'allot.dev/workload':'inference'", ""),
 		     "[" NODES "," CARDS("spread") "," OURS "]", NULL);
 	/* What the pod says itself goes before. */
-	assert_patch(&default_terms,
-		     NOTED("'allot.dev/workload':'inference','hami.io/gpu-scheduler-policy':'mutex'", ""),
-		     "[" NODES "," OURS "]", NULL);
+	assert_patch(
+		&default_terms,
+		NOTED("'allot.dev/workload':'inference','hami.io/gpu-scheduler-policy':'mutex'", ""),
+		"[" NODES "," OURS "]", NULL);
 	assert_denied(&default_terms, NOTED("'allot.dev/workload':'play'", ""), 422,
 		      "allot.dev/workload: 'play': must be training or inference");
 	/* As a label, and without annotations. */
 	assert_patch(&default_terms,
-		     "{'metadata':{'labels':{'allot.dev/workload':'training'}},'spec':{'containers':[{'name':"
+		     "{'metadata':{'labels':{'allot.dev/"
+		     "workload':'training'}},'spec':{'containers':[{'name':"
 		     "'a','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}",
-		     "[" ADD("/metadata/annotations", "{}") "," CARDS("topology-aware,numa") "," OURS "]",
+		     "[" ADD("/metadata/annotations", "{}") "," CARDS("topology-aware,numa") "," OURS
+											     "]",
 		     NULL);
 }
 
@@ -317,27 +360,31 @@ static void test_quotas(void **state)
 	struct webhook_terms terms = default_terms;
 	terms.quota = quota_of;
 	terms.data = &quota;
-	assert_patch(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3000','nvidia.com/gpucores':'30'"),
-		     "[" OURS "]", NULL);
+	assert_patch(
+		&terms,
+		POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3000','nvidia.com/gpucores':'30'"),
+		"[" OURS "]", NULL);
 	assert_denied(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3001'"), 403,
-		      "exceeding the quota of namespace default: 6002 of nvidia.com/gpumem asked, 6000 of "
+		      "exceeding the quota of namespace default: 6002 of nvidia.com/gpumem asked, "
+		      "6000 of "
 		      "10000 are left");
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpucores':'61'"), 403,
 		      "61 of nvidia.com/gpucores asked, 60 of 100 are left");
-	assert_denied(&terms, POD("'tencent.com/vcuda-core':'10','tencent.com/vcuda-memory':'24'"), 403,
-		      "6144 of nvidia.com/gpumem asked");
+	assert_denied(&terms, POD("'tencent.com/vcuda-core':'10','tencent.com/vcuda-memory':'24'"),
+		      403, "6144 of nvidia.com/gpumem asked");
 	/* Init containers have ended before the others begin; a sidecar has not. */
 #define INIT(policy) \
 	"{'spec':{'initContainers':[{'name':'i'," policy \
-	"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/gpumem':'4000'}}}],'containers':[{'name':'a'," \
+	"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/" \
+	"gpumem':'4000'}}}],'containers':[{'name':'a'," \
 	"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/gpumem':'4000'}}}]}}"
 	assert_patch(&terms, INIT(""), "[" OURS "]", NULL);
 	assert_denied(&terms, INIT("'restartPolicy':'Always',"), 403, "8000 of nvidia.com/gpumem");
 	quota.memory_used_mib = 20000;
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"), 403,
 		      "0 of 10000 are left");
-	json_t *response = respond_to(
-		&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"), "other");
+	json_t *response = respond_to(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"),
+				      "other");
 	assert_true(json_is_true(json_object_get(response, "allowed")));
 	json_decref(response);
 }
@@ -383,11 +430,11 @@ static void test_what_is_not_for_us(void **state)
 		json_decref(answer);
 		json_decref(review);
 	}
-	json_t *review = json_of("{'apiVersion':'admission.k8s.io/v1','request':{'uid':'u','operation':'CREATE',"
-				 "'kind':{'kind':'Pod'}}}");
+	json_t *review = json_of(
+		"{'apiVersion':'admission.k8s.io/v1','request':{'uid':'u','operation':'CREATE',"
+		"'kind':{'kind':'Pod'}}}");
 	json_t *answer = webhook_review(&default_terms, review, NULL);
-	assert_true(json_is_false(
-		json_object_get(json_object_get(answer, "response"), "allowed")));
+	assert_true(json_is_false(json_object_get(json_object_get(answer, "response"), "allowed")));
 	json_decref(answer);
 	json_decref(review);
 }

@@ -25,7 +25,7 @@ struct scene {
 	struct server_text *page;
 	int listen_fd;
 	unsigned asked;
-	char authorization[64]; /* of the last request; "-": none */
+	char authorization[64];         /* of the last request; "-": none */
 	struct server_call *waiting[4]; /* requests for /later */
 	unsigned waiting_count;
 	size_t body_size; /* of the last */
@@ -462,9 +462,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_noise_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_more_than_so_many_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_costs_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bodies_up_to_their_limit, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_bodies_up_to_their_limit, setup_bodies,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_answers_that_come_later, setup_bodies, teardown),
-		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_the_idle_make_room, setup_bodies, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
