@@ -11,6 +11,7 @@
  *     nvidia.com/use-gputype, nouse-gputype, use-gpuuuid, nouse-gpuuuid, numa-bind, vgpu-mode
  *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex; by commas, the first goes first
  *     hami.io/node-scheduler-policy      binpack, spread
+ *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
  *
  * Pure but for memory; thread safe.
  */
@@ -30,15 +31,15 @@ struct request_terms {
 	const char *count, *memory, *memory_pct, *cores;
 	struct vcuda_names vcuda;
 	unsigned default_count;
-	uint64_t default_memory_mib; /* 0: all that the card has */
-	unsigned default_cores_pct;  /* 0: no guarantee */
+	uint64_t default_memory_mib;          /* 0: all that the card has */
+	unsigned default_cores_pct;           /* 0: no guarantee */
 	const char *node_policy, *gpu_policy; /* as in the annotations */
 };
 
 /* HAMi's names and defaults: one card, all its memory; nodes binpack, cards spread. */
 extern const struct request_terms request_terms_default;
 
-enum request_mode { REQUEST_MODE_ANY, REQUEST_MODE_SHARED /* "hami-core" */, REQUEST_MODE_MIG };
+#define REQUEST_SHARES_MAX 512 /* of cards, that several containers of a pod may ask for */
 
 /* Of one container that asks for cards. */
 struct request_part {
@@ -49,13 +50,13 @@ struct request_part {
 };
 
 struct request {
-	size_t containers; /* of the pod, of both kinds */
-	size_t count;      /* of parts; 0: it asks for no card */
+	size_t containers;         /* of the pod, of both kinds */
+	size_t count;              /* of parts; 0: it asks for no card */
 	struct request_part *part; /* in the containers' order; owned */
 	bool is_node_spread;       /* else binpack */
-	bool is_mutex;             /* none of its containers shares a card with another of them */
-	enum request_mode mode;
-	char *text;        /* what the words point into; owned */
+	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
+	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
+	char *text;        /* what words and mode point into; owned */
 	const char **word; /* owned */
 };
 
