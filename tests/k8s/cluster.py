@@ -13,12 +13,22 @@ import urllib.request
 
 ADMIN_TOKEN = "admin-of-the-test"
 ALLOTD_TOKEN = "allotd-of-the-test"
+SCHEDULER_TOKEN = "scheduler-of-the-test"
 
 # What allotd may do, as its manifest will have it: no more.
 ALLOTD_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+]
+
+# And allot-scheduler.
+SCHEDULER_RULES = [
+    {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+     "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
 
 
@@ -72,7 +82,8 @@ class Cluster:
         self.make_certificate("allotd", "/O=allot/CN=allotd", "extendedKeyUsage=clientAuth\n")
         openssl("genrsa", "-out", self.path("accounts.key"), "2048")
         self.path("tokens.csv").write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n'
-                                           f'{ALLOTD_TOKEN},allotd,2,"allot"\n')
+                                           f'{ALLOTD_TOKEN},allotd,2,"allot"\n'
+                                           f'{SCHEDULER_TOKEN},allot-scheduler,3,"allot"\n')
 
     def kubeconfig(self, name, port=None, user=None, cluster=None):
         """A file for allotd, as kubeadm lays it out; by token unless `user` says otherwise."""
@@ -161,16 +172,18 @@ users:
         self.launch_etcd()
         self.launch_apiserver()
         self.wait_until_ready()
-        for kind, body in (("clusterroles", {"rules": ALLOTD_RULES}),
+        self.permit("allotd", ALLOTD_RULES)
+        self.permit("allot-scheduler", SCHEDULER_RULES)
+
+    def permit(self, name, rules):
+        """The user of that name, and the service account."""
+        group = "rbac.authorization.k8s.io"
+        for kind, body in (("clusterroles", {"rules": rules}),
                            ("clusterrolebindings",
-                            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                                         "name": "allotd"},
-                             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                                           "name": "allotd"},
-                                          {"kind": "ServiceAccount", "name": "allotd",
-                                           "namespace": "default"}]})):
-            self.request("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}",
-                         {"metadata": {"name": "allotd"}, **body})
+                            {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+                             "subjects": [{"apiGroup": group, "kind": "User", "name": name},
+                                          {"kind": "ServiceAccount", "name": name, "namespace": "default"}]})):
+            self.request("POST", f"/apis/{group}/v1/{kind}", {"metadata": {"name": name}, **body})
 
     def account_token(self):
         """Of the service account that may do what allotd may."""
