@@ -224,6 +224,11 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 	return 0;
 }
 
+bool bind_is_under_way(const struct binder *b, const char *uid)
+{
+	return text_index_find(&b->by_uid, uid) != NULL;
+}
+
 void binder_cancel(struct binder *b)
 {
 	struct bind_node *node;

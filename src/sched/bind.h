@@ -48,7 +48,7 @@ struct bind_counts {
 
 /* -ENOMEM. */
 int binder_new(const struct bind_terms *terms, struct binder **ret);
-/* Bindings under way are left as they are; nobody is told. NULL is fine; returns NULL. */
+/* Bindings under way are left as they are, and nobody is told: see binder_cancel(). NULL is fine; returns NULL. */
 struct binder *binder_free(struct binder *binder);
 
 /*
@@ -62,6 +62,8 @@ typedef void (*bind_done)(void *data, const struct error *err);
  * way; -ENOMEM.
  */
 int bind_start(struct binder *binder, const struct decision *decision, bind_done done, void *data);
+
+bool bind_is_under_way(const struct binder *binder, const char *uid);
 
 /* Somebody else may be the leader: ends all, with ECANCELED. */
 void binder_cancel(struct binder *binder);
