@@ -14,6 +14,7 @@
 
 /* On a pod, written by the system: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
+#define KUBE_POD_TIME "hami.io/vgpu-time" /* when the node was chosen, in seconds since 1970 */
 #define KUBE_POD_BIND_TIME "hami.io/bind-time"
 #define KUBE_POD_BIND_PHASE "hami.io/bind-phase"
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"

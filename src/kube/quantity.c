@@ -1,10 +1,13 @@
 #include "kube/quantity.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kube/blame.h"
 
 #define DIGITS_MAX 18 /* of a number that 64 bits hold, whatever its digits */
 #define EXPONENT_MAX 40
@@ -131,20 +134,41 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 	}
 }
 
-int quantity_read(const json_t *value, int64_t *ret, struct error *err)
+/* NULL: it can be no quantity. `number` is room for one that stands there as a number. */
+static const char *text_of(const json_t *value, char number[32])
 {
-	char text[64] = "";
-	if (json_is_string(value)) {
-		const char *string = json_string_value(value);
-		if (strlen(string) != json_string_length(value))
-			return error_set(err, EINVAL, "'%.40s' is no amount", string);
-		return quantity_parse(string, ret, err);
-	}
+	if (json_is_string(value))
+		return strlen(json_string_value(value)) == json_string_length(value)
+			       ? json_string_value(value)
+			       : NULL;
 	if (json_is_integer(value))
-		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		snprintf(number, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))
-		snprintf(text, sizeof(text), "%.15g", json_real_value(value));
+		snprintf(number, 32, "%.15g", json_real_value(value));
 	else
-		return error_set(err, EINVAL, "must be an amount");
-	return quantity_parse(text, ret, err);
+		return NULL;
+	return number;
+}
+
+int quantity_read_any(const json_t *value, int64_t *ret, struct error *err)
+{
+	char number[32];
+	const char *text = text_of(value, number);
+	if (text)
+		return quantity_parse(text, ret, err);
+	return error_set(err, EINVAL, "must be an amount");
+}
+
+int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct error *err)
+{
+	char number[32];
+	const char *text = text_of(value, number);
+	int64_t amount;
+	if (text && quantity_parse(text, &amount, NULL) == 0 && amount >= 0 &&
+	    (uint64_t)amount <= most) {
+		*ret = (uint64_t)amount;
+		return 0;
+	}
+	return blame(err, error_set(err, EINVAL, "'%.40s': must be a whole number up to %" PRIu64,
+				    text ? text : "", most));
 }

@@ -14,6 +14,9 @@
 int quantity_parse(const char *text, int64_t *ret, struct error *err);
 
 /* Of a value in JSON, where a quantity may stand as a number as well. */
-int quantity_read(const json_t *value, int64_t *ret, struct error *err);
+int quantity_read_any(const json_t *value, int64_t *ret, struct error *err);
+
+/* The same, 0 to `most`. -EINVAL with the value and what would be right. */
+int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct error *err);
 
 #endif

@@ -64,7 +64,7 @@ static int read_ask(struct webhook_work *w, struct webhook_container *c,
 		value = json_object_get(json_object_get(resources, "requests"), name);
 	if (!value)
 		return 0;
-	int r = quantity_read(value, &number, &why);
+	int r = quantity_read_any(value, &number, &why);
 	bool is_bytes = r >= 0 && row->byte_unit && number > row->max && number >= MIB;
 	if (r >= 0 && !is_bytes && (number < row->min || number > row->max))
 		r = error_set(&why, EINVAL, "'%" PRId64 "'", number);

@@ -101,19 +101,35 @@ static void test_in_json(void **state)
 {
 	int64_t value;
 	json_auto_t *texts = json_pack("[s,i,f,b,f,n]", "4k", 12, 2.0, 1, 2.5);
-	assert_int_equal(quantity_read(json_array_get(texts, 0), &value, NULL), 0);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 0), &value, NULL), 0);
 	assert_int_equal(value, 4000);
-	assert_int_equal(quantity_read(json_array_get(texts, 1), &value, NULL), 0);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 1), &value, NULL), 0);
 	assert_int_equal(value, 12);
-	assert_int_equal(quantity_read(json_array_get(texts, 2), &value, NULL), 0);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 2), &value, NULL), 0);
 	assert_int_equal(value, 2);
-	assert_int_equal(quantity_read(json_array_get(texts, 3), &value, NULL), -EINVAL);
-	assert_int_equal(quantity_read(json_array_get(texts, 4), &value, NULL), -EDOM);
-	assert_int_equal(quantity_read(json_array_get(texts, 5), &value, NULL), -EINVAL);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 3), &value, NULL), -EINVAL);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 4), &value, NULL), -EDOM);
+	assert_int_equal(quantity_read_any(json_array_get(texts, 5), &value, NULL), -EINVAL);
 	/* What a NUL cuts short would be another amount. */
 	json_auto_t *cut = json_loads("\"1\\u00000\"", JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 	assert_non_null(cut);
-	assert_int_equal(quantity_read(cut, &value, NULL), -EINVAL);
+	assert_int_equal(quantity_read_any(cut, &value, NULL), -EINVAL);
+}
+
+static void test_up_to_a_limit(void **state)
+{
+	uint64_t amount = 77;
+	struct error err = { 0 };
+	json_auto_t *texts = json_pack("[s,i,s,s,s,i,{}]", "4k", 12, "4001", "-1", "1.5", -1);
+	for (size_t i = 2; i < 7; i++) {
+		assert_int_equal(quantity_read(json_array_get(texts, i), 4000, &amount, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "must be a whole number up to 4000"));
+	}
+	assert_int_equal(amount, 77);
+	assert_int_equal(quantity_read(json_array_get(texts, 0), 4000, &amount, &err), 0);
+	assert_int_equal(amount, 4000);
+	assert_int_equal(quantity_read(json_array_get(texts, 1), 4000, &amount, &err), 0);
+	assert_int_equal(amount, 12);
 }
 
 static void test_base64(void **state)
@@ -140,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_in_json),
+		cmocka_unit_test(test_up_to_a_limit),
 		cmocka_unit_test(test_base64),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
