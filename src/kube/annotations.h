@@ -20,9 +20,7 @@
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
-/* On a pod, written by the user: of HAMi's, and what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
-#define KUBE_POD_NODE_POLICY "hami.io/node-scheduler-policy"
-#define KUBE_POD_GPU_POLICY "hami.io/gpu-scheduler-policy"
+/* On a pod, written by the user: what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
 #define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
 #define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */

@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "kube/object.h"
 #include "kube/resource_name.h"
+#include "sched/request_wishes.h"
 #include "web/address.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -16,6 +18,7 @@
 
 /* In the order of enum webhook_guard. */
 static const char *const guards[] = { "allow", "warn", "rewrite", "deny", NULL };
+static const char *const node_policies[] = { "binpack", "spread", NULL };
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const enum log_level level_of[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
 					   LOG_LEVEL_DEBUG };
@@ -24,6 +27,40 @@ static int check_address(const char *value, struct error *err)
 {
 	struct address address;
 	return address_parse(value, &address, err);
+}
+
+/* A pod that says so is read as any other. */
+static int check_policy(const char *value, struct error *err)
+{
+	struct kube_pod *pod;
+	struct request request;
+	cleanup_object json_t *object = json_pack(
+		"{s:{s:s,s:s,s:s,s:s,s:{s:s}},s:{s:[{s:s,s:{s:{s:s}}}]}}", "metadata", "name", "p",
+		"namespace", "n", "uid", "u", "resourceVersion", "1", "annotations",
+		REQUEST_GPU_POLICY, value, "spec", "containers", "name", "c", "resources", "limits",
+		request_terms_default.count, "1");
+	int r = object ? pod_read(object, &pod, err) : error_set(err, EINVAL, "must be text");
+	if (r < 0)
+		return r;
+	r = request_read(pod, &request_terms_default, &request, err);
+	if (r >= 0)
+		request_free(&request);
+	pod_free(pod);
+	return r;
+}
+
+static int check_lease(const char *value, struct error *err)
+{
+	const char *slash = strchr(value, '/');
+	if (!strcmp(value, "none"))
+		return 0;
+	if (!slash || slash == value || !slash[1] || strchr(slash + 1, '/') ||
+	    value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-./")])
+		return error_set(err, EINVAL,
+				 "'%.60s': must be none, or a namespace and a name, as "
+				 "kube-system/allot-scheduler",
+				 value);
+	return 0;
 }
 
 static int check_resource(const char *value, struct error *err)
@@ -52,6 +89,18 @@ static const struct settings_row rows[] = {
 	  .help = "a connection without requests is closed after this long" },
 	{ "kube_api", SETTINGS_TEXT, AT(kube_api), "off",
 	  .help = "off, in-cluster or a kubeconfig's path; off: it is a webhook alone" },
+	{ "lease", SETTINGS_TEXT, AT(lease), "kube-system/allot-scheduler", .check = check_lease,
+	  .help = "the Lease by which one of several replicas leads; none: there is one" },
+	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = node_policies,
+	  .help = "binpack or spread: which nodes are taken first, where a pod does not say" },
+	{ "gpu_policy", SETTINGS_TEXT, AT(gpu_policy), "spread", .check = check_policy,
+	  .help = "the same of cards: binpack, spread, topology-aware, numa, mutex; by commas" },
+	{ "bind_limit", SETTINGS_DURATION, AT(bind_limit_ns), "25s", .min = S(1), .max = S(600),
+	  .help = "of one binding, with its wait for the node's lock" },
+	{ "lock_expiry", SETTINGS_DURATION, AT(lock_expiry_ns), "300s", .min = S(10), .max = S(3600),
+	  .help = "a node's lock of another pod is taken over after this long" },
+	{ "hold_limit", SETTINGS_DURATION, AT(hold_ns), "300s", .min = S(10), .max = S(3600),
+	  .help = "cards are kept for a pod that is not bound for this long at most" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",
@@ -186,4 +235,31 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.namespaces = c->namespaces,
 		.has_opt_out = c->has_opt_out,
 	};
+}
+
+struct request_terms config_request_terms(const struct config *c)
+{
+	return (struct request_terms){
+		.count = c->gpu,
+		.memory = c->memory,
+		.memory_pct = c->memory_pct,
+		.cores = c->cores,
+		.vcuda = { c->vcuda_cores, c->vcuda_memory },
+		.default_count = c->default_gpus,
+		.default_memory_mib = (c->default_memory_bytes + MIB - 1) / MIB,
+		.default_cores_pct = c->default_cores,
+		.node_policy = node_policies[c->node_policy],
+		.gpu_policy = c->gpu_policy,
+	};
+}
+
+bool config_lease(const struct config *c, char ret_namespace[CONFIG_NAME_MAX],
+		  char ret_name[CONFIG_NAME_MAX])
+{
+	const char *slash = strchr(c->lease, '/');
+	if (!slash)
+		return false;
+	snprintf(ret_namespace, CONFIG_NAME_MAX, "%.*s", (int)(slash - c->lease), c->lease);
+	snprintf(ret_name, CONFIG_NAME_MAX, "%s", slash + 1);
+	return true;
 }

@@ -6,17 +6,22 @@
 #include <stdint.h>
 
 #include "base/settings.h"
+#include "sched/request.h"
 #include "sched/webhook.h"
 
 struct config {
-	unsigned log_level; /* the place in config_log_levels */
+	unsigned log_level; /* the place among the row's words: config_log_level() */
 	/* Where it is served, and how. */
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
 	bool is_http_open;
 	unsigned connections;
 	uint64_t body_max, idle_ns;
-	char kube_api[SETTINGS_TEXT_MAX];
+	/* The cluster, and the extender. */
+	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX];
+	unsigned node_policy; /* the place among the row's words */
+	char gpu_policy[SETTINGS_TEXT_MAX];
+	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns;
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
@@ -36,5 +41,11 @@ int config_log_level(const struct config *config);
 
 /* The terms' texts are the config's. */
 struct webhook_terms config_webhook_terms(const struct config *config);
+struct request_terms config_request_terms(const struct config *config);
+
+/* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */
+#define CONFIG_NAME_MAX 254
+bool config_lease(const struct config *config, char ret_namespace[CONFIG_NAME_MAX],
+		  char ret_name[CONFIG_NAME_MAX]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "sched/options.h"
 #include "sched/routes.h"
@@ -19,20 +20,33 @@
 
 struct signals {
 	int fd;
-	struct loop *loop;
+	struct scheduler *scheduler;
 	struct loop_source *source;
+	bool is_ending;
 };
 
+static void cluster_ended(void *data)
+{
+	const struct scheduler *s = data;
+	loop_quit(s->loop);
+}
+
+/* What is under way comes to an end first, and the lease is let go; who asks twice does not want to wait for that. */
 static void signal_came(void *data, uint32_t events)
 {
-	const struct signals *signals = data;
+	struct signals *signals = data;
+	struct scheduler *s = signals->scheduler;
 	struct signalfd_siginfo info;
 	if (read(signals->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
 		return;
 	log_info("signal %d: ending", (int)info.ssi_signo);
-	loop_quit(signals->loop);
+	if (s->cluster && !signals->is_ending)
+		cluster_end(s->cluster);
+	else
+		loop_quit(s->loop);
+	signals->is_ending = true;
 }
 
 static int watch_signals(struct signals *signals, struct error *err)
@@ -46,7 +60,7 @@ static int watch_signals(struct signals *signals, struct error *err)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	int r = signals->fd < 0 ? -errno
-				: loop_add(signals->loop, signals->fd, EPOLLIN, signal_came,
+				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN, signal_came,
 					   signals, &signals->source);
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
@@ -100,6 +114,28 @@ static void close_listener(struct listener *l)
 		address_forget(&l->address);
 }
 
+/* ---- the cluster ---- */
+
+static int follow_cluster(struct scheduler *s, struct error *err)
+{
+	static char lease_namespace[CONFIG_NAME_MAX], lease_name[CONFIG_NAME_MAX]; /* are kept */
+	const struct config *config = &s->config;
+	bool has_lease = config_lease(config, lease_namespace, lease_name);
+	const struct cluster_terms terms = {
+		.loop = s->loop,
+		.kube_api = config->kube_api,
+		.component = config->scheduler_name,
+		.model = { .request = config_request_terms(config), .hold_ns = config->hold_ns },
+		.bind_limit_ns = config->bind_limit_ns,
+		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
+		.lease_namespace = has_lease ? lease_namespace : NULL,
+		.lease_name = has_lease ? lease_name : NULL,
+		.ended = cluster_ended,
+		.data = s,
+	};
+	return strcmp(config->kube_api, "off") ? cluster_start(&terms, &s->cluster, err) : 0;
+}
+
 /* ---- life ---- */
 
 static void raise_descriptor_limit(void)
@@ -114,7 +150,7 @@ static void raise_descriptor_limit(void)
 int main(int argc, char **argv)
 {
 	struct scheduler scheduler = { 0 };
-	struct signals signals = { .fd = -1 };
+	struct signals signals = { .fd = -1, .scheduler = &scheduler };
 	struct listener https = { 0 }, http = { 0 };
 	struct error err = { 0 };
 
@@ -127,9 +163,10 @@ int main(int argc, char **argv)
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
 
 	int r = loop_new(&scheduler.loop, &err);
-	signals.loop = scheduler.loop;
 	if (r >= 0)
 		r = watch_signals(&signals, &err);
+	if (r >= 0)
+		r = follow_cluster(&scheduler, &err);
 	if (r >= 0)
 		r = listen_at(&https, &scheduler, "https_listen", scheduler.config.https_listen,
 			      true, &err);
@@ -143,6 +180,8 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
+	/* Before the servers, whose calls it has. */
+	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);
 	loop_remove(signals.source);

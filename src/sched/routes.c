@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/object.h"
+#include "sched/extender.h"
 
 #define JSON_TYPE "application/json"
 /* A pod's texts may hold a NUL: a review that could not be read would let the pod in. */
@@ -73,17 +74,66 @@ static void do_webhook(struct scheduler *s, json_t *args, struct server_call *ca
 
 /* ---- the extender ---- */
 
-static void do_without_nodes(struct scheduler *s, json_t *args, struct server_call *call,
-			     struct server_answer *ret)
+/* May it be asked about nodes? */
+static int check_cluster(const struct scheduler *s, struct error *err)
 {
-	answer_error(ret, 200, "allot-scheduler knows of no nodes: its setting kube_api is off");
+	if (s->cluster)
+		return cluster_check_ready(s->cluster, err);
+	return error_set(err, ENODATA,
+			 "allot-scheduler knows of no nodes: its setting kube_api is off");
 }
 
-static void prioritize_without_nodes(struct scheduler *s, json_t *args, struct server_call *call,
-				     struct server_answer *ret)
+static void answer_verb(struct scheduler *s, json_t *args, struct server_answer *ret,
+			json_t *(*verb)(struct model *model, const json_t *args))
 {
-	/* Its answer is a list, in which no error has a place. */
-	answer_error(ret, 503, "allot-scheduler knows of no nodes: its setting kube_api is off");
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0)
+		answer_error(ret, 200, err.text);
+	else
+		answer_json(ret, 200, verb(cluster_model(s->cluster), args));
+}
+
+static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
+		      struct server_answer *ret)
+{
+	answer_verb(s, args, ret, extender_filter);
+}
+
+static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret)
+{
+	answer_verb(s, args, ret, extender_preempt);
+}
+
+/* Its answer is a list, in which no error has a place. */
+static void do_prioritize(struct scheduler *s, json_t *args, struct server_call *call,
+			  struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0)
+		answer_error(ret, 503, err.text);
+	else
+		answer_json(ret, 200, extender_prioritize(cluster_model(s->cluster), args));
+}
+
+static void bound(void *data, const struct error *err)
+{
+	struct server_answer answer;
+	answer_error(&answer, 200, err->code ? err->text : "");
+	server_call_answer(data, &answer);
+}
+
+static void do_bind(struct scheduler *s, json_t *args, struct server_call *call,
+		    struct server_answer *ret)
+{
+	struct error err = { 0 };
+	int r = check_cluster(s, &err);
+	if (r >= 0)
+		r = cluster_bind(s->cluster, args, bound, call, &err);
+	if (r < 0)
+		answer_error(ret, 200, err.text);
+	else
+		ret->is_later = true;
 }
 
 /* ---- who looks after it ---- */
@@ -94,10 +144,26 @@ static void do_health(struct scheduler *s, json_t *args, struct server_call *cal
 	answer_line(ret, 200, "ok\n");
 }
 
+/* A replica that does not lead is ready too: it answers all but bind. */
 static void do_ready(struct scheduler *s, json_t *args, struct server_call *call,
 		     struct server_answer *ret)
 {
-	answer_line(ret, 200, "ready\n");
+	struct error err = { 0 };
+	if (s->cluster && cluster_check_ready(s->cluster, &err) < 0)
+		answer_line(ret, 503, "not ready: nodes and pods are not all known yet\n");
+	else
+		answer_line(ret, 200, "ready\n");
+}
+
+/* For a Service in front of the replica that binds. */
+static void do_leads(struct scheduler *s, json_t *args, struct server_call *call,
+		     struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (!s->cluster || cluster_check_leads(s->cluster, &err) < 0)
+		answer_line(ret, 503, "does not lead\n");
+	else
+		answer_line(ret, 200, "leads\n");
 }
 
 static void do_metrics(struct scheduler *s, json_t *args, struct server_call *call,
@@ -123,12 +189,13 @@ static const struct route {
 		       struct server_answer *ret);
 } routes[] = {
 	{ "/webhook", true, VERB_WEBHOOK, do_webhook },
-	{ "/filter", true, VERB_FILTER, do_without_nodes },
-	{ "/prioritize", true, VERB_PRIORITIZE, prioritize_without_nodes },
-	{ "/preempt", true, VERB_PREEMPT, do_without_nodes },
-	{ "/bind", true, VERB_BIND, do_without_nodes },
+	{ "/filter", true, VERB_FILTER, do_filter },
+	{ "/prioritize", true, VERB_PRIORITIZE, do_prioritize },
+	{ "/preempt", true, VERB_PREEMPT, do_preempt },
+	{ "/bind", true, VERB_BIND, do_bind },
 	{ "/healthz", false, NO_VERB, do_health },
 	{ "/readyz", false, NO_VERB, do_ready },
+	{ "/leaderz", false, NO_VERB, do_leads },
 	{ "/metrics", false, NO_VERB, do_metrics },
 };
 

@@ -3,6 +3,7 @@
 #define ALLOT_SCHED_SCHEDULER_H
 
 #include "net/loop.h"
+#include "sched/cluster.h"
 #include "sched/config.h"
 #include "sched/metrics.h"
 #include "sched/webhook.h"
@@ -12,6 +13,7 @@ struct scheduler {
 	struct config config;
 	struct loop *loop;
 	struct webhook_terms webhook;
+	struct cluster *cluster; /* NULL: kube_api is off */
 	struct metrics metrics;
 };
 

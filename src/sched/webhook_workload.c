@@ -5,6 +5,7 @@
 #include "kube/annotations.h"
 #include "kube/live.h"
 #include "kube/object.h"
+#include "sched/request_wishes.h"
 #include "sched/webhook_inside.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
@@ -17,9 +18,9 @@
 static const struct preset {
 	const char *workload, *annotation, *value;
 } presets[] = {
-	{ "training", KUBE_POD_GPU_POLICY, "topology-aware,numa" },
-	{ "inference", KUBE_POD_NODE_POLICY, "binpack" },
-	{ "inference", KUBE_POD_GPU_POLICY, "spread" },
+	{ "training", REQUEST_GPU_POLICY, "topology-aware,numa" },
+	{ "inference", REQUEST_NODE_POLICY, "binpack" },
+	{ "inference", REQUEST_GPU_POLICY, "spread" },
 };
 
 static int apply_presets(struct webhook_work *w)
