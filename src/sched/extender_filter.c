@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/object.h"
 #include "sched/extender.h"
 #include "sched/extender_inside.h"
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "kube/object.h"
 #include "sched/extender.h"
 #include "sched/extender_inside.h"
 
@@ -79,7 +77,7 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 	for (struct model_pod *p = v->node->pods; p; p = p->next)
 		if (is_named(named, p->text))
 			stock_discharge(&v->stock, &p->charged->hold);
-		else if (p->priority < priority)
+		else if (p->is_bound && p->priority < priority)
 			v->more[v->more_count++] = p;
 	sort_by_priority(v->more, v->more_count);
 	return 0;
