@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/object.h"
 #include "place/score.h"
 #include "sched/extender_inside.h"
 

@@ -61,7 +61,8 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	char text[REASON_MAX];
 	/* What it has by now would be given back for what it gets. */
 	model_lift(pod);
-	int r = fit_choose(&node->stock, pod->request, &m->scratch, ret, &reasons);
+	fit_begin(&m->fit, pod->request);
+	int r = fit_choose(&m->fit, &node->stock, ret, &reasons);
 	model_put_back(pod);
 	if (r == -ENOSPC) {
 		fit_reasons_text(&node->stock, &reasons, text, sizeof(text));

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/object.h"
 #include "sched/extender.h"
 #include "sched/extender_inside.h"
 
@@ -73,7 +72,7 @@ static bool judge(struct filtering *f, const char *name, const struct stock *sto
 		say(f->hopeless, name, UNREGISTERED);
 		return false;
 	}
-	if (fit_check(stock, &f->ask->request, &f->model->scratch, &reasons))
+	if (fit_check(&f->model->fit, stock, &reasons))
 		return true;
 	bool is_curable = fit_is_curable(stock, &reasons);
 	json_object_set_new(is_curable ? f->failed : f->hopeless, name, text_of(f, stock, &reasons));
@@ -112,6 +111,7 @@ static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 	const json_t *list = nodes->whole ? nodes->whole : nodes->names;
 	json_t *one;
 	size_t i;
+	fit_begin(&f->model->fit, &f->ask->request);
 	json_array_foreach(list, i, one)
 	{
 		const char *name = asked_name(nodes, i);

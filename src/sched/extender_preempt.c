@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "kube/object.h"
 #include "sched/extender.h"
 #include "sched/extender_inside.h"
 
@@ -79,7 +77,7 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 	for (struct model_pod *p = v->node->pods; p; p = p->next)
 		if (is_named(named, p->text))
 			stock_discharge(&v->stock, &p->charged->hold);
-		else if (p->priority < priority)
+		else if (p->is_bound && p->priority < priority)
 			v->more[v->more_count++] = p;
 	sort_by_priority(v->more, v->more_count);
 	return 0;
@@ -88,7 +86,7 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 static bool fits(struct model *m, const struct ask *ask, const struct victims *v)
 {
 	struct fit_reasons reasons;
-	return !ask->broken.code && fit_check(&v->stock, &ask->request, &m->scratch, &reasons);
+	return !ask->broken.code && fit_check(&m->fit, &v->stock, &reasons);
 }
 
 /* One after the other ends, until there is room; then whoever is not needed for it is spared, the highest first. */
@@ -179,6 +177,7 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	const char *name;
 	struct ask ask;
 	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
+		fit_begin(&m->fit, &ask.request);
 		json_object_foreach(victims, name, one) answer_for(m, &ask, name, one, all);
 		ask_end(&ask);
 	}

@@ -16,21 +16,57 @@
 
 /* ---- a card by itself ---- */
 
+/* Cards are of a few types alone, each of which is one word: they are compared once. */
+static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
+		   bool (*is_wanted)(const struct request *request, const char *word))
+{
+	for (unsigned i = 0; i < memo->count; i++)
+		if (memo->word[i] == word)
+			return memo->is_wanted[i];
+	bool is = is_wanted(request, word);
+	if (memo->count < FIT_MEMO_WORDS) {
+		memo->word[memo->count] = word;
+		memo->is_wanted[memo->count++] = is;
+	}
+	return is;
+}
+
 static bool is_mode(const struct request *request, const char *mode)
 {
 	return strcmp(mode, MODE_DYNAMIC) != 0 && (!request->mode || strstr(request->mode, mode));
 }
 
-/* As place_check_card(), and in that order, with what src/place knows nothing of. */
-static enum place_reason check_card(const struct place_card *card, const char *mode,
-				    const struct request *request, const struct request_part *part)
+/* What annotations say of types is the same for all parts. */
+static bool is_type(const struct request *request, const char *type)
 {
-	enum place_reason reason = place_check_card(card, &part->place);
+	return place_is_type(&request->part[0].place, type);
+}
+
+static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
+{
+	return recall(&fit->modes, fit->request, stock->use[i].mode, is_mode) &&
+	       recall(&fit->types, fit->request, stock->card[i].type, is_type);
+}
+
+/* Types are compared by is_kind(), which remembers. */
+static struct place_request without_types(const struct place_request *request)
+{
+	struct place_request other = *request;
+	other.use_type = other.nouse_type = (struct place_words){ 0 };
+	return other;
+}
+
+/* As place_check_card(), and in that order, with what src/place knows nothing of. */
+static enum place_reason check_card(struct fit *fit, const struct stock *stock,
+				    const struct place_card *card, unsigned i,
+				    const struct place_request *of_any_type)
+{
+	enum place_reason reason = place_check_card(&card[i], of_any_type);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
-	if (!is_mode(request, mode))
+	if (!is_kind(fit, stock, i))
 		return PLACE_CARD_TYPE_MISMATCH;
-	if (request->is_mutex && card->slots_used &&
+	if (fit->request->is_mutex && card[i].slots_used &&
 	    (reason == PLACE_FITS || reason > PLACE_CARD_TIME_SLICING_EXHAUSTED))
 		return PLACE_EXCLUSIVE_CONFLICT;
 	return reason;
@@ -51,15 +87,21 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/* Do enough cards serve it? Where not, those that would are told so as well. */
-static bool look(const struct stock *stock, const struct place_card *card,
-		 const struct request *request, const struct request_part *part,
-		 enum place_reason *reason)
+/*
+ * Do enough cards serve it? Where not, those that would are told so as well. *ret_able: bit i: card i does by itself; of a lone
+ * part that fits only as many as it wants.
+ */
+static bool look(struct fit *fit, const struct stock *stock, const struct place_card *card,
+		 const struct request_part *part, enum place_reason *reason, uint64_t *ret_able)
 {
+	const struct place_request of_any_type = without_types(&part->place);
 	unsigned able = 0, wanted = part->place.count;
-	for (unsigned i = 0; i < stock->count; i++) {
-		reason[i] = check_card(&card[i], stock->use[i].mode, request, part);
+	*ret_able = 0;
+	bool is_lone = fit->request->count == 1 && !part->place.numa_bind;
+	for (unsigned i = 0; i < stock->count && !(is_lone && able == wanted); i++) {
+		reason[i] = check_card(fit, stock, card, i, &of_any_type);
 		able += reason[i] == PLACE_FITS;
+		*ret_able |= (uint64_t)(reason[i] == PLACE_FITS) << i;
 	}
 	bool is_numa = able >= wanted && part->place.numa_bind;
 	if (able >= wanted && (!is_numa || most_of_one_numa(card, stock->count, reason) >= wanted))
@@ -87,14 +129,14 @@ static struct place_link link_of(const struct stock *stock, unsigned i, unsigned
 }
 
 /* The cards of `among` that the request may have, to be chosen from; their places in the stock in `at`. */
-static void lay_out(const struct stock *stock, const struct place_card *card,
-		    const struct request *request, uint64_t among, struct place_node *node,
-		    unsigned at[PLACE_MAX_CARDS])
+static void lay_out(struct fit *fit, const struct stock *stock, const struct place_card *card,
+		    uint64_t among, unsigned at[PLACE_MAX_CARDS])
 {
+	struct place_node *node = &fit->node;
 	unsigned n = 0;
 	for (unsigned i = 0; i < stock->count; i++)
-		if ((among >> i & 1) && is_mode(request, stock->use[i].mode) &&
-		    !(request->is_mutex && card[i].slots_used)) {
+		if ((among >> i & 1) && is_kind(fit, stock, i) &&
+		    !(fit->request->is_mutex && card[i].slots_used)) {
 			node->card[n] = card[i];
 			at[n++] = i;
 		}
@@ -111,108 +153,123 @@ static void take(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Appends picks, and takes them of `card`. */
-static bool place_part(const struct stock *stock, const struct request *request, unsigned part,
-		       struct place_card *card, uint64_t among, struct fit_scratch *scratch)
+/* Appends picks for a part, of the cards in `among`, and takes them of `card`. */
+typedef bool pick_fn(struct fit *fit, const struct stock *stock, unsigned part,
+		     struct place_card *card, uint64_t among);
+
+static void add_pick(struct fit *fit, unsigned part, struct place_card *card, unsigned which,
+		     struct place_need need)
+{
+	fit->pick[fit->picks++] = (struct fit_pick){ part, which, need };
+	take(&card[which], &need);
+}
+
+/* The best by the request's policy. */
+static bool place_part(struct fit *fit, const struct stock *stock, unsigned part,
+		       struct place_card *card, uint64_t among)
 {
 	struct place_choice choice;
 	unsigned at[PLACE_MAX_CARDS];
-	lay_out(stock, card, request, among, &scratch->node, at);
-	if (place_choose(&scratch->node, &request->part[part].place, &choice) < 0 ||
-	    scratch->picks + choice.count > REQUEST_SHARES_MAX)
+	lay_out(fit, stock, card, among, at);
+	if (place_choose(&fit->node, &fit->request->part[part].place, &choice) < 0 ||
+	    fit->picks + choice.count > REQUEST_SHARES_MAX)
 		return false;
-	for (unsigned i = 0; i < choice.count; i++) {
-		unsigned which = at[choice.card[i]];
-		scratch->pick[scratch->picks++] = (struct fit_pick){ part, which, choice.need[i] };
-		take(&card[which], &choice.need[i]);
-	}
+	for (unsigned i = 0; i < choice.count; i++)
+		add_pick(fit, part, card, at[choice.card[i]], choice.need[i]);
 	return true;
 }
 
-/* What an init container finds: the node as it is, with the sidecars that began before it. */
-static void lay_out_init(const struct stock *stock, const struct request *request,
-			 const struct request_part *init, struct place_card *card,
-			 const struct fit_scratch *scratch)
+/* The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. */
+static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
+		      struct place_card *card, uint64_t among)
 {
-	memcpy(card, stock->card, stock->count * sizeof(*card));
-	for (unsigned i = 0; i < scratch->picks; i++) {
-		const struct request_part *p = &request->part[scratch->pick[i].part];
+	const struct place_request r = without_types(&fit->request->part[part].place);
+	unsigned found[PLACE_MAX_CARDS], n = 0;
+	if (r.numa_bind || fit->picks + r.count > REQUEST_SHARES_MAX)
+		return false;
+	for (unsigned i = 0; i < stock->count && n < r.count; i++)
+		if ((among >> i & 1) && check_card(fit, stock, card, i, &r) == PLACE_FITS)
+			found[n++] = i;
+	for (unsigned i = 0; n == r.count && i < n; i++)
+		add_pick(fit, part, card, found[i], place_need(&card[found[i]], &r));
+	return n == r.count;
+}
+
+/* What an init container finds: the node as it is, with the sidecars that began before it. */
+static void lay_out_init(struct fit *fit, const struct stock *stock, const struct request_part *init)
+{
+	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
+	for (unsigned i = 0; i < fit->picks; i++) {
+		const struct request_part *p = &fit->request->part[fit->pick[i].part];
 		if (p->is_sidecar && p->container < init->container)
-			take(&card[scratch->pick[i].card], &scratch->pick[i].need);
+			take(&fit->card[fit->pick[i].card], &fit->pick[i].need);
 	}
 }
 
-static int fail(const struct stock *stock, const struct place_card *card,
-		const struct request *request, unsigned part, struct fit_reasons *ret)
+static int fail(struct fit *fit, const struct stock *stock, unsigned part, struct fit_reasons *ret)
 {
-	ret->part = &request->part[part];
-	/* By themselves they may do, and yet not beside what the pod's others have taken of their NUMA node. */
-	if (look(stock, card, request, ret->part, ret->reason))
-		for (unsigned i = 0; i < stock->count; i++)
-			if (ret->reason[i] == PLACE_FITS)
-				ret->reason[i] = PLACE_ALLOCATED_INSUFFICIENT;
+	uint64_t able;
+	ret->part = &fit->request->part[part];
+	look(fit, stock, fit->card, ret->part, ret->reason, &able);
 	return -ENOSPC;
 }
 
-static int place_all(const struct stock *stock, const struct request *request,
-		     struct fit_scratch *scratch, struct fit_reasons *ret)
+static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
+		     struct fit_reasons *ret)
 {
-	struct place_card *card = scratch->card;
+	const struct request *request = fit->request;
 	uint64_t used = 0;
-	scratch->picks = 0;
-	memcpy(card, stock->card, stock->count * sizeof(*card));
+	fit->picks = 0;
+	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < request->count; i++)
-		if (!request->part[i].is_init &&
-		    !place_part(stock, request, i, card, ALL_CARDS, scratch))
-			return fail(stock, card, request, i, ret);
-	for (unsigned i = 0; i < scratch->picks; i++)
-		used |= UINT64_C(1) << scratch->pick[i].card;
+		if (!request->part[i].is_init && !pick(fit, stock, i, fit->card, ALL_CARDS))
+			return fail(fit, stock, i, ret);
+	for (unsigned i = 0; i < fit->picks; i++)
+		used |= UINT64_C(1) << fit->pick[i].card;
 	for (unsigned i = 0; i < request->count; i++) {
 		if (!request->part[i].is_init)
 			continue;
-		lay_out_init(stock, request, &request->part[i], card, scratch);
-		if (!place_part(stock, request, i, card, used, scratch) &&
-		    !place_part(stock, request, i, card, ALL_CARDS, scratch))
-			return fail(stock, card, request, i, ret);
+		lay_out_init(fit, stock, &request->part[i]);
+		if (!pick(fit, stock, i, fit->card, used) &&
+		    !pick(fit, stock, i, fit->card, ALL_CARDS))
+			return fail(fit, stock, i, ret);
 	}
 	return 0;
 }
 
 /* ---- answers ---- */
 
-/*
- * As many cards that serve any of the parts as all parts together want: whichever cards are taken for one part, enough that
- * nobody has touched are left for the next one.
- */
-static bool is_ample(const struct stock *stock, const struct request *request)
+void fit_begin(struct fit *fit, const struct request *request)
 {
-	unsigned able = 0;
-	uint64_t wanted = 0;
-	for (size_t p = 0; p < request->count; p++) {
-		wanted += request->part[p].place.count;
-		if (request->part[p].place.numa_bind)
-			return false;
-	}
-	for (unsigned i = 0; i < stock->count && able < wanted; i++) {
-		bool serves = true;
-		for (size_t p = 0; serves && p < request->count; p++)
-			serves = check_card(&stock->card[i], stock->use[i].mode, request,
-					    &request->part[p]) == PLACE_FITS;
-		able += serves;
-	}
-	return able >= wanted;
+	fit->request = request;
+	fit->types.count = fit->modes.count = 0;
 }
 
-bool fit_check(const struct stock *stock, const struct request *request,
-	       struct fit_scratch *scratch, struct fit_reasons *ret)
+/*
+ * `able`: cards that serve any of the parts. Where there are as many as all parts together want, then whichever cards are
+ * taken for one part, enough that nobody has touched are left for the next one.
+ */
+static bool is_ample(const struct request *request, uint64_t able)
 {
+	uint64_t wanted = 0;
+	for (size_t p = 0; p < request->count; p++)
+		wanted += request->part[p].place.count;
+	return !request->part[0].place.numa_bind && (unsigned)__builtin_popcountll(able) >= wanted;
+}
+
+bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+{
+	const struct request *request = fit->request;
+	uint64_t able, able_all = ALL_CARDS;
 	for (size_t i = 0; i < request->count; i++) {
 		ret->part = &request->part[i];
-		if (!look(stock, stock->card, request, ret->part, ret->reason))
+		if (!look(fit, stock, stock->card, ret->part, ret->reason, &able))
 			return false;
+		able_all &= able;
 	}
-	return request->count < 2 || is_ample(stock, request) ||
-	       place_all(stock, request, scratch, ret) == 0;
+	return request->count < 2 || is_ample(request, able_all) ||
+	       place_all(fit, stock, pick_part, ret) == 0 ||
+	       place_all(fit, stock, place_part, ret) == 0;
 }
 
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)
@@ -235,18 +292,16 @@ int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reason
 	return place_reasons_text(reasons->reason, stock->count, &reasons->part->place, text, size);
 }
 
-static int make_shares(const struct stock *stock, const struct request *request,
-		       const struct fit_scratch *scratch, struct kube_shares *ret)
+static int make_shares(const struct fit *fit, const struct stock *stock, struct kube_shares *ret)
 {
+	const struct request *request = fit->request;
 	struct kube_shares shares = { .containers = request->containers };
-	if (scratch->picks) {
-		shares.share = calloc(scratch->picks, sizeof(*shares.share));
-		if (!shares.share)
-			return -ENOMEM;
-	}
+	shares.share = calloc(fit->picks + 1, sizeof(*shares.share));
+	if (!shares.share)
+		return -ENOMEM;
 	for (unsigned p = 0; p < request->count; p++)
-		for (unsigned i = 0; i < scratch->picks; i++) {
-			const struct fit_pick *pick = &scratch->pick[i];
+		for (unsigned i = 0; i < fit->picks; i++) {
+			const struct fit_pick *pick = &fit->pick[i];
 			if (pick->part != p)
 				continue;
 			struct kube_share *s = &shares.share[shares.count++];
@@ -260,9 +315,11 @@ static int make_shares(const struct stock *stock, const struct request *request,
 	return 0;
 }
 
-int fit_choose(const struct stock *stock, const struct request *request,
-	       struct fit_scratch *scratch, struct kube_shares *ret, struct fit_reasons *ret_reasons)
+int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
+	       struct fit_reasons *ret_reasons)
 {
-	int r = place_all(stock, request, scratch, ret_reasons);
-	return r < 0 ? r : make_shares(stock, request, scratch, ret);
+	int r = place_all(fit, stock, place_part, ret_reasons);
+	if (r < 0 && fit->request->count > 1)
+		r = place_all(fit, stock, pick_part, ret_reasons);
+	return r < 0 ? r : make_shares(fit, stock, ret);
 }

@@ -57,7 +57,7 @@ struct model {
 	struct model_pod *open;
 	bool is_synced[2]; /* enum model_kind */
 	uint64_t now_ns;
-	struct fit_scratch scratch;
+	struct fit fit;
 };
 
 static inline const char *model_pod_name(const struct model_pod *pod)

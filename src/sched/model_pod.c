@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "kube/blame.h"
-#include "kube/object.h"
 #include "sched/model_inside.h"
 
 static void free_pod_read(struct kube_pod **pod)

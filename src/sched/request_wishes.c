@@ -24,16 +24,9 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* One row an annotation that is a list. */
-static const struct {
-	const char *name;
-	size_t at; /* in a place_request */
-} lists[] = {
-	{ REQUEST_USE_TYPE, offsetof(struct place_request, use_type) },
-	{ REQUEST_NOUSE_TYPE, offsetof(struct place_request, nouse_type) },
-	{ REQUEST_USE_UUID, offsetof(struct place_request, use_uuid) },
-	{ REQUEST_NOUSE_UUID, offsetof(struct place_request, nouse_uuid) },
-};
+/* Annotations that are lists, and in a place_request what each is; in the same order. */
+static const char *const lists[] = { REQUEST_USE_TYPE, REQUEST_NOUSE_TYPE, REQUEST_USE_UUID,
+				     REQUEST_NOUSE_UUID };
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
 
 static size_t words_in(const char *text)
@@ -48,10 +41,12 @@ static size_t words_in(const char *text)
 static int read_lists(const struct kube_pod *pod, struct request *request,
 		      struct place_request *place, struct error *err)
 {
+	struct place_words *const to[LISTS] = { &place->use_type, &place->nouse_type,
+						&place->use_uuid, &place->nouse_uuid };
 	const char *mode = pod_annotation(pod, REQUEST_MODE);
 	size_t bytes = mode ? strlen(mode) + 1 : 0, words = 0;
 	for (size_t i = 0; i < LISTS; i++) {
-		const char *text = pod_annotation(pod, lists[i].name);
+		const char *text = pod_annotation(pod, lists[i]);
 		bytes += text ? strlen(text) + 1 : 0;
 		words += text ? words_in(text) : 0;
 	}
@@ -62,8 +57,8 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 	char *at = request->text;
 	size_t next = 0;
 	for (size_t i = 0; i < LISTS; i++) {
-		struct place_words *list = (struct place_words *)((char *)place + lists[i].at);
-		const char *text = pod_annotation(pod, lists[i].name);
+		struct place_words *list = to[i];
+		const char *text = pod_annotation(pod, lists[i]);
 		char *rest = text ? at : NULL;
 		at = text ? stpcpy(at, text) + 1 : at;
 		list->word = request->word + next;
