@@ -122,6 +122,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
+	claims_let_go(claim);
 	claim->row = written->row;
 	claim->made_s = written->made_s;
 	tenant->terms.claim = written->terms.claim;
@@ -140,6 +141,9 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 		}
 	tenant_set_on_full(tenant, written->terms.on_full);
 	tenant_state_save_soon(tenant);
+	int r = claims_hold(claim);
+	if (r < 0)
+		return error_set_errno(err, -r, "claim '%s'", written->terms.claim.key);
 	return claims_take_asked(claim, written, err);
 }
 
