@@ -271,13 +271,21 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 	return 0;
 }
 
+static int open_store(struct claims *claims, bool *ret_is_new, struct error *err)
+{
+	int r = store_open(claims->path, &claims->store, ret_is_new, err);
+	if (r >= 0)
+		store_lengthen_log(claims->store);
+	return r;
+}
+
 int claims_renew_store(struct claims *claims, struct error *err)
 {
 	struct error why = *err;
 	bool is_new;
 	int r = set_aside(claims, &why, err);
 	if (r >= 0)
-		r = store_open(claims->path, &claims->store, &is_new, err);
+		r = open_store(claims, &is_new, err);
 	return r < 0 ? r : write_all(claims, err);
 }
 
@@ -285,7 +293,7 @@ int claims_renew_store(struct claims *claims, struct error *err)
 static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
-	int r = store_open(claims->path, &claims->store, &is_new, err);
+	int r = open_store(claims, &is_new, err);
 	/* A store that is gone, with the tenants of claims still here: as one that was lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);

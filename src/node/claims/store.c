@@ -264,11 +264,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	r = use_wal(store, err);
 	if (r >= 0 && schema < STORE_SCHEMA)
 		r = execute(store, schema ? upgrade_sql[schema] : schema_sql, err);
-	if (r >= 0)
-		r = prepare(store, err);
-	if (r >= 0)
-		store_lengthen_log(store);
-	return r;
+	return r < 0 ? r : prepare(store, err);
 }
 
 int store_open(const char *path, struct store **ret, bool *ret_is_new, struct error *err)

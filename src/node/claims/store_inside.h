@@ -36,11 +36,6 @@ int store_fail(struct store *store, int rc, struct error *err);
 /* Runs a bound statement to its end and readies it for the next time. */
 int store_run(struct store *store, enum statement which, struct error *err);
 
-/*
- * Gives the log the length that it keeps, if it is shorter: then commits need not. After the first transaction of
- * store_open(), which holds the file by then. Nothing depends on it.
- */
-#define STORE_LOG_BYTES (8 << 20) /* some hundred transactions */
-void store_lengthen_log(struct store *store);
+#define STORE_LOG_BYTES (8 << 20) /* what the log is lengthened to: some hundred transactions */
 
 #endif
