@@ -238,7 +238,10 @@ def test_a_card_that_is_about_to_be_given_back(make_node):
         node.make_pod(name, main=(80, 40))
         node.admit(name, cores=80, memory=40)
     node.make_pod("c", main=(50, 4))
+    asked = node.books.asked
+    wait_until(lambda: node.books.asked > asked, 60, "the books to be read")
     node.delete_pod("a")
+    node.free[CORE] += node.books.held["default", "a", "main"][CORE]
     answers = []
     ids = node.take(CORE, 50)
     thread = threading.Thread(target=lambda: answers.append(node.call(CORE, ids)))
@@ -254,6 +257,7 @@ def test_a_card_that_is_about_to_be_given_back(make_node):
     node.call(MEMORY, node.take(MEMORY, 4))
     node.make_pod("d", main=(70, 4))
     node.delete_pod("b")
+    node.free[CORE] += node.books.held["default", "b", "main"][CORE]
     error = node.refused(CORE, 70)
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "2/2 CardInsufficientCore" in error.details(), error.details()
