@@ -222,12 +222,14 @@ class Books:
                 return grpc.unary_unary_rpc_method_handler(self.list)
 
         self.held = {}
+        self.asked = 0
         self.server = grpc.server(futures.ThreadPoolExecutor(2))
         self.server.add_generic_rpc_handlers((Handler(),))
         self.server.add_insecure_port(f"unix:{path}")
         self.server.start()
 
     def list(self, request, context):
+        self.asked += 1
         # An entry for each device, as a kubelet has it.
         return b"".join(
             field(1, field(1, pod) + field(2, namespace) + field(3, field(1, container) + b"".join(

@@ -458,6 +458,32 @@ def test_many_at_a_time(make_node):
           f"{1000 * took[len(took) // 2]:.1f} ms as seen, at most {1000 * took[-1]:.1f}")
 
 
+def test_as_fast_with_a_thousand(make_node):
+    """What an allocation costs does not grow with those that are there; of the daemon's own clock."""
+    node = make_node("h200x15", kube_slices=100)
+    plugin = node.kubelet.wait_registered()
+    chosen = [[f"{uuid}-{number}"] for number in range(100) for uuid in node.uuids()]
+
+    def allocate(part):
+        before = node.page().value("allot_plugin_allocate_seconds_total") or 0
+        took = []
+        for container in part:
+            begun = time.monotonic()
+            plugin.allocate(container)
+            took.append(1000 * (time.monotonic() - begun))
+        mean = (node.page().value("allot_plugin_allocate_seconds_total") - before) / len(part)
+        took.sort()
+        print(f"Allocate, {len(part)} more: {1000 * mean:.2f} ms in the daemon, {took[len(took) // 2]:.2f} "
+              f"as seen, 99th percentile {took[len(took) * 99 // 100]:.2f}, at most {took[-1]:.2f}")
+        return mean
+
+    few = allocate(chosen[:200])
+    allocate(chosen[200:1000])
+    many = allocate(chosen[1000:1200])
+    assert len(node.tenants()) == 1200
+    assert many < 5 * few
+
+
 # ---- a container ----
 
 def run_inside(node, directory, answer, command, number):

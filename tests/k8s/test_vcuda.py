@@ -231,6 +231,38 @@ def test_a_full_card(make_node):
     assert len(node.ask("claims")["claims"]) == 2
 
 
+def test_a_card_that_is_about_to_be_given_back(make_node):
+    """Its pod is gone, and the kubelet's books, or those that allotd has read, still have it."""
+    node = make_node()
+    for name in ("a", "b"):
+        node.make_pod(name, main=(80, 40))
+        node.admit(name, cores=80, memory=40)
+    node.make_pod("c", main=(50, 4))
+    asked = node.books.asked
+    wait_until(lambda: node.books.asked > asked, 60, "the books to be read")
+    node.delete_pod("a")
+    node.free[CORE] += node.books.held["default", "a", "main"][CORE]
+    answers = []
+    ids = node.take(CORE, 50)
+    thread = threading.Thread(target=lambda: answers.append(node.call(CORE, ids)))
+    thread.start()
+    thread.join(1)
+    assert thread.is_alive()
+    del node.books.held["default", "a", "main"]
+    thread.join(30)
+    assert answers and answers[0].env
+    node.books.held["default", "c", "main"] = {CORE: ids}
+    assert set(node.tenants()) == {"default.b.main", "default.c.main"}
+    # Books that keep it are believed in the end.
+    node.call(MEMORY, node.take(MEMORY, 4))
+    node.make_pod("d", main=(70, 4))
+    node.delete_pod("b")
+    node.free[CORE] += node.books.held["default", "b", "main"][CORE]
+    error = node.refused(CORE, 70)
+    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "2/2 CardInsufficientCore" in error.details(), error.details()
+
+
 def predicate(*cards, node=None, assigned="false"):
     return {TIME: str(time.time_ns()), ASSIGNED: assigned, **({"tencent.com/predicate-node": node} if node else {}),
             **{f"{INDEX}{i}": card for i, card in enumerate(cards)}}

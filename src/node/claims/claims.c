@@ -64,6 +64,12 @@ struct claim *claims_find(struct claims *claims, const char *key)
 	return text_index_find(&claims->keys, key);
 }
 
+struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
+			    unsigned *ret_slot)
+{
+	return holders_first(&claims->holders, uuid, slots, ret_slot);
+}
+
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant)
 {
 	struct claim *c;
@@ -95,12 +101,46 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-static void enlist(struct claim *claim)
+/* Room for the slots of a claim, so that enlist() can't fail. */
+static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
+	int r = 0;
+	for (unsigned i = 0; r >= 0 && i < fresh->terms.device_count; i++)
+		if (slots_count(&fresh->terms.device[i].slots))
+			r = holders_reserve(&claims->holders, fresh->uuid[i]);
+	return r;
+}
+
+int claims_hold(struct claim *claim)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	int r = 0;
+	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++)
+		r = holders_add(&claim->claims->holders, claim_uuid(claim, i),
+				&terms->device[i].slots, claim);
+	return r;
+}
+
+void claims_let_go(struct claim *claim)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	for (unsigned i = 0; i < terms->device_count; i++)
+		holders_remove(&claim->claims->holders, claim_uuid(claim, i),
+			       &terms->device[i].slots, claim);
+}
+
+static int enlist(struct claim *claim)
+{
+	int r = claims_hold(claim);
+	if (r < 0) {
+		claims_let_go(claim);
+		return r;
+	}
 	TAILQ_INSERT_TAIL(&claim->claims->list, claim, link);
 	claim->claims->count++;
 	claim->claims->parked_count += claim->parked != NULL;
 	text_index_add(&claim->claims->keys, &claim->by_key, claim_terms(claim)->claim.key, claim);
+	return 0;
 }
 
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
@@ -113,7 +153,11 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 	}
 	claim->tenant = tenant;
 	claim->parked = parked;
-	enlist(claim);
+	if (enlist(claim) < 0) {
+		free(parked);
+		free(claim);
+		return NULL;
+	}
 	return claim;
 }
 
@@ -134,6 +178,7 @@ void claims_end(struct claim *claim, const char *why)
 	struct tenant *tenant = claim->tenant;
 	char id[TENANT_ID_MAX];
 	strcpy(id, claim_terms(claim)->id);
+	claims_let_go(claim);
 	forget(claim);
 	if (tenant)
 		tenant_remove(tenant, why);
@@ -148,6 +193,7 @@ struct claims *claims_close(struct claims *claims)
 		return NULL;
 	while ((c = TAILQ_FIRST(&claims->list)))
 		forget(c);
+	holders_clear(&claims->holders);
 	loop_remove(claims->timer);
 	loop_remove(claims->checkpoint_timer);
 	store_close(claims->store);
@@ -233,24 +279,17 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/* Slots are compared by the cards' UUIDs: those of a card that is not there are held as well. */
+/* Slots are known by the cards' UUIDs: those of a card that is not there are held as well. */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
-	const struct claim *c;
-	TAILQ_FOREACH(c, &claims->list, link)
-	{
-		const struct tenant_terms *others = claim_terms(c);
-		for (unsigned i = 0; i < fresh->terms.device_count; i++)
-			for (unsigned j = 0; j < others->device_count; j++) {
-				int slot = slots_first_common(&fresh->terms.device[i].slots,
-							      &others->device[j].slots);
-				if (slot >= 0 && !strcmp(fresh->uuid[i], claim_uuid(c, j)))
-					return error_set(
-						err, EEXIST,
-						"claim '%s': slot %d of %s is claim '%s''s",
-						fresh->terms.claim.key, slot, fresh->uuid[i],
-						others->claim.key);
-			}
+	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
+		unsigned slot;
+		const struct claim *c = claims_holder(claims, fresh->uuid[i],
+						      &fresh->terms.device[i].slots, &slot);
+		if (c)
+			return error_set(err, EEXIST, "claim '%s': slot %u of %s is claim '%s''s",
+					 fresh->terms.claim.key, slot, fresh->uuid[i],
+					 claim_terms(c)->claim.key);
 	}
 	return 0;
 }
@@ -361,7 +400,7 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 		      enum stage *stage, struct error *err)
 {
 	cleanup_free struct claim *claim = new_claim(claims, -1, fresh->made_s);
-	if (!claim)
+	if (!claim || reserve(claims, fresh) < 0)
 		return error_set_errno(err, ENOMEM, "claim '%s'", fresh->terms.claim.key);
 	*stage = STAGE_STORE;
 	int r = store_begin(claims->store, err);

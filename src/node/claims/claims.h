@@ -142,6 +142,9 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 /* NULL: none of that key; none of that tenant. */
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
+/* Who has the lowest of these slots of a card that anyone has, and which that is. NULL: nobody has any. */
+struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
+			    unsigned *ret_slot);
 /* The first, and the one after `claim`, in the order in which they were made; NULL at the end. */
 struct claim *claims_first(struct claims *claims);
 struct claim *claims_next(struct claim *claim);

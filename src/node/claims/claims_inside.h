@@ -6,6 +6,7 @@
 #define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
 
 #include "node/claims/claims.h"
+#include "node/claims/holders.h"
 #include "node/claims/library.h"
 #include "node/claims/state_dir.h"
 #include "node/claims/store.h"
@@ -24,6 +25,7 @@ struct claims {
 	struct node *node;
 	struct claim_list list;
 	struct text_index keys;
+	struct holders holders;
 	unsigned count, parked_count;
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
@@ -54,6 +56,9 @@ void claims_checkpoint_due(void *data, uint32_t events);
 /* Adds to the list. Takes `parked` over, in any case. NULL: out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
+/* The claim's slots are its own from here on; no longer. -ENOMEM: some of them may be. */
+int claims_hold(struct claim *claim);
+void claims_let_go(struct claim *claim);
 /* What the store says of what it was made with. -ENOMEM. */
 int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Takes the claim off the list and frees it; its tenant, or what is left of one, is ended. */

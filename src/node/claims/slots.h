@@ -20,6 +20,11 @@ static inline void slots_add(struct slots *slots, unsigned slot)
 	slots->bits[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
+static inline void slots_remove(struct slots *slots, unsigned slot)
+{
+	slots->bits[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
 static inline bool slots_has(const struct slots *slots, unsigned slot)
 {
 	return slots->bits[slot / 64] >> slot % 64 & 1;

@@ -122,6 +122,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
+	claims_let_go(claim);
 	claim->row = written->row;
 	claim->made_s = written->made_s;
 	tenant->terms.claim = written->terms.claim;
@@ -140,6 +141,9 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 		}
 	tenant_set_on_full(tenant, written->terms.on_full);
 	tenant_state_save_soon(tenant);
+	int r = claims_hold(claim);
+	if (r < 0)
+		return error_set_errno(err, -r, "claim '%s'", written->terms.claim.key);
 	return claims_take_asked(claim, written, err);
 }
 
@@ -267,13 +271,21 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 	return 0;
 }
 
+static int open_store(struct claims *claims, bool *ret_is_new, struct error *err)
+{
+	int r = store_open(claims->path, &claims->store, ret_is_new, err);
+	if (r >= 0)
+		store_lengthen_log(claims->store);
+	return r;
+}
+
 int claims_renew_store(struct claims *claims, struct error *err)
 {
 	struct error why = *err;
 	bool is_new;
 	int r = set_aside(claims, &why, err);
 	if (r >= 0)
-		r = store_open(claims->path, &claims->store, &is_new, err);
+		r = open_store(claims, &is_new, err);
 	return r < 0 ? r : write_all(claims, err);
 }
 
@@ -281,7 +293,7 @@ int claims_renew_store(struct claims *claims, struct error *err)
 static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
-	int r = store_open(claims->path, &claims->store, &is_new, err);
+	int r = open_store(claims, &is_new, err);
 	/* A store that is gone, with the tenants of claims still here: as one that was lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);

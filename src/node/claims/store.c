@@ -12,7 +12,7 @@
 #include "node/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* "allt": what says that the file is ours */
-#define LOG_MOST_PAGES 8192       /* 32 MiB: some hundred transactions */
+#define LOG_MOST_PAGES 2000 /* a burst of some hundred allocations: then the log keeps its length */
 
 /* Exclusive: one daemon has the file for as long as it lives, and the log needs no shared memory beside it. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
@@ -20,7 +20,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA foreign_keys = ON;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA synchronous = FULL;"
-			       "PRAGMA journal_size_limit = 1048576;";
+			       "PRAGMA journal_size_limit = 8388608;";
 
 /* What claims were made with whose terms were changed since. */
 #define ASKED_SQL \
@@ -76,7 +76,8 @@ static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
 	      "PRAGMA user_version = 3; COMMIT;",
 };
-_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 3, "as the texts above have it");
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 3 && STORE_LOG_BYTES == 8388608,
+	       "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_BEGIN] = "BEGIN IMMEDIATE",

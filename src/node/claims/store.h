@@ -62,6 +62,9 @@ int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
 
+/* Gives the log the length that it keeps, if it is shorter: then commits need not. Nothing depends on it. */
+void store_lengthen_log(struct store *store);
+
 /*
  * Brings what was committed from the log into the file. To be called soon after commits, when nobody waits; a commit
  * does it by itself only when the log has become very long. -errno: it stays in the log, and is as safe there.

@@ -36,4 +36,6 @@ int store_fail(struct store *store, int rc, struct error *err);
 /* Runs a bound statement to its end and readies it for the next time. */
 int store_run(struct store *store, enum statement which, struct error *err);
 
+#define STORE_LOG_BYTES (8 << 20) /* what the log is lengthened to: some hundred transactions */
+
 #endif

@@ -9,22 +9,6 @@
 
 /* ---- who had them before ---- */
 
-/* The first slice that the claim has too; false: none. Slots are compared before names: most claims have others. */
-static bool find_common(const struct slices *slices, const struct claim *claim,
-			const struct slice_set *set, char ret_id[SLICE_ID_MAX])
-{
-	const struct tenant_terms *terms = claim_terms(claim);
-	for (unsigned i = 0; i < terms->device_count; i++)
-		for (unsigned card = 0; card < slices->card_count; card++) {
-			int slot = slots_first_common(&terms->device[i].slots, &set->card[card]);
-			if (slot < 0 || strcmp(slices->uuid[card], claim_uuid(claim, i)) != 0)
-				continue;
-			slice_format(slices, card, (unsigned)slot, ret_id);
-			return true;
-		}
-	return false;
-}
-
 bool allocate_made(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, ALLOCATE_KEY, strlen(ALLOCATE_KEY));
@@ -33,8 +17,16 @@ bool allocate_made(const struct claim *claim)
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set)
 {
-	char id[SLICE_ID_MAX];
-	return allocate_made(claim) && find_common(slices, claim, set, id);
+	const struct tenant_terms *terms = claim_terms(claim);
+	if (!allocate_made(claim))
+		return false;
+	/* Slots are compared before names: most claims have others. */
+	for (unsigned i = 0; i < terms->device_count; i++)
+		for (unsigned card = 0; card < slices->card_count; card++)
+			if (slots_first_common(&terms->device[i].slots, &set->card[card]) >= 0 &&
+			    !strcmp(slices->uuid[card], claim_uuid(claim, i)))
+				return true;
+	return false;
 }
 
 /* After a restart its processes may not have moved over yet. */
@@ -43,25 +35,35 @@ bool allocate_is_lived_in(const struct claim *claim)
 	return claim->tenant && (claim->tenant->process_count || claim->tenant->old);
 }
 
+static int release_one(struct claims *claims, const struct claim *claim, const char *id,
+		       struct error *err)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	if (allocate_is_lived_in(claim))
+		return error_set(err, EBUSY, "device '%s' is still used by processes of tenant '%s'",
+				 id, terms->name);
+	int r = claims_release(claims, terms->claim.key, "the kubelet gives its devices again", err);
+	return r < 0 ? error_add(err, r, "device '%s'", id) : 0;
+}
+
 static int release_former(struct claims *claims, const struct slices *slices,
 			  const struct slice_set *set, struct error *err)
 {
-	struct claim *next;
-	for (struct claim *c = claims_first(claims); c; c = next) {
-		const struct tenant_terms *terms = claim_terms(c);
-		char id[SLICE_ID_MAX], key[TENANT_CLAIM_MAX];
-		next = claims_next(c);
-		/* Other claims are released by whoever made them. */
-		if (!find_common(slices, c, set, id) || !allocate_made(c))
-			continue;
-		if (allocate_is_lived_in(c))
-			return error_set(err, EBUSY,
-					 "device '%s' is still used by processes of tenant '%s'",
-					 id, terms->name);
-		memcpy(key, terms->claim.key, sizeof(key));
-		int r = claims_release(claims, key, "the kubelet gives its devices again", err);
-		if (r < 0)
-			return error_add(err, r, "device '%s'", id);
+	for (unsigned card = 0; card < slices->card_count; card++) {
+		struct slots left = set->card[card];
+		struct claim *c;
+		unsigned slot;
+		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
+			char id[SLICE_ID_MAX];
+			slots_remove(&left, slot);
+			/* Other claims are released by whoever made them. */
+			if (!allocate_made(c))
+				continue;
+			slice_format(slices, card, slot, id);
+			int r = release_one(claims, c, id, err);
+			if (r < 0)
+				return r;
+		}
 	}
 	return 0;
 }

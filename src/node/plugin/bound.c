@@ -131,6 +131,21 @@ void bound_sweep(struct bound *b)
 	}
 }
 
+bool bound_has_ending(const struct bound *b)
+{
+	const struct node_pods *pods = node_kube_pods(kube_of(b));
+	struct claim *c = claims_first(b->plugin->node->claims);
+	for (; c; c = claims_next(c)) {
+		struct pod_key key;
+		if (!bound_made(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
+			continue;
+		const struct kube_pod *pod = pods_find(pods, key.uid);
+		if (!pod || pod->phase == POD_ENDED)
+			return true;
+	}
+	return false;
+}
+
 /* ---- what was given already ---- */
 
 static bool is_open(const struct kube_pod *pod, size_t container)
@@ -243,8 +258,8 @@ static void written(void *data, const struct error *err)
 	forget(c);
 }
 
-/* The shares are the container's; or they are not, and the scheduler is told. */
-static void give(struct bound_call *c, const struct choice *choice)
+/* The shares are the container's; or they are not, and the scheduler is told. False: there is no room yet. */
+static bool give(struct bound_call *c, const struct choice *choice)
 {
 	struct node_kube *kube = kube_of(c->bound);
 	cleanup_injection struct injection injection = { 0 };
@@ -259,9 +274,12 @@ static void give(struct bound_call *c, const struct choice *choice)
 						    choice, written, c)
 				     : NULL;
 		if (c->binding)
-			return;
+			return true;
 		r = error_set_errno(&err, ENOMEM, "Allocate");
 	}
+	if (r == -ENOSPC && bound_has_ending(c->bound) &&
+	    clock_now_ns() - c->begun_ns < BOUND_ENDING_NS)
+		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,
 		  choice->pod->container[choice->container]);
@@ -270,6 +288,7 @@ static void give(struct bound_call *c, const struct choice *choice)
 				  written, c);
 	if (!c->binding)
 		forget(c);
+	return true;
 }
 
 /* ---- the pod ---- */
@@ -311,9 +330,9 @@ static bool try_call(struct bound_call *c)
 		forget(c);
 		return true;
 	}
-	give(c, &choice);
+	bool is_over = give(c, &choice);
 	shares_free(&choice.shares);
-	return true;
+	return is_over;
 }
 
 static void look(void *data, uint32_t events)

@@ -11,6 +11,7 @@
 #ifndef ALLOT_NODE_PLUGIN_BOUND_H
 #define ALLOT_NODE_PLUGIN_BOUND_H
 
+#include "base/clock.h"
 #include "node/claims/claims.h"
 #include "node/plugin/messages.h"
 #include "node/plugin/pod_key.h"
@@ -37,5 +38,11 @@ bool bound_made(const struct claim *claim);
 enum claim_need bound_need(const struct bound *bound, const struct claim *claim);
 /* Ends the claims whose pods have ended. */
 void bound_sweep(struct bound *bound);
+/*
+ * Has a claim outlived its pod? The last of its processes dies just now, or it is not known yet that the kubelet's
+ * books are rid of it. So what does not fit may soon: it is waited for so long.
+ */
+#define BOUND_ENDING_NS (5 * NSEC_PER_SEC)
+bool bound_has_ending(const struct bound *bound);
 
 #endif

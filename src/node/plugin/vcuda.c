@@ -114,7 +114,7 @@ static bool try_cores(struct vcuda_call *c)
 	else if (r < 0)
 		vcuda_refuse(c, r, &err);
 	else
-		vcuda_give(c, &choice);
+		return vcuda_give(c, &choice);
 	return true;
 }
 

@@ -157,7 +157,7 @@ void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const s
 					  written, c);
 }
 
-void vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
+bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
 {
 	struct error err = { 0 };
 	c->cores = choice->ask.cores;
@@ -166,14 +166,18 @@ void vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
 	if (r >= 0 && choice->ask.is_by_shares)
 		r = begin_binding(c, choice, &err);
 	if (r >= 0 && c->binding)
-		return;
+		return true;
 	if (r >= 0) {
 		end_well(c);
 		vcuda_tell_pod(c->v, choice->pod);
-		return;
+		return true;
 	}
+	if (r == -ENOSPC && !c->is_new && bound_has_ending(c->v->plugin->bound) &&
+	    clock_now_ns() - c->begun_ns < BOUND_ENDING_NS)
+		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,
 		  choice->pod->name, choice->pod->container[choice->container]);
 	vcuda_fail(c, choice->pod, r, &err);
+	return true;
 }

@@ -50,8 +50,11 @@ void vcuda_forget(struct vcuda_call *c);
 /* Something was written: the queue goes on. */
 void vcuda_go_on(struct vcuda *v);
 
-/* vcuda_give.c: gives the container what it asks for; the call is answered or refused, at once or when that is written. */
-void vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice);
+/*
+ * vcuda_give.c: gives the container what it asks for; the call is answered or refused, at once or when that is written.
+ * False: there is no room yet, and it is to be tried again.
+ */
+bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice);
 /* The call is refused, and a scheduler that waits for the pod's shares is told. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* What the pod's containers have is written to it, for gpu-manager's scheduler. */

@@ -63,6 +63,38 @@ void claim_refused(struct fixture *f, const struct claim_request *request, int c
 	assert_int_equal(count_directories(f), directories);
 }
 
+/* Each slot is found to be the claim's that has it, and those that nobody has are nobody's. */
+static void holders_must_hold(struct fixture *f)
+{
+	unsigned had = 0, held = 0;
+	for (struct claim *c = claims_first(f->node->claims); c; c = claims_next(c))
+		for (unsigned i = 0; i < claim_terms(c)->device_count; i++)
+			for (unsigned slot = 0; slot < SLOTS_MAX; slot++) {
+				struct slots one = { 0 };
+				unsigned found;
+				slots_add(&one, slot);
+				if (!slots_has(&claim_terms(c)->device[i].slots, slot))
+					continue;
+				had++;
+				assert_ptr_equal(claims_holder(f->node->claims, claim_uuid(c, i),
+							       &one, &found),
+						 c);
+				assert_int_equal(found, slot);
+			}
+	for (unsigned i = 0; i < f->node->card_count; i++) {
+		struct slots left;
+		unsigned slot;
+		memset(&left, 0xff, sizeof(left));
+		while (claims_holder(f->node->claims, f->node->card[i].info.uuid_text, &left,
+				     &slot)) {
+			slots_remove(&left, slot);
+			held++;
+		}
+	}
+	/* Of cards that are not there somebody may have some too. */
+	assert_true(held <= had);
+}
+
 void claims_must_hold(struct fixture *f)
 {
 	const struct tenant_terms *list[2048];
@@ -81,6 +113,7 @@ void claims_must_hold(struct fixture *f)
 	TAILQ_FOREACH(t, &f->node->tenants, link)
 	tenants += *t->terms.claim.key != '\0';
 	assert_int_equal(tenants, in_force);
+	holders_must_hold(f);
 	assert_true(count_directories(f) >= in_force && count_directories(f) <= count);
 }
 

@@ -775,6 +775,40 @@ static void test_log_goes_into_the_file(void **state)
 	assert_int_equal(count_in_file(f), 200);
 }
 
+static off_t log_bytes(struct fixture *f)
+{
+	char path[128], log[160];
+	struct stat st;
+	store_path(f, path);
+	snprintf(log, sizeof(log), "%s-wal", path);
+	return stat(log, &st) == 0 ? st.st_size : -1;
+}
+
+/* Commits overwrite the log: one that made it longer would wait for the file system's journal. */
+static void test_log_keeps_its_length(void **state)
+{
+	struct fixture *f = *state;
+	char key[32];
+	off_t before = 0;
+	for (unsigned i = 0; i < 400; i++) {
+		snprintf(key, sizeof(key), "k/%u", i);
+		struct claim_request request = claim_of(f, key, 0, 1, 0.1, (int)(i < 200 ? i : 200));
+		claim_made(f, &request);
+		if (i == 0)
+			before = log_bytes(f);
+		assert_true(before >= 1 << 20);
+		assert_int_equal(log_bytes(f), before);
+		if (i >= 200)
+			release(f, key);
+		else if (i % 2)
+			claims_must_hold(f);
+	}
+	/* What is behind the last commit means nothing to the next daemon. */
+	claims_restart(f);
+	assert_int_equal(claims_count(f->node->claims), 200);
+	assert_int_equal(log_bytes(f), before);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -798,6 +832,7 @@ int main(void)
 		TEST(test_sync_fails),
 		TEST(test_nobody_needs_it),
 		TEST(test_log_goes_into_the_file),
+		TEST(test_log_keeps_its_length),
 		TEST(test_killed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
