@@ -60,8 +60,8 @@ static int watch_signals(struct signals *signals, struct error *err)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	int r = signals->fd < 0 ? -errno
-				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN, signal_came,
-					   signals, &signals->source);
+				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN,
+					   signal_came, signals, &signals->source);
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 

@@ -3,8 +3,12 @@ nodes without a kubelet: where they land is what HAMi's formulas say, no card is
 with its reason."""
 
 import collections
+import os
+import random
+import re
 import signal
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -17,7 +21,9 @@ from plugin import LOCK, DevicePlugin
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 CARD_MIB = 81920
+PROFILE = "cards-of-the-test"  # the schedulerName of this file's pods alone
 SLOTS = 10
+KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
 
 Share = collections.namedtuple("Share", "card mib cores")
 
@@ -33,7 +39,8 @@ class Scheduler:
         config = self.cluster.kubeconfig("allot-scheduler.conf", user=f"token: {SCHEDULER_TOKEN}")
         with open(self.directory / "allot-scheduler.log", "ab") as log:
             self.process = subprocess.Popen(
-                [BUILD / "allot-scheduler", "--kube-api", config, "--http-listen", f"127.0.0.1:{self.port}"],
+                [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
+                 f"127.0.0.1:{self.port}"],
                 stdin=subprocess.DEVNULL, stderr=log)
         wait_until(self.is_ready, 60, "allot-scheduler")
 
@@ -59,7 +66,7 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     build_programs("etcd", "kube-apiserver", "kube-scheduler")
     scheduler = Scheduler(cluster, tmp_path_factory.mktemp("scheduler"))
     scheduler.launch()
-    cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}")
+    cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}", name=PROFILE)
     yield scheduler
     cluster.end("kube-scheduler")
     scheduler.end()
@@ -89,12 +96,15 @@ class Nodes:
         if cores is not None:
             asked[CORES] = str(cores)
         return self.cluster.make_pod(name, annotations=annotations, limits=limits or {"main": asked},
-                                     more={"schedulerName": "allot-scheduler", "nodeSelector": {"of": self.name}}, **more)
+                                     more={"schedulerName": PROFILE, "nodeSelector": {"of": self.name}}, **more)
 
     def is_done(self, name):
         """Bound, and its shares were given to its containers."""
         pod = self.cluster.pod(name)
         return pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success" and pod
+
+    def done(self, names):
+        return [pod for pod in map(self.is_done, names) if pod]
 
     def place(self, name, *given, **more):
         """(node, [[Share, ...] for each container])"""
@@ -124,7 +134,7 @@ def shares_of(pod):
 
 @pytest.fixture
 def nodes(request, cluster, scheduler):
-    nodes = Nodes(cluster, request.node.name.replace("_", "-"))
+    nodes = Nodes(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
     yield nodes
     nodes.stop()
 
@@ -216,21 +226,58 @@ def test_fifty_at_once(cluster, nodes):
     names = [f"many-{i}" for i in range(50)]
     for name in names:
         nodes.ask(name, mib=CARD_MIB // 4, cores=25)
-
-    def placed():
-        return [pod for pod in map(nodes.is_done, names) if pod]
-
-    wait_until(lambda: len(placed()) == 32, 60, "32 pods")
+    wait_until(lambda: len(nodes.done(names)) == 32, 60, "32 pods")
     wait_until(lambda: all(any(event["type"] == "Warning" for event in events_of(cluster, name))
                            for name in names if not nodes.is_done(name)), 60, "a reason for each other")
+    check_full_cards(nodes.done(names), cards=8)
+    for name in names:
+        cluster.delete_pod(name)
+
+
+def check_full_cards(pods, cards):
+    """Four pods with a quarter each on every card."""
     used = collections.defaultdict(list)
-    for pod in placed():
-        assert pod["spec"]["nodeName"] in shares_of(pod)[0][0].card
-        for share in shares_of(pod)[0]:
-            used[share.card].append(share)
-    assert len(placed()) == 32 and len(used) == 8
+    for pod in pods:
+        (share,), = shares_of(pod)
+        assert share.card.startswith(f"GPU-{pod['spec']['nodeName']}-")
+        used[share.card].append(share)
+    assert len(pods) == 4 * cards and len(used) == cards
     for shares in used.values():
         assert sum(share.cores for share in shares) == 100
         assert sum(share.mib for share in shares) == CARD_MIB
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_scheduler_killed_meanwhile(cluster, nodes, scheduler, kill):
+    """What it had begun is ended by the next, and no card is given twice."""
+    draw = random.Random(kill)
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    names = [f"killed-{kill}-{i}" for i in range(16)]
+    for name in names:
+        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+    after = draw.randrange(12)
+    wait_until(lambda: len(nodes.done(names)) >= after, what="some of them")
+    time.sleep(draw.random() * 0.05)
+    scheduler.process.kill()
+    scheduler.process.wait()
+    scheduler.launch()
+    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all of them")
+    check_full_cards(nodes.done(names), cards=4)
+    for name in names:
+        cluster.delete_pod(name)
+
+
+def test_server_restarted_meanwhile(cluster, nodes):
+    """Last, as others would wait for the server."""
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    names = [f"restarted-{i}" for i in range(16)]
+    for name in names:
+        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+    wait_until(lambda: nodes.done(names), what="the first of them")
+    cluster.restart_apiserver()
+    wait_until(lambda: len(nodes.done(names)) == len(names), 90, "all of them")
+    check_full_cards(nodes.done(names), cards=4)
     for name in names:
         cluster.delete_pod(name)

@@ -272,6 +272,20 @@ def test_lock_is_the_pods_own(cluster, binder, node):
     assert binder.counts()["waited"] == 0
 
 
+def test_lock_of_one_that_waits_behind(cluster, binder, node):
+    """As after a scheduler's end: who has the lock comes again, behind others that wait for it. It goes first."""
+    cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {LOCK: f"{ago(5)},default,behind-3"}})
+    pods = [cluster.make_pod(f"behind-{i}") for i in range(1, 4)]
+    binder.begin(pods[0], node)
+    binder.begin(pods[1], node)
+    wait_until(lambda: binder.counts()["waited"] == 1)
+    binder.begin(pods[2], node)
+    assert binder.hear("bound", "failed") == "bound behind-3"
+    for name, after in (("behind-3", "behind-1"), ("behind-1", "behind-2")):
+        release(cluster, node, name)
+        assert binder.hear("bound", "failed") == f"bound {after}"
+
+
 def test_somebody_is_faster(cluster, binder, node):
     """Node and pod change all the time: what others write stays."""
     pod = cluster.make_pod("busy")
