@@ -131,10 +131,12 @@ static void test_lines(void **state)
 	struct config c;
 	struct said said = { 0 };
 	settings_default(&table, &c);
-	assert_int_equal(settings_parse(&table, &c, "f",
-					"# all\n\n  count = 4 # four\nchoice=blue\nwhat\nsize = 1\n\tswitch =off",
-					note, &said),
-			 2);
+	assert_int_equal(
+		settings_parse(
+			&table, &c, "f",
+			"# all\n\n  count = 4 # four\nchoice=blue\nwhat\nsize = 1\n\tswitch =off",
+			note, &said),
+		2);
 	assert_string_equal(said.text[0], "f:5: what: must be 'key = value'");
 	assert_memory_equal(said.text[1], "f:6: size: ", 11);
 	assert_int_equal(c.count, 4);
@@ -179,7 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static void test_what_no_line_shows(void **state)
 							       { "tls_key", "/k" },
 							       { 0 } }),
 			 0);
-	assert_int_equal(check(&err, (const char *const[][2]){ { "https_listen", "0.0.0.0:1" }, { 0 } }),
+	assert_int_equal(check(&err,
+			       (const char *const[][2]){ { "https_listen", "0.0.0.0:1" }, { 0 } }),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "--issue DIR"));
 	assert_int_equal(check(&err, (const char *const[][2]){ { "http_listen", "[::]:1" }, { 0 } }),
@@ -61,7 +62,8 @@ static void test_terms_agree(void **state)
 {
 	struct config config;
 	settings_default(&config_table, &config);
-	assert_int_equal(settings_set(&config_table, &config, "memory_resource", "a.b/mem", NULL), 0);
+	assert_int_equal(settings_set(&config_table, &config, "memory_resource", "a.b/mem", NULL),
+			 0);
 	assert_int_equal(settings_set(&config_table, &config, "default_memory", "3GiB", NULL), 0);
 	assert_int_equal(settings_set(&config_table, &config, "guard_mounts", "deny", NULL), 0);
 	assert_int_equal(settings_set(&config_table, &config, "node_policy", "spread", NULL), 0);
@@ -86,22 +88,20 @@ static void test_terms_agree(void **state)
 
 static void test_policies_and_leases(void **state)
 {
-	static const char *const bad[][2] = { { "gpu_policy", "nearest" },
-					      { "gpu_policy", "binpack;spread" },
-					      { "node_policy", "numa" },
-					      { "lease", "allot" },
-					      { "lease", "/a" },
-					      { "lease", "a/" },
-					      { "lease", "a/b/c" },
-					      { "lease", "A/b" } };
+	static const char *const bad[][2] = {
+		{ "gpu_policy", "nearest" }, { "gpu_policy", "binpack;spread" },
+		{ "node_policy", "numa" },   { "lease", "allot" },
+		{ "lease", "/a" },           { "lease", "a/" },
+		{ "lease", "a/b/c" },        { "lease", "A/b" }
+	};
 	struct config config;
 	char in[CONFIG_NAME_MAX], name[CONFIG_NAME_MAX];
 	settings_default(&config_table, &config);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (settings_set(&config_table, &config, bad[i][0], bad[i][1], NULL) >= 0)
 			fail_msg("%s = %s", bad[i][0], bad[i][1]);
-	assert_int_equal(settings_set(&config_table, &config, "gpu_policy", "topology-aware,numa,mutex",
-				      NULL),
+	assert_int_equal(settings_set(&config_table, &config, "gpu_policy",
+				      "topology-aware,numa,mutex", NULL),
 			 0);
 	assert_true(config_lease(&config, in, name));
 	assert_string_equal(in, "kube-system");

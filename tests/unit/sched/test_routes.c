@@ -29,7 +29,8 @@ static void assert_answer(const char *method, const char *path, const char *body
 
 static void test_paths(void **state)
 {
-	static const char *const posts[] = { "/webhook", "/filter", "/prioritize", "/preempt", "/bind" };
+	static const char *const posts[] = { "/webhook", "/filter", "/prioritize", "/preempt",
+					     "/bind" };
 	static const char *const gets[] = { "/healthz", "/readyz", "/leaderz", "/metrics" };
 	for (size_t i = 0; i < 5; i++) {
 		assert_answer("GET", posts[i], NULL, 405, "must be POST");
@@ -54,17 +55,19 @@ static void test_without_a_cluster(void **state)
 }
 
 #define REVIEW(pod) \
-	"{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":\"u\",\"operation\":\"CREATE\"," \
+	"{\"apiVersion\":\"admission.k8s.io/" \
+	"v1\",\"request\":{\"uid\":\"u\",\"operation\":\"CREATE\"," \
 	"\"kind\":{\"kind\":\"Pod\"},\"object\":" pod "}}"
 
 static void test_what_is_counted(void **state)
 {
 	scheduler.metrics = (struct metrics){ 0 };
-	assert_answer("POST", "/webhook", REVIEW("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}"), 200,
-		      "\"allowed\":true");
+	assert_answer("POST", "/webhook", REVIEW("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}"),
+		      200, "\"allowed\":true");
 	assert_answer("POST", "/webhook", REVIEW("{}"), 200, "pod has no containers");
 	assert_answer("POST", "/webhook",
-		      REVIEW("{\"spec\":{\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/gpu\":1}}}]}}"),
+		      REVIEW("{\"spec\":{\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/"
+			     "gpu\":1}}}]}}"),
 		      200, "JSONPatch");
 	assert_answer("POST", "/webhook", "{}", 400, "apiVersion");
 	assert_answer("POST", "/webhook", "[", 400, "no JSON");
