@@ -98,13 +98,11 @@ class Nodes:
         return self.cluster.make_pod(name, annotations=annotations, limits=limits or {"main": asked},
                                      more={"schedulerName": PROFILE, "nodeSelector": {"of": self.name}}, **more)
 
-    def is_done(self, name):
-        """Bound, and its shares were given to its containers."""
-        pod = self.cluster.pod(name)
-        return pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success" and pod
-
     def done(self, names):
-        return [pod for pod in map(self.is_done, names) if pod]
+        """Those that are bound, and whose shares were given to their containers."""
+        pods = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
+        return [pod for pod in pods if pod["metadata"]["name"] in names
+                and pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success"]
 
     def place(self, name, *given, **more):
         """(node, [[Share, ...] for each container])"""
@@ -112,7 +110,7 @@ class Nodes:
         return self.placed(name)
 
     def placed(self, name):
-        pod = wait_until(lambda: self.is_done(name), 60, f"the placement of {name}")
+        pod, = wait_until(lambda: self.done([name]), 60, f"the placement of {name}")
         assert pod["metadata"]["annotations"]["hami.io/vgpu-node"] == pod["spec"]["nodeName"]
         return pod["spec"]["nodeName"], shares_of(pod)
 
@@ -227,9 +225,13 @@ def test_fifty_at_once(cluster, nodes):
     for name in names:
         nodes.ask(name, mib=CARD_MIB // 4, cores=25)
     wait_until(lambda: len(nodes.done(names)) == 32, 60, "32 pods")
-    wait_until(lambda: all(any(event["type"] == "Warning" for event in events_of(cluster, name))
-                           for name in names if not nodes.is_done(name)), 60, "a reason for each other")
-    check_full_cards(nodes.done(names), cards=8)
+    done = nodes.done(names)
+    waiting = set(names) - {pod["metadata"]["name"] for pod in done}
+    wait_until(lambda: waiting <= {event["involvedObject"]["name"] for event in cluster.events()
+                                   if event["type"] == "Warning" and "Card" in event["message"]},
+               60, "a reason for each other")
+    check_full_cards(done, cards=8)
+    assert len(nodes.done(names)) == 32
     for name in names:
         cluster.delete_pod(name)
 
