@@ -56,8 +56,8 @@ static void random_limits(char *text, size_t size)
 		"\"nvidia.com/gpumem-percentage\":\"33\"",
 		"\"nvidia.com/gpumem-percentage\":\"7\",\"nvidia.com/gpucores\":\"100\"",
 		"\"nvidia.com/gpucores\":\"45\",\"nvidia.com/gpumem\":\"1\"",
-		"\"nvidia.com/gpu\":\"3\",\"nvidia.com/gpumem\":\"500\",\"nvidia.com/"
-		"gpucores\":\"1\"",
+		("\"nvidia.com/gpu\":\"3\",\"nvidia.com/gpumem\":\"500\","
+		 "\"nvidia.com/gpucores\":\"1\""),
 		"\"tencent.com/vcuda-core\":\"25\",\"tencent.com/vcuda-memory\":\"2\"",
 		"\"cpu\":\"1\"",
 	};
