@@ -92,8 +92,8 @@ static void test_bad(void **state)
 		  "container main: nvidia.com/gpu: '-1': must be a whole number up to 2147483647" },
 		{ "\"nvidia.com/gpu\":\"500m\"", "container main: nvidia.com/gpu: '500m': must be "
 						 "a whole number up to 2147483647" },
-		{ "\"nvidia.com/gpu\":0.5",
-		  "container main: nvidia.com/gpu: '0.5': must be a whole number up to 2147483647" },
+		{ "\"nvidia.com/gpu\":0.5", "container main: nvidia.com/gpu: '0.5': must be a "
+					    "whole number up to 2147483647" },
 		{ "\"nvidia.com/gpu\":\"99999999999999999999\"",
 		  "container main: nvidia.com/gpu: '99999999999999999999': must be a whole number "
 		  "up "
