@@ -182,6 +182,12 @@ static void test_reservation(void **state)
 	/* An older state of the pod changes nothing. */
 	give_pod(m, pod_object("a", HALF));
 	has(m, "n-0", 4096, 50, 1);
+	/* One that notes an earlier try neither: what was decided last counts. */
+	json_t *older = pod_object("a", HALF);
+	allocate(older, "n", "n-1,NVIDIA,100,5:;", "allocating", false);
+	give_pod(m, older);
+	has(m, "n-0", 4096, 50, 1);
+	has(m, "n-1", 0, 0, 0);
 	/* Asked again, the same is given: what it has is not in its own way. */
 	decision_free(&d);
 	d = decided(m, "a", 2 * SECOND);
