@@ -136,11 +136,32 @@ static void job_ended(struct bind_job *job, const struct error *err)
 	tell(b, job, err);
 }
 
+/*
+ * A pod that waits behind another may have the lock that this one waits for: of a binding that was broken off when a
+ * scheduler died. It goes first.
+ */
+static bool let_holder_first(struct bind_node *node)
+{
+	struct bind_job *first = TAILQ_FIRST(&node->jobs), *job;
+	struct node_lock lock;
+	if (first->call || node_lock_parse(node->sight.text, &lock, NULL) < 0)
+		return false;
+	TAILQ_FOREACH(job, &node->jobs, link)
+	if (node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
+		break;
+	if (!job || job == first)
+		return false;
+	TAILQ_REMOVE(&node->jobs, job, link);
+	TAILQ_INSERT_HEAD(&node->jobs, job, link);
+	return true;
+}
+
 static void job_waits(struct bind_job *job, uint64_t in_ns)
 {
 	struct bind_node *node = job->owner;
 	end_turn(node);
-	alarm_set(kube_client_reactor(node->binder->terms.client), &node->go, in_ns);
+	bool is_urgent = job->is_waiting_for_lock && let_holder_first(node);
+	alarm_set(kube_client_reactor(node->binder->terms.client), &node->go, is_urgent ? 0 : in_ns);
 }
 
 static void go(void *data)
@@ -215,9 +236,10 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 	job->done = done;
 	job->data = data;
 	bool is_first = TAILQ_EMPTY(&node->jobs);
+	bool is_waited_for = !is_first && TAILQ_FIRST(&node->jobs)->is_waiting_for_lock;
 	TAILQ_INSERT_TAIL(&node->jobs, job, link);
 	text_index_add(&b->by_uid, &job->by_uid, job->decision.uid, job);
-	if (is_first)
+	if (is_first || (is_waited_for && let_holder_first(node)))
 		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
 	else
 		set_due(node);

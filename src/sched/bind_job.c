@@ -1,4 +1,4 @@
-#include "sched/bind_job.h"
+#include "sched/bind_inside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,28 +16,18 @@
 #include "sched/bind_words.h"
 
 #define PATH_MAX_BYTES 640
-/* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */
-#define LOCK_LOOK_NS (2 * NSEC_PER_SEC)
 /* Of trying to undo a binding: another pod waits for the node. */
 #define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
 #define REFUSALS_MAX 2
 /* One call; a server that is restarted may leave one without an answer. */
 #define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
 
-static void answered(void *data, const struct kube_answer *answer);
-
 static const char *meta_text(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
 }
 
-static const char *annotation(const json_t *object, const char *name)
-{
-	const json_t *meta = json_object_get(object, "metadata");
-	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
-}
-
-static void go(struct bind_job *job, enum bind_step step)
+void job_go(struct bind_job *job, enum bind_step step)
 {
 	job->step = step;
 	job_go_on(job);
@@ -60,7 +50,7 @@ void job_tell_event(struct bind_job *job, const struct error *err)
 		      err->code ? BIND_FAIL : BIND_SUCCEED, text, NULL);
 }
 
-static void finish(struct bind_job *job, const struct error *err)
+void job_finish(struct bind_job *job, const struct error *err)
 {
 	static const struct error none;
 	job_tell_event(job, err ? err : &none);
@@ -68,7 +58,7 @@ static void finish(struct bind_job *job, const struct error *err)
 }
 
 /* What can be undone is undone first, so that whoever hears of it finds nothing of it. */
-static void fail(struct bind_job *job, const struct error *why)
+void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
 	if (job->step >= BIND_UNDO_READ_POD) {
@@ -78,23 +68,23 @@ static void fail(struct bind_job *job, const struct error *why)
 		err = job->why;
 		if (job->may_be_bound)
 			err.code = ETIMEDOUT;
-		finish(job, &err);
+		job_finish(job, &err);
 		return;
 	}
 	if (err.code == ETIMEDOUT)
 		err.code = EBUSY;
 	if (!job->may_be_annotated && !job->may_be_locked && !job->may_be_bound) {
-		finish(job, &err);
+		job_finish(job, &err);
 		return;
 	}
 	job->why = err;
 	job->backoff.failures = 0;
 	job->until_ns = clock_now_ns() + UNDO_LIMIT_NS;
-	go(job, BIND_UNDO_READ_POD);
+	job_go(job, BIND_UNDO_READ_POD);
 }
 
 /* Not beyond its time: what was tried last is tried once more then. */
-static void rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
+void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = job->until_ns > now_ns ? job->until_ns - now_ns : 0;
@@ -102,147 +92,6 @@ static void rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 					   at_least_ns);
 	wait_ns = wait_ns < most_ns ? wait_ns : most_ns;
 	job->waits(job, wait_ns < left_ns ? wait_ns : left_ns);
-}
-
-/* ---- the pod ---- */
-
-static void pod_came(struct bind_job *job, json_t *object)
-{
-	struct kube_pod *pod = NULL;
-	struct error err;
-	int r = pod_read(object, &pod, &err);
-	bool is_bound = r >= 0 && *pod->node;
-	bool is_said = r >= 0 && (!job->decision.shares.count ||
-				  bind_is_said(&job->decision, job->shares, pod));
-	if (r >= 0)
-		r = bind_check_pod(&job->decision, pod, &err);
-	pod_free(pod);
-	if (r >= 0 && is_bound && !is_said)
-		r = error_set(&err, ESTALE,
-			      "pod %s/%s: is bound to node %s already, for other shares",
-			      job->decision.pod_namespace, job->decision.pod, job->decision.node);
-	if (r < 0)
-		fail(job, &err);
-	else if (is_bound)
-		finish(job, NULL); /* an answer was lost */
-	else if (!job->decision.shares.count)
-		go(job, BIND_BIND);
-	else
-		go(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
-}
-
-/* It has failed; that is said where somebody could think that it goes on. */
-static void failed_pod_came(struct bind_job *job, json_t *object)
-{
-	struct kube_pod *pod = NULL;
-	bool is_ours = pod_read(object, &pod, NULL) >= 0 && !strcmp(pod->uid, job->decision.uid) &&
-		       (!job->decision.shares.count ||
-			bind_is_said(&job->decision, job->shares, pod));
-	bool is_bound = is_ours && !strcmp(pod->node, job->decision.node);
-	bool is_open = is_ours && !*pod->node && pod->bind_phase == BIND_ALLOCATING;
-	pod_free(pod);
-	if (is_bound && job->may_be_bound) {
-		finish(job, NULL); /* it has not failed */
-		return;
-	}
-	job->may_be_bound = false;
-	go(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
-}
-
-/* ---- the lock ---- */
-
-static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
-{
-	const struct decision *d = &job->decision;
-	struct error err;
-	job->counts->locks_waited += !job->is_waiting_for_lock;
-	job->is_waiting_for_lock = true;
-	job->step = BIND_READ_NODE;
-	if (clock_now_ns() < job->until_ns) {
-		rest(job, 0, LOCK_LOOK_NS);
-		return;
-	}
-	error_set(&err, EBUSY,
-		  "node %s: is locked for %s%s%s (" KUBE_NODE_LOCK
-		  " is '%.200s'), and was not released within %llu s",
-		  d->node, lock && *lock->pod ? lock->pod_namespace : "nobody",
-		  lock && *lock->pod ? "/" : "", lock && *lock->pod ? lock->pod : "",
-		  job->sight->text, (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
-	blame(&err, 0);
-	fail(job, &err);
-}
-
-static void take_over(struct bind_job *job, const char *why)
-{
-	job->counts->locks_taken_over++;
-	log_info("node %s: its lock '%s' %s: taken over for pod %s/%s", job->decision.node,
-		 job->sight->text, why, job->decision.pod_namespace, job->decision.pod);
-	go(job, BIND_LOCK);
-}
-
-static int name_holder(struct bind_job *job, const struct node_lock *lock)
-{
-	free(job->holder);
-	if (asprintf(&job->holder, "/api/v1/namespaces/%s/pods/%s", lock->pod_namespace,
-		     lock->pod) < 0)
-		job->holder = NULL;
-	return job->holder ? 0 : -ENOMEM;
-}
-
-/* Such a name may stand in a path as it is. */
-static bool is_plain(const char *name)
-{
-	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
-}
-
-static void node_came(struct bind_job *job, const json_t *object)
-{
-	const struct decision *d = &job->decision;
-	struct node_lock lock;
-	const struct lock_question question = { .text = annotation(object, KUBE_NODE_LOCK),
-						.pod_namespace = d->pod_namespace,
-						.pod = d->pod,
-						.now_s = (int64_t)time(NULL),
-						.expiry_s = job->terms->lock_expiry_s,
-						.now_ns = clock_now_ns() };
-	switch (lock_judge(job->sight, &question, &lock)) {
-	case LOCK_FREE:
-	case LOCK_OWN: go(job, BIND_LOCK); return;
-	case LOCK_EXPIRED: take_over(job, "has expired"); return;
-	case LOCK_HELD: break;
-	}
-	if (is_plain(lock.pod_namespace) && is_plain(lock.pod) && name_holder(job, &lock) >= 0)
-		go(job, BIND_READ_HOLDER);
-	else
-		wait_for_lock(job, &lock);
-}
-
-/* `object` NULL: the pod is gone. */
-static void holder_came(struct bind_job *job, json_t *object)
-{
-	struct kube_pod *pod = NULL;
-	struct node_lock lock = { 0 };
-	bool is_read = !object || pod_read(object, &pod, NULL) >= 0;
-	bool is_left = is_read &&
-		       lock_is_left(pod, job->decision.node, clock_now_ns() - job->sight->since_ns);
-	pod_free(pod);
-	if (is_left) {
-		take_over(job, "is of a pod that needs it no more");
-		return;
-	}
-	node_lock_parse(job->sight->text, &lock, NULL);
-	wait_for_lock(job, &lock);
-}
-
-static void failed_node_came(struct bind_job *job, const json_t *object)
-{
-	const char *text = annotation(object, KUBE_NODE_LOCK);
-	struct node_lock lock;
-	if (text && node_lock_parse(text, &lock, NULL) >= 0 &&
-	    node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
-		go(job, BIND_UNDO_LOCK);
-	else
-		finish(job, &job->why);
 }
 
 /* ---- answers ---- */
@@ -291,17 +140,17 @@ static bool take_missing(struct bind_job *job)
 		job->may_be_locked = false;
 		error_set(&err, ENOENT, "node %s: is gone", d->node);
 		break;
-	case BIND_READ_HOLDER: holder_came(job, NULL); return true;
+	case BIND_READ_HOLDER: bind_holder_came(job, NULL); return true;
 	case BIND_UNDO_READ_POD:
 	case BIND_UNDO_ANNOTATE:
 		job->may_be_bound = false;
-		go(job, BIND_UNDO_READ_NODE);
+		job_go(job, BIND_UNDO_READ_NODE);
 		return true;
 	case BIND_UNDO_READ_NODE:
-	case BIND_UNDO_LOCK: finish(job, &job->why); return true;
+	case BIND_UNDO_LOCK: job_finish(job, &job->why); return true;
 	default: return false;
 	}
-	fail(job, &err);
+	job_fail(job, &err);
 	return true;
 }
 
@@ -315,11 +164,11 @@ static void take_error(struct bind_job *job, const struct kube_answer *answer)
 	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = step_back(job->step);
 		/* Whoever was faster is done by now: the next try is as good at once. */
-		rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
+		job_rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;
 	}
 	error_add(&err, 0, "pod %s/%s", job->decision.pod_namespace, job->decision.pod);
-	fail(job, &err);
+	job_fail(job, &err);
 }
 
 static bool is_of_node(enum bind_step step)
@@ -347,28 +196,28 @@ static void answered(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (job->step == BIND_BIND) {
-		finish(job, NULL);
+		job_finish(job, NULL);
 		return;
 	}
 	if (job->step != BIND_READ_HOLDER && !keep_version(job, answer->object)) {
 		error_set(&err, EPROTO, "pod %s/%s: the server answers without a resourceVersion",
 			  job->decision.pod_namespace, job->decision.pod);
-		fail(job, &err);
+		job_fail(job, &err);
 		return;
 	}
 	switch (job->step) {
-	case BIND_READ_POD: pod_came(job, answer->object); break;
-	case BIND_READ_NODE: node_came(job, answer->object); break;
-	case BIND_READ_HOLDER: holder_came(job, answer->object); break;
+	case BIND_READ_POD: bind_pod_came(job, answer->object); break;
+	case BIND_READ_NODE: bind_node_came(job, answer->object); break;
+	case BIND_READ_HOLDER: bind_holder_came(job, answer->object); break;
 	case BIND_LOCK:
 		job->is_waiting_for_lock = false;
-		go(job, BIND_ANNOTATE);
+		job_go(job, BIND_ANNOTATE);
 		break;
-	case BIND_ANNOTATE: go(job, BIND_BIND); break;
-	case BIND_UNDO_READ_POD: failed_pod_came(job, answer->object); break;
-	case BIND_UNDO_ANNOTATE: go(job, BIND_UNDO_READ_NODE); break;
-	case BIND_UNDO_READ_NODE: failed_node_came(job, answer->object); break;
-	default: finish(job, &job->why); break;
+	case BIND_ANNOTATE: job_go(job, BIND_BIND); break;
+	case BIND_UNDO_READ_POD: bind_failed_pod_came(job, answer->object); break;
+	case BIND_UNDO_ANNOTATE: job_go(job, BIND_UNDO_READ_NODE); break;
+	case BIND_UNDO_READ_NODE: bind_failed_node_came(job, answer->object); break;
+	default: job_finish(job, &job->why); break;
 	}
 }
 
@@ -446,7 +295,7 @@ void job_go_on(struct bind_job *job)
 	if (!job->call) {
 		error_set_errno(&err, ENOMEM, "pod %s/%s: binding", job->decision.pod_namespace,
 				job->decision.pod);
-		fail(job, &err);
+		job_fail(job, &err);
 	}
 }
 

@@ -53,6 +53,11 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 		e->is_leader = false;
 }
 
+void election_doubt(struct election *e)
+{
+	e->is_known = false;
+}
+
 static enum election_step next_of_leader(const struct election *e, uint64_t *when_ns)
 {
 	*when_ns = e->renewed_ns + e->terms.retry_ns;
@@ -121,7 +126,7 @@ void election_failed(struct election *e, bool is_conflict, uint64_t now_ns)
 {
 	/* Somebody was faster: whoever it was is known after one look. */
 	if (is_conflict)
-		e->is_known = false;
+		election_doubt(e);
 	e->next_ns = is_conflict ? 0 : now_ns + e->terms.retry_ns;
 }
 

@@ -54,6 +54,9 @@ bool election_may_act(const struct election *election, uint64_t now_ns);
 /* What stands there; NULL: nothing does. */
 void election_saw(struct election *election, const struct lease *lease, uint64_t now_ns);
 
+/* What stands there may be another than was seen: it is read next. */
+void election_doubt(struct election *election);
+
 /* What to do now. ELECTION_WAIT: ask again at *ret_when_ns, or when something was seen. */
 enum election_step election_next(struct election *election, uint64_t now_ns, uint64_t *ret_when_ns);
 

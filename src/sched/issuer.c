@@ -211,18 +211,44 @@ int issuer_make(const char *dir, const char *names, struct error *err)
 	return r;
 }
 
-int issuer_bundle(const char *file, char **ret, struct error *err)
+static int read_file(const char *file, char text[BUNDLE_MAX], struct error *err)
 {
-	char text[BUNDLE_MAX];
 	cleanup_file FILE *f = fopen(file, "re");
 	if (!f)
 		return error_set_errno(err, errno, "%s", file);
-	size_t n = fread(text, 1, sizeof(text) - 1, f);
+	size_t n = fread(text, 1, BUNDLE_MAX - 1, f);
 	text[n] = '\0';
-	if (!feof(f) && n == sizeof(text) - 1)
+	if (!feof(f) && n == BUNDLE_MAX - 1)
 		return error_set(err, EFBIG, "%s: longer than %d bytes", file, BUNDLE_MAX - 1);
 	if (!strstr(text, "-----BEGIN CERTIFICATE-----"))
 		return error_set(err, EINVAL, "%s: must be a PEM file with a certificate", file);
+	return 0;
+}
+
+int issuer_expiry(const char *file, int64_t *ret_s, struct error *err)
+{
+	char text[BUNDLE_MAX];
+	gnutls_x509_crt_t certificate;
+	int r = read_file(file, text, err);
+	if (r < 0)
+		return r;
+	const gnutls_datum_t pem = { (unsigned char *)text, (unsigned)strlen(text) };
+	r = gnutls_x509_crt_init(&certificate);
+	if (r < 0)
+		return tls_error(err, file, r);
+	r = gnutls_x509_crt_import(certificate, &pem, GNUTLS_X509_FMT_PEM);
+	if (r >= 0)
+		*ret_s = gnutls_x509_crt_get_expiration_time(certificate);
+	gnutls_x509_crt_deinit(certificate);
+	return r < 0 ? tls_error(err, file, r) : 0;
+}
+
+int issuer_bundle(const char *file, char **ret, struct error *err)
+{
+	char text[BUNDLE_MAX];
+	int r = read_file(file, text, err);
+	if (r < 0)
+		return r;
 	/* A key beside it would be told to everyone who may read the webhook's configuration. */
 	if (strstr(text, "PRIVATE KEY"))
 		return error_set(err, EINVAL, "%s: has a private key; name a file without", file);

@@ -5,6 +5,8 @@
 #ifndef ALLOT_SCHED_ISSUER_H
 #define ALLOT_SCHED_ISSUER_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 
 #define ISSUER_CERTIFICATE "tls.crt"
@@ -17,6 +19,9 @@
  * is left as it is.
  */
 int issuer_make(const char *dir, const char *names, struct error *err);
+
+/* When the first certificate of a file, whoever made it, ends: in seconds since 1970. -errno with the path. */
+int issuer_expiry(const char *file, int64_t *ret_s, struct error *err);
 
 /* A file of certificates as caBundle has it: in base64. To be freed. */
 int issuer_bundle(const char *file, char **ret, struct error *err);

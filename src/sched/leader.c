@@ -23,10 +23,11 @@ struct leader {
 	enum election_step step; /* that it is of */
 	uint64_t began_ns;
 	struct alarm look, give_up;
-	bool was_leader; /* as the owner was told */
-	bool is_named;   /* the list that the watch begins with has the lease */
-	bool is_unread;  /* it can't be read; that was told */
-	bool fails;      /* the watch; and that was told */
+	char passed_over[LEASE_VERSION_MAX]; /* what the watch brought while a call was under way; "": nothing */
+	bool was_leader;                     /* as the owner was told */
+	bool is_named;                       /* the list that the watch begins with has the lease */
+	bool is_unread;                      /* it can't be read; that was told */
+	bool fails;                          /* the watch; and that was told */
 	bool is_releasing;
 };
 
@@ -75,9 +76,35 @@ static void saw(struct leader *l, const json_t *object)
 			log_warning("lease %s/%s: %s", l->terms.in_namespace, l->terms.name,
 				    err.text);
 		l->is_unread = true;
-		election_failed(&l->election, true, now_ns());
-		l->election.next_ns = now_ns() + l->election.terms.retry_ns;
+		election_failed(&l->election, false, now_ns());
+		election_doubt(&l->election);
 	}
+}
+
+/* Versions of one object are numbers that grow. What is none may be anything. */
+static bool is_newer(const char *version, const char *than)
+{
+	size_t length = strlen(version), other = strlen(than);
+	bool is_number = length && strspn(version, "0123456789") == length &&
+			 strspn(than, "0123456789") == other;
+	if (!is_number)
+		return strcmp(version, than) != 0;
+	return length != other ? length > other : strcmp(version, than) > 0;
+}
+
+/* A watch may be behind what was read or written: of that it brings what is newer. */
+static void take_event(struct leader *l, const json_t *object, bool is_there)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *version = json_string_value(json_object_get(meta, "resourceVersion"));
+	if (!version || !is_newer(version, l->election.seen.version))
+		return;
+	if (l->call) {
+		snprintf(l->passed_over, sizeof(l->passed_over), "%s", version);
+		return;
+	}
+	saw(l, is_there ? object : NULL);
+	go_on(l);
 }
 
 static void watch_begins(void *data)
@@ -90,27 +117,22 @@ static void watch_shows(void *data, json_t *object)
 {
 	struct leader *l = data;
 	l->is_named = true;
-	/* What is being written is known by its answer; an event of before that would be taken for news. */
-	if (l->call)
-		return;
-	saw(l, object);
-	go_on(l);
+	take_event(l, object, true);
 }
 
 static void watch_lost(void *data, json_t *object)
 {
-	struct leader *l = data;
-	if (l->call)
-		return;
-	saw(l, NULL);
-	go_on(l);
+	take_event(data, object, false);
 }
 
+/* A list of before it was made does not have it: that is looked at. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
-	if (!l->is_named)
-		watch_lost(l, NULL);
+	if (l->is_named || !l->election.is_there || l->call)
+		return;
+	election_doubt(&l->election);
+	go_on(l);
 }
 
 static void watch_trouble(void *data, const struct error *err)
@@ -146,6 +168,9 @@ static void answered(void *data, const struct kube_answer *answer)
 	struct leader *l = data;
 	l->call = NULL;
 	take_answer(l, answer);
+	if (l->passed_over[0] && is_newer(l->passed_over, l->election.seen.version))
+		election_doubt(&l->election);
+	l->passed_over[0] = '\0';
 	go_on(l);
 }
 

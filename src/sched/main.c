@@ -6,15 +6,20 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "sched/issuer.h"
 #include "sched/options.h"
 #include "sched/routes.h"
 #include "sched/scheduler.h"
 #include "web/address.h"
+
+#define DAY_S 86400
+#define EXPIRY_SOON_DAYS 14
 
 /* ---- signals ---- */
 
@@ -60,8 +65,8 @@ static int watch_signals(struct signals *signals, struct error *err)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	int r = signals->fd < 0 ? -errno
-				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN, signal_came,
-					   signals, &signals->source);
+				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN,
+					   signal_came, signals, &signals->source);
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 
@@ -71,6 +76,20 @@ struct listener {
 	struct address address;
 	struct server *server; /* NULL: off */
 };
+
+/* Clients refuse one that has ended: better said here than guessed at there. */
+static void look_at_expiry(const char *file)
+{
+	struct error err = { 0 };
+	int64_t expiry_s;
+	if (issuer_expiry(file, &expiry_s, &err) < 0)
+		return; /* libmicrohttpd has taken it */
+	int64_t days = (expiry_s - (int64_t)time(NULL)) / DAY_S;
+	if (expiry_s <= (int64_t)time(NULL))
+		log_warning("%s: has expired: clients refuse it", file);
+	else if (days < EXPIRY_SOON_DAYS)
+		log_warning("%s: expires in %d days", file, (int)days);
+}
 
 static int listen_at(struct listener *l, struct scheduler *s, const char *setting,
 		     const char *where, bool has_tls, struct error *err)
@@ -103,6 +122,8 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		close(fd);
 		return error_add(err, r, "%s", setting);
 	}
+	if (has_tls)
+		look_at_expiry(config->tls_certificate);
 	log_info("serves %s at %s", has_tls ? "https" : "http", text);
 	return 0;
 }

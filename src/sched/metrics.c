@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "sched/issuer.h"
 #include "sched/scheduler.h"
 
 static const char *const verbs[VERB_COUNT] = {
@@ -43,6 +45,18 @@ static void write_verbs(FILE *out, const struct metrics *m)
 			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
 }
 
+/* So that who watches it is told before clients refuse it. */
+static void write_expiry(FILE *out, const struct config *config)
+{
+	int64_t expiry_s;
+	if (!strcmp(config->https_listen, "off") ||
+	    issuer_expiry(config->tls_certificate, &expiry_s, NULL) < 0)
+		return;
+	write_head(out, "allot_scheduler_certificate_expires_seconds", "gauge",
+		   "When the certificate that it serves by ends, in seconds since 1970.");
+	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
+}
+
 char *metrics_page(const struct scheduler *s)
 {
 	const struct metrics *m = &s->metrics;
@@ -58,6 +72,7 @@ char *metrics_page(const struct scheduler *s)
 	write_head(out, "allot_scheduler_pods_changed_total", "counter",
 		   "Pods that the webhook let in with changes.");
 	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
+	write_expiry(out, &s->config);
 	if (fclose(out) == 0)
 		return text;
 	free(text);

@@ -24,7 +24,7 @@ static const struct row {
 } rows[ASK_COUNT] = {
 #define AT(field) offsetof(struct webhook_terms, field)
 	[ASK_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
-	[ASK_MEMORY] = { AT(memory), 0, MEMORY_MAX_MIB, MIB,
+	[ASK_MEMORY] = { AT(memory), 1, MEMORY_MAX_MIB, MIB,
 			 "a whole number of MiB up to 1048575, as 8192" },
 	[ASK_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0, "1 to 100, percent of a GPU's memory" },
 	[ASK_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },

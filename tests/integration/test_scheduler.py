@@ -4,6 +4,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 import stat
@@ -203,6 +204,38 @@ def test_the_issuer(tmp_path):
     assert done.returncode == 1 and "'a b': must be DNS names or addresses" in done.stderr
     done = run_scheduler("--names", "a")
     assert done.returncode == 1 and "needs --issue" in done.stderr
+
+
+def test_a_certificate_that_has_expired_is_named(scheduler, tmp_path):
+    folder = tmp_path / "s0"
+    folder.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=short", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                    folder / "tls.key", "-out", folder / "tls.crt"], check=True, capture_output=True, timeout=30)
+    s = scheduler()
+    assert re.search(r"tls.crt: expires in [12] days", s.log.read_text())
+    text = s.ask("GET", "/metrics")[1].decode()
+    expires = float(text.split("\nallot_scheduler_certificate_expires_seconds ")[1].split()[0])
+    assert 86400 < expires - time.time() < 3 * 86400
+    # One that has ended is served, as there is no other; clients see it for what it is.
+    openssl = ["openssl", "x509", "-in", folder / "tls.crt", "-signkey", folder / "tls.key", "-days", "-1", "-out",
+               folder / "old.crt"]
+    subprocess.run(openssl, check=True, capture_output=True, timeout=30)
+    os.replace(folder / "old.crt", folder / "tls.crt")
+
+    def is_refused():
+        try:
+            s.ask("GET", "/healthz")
+        except ssl.SSLCertVerificationError as error:
+            return "expired" in str(error)
+        return False
+
+    wait_until(is_refused, what="clients seeing the end of the certificate")
+    done = Scheduler(tmp_path / "s0")
+    try:
+        assert "tls.crt: has expired: clients refuse it" in done.log.read_text()
+    finally:
+        done.stop()
 
 
 @pytest.mark.parametrize("settings, complaint", [

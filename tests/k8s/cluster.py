@@ -276,17 +276,15 @@ users:
         return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
 
     def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default",
-                 limits=None, scheduler=None):
-        """`limits`: {container: {resource: how much}}. `scheduler`: schedulerName."""
+                 limits=None, more=None):
+        """`limits`: {container: {resource: how much}}. `more`: of the spec."""
         def make(names):
             return [{"name": one, "image": "none", "resources": {"limits": (limits or {}).get(one, {})}}
                     for one in names]
 
-        spec = {"containers": make(containers), "initContainers": make(init)}
+        spec = {"containers": make(containers), "initContainers": make(init), **(more or {})}
         if node:
             spec["nodeName"] = node
-        if scheduler:
-            spec["schedulerName"] = scheduler
         return self.request("POST", f"/api/v1/namespaces/{in_namespace}/pods",
                             {"metadata": {"name": name, "annotations": annotations or {}}, "spec": spec})
 

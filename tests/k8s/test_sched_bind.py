@@ -97,7 +97,7 @@ def binder(make_binder, door):
 
 @pytest.fixture
 def node(request, cluster):
-    name = request.node.name.replace("_", "-").lower()
+    name = "bind-" + request.node.name.replace("_", "-")
     cluster.make_node(name)
     return name
 
@@ -272,15 +272,29 @@ def test_lock_is_the_pods_own(cluster, binder, node):
     assert binder.counts()["waited"] == 0
 
 
+def test_lock_of_one_that_waits_behind(cluster, binder, node):
+    """As after a scheduler's end: who has the lock comes again, behind others that wait for it. It goes first."""
+    cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {LOCK: f"{ago(5)},default,behind-3"}})
+    pods = [cluster.make_pod(f"behind-{i}") for i in range(1, 4)]
+    binder.begin(pods[0], node)
+    binder.begin(pods[1], node)
+    wait_until(lambda: binder.counts()["waited"] == 1)
+    binder.begin(pods[2], node)
+    assert binder.hear("bound", "failed") == "bound behind-3"
+    for name, after in (("behind-3", "behind-1"), ("behind-1", "behind-2")):
+        release(cluster, node, name)
+        assert binder.hear("bound", "failed") == f"bound {after}"
+
+
 def test_somebody_is_faster(cluster, binder, node):
     """Node and pod change all the time: what others write stays."""
-    pod = cluster.make_pod("busy")
+    pod = cluster.make_pod("bind-busy")
     binder.begin(pod, node)
     for beat in range(20):
-        cluster.patch("/api/v1/namespaces/default/pods/busy", {"annotations": {"beat": str(beat)}})
+        cluster.patch("/api/v1/namespaces/default/pods/bind-busy", {"annotations": {"beat": str(beat)}})
         cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {"beat": str(beat)}})
-    assert binder.hear("bound", "failed") == "bound busy"
-    annotations = cluster.pod("busy")["metadata"]["annotations"]
+    assert binder.hear("bound", "failed") == "bound bind-busy"
+    annotations = cluster.pod("bind-busy")["metadata"]["annotations"]
     assert annotations["beat"] == "19" and annotations[PHASE] == "allocating"
     assert cluster.annotations(node)["beat"] == "19"
 
@@ -303,10 +317,10 @@ def test_another_pod_of_that_name(cluster, binder, node):
 
 
 def test_what_is_gone(cluster, binder, node):
-    pod = cluster.make_pod("brief")
-    assert binder.bind(pod, "no-such-node") == "failed brief ENOENT node no-such-node: is gone"
-    cluster.delete_pod("brief")
-    assert binder.bind(pod, node) == "failed brief ENOENT pod default/brief: is gone"
+    pod = cluster.make_pod("bind-brief")
+    assert binder.bind(pod, "no-such-node") == "failed bind-brief ENOENT node no-such-node: is gone"
+    cluster.delete_pod("bind-brief")
+    assert binder.bind(pod, node) == "failed bind-brief ENOENT pod default/bind-brief: is gone"
     assert not lock_of(cluster, node)
 
 
@@ -316,7 +330,7 @@ def test_failure_is_undone(cluster, binder, node):
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
                                                 "resources": ["pods/binding"]}]},
-        "validations": [{"expression": "object.target.name != 'test-failure-is-undone'", "message": "not there"}]}}
+        "validations": [{"expression": "object.target.name != 'bind-test-failure-is-undone'", "message": "not there"}]}}
     group = "/apis/admissionregistration.k8s.io/v1"
     cluster.request("POST", f"{group}/validatingadmissionpolicies", policy)
     cluster.request("POST", f"{group}/validatingadmissionpolicybindings", {
@@ -353,13 +367,13 @@ def test_same_pod_twice_at_once(cluster, binder, door, node):
 
 
 def test_server_is_away(cluster, binder, door, node):
-    pod = cluster.make_pod("patient")
+    pod = cluster.make_pod("bind-patient")
     door.shut()
     binder.begin(pod, node)
     time.sleep(0.5)
     door.unshut()
-    assert binder.hear("bound", "failed") == "bound patient"
-    assert cluster.pod("patient")["spec"]["nodeName"] == node
+    assert binder.hear("bound", "failed") == "bound bind-patient"
+    assert cluster.pod("bind-patient")["spec"]["nodeName"] == node
 
 
 def test_connections_are_cut_all_the_time(cluster, make_binder, door):

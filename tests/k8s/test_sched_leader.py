@@ -21,9 +21,9 @@ RETRY_MS = 500
 
 
 class Replica:
-    def __init__(self, kubeconfig, lease, identity, duration_s=DURATION_S):
+    def __init__(self, kubeconfig, lease, identity):
         self.process = subprocess.Popen(
-            [BUILD / "kube-sched-leader", kubeconfig, lease, identity, str(duration_s), str(DEADLINE_MS), str(RETRY_MS)],
+            [BUILD / "kube-sched-leader", kubeconfig, lease, identity, str(DURATION_S), str(DEADLINE_MS), str(RETRY_MS)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
         self.text = b""
         self.heard = []  # [(what, when)]
@@ -57,10 +57,10 @@ def start(request, cluster):
     replicas, doors = [], []
     lease = request.node.name.replace("_", "-")
 
-    def begin(identity, duration_s=DURATION_S):
+    def begin(identity, name=lease):
         doors.append(Door(cluster.port))
         path = cluster.kubeconfig(f"{lease}-{identity}.conf", doors[-1].port, f"token: {SCHEDULER_TOKEN}")
-        replicas.append(Replica(path, lease, identity, duration_s))
+        replicas.append(Replica(path, name, identity))
         replicas[-1].door = doors[-1]
         return replicas[-1]
 
@@ -95,6 +95,15 @@ def test_lease_as_others_see_it(cluster, pair):
     later = wait_until(lambda: (spec_of(cluster, name)["renewTime"] > spec["renewTime"]) and spec_of(cluster, name))
     assert later["acquireTime"] == spec["acquireTime"]
     assert pair[0].leads() and not pair[1].leads()
+
+
+def test_alone_it_leads_from_the_first(start):
+    """The list that its watch begins with may be of before its lease was made."""
+    replicas = [start(f"alone-{i}", f"alone-{i}") for i in range(12)]
+    for replica in replicas:
+        replica.wait_for("leads")
+    time.sleep(1)
+    assert [[what for what, _ in replica.hear()] for replica in replicas] == [["leads"]] * len(replicas)
 
 
 def test_killed(cluster, pair):

@@ -122,7 +122,8 @@ static void test_up_to_a_limit(void **state)
 	struct error err = { 0 };
 	json_auto_t *texts = json_pack("[s,i,s,s,s,i,{}]", "4k", 12, "4001", "-1", "1.5", -1);
 	for (size_t i = 2; i < 7; i++) {
-		assert_int_equal(quantity_read(json_array_get(texts, i), 4000, &amount, &err), -EINVAL);
+		assert_int_equal(quantity_read(json_array_get(texts, i), 4000, &amount, &err),
+				 -EINVAL);
 		assert_non_null(strstr(err.text, "must be a whole number up to 4000"));
 	}
 	assert_int_equal(amount, 77);
@@ -153,10 +154,8 @@ static void test_base64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_amounts),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_in_json),
-		cmocka_unit_test(test_up_to_a_limit),
+		cmocka_unit_test(test_amounts), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_in_json), cmocka_unit_test(test_up_to_a_limit),
 		cmocka_unit_test(test_base64),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

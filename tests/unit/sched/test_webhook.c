@@ -96,6 +96,8 @@ static void test_wrong_asks(void **state)
 		{ "'nvidia.com/gpu':true", "must be an amount", 422 },
 		{ "'nvidia.com/gpumem':'-3'",
 		  "nvidia.com/gpumem: '-3': must be a whole number of MiB", 422 },
+		{ "'nvidia.com/gpu':'1','nvidia.com/gpumem':'0'", "nvidia.com/gpumem: '0': must be",
+		  422 },
 		{ "'nvidia.com/gpumem':'8GiB'", "'8GiB' is no amount", 422 },
 		{ "'nvidia.com/gpumem':'2Ei'", "bytes: must be a whole number of MiB", 422 },
 		{ "'nvidia.com/gpumem-percentage':'0'",

@@ -77,7 +77,7 @@ static void test_several_are_taken_out(void **state)
 #define VOLUMES(path) \
 	"{'spec':{'volumes':[{'name':'keep','emptyDir':{}},{'name':'dev','hostPath':{'path':" \
 	"'" path "'}}],'containers':[{'name':'a','volumeMounts':[{'name':'dev','mountPath':'/" \
-		 "x'},{'name':'keep'," \
+	"x'},{'name':'keep'," \
 	"'mountPath':'/y'}]," GPU \
 	"},{'name':'b','volumeMounts':[{'name':'dev','mountPath':'/z'}]}]}}"
 
