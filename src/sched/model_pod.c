@@ -327,6 +327,8 @@ int model_reserve(struct model *m, struct model_pod *pod, struct model_node *nod
 	reserved.expires_ns = m->now_ns + m->terms.hold_ns;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
+	/* What an earlier try noted is over: its room may be another's before this one ends. */
+	drop_hold(m, &pod->noted);
 	pod->reserved = reserved;
 	model_put_back(pod);
 	return 0;

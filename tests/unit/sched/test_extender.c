@@ -152,6 +152,29 @@ static void test_containers(void **state)
 	model_free(m);
 }
 
+/* A sidecar goes on beside the init containers that come after it, not before. */
+static void test_sidecars(void **state)
+{
+	static const char *const rows[][2] = { { "Always", "" }, { "", "Always" } };
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("a", 1, 8192, 100));
+	for (size_t i = 0; i < 2; i++) {
+		json_t *pod = object_of(
+			"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"uid-p\","
+			"\"resourceVersion\":\"1\"},\"spec\":{\"initContainers\":["
+			"{\"name\":\"i\",\"restartPolicy\":\"%s\",\"resources\":{\"limits\":{%s}}},"
+			"{\"name\":\"j\",\"restartPolicy\":\"%s\",\"resources\":{\"limits\":{%s}}}]"
+			","
+			"\"containers\":[{\"name\":\"a\"}]}}",
+			rows[i][0], MEMORY("4000"), rows[i][1], MEMORY("5000"));
+		if (i)
+			filters(m, pod, "a", "a");
+		else
+			says(m, pod, "a", CURABLE, "1/1 CardInsufficientMemory");
+	}
+	model_free(m);
+}
+
 /* Both containers where each finds a card of its own alone; the second one's reason, where it does not. */
 static void test_one_after_the_other(void **state)
 {
@@ -404,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_constraints),
 		cmocka_unit_test(test_together),
 		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_sidecars),
 		cmocka_unit_test(test_one_after_the_other),
 		cmocka_unit_test(test_room_for_both),
 		cmocka_unit_test(test_scores),

@@ -182,6 +182,12 @@ static void test_reservation(void **state)
 	/* An older state of the pod changes nothing. */
 	give_pod(m, pod_object("a", HALF));
 	has(m, "n-0", 4096, 50, 1);
+	/* One that notes an earlier try neither: what was decided last counts. */
+	json_t *older = pod_object("a", HALF);
+	allocate(older, "n", "n-1,NVIDIA,100,5:;", "allocating", false);
+	give_pod(m, older);
+	has(m, "n-0", 4096, 50, 1);
+	has(m, "n-1", 0, 0, 0);
 	/* Asked again, the same is given: what it has is not in its own way. */
 	decision_free(&d);
 	d = decided(m, "a", 2 * SECOND);
@@ -257,6 +263,29 @@ static void test_left_behind(void **state)
 	model_free(m);
 }
 
+/* Once a pod is decided anew, what was noted for it before does not come back. */
+static void test_earlier_try_is_over(void **state)
+{
+	struct model *m = two_cards();
+	json_t *pod = pod_object("a", HALF);
+	allocate(pod, "n", "n-1,NVIDIA,8192,100:;", "allocating", false);
+	give_pod(m, json_incref(pod));
+	has(m, "n-1", 8192, 100, 1);
+	struct decision d = decided(m, "a", SECOND);
+	has(m, "n-0", 4096, 50, 1);
+	has(m, "n-1", 0, 0, 0);
+	model_release(m, "uid-a");
+	has(m, "n-1", 0, 0, 0);
+	give_pod(m, json_incref(pod));
+	has(m, "n-1", 0, 0, 0);
+	/* But if it turns out to be bound there, it is. */
+	json_object_set_new(json_object_get(pod, "spec"), "nodeName", json_string("n"));
+	give_pod(m, pod);
+	has(m, "n-1", 8192, 100, 1);
+	decision_free(&d);
+	model_free(m);
+}
+
 static void note_share(void *data, const struct model_share_view *view)
 {
 	char *text = data;
@@ -281,7 +310,8 @@ int main(void)
 		cmocka_unit_test(test_life),        cmocka_unit_test(test_init_containers),
 		cmocka_unit_test(test_broken),      cmocka_unit_test(test_absurd),
 		cmocka_unit_test(test_reservation), cmocka_unit_test(test_reservation_ends),
-		cmocka_unit_test(test_left_behind), cmocka_unit_test(test_view),
+		cmocka_unit_test(test_left_behind), cmocka_unit_test(test_earlier_try_is_over),
+		cmocka_unit_test(test_view),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,22 +46,25 @@ static json_t *random_node(unsigned i)
 	return node;
 }
 
+#define COUNT(n) "\"nvidia.com/gpu\":\"" n "\""
+#define MEMORY(n) "\"nvidia.com/gpumem\":\"" n "\""
+#define PERCENT(n) "\"nvidia.com/gpumem-percentage\":\"" n "\""
+#define CORES(n) "\"nvidia.com/gpucores\":\"" n "\""
+#define VCUDA "\"tencent.com/vcuda-core\":\"25\",\"tencent.com/vcuda-memory\":\"2\""
+
 static void random_limits(char *text, size_t size)
 {
-	static const char *const rows[] = {
-		"\"nvidia.com/gpu\":\"1\"",
-		"\"nvidia.com/gpu\":\"2\"",
-		"\"nvidia.com/gpumem\":\"333\"",
-		"\"nvidia.com/gpumem\":\"1000\",\"nvidia.com/gpucores\":\"33\"",
-		"\"nvidia.com/gpumem-percentage\":\"33\"",
-		"\"nvidia.com/gpumem-percentage\":\"7\",\"nvidia.com/gpucores\":\"100\"",
-		"\"nvidia.com/gpucores\":\"45\",\"nvidia.com/gpumem\":\"1\"",
-		("\"nvidia.com/gpu\":\"3\",\"nvidia.com/gpumem\":\"500\","
-		 "\"nvidia.com/gpucores\":\"1\""),
-		"\"tencent.com/vcuda-core\":\"25\",\"tencent.com/vcuda-memory\":\"2\"",
-		"\"cpu\":\"1\"",
-	};
-	snprintf(text, size, "%s", rows[below(sizeof(rows) / sizeof(rows[0]))]);
+	static const char *const alone[] = { COUNT("1"),    COUNT("2"), MEMORY("333"),
+					     PERCENT("33"), VCUDA,      "\"cpu\":\"1\"" };
+	static const char *const pairs[][2] = { { MEMORY("1000"), CORES("33") },
+						{ PERCENT("7"), CORES("100") },
+						{ MEMORY("1"), CORES("45") },
+						{ COUNT("3"), MEMORY("500") } };
+	unsigned which = below(10);
+	if (which < 6)
+		snprintf(text, size, "%s", alone[which]);
+	else
+		snprintf(text, size, "%s,%s", pairs[which - 6][0], pairs[which - 6][1]);
 }
 
 static json_t *random_pod(struct cluster *c)
@@ -191,8 +194,8 @@ static void bind_pod(struct cluster *c, json_t *pod, const struct decision *d)
 		model_release(c->model, d->uid);
 	if (below(3))
 		tell_pod(c, pod);
-	/* Whoever is bound is seen some day, before its reservation is over. */
-	if (how > 2)
+	/* What was noted is seen some day, before its reservation is over. */
+	if (how > 1)
 		tell_pod(c, pod);
 	free(shares);
 }
