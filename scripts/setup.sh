@@ -55,6 +55,7 @@ need_build_tools() {
 	need 'command -v pkg-config' pkg-config
 	need "$(has_library jansson)" libjansson-dev
 	need "$(has_library libmicrohttpd)" libmicrohttpd-dev
+	need "$(has_library gnutls)" libgnutls28-dev
 	need "$(has_library sqlite3)" libsqlite3-dev
 	need "$(has_library libcurl)" libcurl4-openssl-dev
 	need "$(has_library cmocka)" libcmocka-dev

@@ -14,10 +14,16 @@
 
 /* On a pod, written by the system: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
+#define KUBE_POD_TIME "hami.io/vgpu-time" /* when the node was chosen, in seconds since 1970 */
 #define KUBE_POD_BIND_TIME "hami.io/bind-time"
 #define KUBE_POD_BIND_PHASE "hami.io/bind-phase"
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
+
+/* On a pod, written by the user: what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
+#define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
+#define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
+#define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
 
 /* What a card's, or a share's, id has room for, its NUL included: the longest UUID of MIG and more. */
 #define KUBE_ID_MAX 96

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static int digit(char c)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
 	return at ? (int)(at - digits) : -1;
 }
@@ -45,4 +45,22 @@ int base64_decode(const char *base64, char **ret_text)
 	}
 	*ret_text = text;
 	return 0;
+}
+
+char *base64_encode(const char *text)
+{
+	size_t size = strlen(text), used = 0;
+	char *base64 = malloc(size / 3 * 4 + 5);
+	if (!base64)
+		return NULL;
+	for (size_t i = 0; i < size; i += 3) {
+		uint32_t held = 0;
+		size_t count = size - i < 3 ? size - i : 3;
+		for (size_t k = 0; k < 3; k++)
+			held = held << 8 | (k < count ? (unsigned char)text[i + k] : 0u);
+		for (size_t k = 0; k < 4; k++)
+			base64[used++] = k <= count ? digits[held >> (18 - 6 * k) & 63] : '=';
+	}
+	base64[used] = '\0';
+	return base64;
 }

@@ -15,8 +15,12 @@ struct event_about {
 	const char *in_namespace; /* NULL: it has none, as a node */
 };
 
-/* `reason`: one word, such as "AllocateFailed". `host`: the node's name. */
+/* Tells an event of allotd's. `reason`: one word, such as "AllocateFailed". `host`: the node's name. */
 void event_tell(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host);
+/* The same of another program's. `host` NULL: it is of no node. */
+void event_tell_as(const char *component, struct kube_client *client,
+		   const struct event_about *about, bool is_warning, const char *reason,
+		   const char *message, const char *host);
 
 #endif

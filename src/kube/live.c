@@ -112,12 +112,13 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 
 static const struct {
 	const char *name;
-	/* NULL: it says what is given to a container, and nothing of one that runs: vcuda.h. */
+	/* NULL: it says what is given to a container, and nothing of one that runs: vcuda.h, annotations.h. */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
-	{ VCUDA_CARDS, NULL },
+	{ VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },     { KUBE_DURATION, NULL },
+	{ KUBE_CONCURRENCY, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 

@@ -183,15 +183,19 @@ size_t pod_find_container(const struct kube_pod *pod, const char *name)
 	return i;
 }
 
-const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource)
+const json_t *pod_container(const struct kube_pod *pod, size_t container)
 {
 	const json_t *spec = json_object_get(pod->object, "spec");
-	bool is_init = container < pod->init_containers;
-	const json_t *list = json_object_get(spec, is_init ? "initContainers" : "containers");
-	const json_t *one = json_array_get(list,
-					   is_init ? container : container - pod->init_containers);
-	const json_t *limits = json_object_get(json_object_get(one, "resources"), "limits");
-	return text_or(limits, resource, NULL);
+	return container < pod->init_containers
+		       ? json_array_get(json_object_get(spec, "initContainers"), container)
+		       : json_array_get(json_object_get(spec, "containers"),
+					container - pod->init_containers);
+}
+
+const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource)
+{
+	const json_t *resources = json_object_get(pod_container(pod, container), "resources");
+	return text_or(json_object_get(resources, "limits"), resource, NULL);
 }
 
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err)

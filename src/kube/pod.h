@@ -48,6 +48,8 @@ json_t *pod_essence(const json_t *object);
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
 /* The place of a container of that name in `container`; `containers`: none has it. */
 size_t pod_find_container(const struct kube_pod *pod, const char *name);
+/* By its place in `container`. NULL: it has no such place. */
+const json_t *pod_container(const struct kube_pod *pod, size_t container);
 /* What the limits of a container, by its place in `container`, say of a resource. NULL: nothing. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 

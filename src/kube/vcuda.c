@@ -8,45 +8,13 @@
 #include "base/parse.h"
 #include "kube/blame.h"
 #include "kube/live.h"
+#include "kube/quantity.h"
 #include "kube/shares.h"
 
 #define NAME_MAX_BYTES 320
 #define MIB (UINT64_C(1) << 20)
 
-/* ---- quantities ---- */
-
-/*
- * A whole number as Kubernetes writes it, which for 2000 is "2k" (kubernetes.io, "Quantity"): extended
- * resources are whole.
- */
-static int parse_quantity(const char *text, unsigned most, unsigned *ret, struct error *err)
-{
-	static const struct {
-		const char *suffix;
-		uint64_t factor;
-	} rows[] = { { "", 1 },     { "k", 1000 },  { "M", 1000000 }, { "Ki", 1024 },
-		     { "Mi", MIB }, { "e3", 1000 }, { "E3", 1000 },   { "e6", 1000000 } };
-	size_t digits = strspn(text, "0123456789");
-	uint64_t number = strtoull(text, NULL, 10);
-	for (size_t i = 0; digits && digits < 10 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (strcmp(text + digits, rows[i].suffix) != 0)
-			continue;
-		if (number * rows[i].factor > most)
-			break;
-		*ret = (unsigned)(number * rows[i].factor);
-		return 0;
-	}
-	return error_set(err, EINVAL, "'%.40s': must be a whole number up to %u", text, most);
-}
-
-static const json_t *container_at(const struct kube_pod *pod, size_t container)
-{
-	const json_t *spec = json_object_get(pod->object, "spec");
-	return container < pod->init_containers
-		       ? json_array_get(json_object_get(spec, "initContainers"), container)
-		       : json_array_get(json_object_get(spec, "containers"),
-					container - pod->init_containers);
-}
+/* ---- limits ---- */
 
 /* 0 where it is not named. */
 static int read_resource(const json_t *container, const char *name, unsigned most, unsigned *ret,
@@ -54,15 +22,13 @@ static int read_resource(const json_t *container, const char *name, unsigned mos
 {
 	const json_t *limits = json_object_get(json_object_get(container, "resources"), "limits");
 	const json_t *value = json_object_get(limits, name);
-	char number[32];
+	uint64_t number = 0;
 	*ret = 0;
-	if (!value)
-		return 0;
-	if (json_is_integer(value))
-		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
-	const char *text = json_is_integer(value) ? number : json_string_value(value);
-	int r = parse_quantity(text ? text : "", most, ret, err);
-	return r < 0 ? error_add(err, r, "%s", name) : 0;
+	int r = value ? quantity_read(value, most, &number, err) : 0;
+	if (r < 0)
+		return error_add(err, r, "%s", name);
+	*ret = (unsigned)number;
+	return 0;
 }
 
 /* ---- annotations ---- */
@@ -264,22 +230,45 @@ static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct 
 	return 0;
 }
 
+/* What stands in the pod from its beginning; not yet checked. */
+static int read_wish(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		     struct vcuda_ask *ask, struct error *err)
+{
+	const json_t *object = pod_container(pod, container);
+	int r = read_resource(object, names->cores, VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE,
+			      &ask->cores, err);
+	int r_units = read_resource(object, names->memory, VCUDA_MAX_UNITS, &ask->units,
+				    r < 0 ? NULL : err);
+	r = r < 0 ? r : r_units;
+	if (r >= 0 && !ask->cores && !ask->units)
+		return -ENODATA;
+	if (r >= 0)
+		r = read_limit(pod, ask, err);
+	if (r >= 0)
+		r = read_cards(pod, pod->container[container], ask, err);
+	return r;
+}
+
+int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		    struct vcuda_ask *ret, struct error *err)
+{
+	struct vcuda_ask ask = { 0 };
+	int r = read_wish(pod, container, names, &ask, err);
+	if (r == -ENODATA)
+		return r;
+	if (r >= 0)
+		r = check(&ask, names, err);
+	*ret = ask;
+	return r < 0 ? blame(err, r) : 0;
+}
+
 int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		   struct vcuda_ask *ret, struct error *err)
 {
-	const json_t *object = container_at(pod, container);
 	struct vcuda_ask ask = { 0 };
-	int r = read_resource(object, names->cores, VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE, &ask.cores,
-			      err);
-	int r_units = read_resource(object, names->memory, VCUDA_MAX_UNITS, &ask.units,
-				    r < 0 ? NULL : err);
-	r = r < 0 ? r : r_units;
-	if (r >= 0 && !ask.cores && !ask.units)
-		return -ENODATA;
-	if (r >= 0)
-		r = read_limit(pod, &ask, err);
-	if (r >= 0)
-		r = read_cards(pod, pod->container[container], &ask, err);
+	int r = read_wish(pod, container, names, &ask, err);
+	if (r == -ENODATA)
+		return r;
 	if (r >= 0)
 		r = read_choice(pod, container, &ask, err);
 	if (r >= 0)

@@ -61,6 +61,10 @@ struct vcuda_ask {
 int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		   struct vcuda_ask *ret, struct error *err);
 
+/* The same of what stands in the pod from its beginning alone, before any scheduler has chosen. */
+int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		    struct vcuda_ask *ret, struct error *err);
+
 /* Is it the same, whichever cards it is on? */
 bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
 

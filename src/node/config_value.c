@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "node/config_inside.h"
 #include "node/health/health_policy.h"
-#include "node/metrics/address.h"
+#include "web/address.h"
 #include "node/metrics/names.h"
 #include "node/engine/engine.h"
 

@@ -34,6 +34,11 @@ struct place_words {
 
 #define PLACE_MAX_EVALUATORS 4
 
+/* How much each part of a card's score (score.h) counts. */
+struct place_weights {
+	unsigned slots, cores, memory;
+};
+
 struct place_request {
 	unsigned count; /* of cards, 1 or more */
 	enum place_memory memory;
@@ -48,6 +53,8 @@ struct place_request {
 	/* Names of evaluators (evaluate.h), the first that tells two sets apart decides; 0: by policy. */
 	const char *evaluator[PLACE_MAX_EVALUATORS];
 	unsigned evaluator_count;
+	bool has_weights; /* else all parts of a card's score count the same */
+	struct place_weights weights;
 };
 
 /* Every card whole, whatever its size. */
@@ -79,6 +86,9 @@ enum place_reason {
 
 /* HAMi's word, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
 const char *place_reason_name(enum place_reason reason);
+
+/* Does it ask for cards of that type? */
+bool place_is_type(const struct place_request *request, const char *type);
 
 /* By itself: PLACE_FITS, or the first reason that holds; NUMA and the number of cards left aside. */
 enum place_reason place_check_card(const struct place_card *card,

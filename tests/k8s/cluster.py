@@ -13,12 +13,22 @@ import urllib.request
 
 ADMIN_TOKEN = "admin-of-the-test"
 ALLOTD_TOKEN = "allotd-of-the-test"
+SCHEDULER_TOKEN = "scheduler-of-the-test"
 
 # What allotd may do, as its manifest will have it: no more.
 ALLOTD_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+]
+
+# And allot-scheduler.
+SCHEDULER_RULES = [
+    {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+     "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
 
 
@@ -72,7 +82,8 @@ class Cluster:
         self.make_certificate("allotd", "/O=allot/CN=allotd", "extendedKeyUsage=clientAuth\n")
         openssl("genrsa", "-out", self.path("accounts.key"), "2048")
         self.path("tokens.csv").write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n'
-                                           f'{ALLOTD_TOKEN},allotd,2,"allot"\n')
+                                           f'{ALLOTD_TOKEN},allotd,2,"allot"\n'
+                                           f'{SCHEDULER_TOKEN},allot-scheduler,3,"allot"\n')
 
     def kubeconfig(self, name, port=None, user=None, cluster=None):
         """A file for allotd, as kubeadm lays it out; by token unless `user` says otherwise."""
@@ -130,6 +141,26 @@ users:
             # There is no controller that makes accounts for pods.
             "--disable-admission-plugins=ServiceAccount", "--profiling=false")
 
+    def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30):
+        """The real one, for pods of that schedulerName, with an extender at this address."""
+        managed = [{"name": "nvidia.com/gpu"}] + [
+            {"name": resource, "ignoredByScheduler": True}
+            for resource in ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+                             "nvidia.com/priority", "tencent.com/vcuda-core", "tencent.com/vcuda-memory")]
+        config = self.path("kube-scheduler.json")
+        config.write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler.conf", user=f"token: {ADMIN_TOKEN}")),
+                                 "qps": 500, "burst": 1000},
+            "leaderElection": {"leaderElect": False},
+            # What failed is tried again soon: nobody is to wait for it in a test.
+            "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2,
+            "profiles": [{"schedulerName": name}],
+            "extenders": [{"urlPrefix": extender, "filterVerb": "filter", "prioritizeVerb": "prioritize",
+                           "bindVerb": "bind", "preemptVerb": "preempt", "weight": 10, "nodeCacheCapable": True,
+                           "httpTimeout": f"{timeout_s}s", "managedResources": managed}]}))
+        self.launch("kube-scheduler", "--config", config, "--secure-port=0", "--authentication-skip-lookup=true")
+
     def end(self, name, how=signal.SIGTERM):
         process = self.started.pop(name, None)
         if process:
@@ -161,16 +192,18 @@ users:
         self.launch_etcd()
         self.launch_apiserver()
         self.wait_until_ready()
-        for kind, body in (("clusterroles", {"rules": ALLOTD_RULES}),
+        self.permit("allotd", ALLOTD_RULES)
+        self.permit("allot-scheduler", SCHEDULER_RULES)
+
+    def permit(self, name, rules):
+        """The user of that name, and the service account."""
+        group = "rbac.authorization.k8s.io"
+        for kind, body in (("clusterroles", {"rules": rules}),
                            ("clusterrolebindings",
-                            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                                         "name": "allotd"},
-                             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                                           "name": "allotd"},
-                                          {"kind": "ServiceAccount", "name": "allotd",
-                                           "namespace": "default"}]})):
-            self.request("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}",
-                         {"metadata": {"name": "allotd"}, **body})
+                            {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+                             "subjects": [{"apiGroup": group, "kind": "User", "name": name},
+                                          {"kind": "ServiceAccount", "name": name, "namespace": "default"}]})):
+            self.request("POST", f"/apis/{group}/v1/{kind}", {"metadata": {"name": name}, **body})
 
     def account_token(self):
         """Of the service account that may do what allotd may."""
@@ -217,6 +250,19 @@ users:
         return self.request("POST", "/api/v1/nodes", {"metadata": {
             "name": name, "annotations": annotations or {}, "labels": labels or {}}})
 
+    def make_gpu_node(self, name, cards, slices=10, labels=None):
+        """A node without a kubelet that pods may be bound to. `cards`: what the annotation says of each: {"id": ..}"""
+        register = [{"index": i, "count": slices, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0,
+                     "mode": "hami-core", "health": True, **card} for i, card in enumerate(cards)]
+        self.make_node(name, {"hami.io/node-nvidia-register": json.dumps(register)}, {"gpu": "on", **(labels or {})})
+        amounts = {"cpu": "64", "memory": "512Gi", "pods": "500", "nvidia.com/gpu": str(slices * len(cards))}
+        path = f"/api/v1/nodes/{name}"
+        self.request("PATCH", f"{path}/status", {"status": {
+            "capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}},
+            kind="application/merge-patch+json")
+        # Who makes a node taints it; the controller that would take that away is not there.
+        self.request("PATCH", path, {"spec": {"taints": None}}, kind="application/merge-patch+json")
+
     def node(self, name):
         return self.request("GET", f"/api/v1/nodes/{name}")
 
@@ -230,13 +276,13 @@ users:
         return self.request("PATCH", path, {"metadata": metadata}, kind="application/merge-patch+json")
 
     def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default",
-                 limits=None):
-        """`limits`: {container: {resource: how much}}."""
+                 limits=None, more=None):
+        """`limits`: {container: {resource: how much}}. `more`: of the spec."""
         def make(names):
             return [{"name": one, "image": "none", "resources": {"limits": (limits or {}).get(one, {})}}
                     for one in names]
 
-        spec = {"containers": make(containers), "initContainers": make(init)}
+        spec = {"containers": make(containers), "initContainers": make(init), **(more or {})}
         if node:
             spec["nodeName"] = node
         return self.request("POST", f"/api/v1/namespaces/{in_namespace}/pods",

@@ -9,12 +9,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
-#include "node/metrics/address.h"
+#include "web/address.h"
 #include "node/metrics/gather.h"
 #include "node/metrics/metric.h"
 #include "node/metrics/names.h"
-#include "node/metrics/server.h"
-#include "node/metrics/token.h"
+#include "web/server.h"
+#include "web/token.h"
 #include "node/tenant.h"
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page is good for that long */
@@ -213,8 +213,15 @@ static int serve(struct metrics *m, struct error *err)
 	address_print(fd, text);
 	const struct config *config = &m->node->config;
 	bool has_tls = strcmp(config->metrics_tls_certificate, "none") != 0;
-	r = server_start(m->node->loop, fd, has_tls ? config->metrics_tls_certificate : NULL,
-			 config->metrics_tls_key, handle, m, &m->server, err);
+	const struct server_terms terms = {
+		.loop = m->node->loop,
+		.listen_fd = fd,
+		.certificate_file = has_tls ? config->metrics_tls_certificate : NULL,
+		.key_file = config->metrics_tls_key,
+		.handler = handle,
+		.data = m,
+	};
+	r = server_start(&terms, &m->server, err);
 	if (r < 0) {
 		close(fd);
 		address_forget(&m->address);

@@ -7,7 +7,7 @@
 
 #include "node/health/health.h"
 #include "node/plugin/plugin_inside.h"
-#include "node/plugin/resource_name.h"
+#include "kube/resource_name.h"
 #include "node/topology.h"
 
 /* ---- settings ---- */

@@ -54,6 +54,9 @@ static void test_said(void **state)
 					"\"allot.dev/on-full\":\"wait\","
 					"\"allot.dev/priority\":\"-5\","
 					"\"allot.dev/sharing\":\"time\","
+					"\"allot.dev/workload\":\"training\","
+					"\"allot.dev/duration\":\"2h\","
+					"\"allot.dev/concurrency\":\"8\","
 					"\"allot.dev/cards\":\"2\"",
 					"main");
 	assert_int_equal(live.memories, 1);

@@ -1,0 +1,298 @@
+#include "sched/cluster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/blame.h"
+#include "sched/extender.h"
+#include "sched/leader.h"
+
+#define ADVANCE_NS NSEC_PER_SEC
+
+struct cluster {
+	struct cluster_terms terms;
+	struct kube_access access;
+	struct kube_client *client;
+	struct loop_source *source;
+	struct alarm advance;
+	struct model *model;
+	struct feed *feed;
+	struct binder *binder;
+	struct leader *leader; /* NULL: there is no other replica */
+	char identity[LEADER_IDENTITY_MAX];
+	uint64_t started_ns;
+	bool is_ending;
+	LIST_HEAD(, asked) asked;
+};
+
+/* One that is under way, for whoever asked for it. */
+struct asked {
+	struct cluster *cluster;
+	bind_done done;
+	void *data;
+	char *uid;
+	LIST_ENTRY(asked) link;
+};
+
+static void forget(struct asked *asked)
+{
+	LIST_REMOVE(asked, link);
+	free(asked->uid);
+	free(asked);
+}
+
+/* ---- what happens ---- */
+
+static bool may_act(void *data)
+{
+	return cluster_leads(data);
+}
+
+static void node_seen(void *data, const json_t *node)
+{
+	struct cluster *c = data;
+	binder_node_seen(c->binder, node);
+}
+
+static void ready(void *data)
+{
+	const struct cluster *c = data;
+	struct model_counts counts = model_counts(c->model);
+	log_info("knows %zu nodes with %zu cards and %zu pods on them, after %.1f s", counts.nodes,
+		 counts.cards, counts.pods,
+		 (double)(clock_now_ns() - c->started_ns) / (double)NSEC_PER_SEC);
+}
+
+static void leader_changed(void *data, bool is_leader)
+{
+	struct cluster *c = data;
+	if (is_leader) {
+		log_info("leads, as %s", c->identity);
+		return;
+	}
+	log_info("leads no longer");
+	binder_cancel(c->binder);
+}
+
+static void released(void *data)
+{
+	struct cluster *c = data;
+	if (c->terms.ended)
+		c->terms.ended(c->terms.data);
+}
+
+static void advance(void *data)
+{
+	struct cluster *c = data;
+	model_advance(c->model, clock_now_ns());
+	alarm_set(kube_client_reactor(c->client), &c->advance, ADVANCE_NS);
+}
+
+static void client_ready(void *data, uint32_t events)
+{
+	struct cluster *c = data;
+	kube_client_process(c->client);
+}
+
+/* ---- what is asked ---- */
+
+struct model *cluster_model(struct cluster *c)
+{
+	return c->model;
+}
+
+bool cluster_leads(const struct cluster *c)
+{
+	return !c->is_ending && (!c->leader || leader_may_act(c->leader));
+}
+
+int cluster_check_ready(const struct cluster *c, struct error *err)
+{
+	if (feed_is_ready(c->feed))
+		return 0;
+	return error_set(err, EAGAIN, "nodes and pods are not all known yet: try again in a moment");
+}
+
+int cluster_check_leads(const struct cluster *c, struct error *err)
+{
+	int r = cluster_check_ready(c, err);
+	if (r < 0 || cluster_leads(c))
+		return r;
+	const char *holder = c->leader ? leader_holder(c->leader) : "";
+	error_set(err, EAGAIN, "this replica does not lead: %s%.200s does", *holder ? "" : "nobody",
+		  holder);
+	return blame(err, -EAGAIN);
+}
+
+/* Only what is certain is given back: the watch, or time, tells of the rest. */
+static void bound(void *data, const struct error *err)
+{
+	struct asked *asked = data;
+	bind_done done = asked->done;
+	void *of = asked->data;
+	if (err->code && err->code != ETIMEDOUT && err->code != ECANCELED)
+		model_release(asked->cluster->model, asked->uid);
+	forget(asked);
+	done(of, err);
+}
+
+static int start_bind(struct cluster *c, const struct decision *decision, bind_done done, void *data)
+{
+	struct asked *asked = calloc(1, sizeof(*asked));
+	if (!asked)
+		return -ENOMEM;
+	*asked = (struct asked){
+		.cluster = c, .done = done, .data = data, .uid = strdup(decision->uid)
+	};
+	LIST_INSERT_HEAD(&c->asked, asked, link);
+	int r = asked->uid ? bind_start(c->binder, decision, bound, asked) : -ENOMEM;
+	if (r < 0)
+		forget(asked);
+	return r;
+}
+
+int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *data,
+		 struct error *err)
+{
+	cleanup_decision struct decision decision = { 0 };
+	const char *uid = json_string_value(json_object_get(args, "PodUID"));
+	int r = cluster_check_leads(c, err);
+	if (r < 0)
+		return r;
+	/* What is reserved for that is not to be chosen anew. */
+	if (uid && bind_is_under_way(c->binder, uid))
+		return error_set(err, EALREADY, "the pod's binding is under way");
+	r = extender_decide(c->model, args, clock_now_ns(), &decision, err);
+	if (r < 0)
+		return r;
+	r = start_bind(c, &decision, done, data);
+	if (r < 0) {
+		model_release(c->model, decision.uid);
+		error_set_errno(err, -r, "binding");
+	}
+	return r;
+}
+
+struct feed_counts cluster_feed_counts(const struct cluster *c)
+{
+	return feed_counts(c->feed);
+}
+
+struct bind_counts cluster_bind_counts(const struct cluster *c)
+{
+	return binder_counts(c->binder);
+}
+
+/* ---- life ---- */
+
+static int find_access(struct cluster *c, struct error *err)
+{
+	const char *api = c->terms.kube_api;
+	int r = strcmp(api, "in-cluster") ? access_read_config(api, &c->access, err)
+					  : access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
+							  getenv("KUBERNETES_SERVICE_PORT"),
+							  ACCESS_POD_DIR, &c->access, err);
+	return r < 0 ? error_add(err, r, "kube_api") : 0;
+}
+
+static int start_leader(struct cluster *c)
+{
+	const struct leader_terms terms = {
+		.client = c->client,
+		.in_namespace = c->terms.lease_namespace,
+		.name = c->terms.lease_name,
+		.election = { .identity = c->identity },
+		.changed = leader_changed,
+		.released = released,
+		.data = c,
+	};
+	leader_make_identity(c->identity);
+	return c->terms.lease_name ? leader_start(&terms, &c->leader) : 0;
+}
+
+static int start_parts(struct cluster *c)
+{
+	const struct bind_terms bind = { .client = c->client,
+					 .component = c->terms.component,
+					 .limit_ns = c->terms.bind_limit_ns,
+					 .lock_expiry_s = c->terms.lock_expiry_s,
+					 .may_act = may_act,
+					 .data = c };
+	int r = model_new(&c->terms.model, &c->model);
+	if (r >= 0)
+		r = binder_new(&bind, &c->binder);
+	const struct feed_terms feed = {
+		.client = c->client, .model = c->model, .ready = ready, .node = node_seen, .data = c
+	};
+	if (r >= 0)
+		r = feed_start(&feed, &c->feed);
+	if (r >= 0)
+		r = start_leader(c);
+	if (r >= 0)
+		advance(c);
+	return r;
+}
+
+int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_set_errno(err, ENOMEM, "cluster");
+	*c = (struct cluster){ .terms = *terms, .started_ns = clock_now_ns() };
+	c->advance = (struct alarm){ .ring = advance, .data = c };
+	int r = find_access(c, err);
+	if (r >= 0)
+		r = kube_client_new(&c->access, &c->client, err);
+	if (r < 0) {
+		cluster_stop(c);
+		return r;
+	}
+	r = start_parts(c);
+	if (r >= 0)
+		r = loop_add(terms->loop, kube_client_fd(c->client), EPOLLIN, client_ready, c,
+			     &c->source);
+	if (r < 0) {
+		cluster_stop(c);
+		return error_set_errno(err, -r, "cluster");
+	}
+	*ret = c;
+	return 0;
+}
+
+void cluster_end(struct cluster *c)
+{
+	if (c->is_ending)
+		return;
+	c->is_ending = true;
+	binder_cancel(c->binder);
+	if (c->leader)
+		leader_release(c->leader);
+	else
+		released(c);
+}
+
+struct cluster *cluster_stop(struct cluster *c)
+{
+	if (!c)
+		return NULL;
+	leader_free(c->leader);
+	binder_free(c->binder);
+	while (!LIST_EMPTY(&c->asked))
+		forget(LIST_FIRST(&c->asked));
+	feed_stop(c->feed);
+	if (c->client)
+		alarm_clear(kube_client_reactor(c->client), &c->advance);
+	loop_remove(c->source);
+	kube_client_free(c->client);
+	model_free(c->model);
+	access_free(&c->access);
+	free(c);
+	return NULL;
+}

@@ -1,0 +1,57 @@
+/*
+ * What allot-scheduler knows of the cluster, and does to it: the client of the API, the model and what feeds it, the binder,
+ * and whether we lead, on the main thread's loop. A replica that does not lead knows the same, and binds nothing.
+ */
+#ifndef ALLOT_SCHED_CLUSTER_H
+#define ALLOT_SCHED_CLUSTER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/loop.h"
+#include "sched/bind.h"
+#include "sched/feed.h"
+#include "sched/model.h"
+
+struct cluster;
+
+struct cluster_terms {
+	struct loop *loop;
+	const char *kube_api; /* "in-cluster", or a kubeconfig's path. Texts are kept, not copied */
+	const char *component; /* whose events they are; NULL: allot-scheduler */
+	struct model_terms model;
+	uint64_t bind_limit_ns;                   /* 0: BIND_LIMIT_NS */
+	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
+	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
+	/* After cluster_end(); NULL: not wanted. */
+	void (*ended)(void *data);
+	void *data;
+};
+
+/* Whether the server answers is found out later. -errno where it can't be asked at all: the kubeconfig, libcurl. */
+int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
+/* What is under way is left as it is, and nobody is told of it any more. NULL is fine; returns NULL. */
+struct cluster *cluster_stop(struct cluster *cluster);
+/* An orderly end: bindings are cancelled, the lease is let go, so that another leads at once; `ended` after that. */
+void cluster_end(struct cluster *cluster);
+
+/* For the extender's verbs, filter, prioritize and preempt. */
+struct model *cluster_model(struct cluster *cluster);
+/* May be asked: -EAGAIN until both lists have been complete once. */
+int cluster_check_ready(const struct cluster *cluster, struct error *err);
+/* May bind: -EAGAIN as well where another leads, by its name. */
+int cluster_check_leads(const struct cluster *cluster, struct error *err);
+
+/*
+ * The extender's verb bind. 0: it has begun, and `done` is called once, later (bind.h); else it is not, with the reason:
+ * those of cluster_check_leads() and extender_decide(), and -EALREADY.
+ */
+int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
+		 struct error *err);
+
+struct feed_counts cluster_feed_counts(const struct cluster *cluster);
+struct bind_counts cluster_bind_counts(const struct cluster *cluster);
+bool cluster_leads(const struct cluster *cluster);
+
+#endif

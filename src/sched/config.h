@@ -1,0 +1,51 @@
+/* allot-scheduler's settings: one table row each (config.c). */
+#ifndef ALLOT_SCHED_CONFIG_H
+#define ALLOT_SCHED_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/settings.h"
+#include "sched/request.h"
+#include "sched/webhook.h"
+
+struct config {
+	unsigned log_level; /* the place among the row's words: config_log_level() */
+	/* Where it is served, and how. */
+	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
+	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
+	bool is_http_open;
+	unsigned connections;
+	uint64_t body_max, idle_ns;
+	/* The cluster, and the extender. */
+	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX];
+	unsigned node_policy; /* the place among the row's words */
+	char gpu_policy[SETTINGS_TEXT_MAX];
+	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns;
+	/* The webhook. */
+	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
+	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
+	char gpu[SETTINGS_TEXT_MAX], memory[SETTINGS_TEXT_MAX], memory_pct[SETTINGS_TEXT_MAX],
+		cores[SETTINGS_TEXT_MAX], priority[SETTINGS_TEXT_MAX],
+		vcuda_cores[SETTINGS_TEXT_MAX], vcuda_memory[SETTINGS_TEXT_MAX];
+	unsigned default_gpus, default_cores;
+	uint64_t default_memory_bytes;
+	unsigned guard_environment, guard_mounts, guard_privileged; /* enum webhook_guard */
+	char images[SETTINGS_TEXT_MAX], namespaces[SETTINGS_TEXT_MAX];
+};
+
+extern const struct settings_table config_table;
+
+/* For log_set_level(). */
+int config_log_level(const struct config *config);
+
+/* The terms' texts are the config's. */
+struct webhook_terms config_webhook_terms(const struct config *config);
+struct request_terms config_request_terms(const struct config *config);
+
+/* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */
+#define CONFIG_NAME_MAX 254
+bool config_lease(const struct config *config, char ret_namespace[CONFIG_NAME_MAX],
+		  char ret_name[CONFIG_NAME_MAX]);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Which cards of which node a pod is to have: what was decided, and is carried out by bind.h. Plain data of its own:
+ * nothing of the model is pointed to.
+ */
+#ifndef ALLOT_SCHED_DECISION_H
+#define ALLOT_SCHED_DECISION_H
+
+#include "base/cleanup.h"
+#include "kube/shares.h"
+
+/* All texts are owned. Of zeros: there is none. */
+struct decision {
+	char *pod_namespace, *pod, *uid, *node;
+	/*
+	 * For to-allocate and allocated. Its count is 0 for a pod that asks for no card: such a one is only bound, without
+	 * lock and annotations.
+	 */
+	struct kube_shares shares;
+};
+
+/* Leaves none. */
+static inline void decision_free(struct decision *decision)
+{
+	free(decision->pod_namespace);
+	free(decision->pod);
+	free(decision->uid);
+	free(decision->node);
+	shares_free(&decision->shares);
+	*decision = (struct decision){ 0 };
+}
+#define cleanup_decision cleanup(decision_free)
+
+#endif

@@ -1,0 +1,325 @@
+#include "sched/fit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB_BITS 20
+#define MPCT 1000
+#define ALL_CARDS (~UINT64_C(0))
+#define SHARE_KIND "NVIDIA"
+/* Of HAMi's plugin, which makes instances when it is asked to: not ours to give. */
+#define MODE_DYNAMIC "mig"
+/* A score of a link (place_link_score) is so many for each NVLink, and tens for the level. */
+#define SCORE_OF_NVLINK 100
+#define SCORE_OF_LEVEL 10
+
+/* ---- a card by itself ---- */
+
+/* Cards are of a few types alone, each of which is one word: they are compared once. */
+static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
+		   bool (*is_wanted)(const struct request *request, const char *word))
+{
+	for (unsigned i = 0; i < memo->count; i++)
+		if (memo->word[i] == word)
+			return memo->is_wanted[i];
+	bool is = is_wanted(request, word);
+	if (memo->count < FIT_MEMO_WORDS) {
+		memo->word[memo->count] = word;
+		memo->is_wanted[memo->count++] = is;
+	}
+	return is;
+}
+
+static bool is_mode(const struct request *request, const char *mode)
+{
+	return strcmp(mode, MODE_DYNAMIC) != 0 && (!request->mode || strstr(request->mode, mode));
+}
+
+/* What annotations say of types is the same for all parts. */
+static bool is_type(const struct request *request, const char *type)
+{
+	return place_is_type(&request->part[0].place, type);
+}
+
+static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
+{
+	return recall(&fit->modes, fit->request, stock->use[i].mode, is_mode) &&
+	       recall(&fit->types, fit->request, stock->card[i].type, is_type);
+}
+
+/* Types are compared by is_kind(), which remembers. */
+static struct place_request without_types(const struct place_request *request)
+{
+	struct place_request other = *request;
+	other.use_type = other.nouse_type = (struct place_words){ 0 };
+	return other;
+}
+
+/* As place_check_card(), and in that order, with what src/place knows nothing of. */
+static enum place_reason check_card(struct fit *fit, const struct stock *stock,
+				    const struct place_card *card, unsigned i,
+				    const struct place_request *of_any_type)
+{
+	enum place_reason reason = place_check_card(&card[i], of_any_type);
+	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
+		return reason;
+	if (!is_kind(fit, stock, i))
+		return PLACE_CARD_TYPE_MISMATCH;
+	if (fit->request->is_mutex && card[i].slots_used &&
+	    (reason == PLACE_FITS || reason > PLACE_CARD_TIME_SLICING_EXHAUSTED))
+		return PLACE_EXCLUSIVE_CONFLICT;
+	return reason;
+}
+
+/* ---- a part by itself ---- */
+
+static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
+				 const enum place_reason *reason)
+{
+	unsigned most = 0;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned same = 0;
+		for (unsigned k = 0; k < count; k++)
+			same += reason[k] == PLACE_FITS && card[k].numa == card[i].numa;
+		most = same > most ? same : most;
+	}
+	return most;
+}
+
+/*
+ * Do enough cards serve it? Where not, those that would are told so as well. *ret_able: bit i: card i does by itself; of a lone
+ * part that fits only as many as it wants.
+ */
+static bool look(struct fit *fit, const struct stock *stock, const struct place_card *card,
+		 const struct request_part *part, enum place_reason *reason, uint64_t *ret_able)
+{
+	const struct place_request of_any_type = without_types(&part->place);
+	unsigned able = 0, wanted = part->place.count;
+	*ret_able = 0;
+	bool is_lone = fit->request->count == 1 && !part->place.numa_bind;
+	for (unsigned i = 0; i < stock->count && !(is_lone && able == wanted); i++) {
+		reason[i] = check_card(fit, stock, card, i, &of_any_type);
+		able += reason[i] == PLACE_FITS;
+		*ret_able |= (uint64_t)(reason[i] == PLACE_FITS) << i;
+	}
+	bool is_numa = able >= wanted && part->place.numa_bind;
+	if (able >= wanted && (!is_numa || most_of_one_numa(card, stock->count, reason) >= wanted))
+		return true;
+	for (unsigned i = 0; i < stock->count; i++)
+		if (reason[i] == PLACE_FITS)
+			reason[i] = is_numa ? PLACE_NUMA_NOT_FIT : PLACE_ALLOCATED_INSUFFICIENT;
+	return false;
+}
+
+/* ---- cards for a part ---- */
+
+static struct place_link link_of(const struct stock *stock, unsigned i, unsigned k)
+{
+	unsigned score = stock->score ? stock->score[i * stock->count + k] : 0;
+	unsigned level = score % SCORE_OF_NVLINK / SCORE_OF_LEVEL;
+	unsigned nvlinks = score / SCORE_OF_NVLINK;
+	if (!stock->score)
+		level = stock->card[i].numa == stock->card[k].numa ? PLACE_LEVEL_NODE
+								   : PLACE_LEVEL_SYS;
+	return (struct place_link){
+		.nvlinks = (uint8_t)(nvlinks < UINT8_MAX ? nvlinks : UINT8_MAX),
+		.level = level < PLACE_LEVEL_COUNT ? level : PLACE_LEVEL_PSB,
+	};
+}
+
+/* The cards of `among` that the request may have, to be chosen from; their places in the stock in `at`. */
+static void lay_out(struct fit *fit, const struct stock *stock, const struct place_card *card,
+		    uint64_t among, unsigned at[PLACE_MAX_CARDS])
+{
+	struct place_node *node = &fit->node;
+	unsigned n = 0;
+	for (unsigned i = 0; i < stock->count; i++)
+		if ((among >> i & 1) && is_kind(fit, stock, i) &&
+		    !(fit->request->is_mutex && card[i].slots_used)) {
+			node->card[n] = card[i];
+			at[n++] = i;
+		}
+	node->card_count = n;
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < i; k++)
+			place_node_link(node, i, k, link_of(stock, at[i], at[k]));
+}
+
+static void take(struct place_card *card, const struct place_need *need)
+{
+	card->slots_used++;
+	card->memory_used_bytes += need->memory_bytes;
+	card->cores_used_mpct += need->cores_mpct;
+}
+
+/* Appends picks for a part, of the cards in `among`, and takes them of `card`. */
+typedef bool pick_fn(struct fit *fit, const struct stock *stock, unsigned part,
+		     struct place_card *card, uint64_t among);
+
+static void add_pick(struct fit *fit, unsigned part, struct place_card *card, unsigned which,
+		     struct place_need need)
+{
+	fit->pick[fit->picks++] = (struct fit_pick){ part, which, need };
+	take(&card[which], &need);
+}
+
+/* The best by the request's policy. */
+static bool place_part(struct fit *fit, const struct stock *stock, unsigned part,
+		       struct place_card *card, uint64_t among)
+{
+	struct place_choice choice;
+	unsigned at[PLACE_MAX_CARDS];
+	lay_out(fit, stock, card, among, at);
+	if (place_choose(&fit->node, &fit->request->part[part].place, &choice) < 0 ||
+	    fit->picks + choice.count > REQUEST_SHARES_MAX)
+		return false;
+	for (unsigned i = 0; i < choice.count; i++)
+		add_pick(fit, part, card, at[choice.card[i]], choice.need[i]);
+	return true;
+}
+
+/* The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. */
+static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
+		      struct place_card *card, uint64_t among)
+{
+	const struct place_request r = without_types(&fit->request->part[part].place);
+	unsigned found[PLACE_MAX_CARDS], n = 0;
+	if (r.numa_bind || fit->picks + r.count > REQUEST_SHARES_MAX)
+		return false;
+	for (unsigned i = 0; i < stock->count && n < r.count; i++)
+		if ((among >> i & 1) && check_card(fit, stock, card, i, &r) == PLACE_FITS)
+			found[n++] = i;
+	for (unsigned i = 0; n == r.count && i < n; i++)
+		add_pick(fit, part, card, found[i], place_need(&card[found[i]], &r));
+	return n == r.count;
+}
+
+/* What an init container finds: the node as it is, with the sidecars that began before it. */
+static void lay_out_init(struct fit *fit, const struct stock *stock, const struct request_part *init)
+{
+	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
+	for (unsigned i = 0; i < fit->picks; i++) {
+		const struct request_part *p = &fit->request->part[fit->pick[i].part];
+		if (p->is_sidecar && p->container < init->container)
+			take(&fit->card[fit->pick[i].card], &fit->pick[i].need);
+	}
+}
+
+static int fail(struct fit *fit, const struct stock *stock, unsigned part, struct fit_reasons *ret)
+{
+	uint64_t able;
+	ret->part = &fit->request->part[part];
+	look(fit, stock, fit->card, ret->part, ret->reason, &able);
+	return -ENOSPC;
+}
+
+static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
+		     struct fit_reasons *ret)
+{
+	const struct request *request = fit->request;
+	uint64_t used = 0;
+	fit->picks = 0;
+	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
+	for (unsigned i = 0; i < request->count; i++)
+		if (!request->part[i].is_init && !pick(fit, stock, i, fit->card, ALL_CARDS))
+			return fail(fit, stock, i, ret);
+	for (unsigned i = 0; i < fit->picks; i++)
+		used |= UINT64_C(1) << fit->pick[i].card;
+	for (unsigned i = 0; i < request->count; i++) {
+		if (!request->part[i].is_init)
+			continue;
+		lay_out_init(fit, stock, &request->part[i]);
+		if (!pick(fit, stock, i, fit->card, used) &&
+		    !pick(fit, stock, i, fit->card, ALL_CARDS))
+			return fail(fit, stock, i, ret);
+	}
+	return 0;
+}
+
+/* ---- answers ---- */
+
+void fit_begin(struct fit *fit, const struct request *request)
+{
+	fit->request = request;
+	fit->types.count = fit->modes.count = 0;
+}
+
+/*
+ * `able`: cards that serve any of the parts. Where there are as many as all parts together want, then whichever cards are
+ * taken for one part, enough that nobody has touched are left for the next one.
+ */
+static bool is_ample(const struct request *request, uint64_t able)
+{
+	uint64_t wanted = 0;
+	for (size_t p = 0; p < request->count; p++)
+		wanted += request->part[p].place.count;
+	return !request->part[0].place.numa_bind && (unsigned)__builtin_popcountll(able) >= wanted;
+}
+
+bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+{
+	const struct request *request = fit->request;
+	uint64_t able, able_all = ALL_CARDS;
+	for (size_t i = 0; i < request->count; i++) {
+		ret->part = &request->part[i];
+		if (!look(fit, stock, stock->card, ret->part, ret->reason, &able))
+			return false;
+		able_all &= able;
+	}
+	return request->count < 2 || is_ample(request, able_all) ||
+	       place_all(fit, stock, pick_part, ret) == 0 ||
+	       place_all(fit, stock, place_part, ret) == 0;
+}
+
+bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)
+{
+	unsigned curable = 0;
+	for (unsigned i = 0; i < stock->count; i++)
+		switch (reasons->reason[i]) {
+		case PLACE_CARD_NOT_HEALTH:
+		case PLACE_CARD_CORDONED:
+		case PLACE_CARD_TYPE_MISMATCH:
+		case PLACE_CARD_UUID_MISMATCH: break;
+		default: curable++;
+		}
+	return curable >= reasons->part->place.count;
+}
+
+int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,
+		     size_t size)
+{
+	return place_reasons_text(reasons->reason, stock->count, &reasons->part->place, text, size);
+}
+
+static int make_shares(const struct fit *fit, const struct stock *stock, struct kube_shares *ret)
+{
+	const struct request *request = fit->request;
+	struct kube_shares shares = { .containers = request->containers };
+	shares.share = calloc(fit->picks + 1, sizeof(*shares.share));
+	if (!shares.share)
+		return -ENOMEM;
+	for (unsigned p = 0; p < request->count; p++)
+		for (unsigned i = 0; i < fit->picks; i++) {
+			const struct fit_pick *pick = &fit->pick[i];
+			if (pick->part != p)
+				continue;
+			struct kube_share *s = &shares.share[shares.count++];
+			s->container = request->part[p].container;
+			strcpy(s->kind, SHARE_KIND);
+			strcpy(s->card, stock->card[pick->card].uuid);
+			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
+			s->cores_pct = pick->need.cores_mpct / MPCT;
+		}
+	*ret = shares;
+	return 0;
+}
+
+int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
+	       struct fit_reasons *ret_reasons)
+{
+	int r = place_all(fit, stock, place_part, ret_reasons);
+	if (r < 0 && fit->request->count > 1)
+		r = place_all(fit, stock, pick_part, ret_reasons);
+	return r < 0 ? r : make_shares(fit, stock, ret);
+}

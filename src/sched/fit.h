@@ -1,0 +1,69 @@
+/*
+ * Does a pod fit a node's cards, and which does it take. Pure, but for what a caller lends, which is too large for a stack; one
+ * thread at a time.
+ *
+ * Containers are given their cards one after the other: those that run together first, so that each finds what the others
+ * have left. An init container has ended before they begin: it finds the node as it is now, but for the sidecars before it,
+ * and goes on cards of theirs where those suffice, which then carry the more of both.
+ */
+#ifndef ALLOT_SCHED_FIT_H
+#define ALLOT_SCHED_FIT_H
+
+#include <stdbool.h>
+
+#include "kube/shares.h"
+#include "place/choose.h"
+#include "sched/request.h"
+#include "sched/stock.h"
+
+struct fit_pick {
+	unsigned part; /* of the request */
+	unsigned card; /* of the stock */
+	struct place_need need;
+};
+
+/* Words of cards that were looked at before: what was found then holds for as long as the cards stay as they are. */
+#define FIT_MEMO_WORDS 8
+struct fit_memo {
+	unsigned count;
+	const char *word[FIT_MEMO_WORDS]; /* of cards */
+	bool is_wanted[FIT_MEMO_WORDS];
+};
+
+struct fit {
+	const struct request *request;
+	struct fit_memo types, modes;
+	/* What is laid out to be chosen from, and what came of it. */
+	struct place_node node;
+	struct place_card card[PLACE_MAX_CARDS];
+	struct fit_pick pick[REQUEST_SHARES_MAX];
+	unsigned picks;
+};
+
+/* The request that all is about from now on; valid as long. To be called anew after any change of a node's cards. */
+void fit_begin(struct fit *fit, const struct request *request);
+
+/* Why not. */
+struct fit_reasons {
+	const struct request_part *part;           /* the first that does not fit */
+	enum place_reason reason[PLACE_MAX_CARDS]; /* of each card */
+};
+
+/* Does it? A request of no part does. *ret is written where it does not. */
+bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret);
+
+/* Would the end of others help, as far as the cards themselves tell? */
+bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons);
+
+/* As place_reasons_text(). */
+int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,
+		     size_t size);
+
+/*
+ * The shares of cards that it gets. -ENOSPC: it does not fit, and *ret_reasons is written; -ENOMEM. *ret is to be freed by
+ * shares_free().
+ */
+int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
+	       struct fit_reasons *ret_reasons);
+
+#endif

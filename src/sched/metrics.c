@@ -1,0 +1,80 @@
+#include "sched/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sched/issuer.h"
+#include "sched/scheduler.h"
+
+static const char *const verbs[VERB_COUNT] = {
+	[VERB_WEBHOOK] = "webhook", [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize",
+	[VERB_PREEMPT] = "preempt", [VERB_BIND] = "bind",
+};
+
+static void write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_verbs(FILE *out, const struct metrics *m)
+{
+	write_head(
+		out, "allot_scheduler_requests_total", "counter",
+		"Requests, by what became of them: good, refused (the caller's fault) or failed.");
+	for (int i = 0; i < VERB_COUNT; i++) {
+		const struct metrics_figures *f = &m->verb[i];
+		const struct {
+			const char *name;
+			uint64_t count;
+		} results[] = { { "good", f->good },
+				{ "refused", f->refused },
+				{ "failed", f->failed } };
+		for (size_t k = 0; k < sizeof(results) / sizeof(results[0]); k++)
+			fprintf(out,
+				"allot_scheduler_requests_total{verb=\"%s\",result=\"%s\"} %" PRIu64
+				"\n",
+				verbs[i], results[k].name, results[k].count);
+	}
+	write_head(out, "allot_scheduler_request_seconds_total", "counter",
+		   "Time that the main thread spent on them.");
+	for (int i = 0; i < VERB_COUNT; i++)
+		fprintf(out, "allot_scheduler_request_seconds_total{verb=\"%s\"} %.9f\n", verbs[i],
+			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
+}
+
+/* So that who watches it is told before clients refuse it. */
+static void write_expiry(FILE *out, const struct config *config)
+{
+	int64_t expiry_s;
+	if (!strcmp(config->https_listen, "off") ||
+	    issuer_expiry(config->tls_certificate, &expiry_s, NULL) < 0)
+		return;
+	write_head(out, "allot_scheduler_certificate_expires_seconds", "gauge",
+		   "When the certificate that it serves by ends, in seconds since 1970.");
+	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
+}
+
+char *metrics_page(const struct scheduler *s)
+{
+	const struct metrics *m = &s->metrics;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	write_verbs(out, m);
+	write_head(out, "allot_scheduler_pods_denied_total", "counter",
+		   "Pods that the webhook did not let in.");
+	fprintf(out, "allot_scheduler_pods_denied_total %" PRIu64 "\n", m->denied);
+	write_head(out, "allot_scheduler_pods_changed_total", "counter",
+		   "Pods that the webhook let in with changes.");
+	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
+	write_expiry(out, &s->config);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

@@ -1,0 +1,147 @@
+#include "sched/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sched/model_inside.h"
+
+#define HOLD_NS (UINT64_C(300) * 1000000000)
+
+int model_new(const struct model_terms *terms, struct model **ret)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->terms = *terms;
+	if (!m->terms.hold_ns)
+		m->terms.hold_ns = HOLD_NS;
+	*ret = m;
+	return 0;
+}
+
+struct model *model_free(struct model *m)
+{
+	if (!m)
+		return NULL;
+	model_pods_free(m);
+	model_nodes_free(m);
+	table_free(&m->words);
+	free(m);
+	return NULL;
+}
+
+void model_begin(struct model *m, enum model_kind kind)
+{
+	if (kind == MODEL_NODES)
+		model_nodes_begin(m);
+	else
+		model_pods_begin(m);
+}
+
+void model_synced(struct model *m, enum model_kind kind)
+{
+	if (kind == MODEL_NODES)
+		model_nodes_synced(m);
+	else
+		model_pods_synced(m);
+	m->is_synced[kind] = true;
+}
+
+bool model_is_ready(const struct model *m)
+{
+	return m->is_synced[MODEL_NODES] && m->is_synced[MODEL_PODS];
+}
+
+void model_advance(struct model *m, uint64_t now_ns)
+{
+	if (now_ns > m->now_ns)
+		m->now_ns = now_ns;
+	model_pods_advance(m);
+}
+
+void model_release(struct model *m, const char *uid)
+{
+	struct model_pod *pod = model_find_pod(m, uid);
+	if (pod)
+		model_drop_reserved(m, pod);
+}
+
+/* ---- views ---- */
+
+static void count_node(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct model_node *node = thing;
+	c->nodes += node->stock.count > 0;
+	c->nodes_aside += node->aside != NULL;
+	c->cards += node->stock.count;
+}
+
+static void count_pod(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct model_pod *pod = thing;
+	c->pods += pod->charged != NULL;
+	c->pods_waiting += !pod->charged && !pod->is_bound;
+	c->reservations += pod->reserved.node != NULL;
+}
+
+/* Nobody changes a table by looking at each of its things. */
+static struct table *table_of(const struct table *table)
+{
+	return (struct table *)(uintptr_t)table;
+}
+
+struct model_counts model_counts(const struct model *m)
+{
+	struct model_counts c = { 0 };
+	table_each(table_of(&m->nodes), count_node, &c);
+	table_each(table_of(&m->pods), count_pod, &c);
+	return c;
+}
+
+struct walk {
+	void (*card)(void *data, const struct model_card_view *view);
+	void (*share)(void *data, const struct model_share_view *view);
+	void *data;
+};
+
+static void show_cards(void *data, void *thing)
+{
+	const struct walk *walk = data;
+	const struct model_node *node = thing;
+	for (unsigned i = 0; i < node->stock.count; i++)
+		walk->card(walk->data,
+			   &(struct model_card_view){ node->name, i, &node->stock.card[i] });
+}
+
+void model_each_card(const struct model *m,
+		     void (*each)(void *data, const struct model_card_view *view), void *data)
+{
+	table_each(table_of(&m->nodes), show_cards, &(struct walk){ .card = each, .data = data });
+}
+
+static void show_shares(void *data, void *thing)
+{
+	const struct walk *walk = data;
+	const struct model_pod *pod = thing;
+	const struct model_hold *charged = pod->charged;
+	for (unsigned i = 0; charged && i < charged->hold.count; i++) {
+		const struct stock_share *s = &charged->hold.share[i];
+		walk->share(walk->data,
+			    &(struct model_share_view){ .pod_namespace = pod->pod_namespace,
+							.pod = model_pod_name(pod),
+							.uid = pod->text,
+							.node = charged->node->name,
+							.card = s->card,
+							.container = s->container,
+							.memory_mib = s->memory_mib,
+							.cores_pct = s->cores_pct });
+	}
+}
+
+void model_each_share(const struct model *m,
+		      void (*each)(void *data, const struct model_share_view *view), void *data)
+{
+	table_each(table_of(&m->pods), show_shares, &(struct walk){ .share = each, .data = data });
+}

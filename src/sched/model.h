@@ -1,0 +1,86 @@
+/*
+ * The cluster as the scheduler knows it: the cards of each node, and what of them each pod has, from the objects that a
+ * watch brings, one after the other and in any order. What a pod has is what its annotations say, or what was reserved for
+ * it a moment ago; it is given back when the pod ends or is gone.
+ *
+ *     node -> card (place/node.h): total, used          pod -> its node, its shares of cards
+ *
+ * Of an object nothing is kept but what is needed: some 150 bytes a card, 200 a pod. One thread.
+ */
+#ifndef ALLOT_SCHED_MODEL_H
+#define ALLOT_SCHED_MODEL_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sched/request.h"
+
+struct model;
+
+struct model_terms {
+	struct request_terms request;
+	uint64_t hold_ns; /* how long a reservation holds, or a choice that was never bound; 0: as HAMi, 300 s */
+};
+
+enum model_kind { MODEL_NODES, MODEL_PODS };
+
+/* The texts in `terms` are kept, not copied. -ENOMEM. */
+int model_new(const struct model_terms *terms, struct model **ret);
+struct model *model_free(struct model *model); /* NULL is fine; returns NULL */
+
+/* A list follows: what it does not name by the time of model_synced() is gone. */
+void model_begin(struct model *model, enum model_kind kind);
+void model_synced(struct model *model, enum model_kind kind);
+/* Have both lists been complete once? Before that nothing may be decided. */
+bool model_is_ready(const struct model *model);
+
+/*
+ * A node is there, or has changed. -EINVAL: what it says of its cards can't be true: it is set aside, so that no pod is
+ * given to it, until it says something else; -ENOMEM.
+ */
+int model_node(struct model *model, const json_t *node, struct error *err);
+void model_node_gone(struct model *model, const char *name);
+
+/*
+ * A pod is there, or has changed. -EINVAL: what it says can't be read: what was known of it stays; -ENOMEM. Only a pod that
+ * has cards, or asks for some, is kept.
+ */
+int model_pod(struct model *model, const json_t *pod, struct error *err);
+void model_pod_gone(struct model *model, const json_t *pod);
+
+/* It is so late now, by a clock that never goes back: what was held for too long is given back. To be called each second or so. */
+void model_advance(struct model *model, uint64_t now_ns);
+
+/*
+ * What extender_decide() reserved for a pod is given back, once it is certain that it was not bound: where an answer never
+ * came the watch, or time, will tell. A uid that is not known is fine.
+ */
+void model_release(struct model *model, const char *uid);
+
+struct model_counts {
+	size_t nodes;       /* that have cards */
+	size_t nodes_aside; /* whose cards can't be true */
+	size_t cards, pods /* that have cards */, pods_waiting, reservations;
+};
+struct model_counts model_counts(const struct model *model);
+
+/* One card, and one share of one, as they are now; texts are the model's, until the next call that changes it. */
+struct model_card_view {
+	const char *node;
+	unsigned index; /* of the node's list */
+	const struct place_card *card;
+};
+struct model_share_view {
+	const char *pod_namespace, *pod, *uid, *node, *card;
+	size_t container;
+	uint64_t memory_mib;
+	unsigned cores_pct;
+};
+/* Each in turn; for metrics. */
+void model_each_card(const struct model *model,
+		     void (*each)(void *data, const struct model_card_view *view), void *data);
+void model_each_share(const struct model *model,
+		      void (*each)(void *data, const struct model_share_view *view), void *data);
+
+#endif

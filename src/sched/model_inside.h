@@ -1,0 +1,110 @@
+/*
+ * What the model is made of: for its own files and the extender's verbs.
+ *
+ *     nodes: name -> model_node   stock, and a list of the pods that are charged to it
+ *     pods:  uid  -> model_pod    what its annotations note, what is reserved for it; at most one of both is charged
+ *     open:  the pods that are bound to no node yet: only they have anything that time takes back
+ *
+ * A node is kept while it is there or a pod names it: pods may be heard of before their node.
+ */
+#ifndef ALLOT_SCHED_MODEL_INSIDE_H
+#define ALLOT_SCHED_MODEL_INSIDE_H
+
+#include "sched/fit.h"
+#include "sched/model.h"
+#include "sched/stock.h"
+#include "sched/table.h"
+
+struct model_pod;
+
+struct model_node {
+	struct table_entry entry; /* by its name */
+	struct stock stock;       /* empty while it is not there */
+	struct model_pod *pods;   /* that are charged here */
+	size_t references;        /* of what pods hold */
+	uint64_t said;            /* a digest of its annotations, to know them again */
+	char *aside;              /* why what it says can't be true; NULL: it can */
+	bool is_there, is_listed;
+	char name[];
+};
+
+struct model_hold {
+	struct model_node *node; /* NULL: there is none; a reference */
+	struct stock_hold hold;
+	uint64_t expires_ns; /* 0: never */
+};
+
+struct model_pod {
+	struct table_entry entry; /* by its uid */
+	struct model_hold noted, reserved;
+	struct model_hold *charged;             /* one of both, or NULL */
+	struct model_pod *next, **at;           /* of the node that it is charged to */
+	struct model_pod *next_open, **at_open; /* NULL: it is bound */
+	struct request *request; /* while it is open: what it asks for; NULL: can't be read */
+	char *broken;            /* why not; NULL: it can */
+	uint64_t said;           /* a digest of what was noted */
+	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
+	const char *pod_namespace; /* a word */
+	int32_t priority;
+	bool is_bound, is_ending, is_listed;
+	uint16_t name_at; /* in `text`, behind the uid */
+	char text[];
+};
+
+struct model {
+	struct model_terms terms;
+	struct table nodes, pods, words;
+	struct model_pod *open;
+	bool is_synced[2]; /* enum model_kind */
+	uint64_t now_ns;
+	struct fit fit;
+};
+
+static inline const char *model_pod_name(const struct model_pod *pod)
+{
+	return pod->text + pod->name_at;
+}
+
+/* ---- model_node.c ---- */
+
+/* NULL: none is there of that name. */
+struct model_node *model_find_node(const struct model *model, const char *name);
+/* Its entry, with a reference more; a new one where nothing is known yet. NULL: no memory. */
+struct model_node *model_node_take(struct model *model, const char *name);
+void model_node_give(struct model *model, struct model_node *node);
+/* What a Node object says. */
+struct stock_said model_node_said(const json_t *node);
+void model_nodes_begin(struct model *model);
+void model_nodes_synced(struct model *model);
+void model_nodes_free(struct model *model);
+
+/* ---- model_pod.c ---- */
+
+struct model_pod *model_find_pod(const struct model *model, const char *uid);
+/* What it has is given back, until it is put back: to look at a node as it is without it. */
+void model_lift(struct model_pod *pod);
+void model_put_back(struct model_pod *pod);
+/*
+ * The same as model_pod(), of a pod that a filter's call was about: it may be ahead of the watch. Without a watch that names
+ * it, it is forgotten after a while.
+ */
+int model_pod_ahead(struct model *model, json_t *pod, struct error *err);
+/* Charges these shares for so long, in place of what was reserved for it before. -EINVAL, -ENOMEM: nothing is reserved. */
+int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
+		  const struct kube_shares *shares, struct error *err);
+void model_drop_reserved(struct model *model, struct model_pod *pod);
+void model_pods_begin(struct model *model);
+void model_pods_synced(struct model *model);
+void model_pods_advance(struct model *model);
+void model_pods_free(struct model *model);
+
+/* FNV-1a of 64 bits (draft-eastlake-fnv) of one text after the other; NULL is another than "". */
+static inline uint64_t model_digest(uint64_t digest, const char *text)
+{
+	for (const char *c = text ? text : "\xff"; *c; c++)
+		digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
+	return (digest ^ 0xfe) * UINT64_C(1099511628211);
+}
+#define MODEL_DIGEST_FIRST UINT64_C(14695981039346656037)
+
+#endif

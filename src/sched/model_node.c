@@ -1,0 +1,160 @@
+/* The model's nodes: each with its cards, and what of them its pods have. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/model_inside.h"
+
+/* ---- entries ---- */
+
+static void forget_cards(struct model_node *node)
+{
+	stock_free(&node->stock);
+	free(node->aside);
+	node->aside = NULL;
+	node->said = 0;
+}
+
+static void drop_if_unused(struct model *m, struct model_node *node)
+{
+	if (node->is_there || node->references)
+		return;
+	table_remove(&m->nodes, &node->entry);
+	forget_cards(node);
+	free(node);
+}
+
+struct model_node *model_node_take(struct model *m, const char *name)
+{
+	struct model_node *node = table_find(&m->nodes, name);
+	if (!node) {
+		node = calloc(1, sizeof(*node) + strlen(name) + 1);
+		if (!node)
+			return NULL;
+		strcpy(node->name, name);
+		table_add(&m->nodes, &node->entry, node->name);
+	}
+	node->references++;
+	return node;
+}
+
+void model_node_give(struct model *m, struct model_node *node)
+{
+	node->references--;
+	drop_if_unused(m, node);
+}
+
+struct model_node *model_find_node(const struct model *m, const char *name)
+{
+	struct model_node *node = table_find(&m->nodes, name);
+	return node && node->is_there ? node : NULL;
+}
+
+/* ---- what a node says ---- */
+
+static const char *annotation(const json_t *node, const char *name)
+{
+	const json_t *meta = json_object_get(node, "metadata");
+	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
+}
+
+struct stock_said model_node_said(const json_t *node)
+{
+	return (struct stock_said){ .cards = annotation(node, KUBE_NODE_REGISTER),
+				    .scores = annotation(node, KUBE_NODE_SCORE),
+				    .cordon = annotation(node, KUBE_NODE_CORDON) };
+}
+
+/* What was known is replaced, and charged anew. */
+static int take_cards(struct model *m, struct model_node *node, const struct stock_said *said,
+		      struct error *err)
+{
+	struct stock stock = { 0 };
+	struct error why = { 0 };
+	int r = stock_read(said, &m->words, &stock, &why);
+	if (r == -ENOMEM)
+		return error_set_errno(err, ENOMEM, "node %s", node->name);
+	forget_cards(node);
+	node->stock = stock;
+	for (const struct model_pod *p = node->pods; p; p = p->next)
+		stock_charge(&node->stock, &p->charged->hold);
+	if (r == 0 || r == -ENODATA)
+		return 0;
+	node->aside = strdup(why.text);
+	return error_set(err, EINVAL, "node %s is set aside: %s", node->name, why.text);
+}
+
+int model_node(struct model *m, const json_t *object, struct error *err)
+{
+	const char *name = json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "name"));
+	if (!name)
+		return error_set(err, EINVAL, "node without a name");
+	const struct stock_said said = model_node_said(object);
+	uint64_t digest = model_digest(MODEL_DIGEST_FIRST, said.cards);
+	digest = model_digest(model_digest(digest, said.scores), said.cordon);
+	struct model_node *node = model_node_take(m, name);
+	if (!node)
+		return error_set_errno(err, ENOMEM, "node %s", name);
+	int r = 0;
+	if (!node->is_there || node->said != digest)
+		r = take_cards(m, node, &said, err);
+	if (r != -ENOMEM) {
+		node->said = digest;
+		node->is_there = node->is_listed = true;
+	}
+	model_node_give(m, node);
+	return r;
+}
+
+static void go(struct model *m, struct model_node *node)
+{
+	node->is_there = false;
+	forget_cards(node);
+	drop_if_unused(m, node);
+}
+
+void model_node_gone(struct model *m, const char *name)
+{
+	struct model_node *node = model_find_node(m, name);
+	if (node)
+		go(m, node);
+}
+
+/* ---- lists ---- */
+
+static void unlist(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	node->is_listed = false;
+}
+
+static void go_unlisted(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	if (node->is_there && !node->is_listed)
+		go(data, node);
+}
+
+void model_nodes_begin(struct model *m)
+{
+	table_each(&m->nodes, unlist, NULL);
+}
+
+void model_nodes_synced(struct model *m)
+{
+	table_each(&m->nodes, go_unlisted, m);
+}
+
+static void free_node(void *data, void *thing)
+{
+	struct model_node *node = thing;
+	forget_cards(node);
+	free(node);
+}
+
+void model_nodes_free(struct model *m)
+{
+	table_each(&m->nodes, free_node, NULL);
+	table_free(&m->nodes);
+}

@@ -1,0 +1,68 @@
+/*
+ * What a pod asks for: the limits of its containers, in HAMi's vocabulary or gpu-manager's, and its annotations.
+ *
+ *     nvidia.com/gpu: 2                  cards, each of which the rest is asked of; by default 1 where only the rest is named
+ *     nvidia.com/gpumem: 3000            MiB
+ *     nvidia.com/gpumem-percentage: 50   instead, of the card's memory. Neither: all of it
+ *     nvidia.com/gpucores: 30            percent of the card's time. Neither this nor memory: the card alone
+ *
+ *     tencent.com/vcuda-core, tencent.com/vcuda-memory     as kube/vcuda.h has it
+ *
+ *     nvidia.com/use-gputype, nouse-gputype, use-gpuuuid, nouse-gpuuuid, numa-bind, vgpu-mode
+ *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex; by commas, the first goes first
+ *     hami.io/node-scheduler-policy      binpack, spread
+ *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
+ *
+ * Pure but for memory; thread safe.
+ */
+#ifndef ALLOT_SCHED_REQUEST_H
+#define ALLOT_SCHED_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "kube/pod.h"
+#include "kube/vcuda.h"
+#include "place/request.h"
+
+/* The resources' names, and what is meant where nothing is said. Texts are the caller's. */
+struct request_terms {
+	const char *count, *memory, *memory_pct, *cores;
+	struct vcuda_names vcuda;
+	unsigned default_count;
+	uint64_t default_memory_mib;          /* 0: all that the card has */
+	unsigned default_cores_pct;           /* 0: no guarantee */
+	const char *node_policy, *gpu_policy; /* as in the annotations */
+};
+
+/* HAMi's names and defaults: one card, all its memory; nodes binpack, cards spread. */
+extern const struct request_terms request_terms_default;
+
+#define REQUEST_SHARES_MAX 512 /* of cards, that several containers of a pod may ask for */
+
+/* Of one container that asks for cards. */
+struct request_part {
+	size_t container; /* its place in the pod, init containers first, as in kube/shares.h */
+	bool is_init;     /* it has ended before those that are not begin */
+	bool is_sidecar;  /* an init container that goes on beside all that come after it */
+	struct place_request place; /* its texts are the request's */
+};
+
+struct request {
+	size_t containers;         /* of the pod, of both kinds */
+	size_t count;              /* of parts; 0: it asks for no card */
+	struct request_part *part; /* in the containers' order; owned */
+	bool is_node_spread;       /* else binpack */
+	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
+	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
+	char *text;        /* what words and mode point into; owned */
+	const char **word; /* owned */
+};
+
+/* -EINVAL, -ERANGE with the container, the limit or annotation, and what would be right; -ENOMEM. */
+int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
+		 struct error *err);
+void request_free(struct request *request); /* leaves one of zeros */
+
+#endif

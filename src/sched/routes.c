@@ -1,0 +1,264 @@
+#include "sched/routes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "kube/object.h"
+#include "sched/extender.h"
+
+#define JSON_TYPE "application/json"
+/* A pod's texts may hold a NUL: a review that could not be read would let the pod in. */
+#define READ_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL)
+
+/* ---- answers ---- */
+
+static void answer_line(struct server_answer *ret, unsigned status, const char *line)
+{
+	*ret = (struct server_answer){ .status = status, .line = line };
+}
+
+/* Takes `object` over; NULL: there was no memory for it. */
+static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	json_decref(object);
+	if (text)
+		*ret = (struct server_answer){ .status = status, .own = text, .type = JSON_TYPE };
+	else
+		answer_line(ret, 500, "out of memory\n");
+}
+
+/* What is wrong, in the way of kube-scheduler's extenders. */
+static void answer_error(struct server_answer *ret, unsigned status, const char *text)
+{
+	char clean[ERROR_TEXT_MAX];
+	snprintf(clean, sizeof(clean), "%s", text);
+	text_clean(clean);
+	answer_json(ret, status, json_pack("{s:s}", "Error", clean));
+}
+
+/* ---- the webhook ---- */
+
+static void count_review(struct scheduler *s, const json_t *request, const json_t *response)
+{
+	const json_t *why = json_object_get(response, "status");
+	const json_t *object = json_object_get(request, "object");
+	const char *name = json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "name"));
+	const char *of = json_string_value(json_object_get(request, "namespace"));
+	if (json_object_get(response, "patch"))
+		s->metrics.changed++;
+	if (json_is_true(json_object_get(response, "allowed")))
+		return;
+	s->metrics.denied++;
+	log_info("pod %.63s/%.253s is denied: %s", of ? of : "", name ? name : "(to be named)",
+		 json_string_value(json_object_get(why, "message")));
+}
+
+static void do_webhook(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret)
+{
+	struct error err = { 0 };
+	json_t *answer = webhook_review(&s->webhook, args, &err);
+	if (!answer) {
+		answer_error(ret, err.code == ENOMEM ? 500 : 400, err.text);
+		return;
+	}
+	count_review(s, json_object_get(args, "request"), json_object_get(answer, "response"));
+	answer_json(ret, 200, answer);
+}
+
+/* ---- the extender ---- */
+
+/* May it be asked about nodes? */
+static int check_cluster(const struct scheduler *s, struct error *err)
+{
+	if (s->cluster)
+		return cluster_check_ready(s->cluster, err);
+	return error_set(err, ENODATA,
+			 "allot-scheduler knows of no nodes: its setting kube_api is off");
+}
+
+static void answer_verb(struct scheduler *s, json_t *args, struct server_answer *ret,
+			json_t *(*verb)(struct model *model, const json_t *args))
+{
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0)
+		answer_error(ret, 200, err.text);
+	else
+		answer_json(ret, 200, verb(cluster_model(s->cluster), args));
+}
+
+static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
+		      struct server_answer *ret)
+{
+	answer_verb(s, args, ret, extender_filter);
+}
+
+static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret)
+{
+	answer_verb(s, args, ret, extender_preempt);
+}
+
+/* Its answer is a list, in which no error has a place. */
+static void do_prioritize(struct scheduler *s, json_t *args, struct server_call *call,
+			  struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0)
+		answer_error(ret, 503, err.text);
+	else
+		answer_json(ret, 200, extender_prioritize(cluster_model(s->cluster), args));
+}
+
+static void bound(void *data, const struct error *err)
+{
+	struct server_answer answer;
+	answer_error(&answer, 200, err->code ? err->text : "");
+	server_call_answer(data, &answer);
+}
+
+static void do_bind(struct scheduler *s, json_t *args, struct server_call *call,
+		    struct server_answer *ret)
+{
+	struct error err = { 0 };
+	int r = check_cluster(s, &err);
+	if (r >= 0)
+		r = cluster_bind(s->cluster, args, bound, call, &err);
+	if (r < 0)
+		answer_error(ret, 200, err.text);
+	else
+		ret->is_later = true;
+}
+
+/* ---- who looks after it ---- */
+
+static void do_health(struct scheduler *s, json_t *args, struct server_call *call,
+		      struct server_answer *ret)
+{
+	answer_line(ret, 200, "ok\n");
+}
+
+/* A replica that does not lead is ready too: it answers all but bind. */
+static void do_ready(struct scheduler *s, json_t *args, struct server_call *call,
+		     struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (s->cluster && cluster_check_ready(s->cluster, &err) < 0)
+		answer_line(ret, 503, "not ready: nodes and pods are not all known yet\n");
+	else
+		answer_line(ret, 200, "ready\n");
+}
+
+/* For a Service in front of the replica that binds. */
+static void do_leads(struct scheduler *s, json_t *args, struct server_call *call,
+		     struct server_answer *ret)
+{
+	struct error err = { 0 };
+	if (!s->cluster || cluster_check_leads(s->cluster, &err) < 0)
+		answer_line(ret, 503, "does not lead\n");
+	else
+		answer_line(ret, 200, "leads\n");
+}
+
+static void do_metrics(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret)
+{
+	char *page = metrics_page(s);
+	if (page)
+		*ret = (struct server_answer){ .status = 200, .own = page, .type = METRICS_TYPE };
+	else
+		answer_line(ret, 500, "out of memory\n");
+}
+
+/* ---- routes ---- */
+
+#define NO_VERB (-1)
+
+/* `args`: what was posted; NULL for what is got. It may be kept, by a reference. */
+static const struct route {
+	const char *path;
+	bool is_post;
+	int verb; /* as metrics have it */
+	void (*handle)(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret);
+} routes[] = {
+	{ "/webhook", true, VERB_WEBHOOK, do_webhook },
+	{ "/filter", true, VERB_FILTER, do_filter },
+	{ "/prioritize", true, VERB_PRIORITIZE, do_prioritize },
+	{ "/preempt", true, VERB_PREEMPT, do_preempt },
+	{ "/bind", true, VERB_BIND, do_bind },
+	{ "/healthz", false, NO_VERB, do_health },
+	{ "/readyz", false, NO_VERB, do_ready },
+	{ "/leaderz", false, NO_VERB, do_leads },
+	{ "/metrics", false, NO_VERB, do_metrics },
+};
+
+static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
+{
+	if (route->verb == NO_VERB)
+		return;
+	struct metrics_figures *f = &s->metrics.verb[route->verb];
+	f->spent_ns += spent_ns;
+	if (status >= 500)
+		f->failed++;
+	else if (status >= 400)
+		f->refused++;
+	else
+		f->good++;
+}
+
+/* What was posted; NULL: it is answered by *ret. */
+static json_t *read_body(const struct server_request *request, struct server_answer *ret)
+{
+	json_error_t why;
+	char text[ERROR_TEXT_MAX];
+	json_t *args = json_loadb(request->body ? request->body : "", request->body_size,
+				  READ_FLAGS, &why);
+	if (args)
+		return args;
+	snprintf(text, sizeof(text), "%s: the body is no JSON: line %d: %s", request->path,
+		 why.line, why.text);
+	answer_error(ret, json_error_code(&why) == json_error_out_of_memory ? 500 : 400, text);
+	return NULL;
+}
+
+static void ask(struct scheduler *s, const struct route *route,
+		const struct server_request *request, struct server_answer *ret)
+{
+	uint64_t before_ns = clock_now_ns();
+	json_t *args = route->is_post ? read_body(request, ret) : NULL;
+	if (args || !route->is_post)
+		route->handle(s, args, request->call, ret);
+	json_decref(args);
+	count(s, route, ret->is_later ? 200 : ret->status, clock_now_ns() - before_ns);
+}
+
+void routes_handle(void *data, const struct server_request *request, struct server_answer *ret)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		const struct route *route = &routes[i];
+		bool is_get = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
+		if (strcmp(route->path, request->path) != 0)
+			continue;
+		if (route->is_post ? !strcmp(request->method, "POST") : is_get)
+			ask(data, route, request, ret);
+		else
+			*ret = (struct server_answer){
+				.status = 405,
+				.line = route->is_post ? "must be POST\n" : "must be GET or HEAD\n",
+				.header = "Allow",
+				.header_value = route->is_post ? "POST" : "GET, HEAD"
+			};
+		return;
+	}
+	answer_line(
+		ret, 404,
+		"there is /webhook, /filter, /prioritize, /preempt, /bind, /healthz, /readyz and "
+		"/metrics\n");
+}

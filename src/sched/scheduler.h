@@ -1,0 +1,20 @@
+/* allot-scheduler as a whole: what its parts, which main.c starts and ends, know of each other. Main thread only. */
+#ifndef ALLOT_SCHED_SCHEDULER_H
+#define ALLOT_SCHED_SCHEDULER_H
+
+#include "net/loop.h"
+#include "sched/cluster.h"
+#include "sched/config.h"
+#include "sched/metrics.h"
+#include "sched/webhook.h"
+#include "web/server.h"
+
+struct scheduler {
+	struct config config;
+	struct loop *loop;
+	struct webhook_terms webhook;
+	struct cluster *cluster; /* NULL: kube_api is off */
+	struct metrics metrics;
+};
+
+#endif

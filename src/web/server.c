@@ -1,0 +1,297 @@
+#include "web/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "web/server_inside.h"
+
+#define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* whoever was idle for less comes again at once */
+#define MEMORY_BYTES ((size_t)16384)     /* of a connection: request, headers and what is read */
+
+/* ---- the loop ---- */
+
+void server_set_deaf(struct server *s, bool is_deaf)
+{
+	if (s->is_deaf == is_deaf)
+		return;
+	s->is_deaf = is_deaf;
+	if (s->listen_source)
+		loop_watch(s->listen_source, is_deaf ? 0 : EPOLLIN);
+}
+
+static struct generation *generation_end(struct generation *g);
+
+static void drop_if_done(struct generation *g)
+{
+	struct generation **link = &g->server->generations;
+	if (g == *link || g->count)
+		return;
+	while (*link != g)
+		link = &(*link)->next;
+	*link = g->next;
+	generation_end(g);
+}
+
+/* Lets libmicrohttpd do what there is to do; some of it may be due without another event. */
+static void turn(struct generation *g)
+{
+	const struct mhd *mhd = g->server->mhd;
+	MHD_UNSIGNED_LONG_LONG ms;
+	do {
+		g->has_resumed = false;
+		mhd->run(g->daemon);
+	} while (g->has_resumed);
+	if (mhd->get_timeout(g->daemon, &ms) == MHD_YES)
+		loop_arm(g->soon_timer, ms * NSEC_PER_MSEC, 0);
+	else
+		loop_disarm(g->soon_timer);
+	drop_if_done(g);
+}
+
+static void mhd_ready(void *data, uint32_t events)
+{
+	turn(data);
+}
+
+static int generation_begin(struct server *s, struct error *err);
+
+/* Files that were replaced: who comes from now on gets the new ones. */
+static void renew(struct server *s)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct error err = { 0 };
+	if (!s->tls.certificate || now_ns - s->renewed_ns < SERVER_RENEW_NS)
+		return;
+	s->renewed_ns = now_ns;
+	if (!tls_is_changed(&s->tls))
+		return;
+	struct tls before = s->tls;
+	s->tls.certificate = s->tls.key = NULL;
+	int r = tls_read(&s->tls, &err);
+	if (r >= 0)
+		r = generation_begin(s, &err);
+	if (r >= 0) {
+		log_info("TLS: '%s' and '%s' are read anew", s->tls.certificate_file,
+			 s->tls.key_file);
+		tls_free(&before);
+		drop_if_done(s->generations->next);
+		return;
+	}
+	log_error("TLS: %s: going on with what was read before", err.text);
+	tls_free(&s->tls);
+	memcpy(before.seen, s->tls.seen, sizeof(before.seen)); /* said once */
+	s->tls = before;
+}
+
+/* We accept, not libmicrohttpd: so it is known who is too many before it is let in. */
+static void somebody_comes(void *data, uint32_t events)
+{
+	struct server *s = data;
+	struct sockaddr_storage from = { 0 };
+	socklen_t length = sizeof(from);
+	renew(s);
+	int fd = accept4(s->terms.listen_fd, (struct sockaddr *)&from, &length,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		/* The name of a unix socket may be longer than is told. It closes the socket on failure. */
+		length = length < sizeof(from) ? length : sizeof(from);
+		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
+		turn(s->generations);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+		/* It would be called again at once. */
+		server_set_deaf(s, true);
+		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
+	}
+}
+
+static bool is_overdue(const struct server *s, const struct server_call *c, uint64_t now_ns)
+{
+	uint64_t limit_ns = c->stage == STAGE_IDLE ? s->terms.idle_ns : SERVER_DEADLINE_NS;
+	return c->stage != STAGE_HANDLER && now_ns - c->since_ns >= limit_ns;
+}
+
+/* Others wait to be let in, and nobody may keep its place by doing nothing. */
+static void make_room(const struct server *s, uint64_t now_ns)
+{
+	const struct server_call *longest = NULL;
+	for (const struct server_call *c = s->calls; c; c = c->next)
+		if (c->stage == STAGE_IDLE && now_ns - c->since_ns >= IDLE_LEAST_NS &&
+		    (!longest || c->since_ns < longest->since_ns))
+			longest = c;
+	if (longest)
+		shutdown(longest->fd, SHUT_RDWR);
+}
+
+/* Seen from inside as if the client had closed it. */
+static void look(void *data, uint32_t events)
+{
+	struct server *s = data;
+	uint64_t now_ns = clock_now_ns();
+	for (const struct server_call *c = s->calls; c; c = c->next)
+		if (is_overdue(s, c, now_ns))
+			shutdown(c->fd, SHUT_RDWR);
+	if (s->count >= s->terms.connections_max)
+		make_room(s, now_ns);
+	server_set_deaf(s, s->count >= s->terms.connections_max);
+	if (!s->count)
+		loop_disarm(s->look_timer);
+	for (struct generation *g = s->generations, *next; g; g = next) {
+		next = g->next;
+		turn(g);
+	}
+}
+
+/* ---- texts ---- */
+
+struct server_text *server_text_new(struct server *s, char *text, size_t length, const char *type)
+{
+	struct MHD_Response *response = s->mhd->create_response_from_buffer(length, text,
+									    MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return NULL;
+	}
+	s->mhd->add_response_header(response, "Content-Type", type);
+	return (struct server_text *)(void *)response;
+}
+
+struct server_text *server_text_free(struct server *s, struct server_text *text)
+{
+	if (text)
+		s->mhd->destroy_response((struct MHD_Response *)(void *)text);
+	return NULL;
+}
+
+unsigned server_connections(const struct server *s)
+{
+	return s->count;
+}
+
+/* ---- start and end ---- */
+
+static int start_daemon(struct generation *g, struct error *err)
+{
+	const struct server *s = g->server;
+	bool has_tls = s->tls.certificate;
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls.certificate },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls.key },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+	g->daemon = s->mhd->start_daemon(
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+			(has_tls ? MHD_USE_TLS : 0U),
+		0, NULL, NULL, server_request_came, g, MHD_OPTION_CONNECTION_LIMIT,
+		s->terms.connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
+		MHD_OPTION_URI_LOG_CALLBACK, server_request_began, g, MHD_OPTION_NOTIFY_CONNECTION,
+		server_connection_told, g, MHD_OPTION_NOTIFY_COMPLETED, server_request_ended, g,
+		MHD_OPTION_ARRAY, has_tls ? tls : &tls[2], MHD_OPTION_END);
+	if (g->daemon)
+		return 0;
+	return has_tls ? error_set(err, EINVAL,
+				   "'%s' and '%s': libmicrohttpd takes them for no certificate and "
+				   "its key",
+				   s->tls.certificate_file, s->tls.key_file)
+		       : error_set(err, EIO, "libmicrohttpd does not start");
+}
+
+/* The new one is the server's first. */
+static int generation_begin(struct server *s, struct error *err)
+{
+	struct generation *g = calloc(1, sizeof(*g));
+	if (!g)
+		return error_set_errno(err, ENOMEM, "HTTP server");
+	g->server = s;
+	int r = start_daemon(g, err);
+	if (r >= 0) {
+		const union MHD_DaemonInfo *info = s->mhd->get_daemon_info(g->daemon,
+									   MHD_DAEMON_INFO_EPOLL_FD);
+		r = loop_add_timer(s->terms.loop, mhd_ready, g, &g->soon_timer);
+		if (r >= 0)
+			r = loop_add(s->terms.loop, info->epoll_fd, EPOLLIN, mhd_ready, g,
+				     &g->source);
+		if (r < 0)
+			error_set_errno(err, -r, "HTTP server");
+	}
+	if (r < 0) {
+		generation_end(g);
+		return r;
+	}
+	g->next = s->generations;
+	s->generations = g;
+	return 0;
+}
+
+/* Tells of each connection's end. Who waits for a handler is let go before, as libmicrohttpd demands. */
+static struct generation *generation_end(struct generation *g)
+{
+	const struct mhd *mhd = g->server->mhd;
+	g->source = loop_remove(g->source);
+	for (struct server_call *c = g->server->calls; c; c = c->next)
+		if (c->generation == g && c->is_suspended)
+			mhd->resume_connection(c->at);
+	if (g->daemon)
+		mhd->stop_daemon(g->daemon);
+	loop_remove(g->soon_timer);
+	free(g);
+	return NULL;
+}
+
+static int watch(struct server *s, struct error *err)
+{
+	int r = loop_add_timer(s->terms.loop, look, s, &s->look_timer);
+	if (r >= 0)
+		r = loop_add(s->terms.loop, s->terms.listen_fd, EPOLLIN, somebody_comes, s,
+			     &s->listen_source);
+	return r < 0 ? error_set_errno(err, -r, "HTTP server") : 0;
+}
+
+int server_start(const struct server_terms *terms, struct server **ret, struct error *err)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_set_errno(err, ENOMEM, "HTTP server");
+	*s = (struct server){ .terms = *terms,
+			      .tls = { .certificate_file = terms->certificate_file,
+				       .key_file = terms->key_file } };
+	if (!s->terms.connections_max)
+		s->terms.connections_max = SERVER_MAX_CONNECTIONS;
+	if (!s->terms.idle_ns)
+		s->terms.idle_ns = SERVER_DEADLINE_NS;
+	int r = terms->certificate_file ? tls_read(&s->tls, err) : 0;
+	if (r >= 0)
+		r = mhd_load(&s->mhd, err);
+	if (r >= 0)
+		r = watch(s, err);
+	if (r >= 0)
+		r = generation_begin(s, err);
+	if (r < 0) {
+		s->terms.listen_fd = -1; /* still the caller's */
+		server_stop(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct server *server_stop(struct server *s)
+{
+	if (!s)
+		return NULL;
+	s->listen_source = loop_remove(s->listen_source);
+	while (s->generations) {
+		struct generation *g = s->generations;
+		s->generations = g->next;
+		generation_end(g);
+	}
+	loop_remove(s->look_timer);
+	if (s->terms.listen_fd >= 0)
+		close(s->terms.listen_fd);
+	tls_free(&s->tls);
+	free(s);
+	return NULL;
+}

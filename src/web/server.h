@@ -1,0 +1,84 @@
+/*
+ * A small HTTP server on an event loop, by libmicrohttpd. No client can hold the loop up: sockets never block,
+ * a request's line and headers have to fit 16 KiB together, bodies have a limit (0: none are taken), and so has the
+ * number of connections. Each has SERVER_DEADLINE_NS for a request to come, and again for the answer's way to it;
+ * then it is closed. Main thread only.
+ */
+#ifndef ALLOT_WEB_SERVER_H
+#define ALLOT_WEB_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/loop.h"
+
+#define SERVER_MAX_CONNECTIONS 32
+#define SERVER_DEADLINE_NS UINT64_C(5000000000)
+#define SERVER_RENEW_NS UINT64_C(1000000000)
+
+struct server;
+struct server_text; /* a body that several answers share */
+struct server_call; /* a request that is answered later */
+
+struct server_request {
+	const char *method, *path;
+	const char *authorization; /* the header; NULL: there is none */
+	const char *body; /* the handler's until it returns; a NUL stands behind it; NULL: none */
+	size_t body_size;
+	struct server_call *call; /* for server_call_answer() */
+};
+
+/* One of text, own and line, in this order. */
+struct server_answer {
+	unsigned status;
+	struct server_text *text;          /* the caller's */
+	char *own;                         /* by malloc(); the server's from then on */
+	const char *line;                  /* is copied */
+	const char *type;                  /* of own and line; NULL: plain text */
+	const char *header, *header_value; /* one more; NULL: none */
+	bool is_later; /* not yet: server_call_answer() has the rest. From a handler alone. */
+};
+
+typedef void (*server_handler)(void *data, const struct server_request *request,
+			       struct server_answer *ret);
+
+struct server_terms {
+	struct loop *loop;
+	/* A listening socket, which the server takes over on success. */
+	int listen_fd;
+	/*
+	 * PEM files: both are read anew within SERVER_RENEW_NS of a change, when somebody comes; what can't be used then is
+	 * said in the log, and the old ones are kept. Who is connected stays until its next answer. NULL: without TLS. The
+	 * names are the caller's, and stay.
+	 */
+	const char *certificate_file, *key_file;
+	unsigned connections_max; /* 0: SERVER_MAX_CONNECTIONS */
+	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Where all connections are taken, who has been idle
+	 * for longest is closed sooner. */
+	uint64_t idle_ns;
+	/* Bytes of a request's body: more is read, thrown away, and answered by 413. 0: bodies are not taken: what has one
+	 * is answered before it is read. Of all requests together SERVER_BODIES times that, else 503. */
+	size_t body_max;
+	server_handler handler;
+	void *data;
+};
+#define SERVER_BODIES 8
+
+int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
+/* Closes every connection; calls that wait are gone: nobody may answer them any more. NULL is fine; returns NULL. */
+struct server *server_stop(struct server *server);
+
+unsigned server_connections(const struct server *server);
+
+/* The answer of a handler that said is_later: once, from any place, or never. */
+void server_call_answer(struct server_call *call, const struct server_answer *answer);
+
+/* Takes `text` over in any case; it may be sent to several. NULL: out of memory. */
+struct server_text *server_text_new(struct server *server, char *text, size_t length,
+				    const char *type);
+/* Answers that are under way keep what they need of it. NULL is fine; returns NULL. */
+struct server_text *server_text_free(struct server *server, struct server_text *text);
+
+#endif

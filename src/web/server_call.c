@@ -1,0 +1,266 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "web/server_inside.h"
+
+#define BODY_FIRST ((size_t)16384)
+#define LINE_TYPE "text/plain; charset=utf-8"
+
+/* ---- connections ---- */
+
+static void set_stage(struct server_call *c, enum stage stage)
+{
+	c->stage = stage;
+	c->since_ns = clock_now_ns();
+}
+
+static struct server_call *call_of(const struct server *s, struct MHD_Connection *at)
+{
+	const union MHD_ConnectionInfo *info = s->mhd->get_connection_info(
+		at, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info->socket_context;
+}
+
+static void connection_began(struct generation *g, struct MHD_Connection *at, void **ret_context)
+{
+	struct server *s = g->server;
+	const union MHD_ConnectionInfo *info = s->mhd->get_connection_info(
+		at, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct server_call *c = calloc(1, sizeof(*c));
+	if (!c) {
+		/* Nobody could see to its end. */
+		shutdown(info->connect_fd, SHUT_RDWR);
+		return;
+	}
+	*c = (struct server_call){ .next = s->calls, .generation = g, .fd = info->connect_fd };
+	set_stage(c, STAGE_NEW);
+	s->calls = c;
+	g->count++;
+	if (s->count++ == 0)
+		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
+	if (s->count >= s->terms.connections_max)
+		server_set_deaf(s, true);
+	*ret_context = c;
+}
+
+static void forget_request(struct server *s, struct server_call *c)
+{
+	s->bodies -= c->room;
+	free(c->body);
+	c->body = NULL;
+	c->size = c->room = 0;
+	c->refused = 0;
+	c->is_begun = c->is_suspended = false;
+	if (c->answer)
+		s->mhd->destroy_response(c->answer);
+	c->answer = NULL;
+}
+
+static void connection_ended(struct server_call *c)
+{
+	struct generation *g = c->generation;
+	struct server *s = g->server;
+	struct server_call **link = &s->calls;
+	while (*link != c)
+		link = &(*link)->next;
+	*link = c->next;
+	forget_request(s, c);
+	free(c);
+	server_set_deaf(s, false);
+	g->count--;
+	if (--s->count == 0)
+		loop_disarm(s->look_timer);
+}
+
+void server_connection_told(void *data, struct MHD_Connection *at, void **context,
+			    enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		connection_began(data, at, context);
+	else if (*context)
+		connection_ended(*context);
+}
+
+/* The first line of a request is there: its time begins. */
+void *server_request_began(void *data, const char *uri, struct MHD_Connection *at)
+{
+	const struct generation *g = data;
+	struct server_call *c = call_of(g->server, at);
+	if (c)
+		set_stage(c, STAGE_REQUEST);
+	return NULL;
+}
+
+/* An answer has gone out: the time for the next begins. */
+void server_request_ended(void *data, struct MHD_Connection *at, void **context,
+			  enum MHD_RequestTerminationCode why)
+{
+	const struct generation *g = data;
+	struct server_call *c = call_of(g->server, at);
+	if (!c)
+		return;
+	forget_request(g->server, c);
+	set_stage(c, STAGE_IDLE);
+}
+
+/* ---- answers ---- */
+
+static struct MHD_Response *make_response(const struct server *s, const struct generation *g,
+					  const struct server_answer *answer)
+{
+	const char *line = answer->own ? answer->own : answer->line;
+	/* Copied: a line may be the handler's only until it is asked again. */
+	struct MHD_Response *response = s->mhd->create_response_from_buffer(
+		strlen(line), (void *)(uintptr_t)line,
+		answer->own ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
+	if (!response) {
+		free(answer->own);
+		return NULL;
+	}
+	s->mhd->add_response_header(response, "Content-Type",
+				    answer->type ? answer->type : LINE_TYPE);
+	if (answer->header)
+		s->mhd->add_response_header(response, answer->header, answer->header_value);
+	/* Who came with the old certificate comes again with the new one. */
+	if (g != s->generations)
+		s->mhd->add_response_header(response, "Connection", "close");
+	return response;
+}
+
+static enum MHD_Result send_answer(const struct server *s, struct server_call *c,
+				   struct MHD_Connection *at, const struct server_answer *answer)
+{
+	struct MHD_Response *response = (struct MHD_Response *)(void *)answer->text;
+	if (!response)
+		response = make_response(s, c->generation, answer);
+	if (!response)
+		return MHD_NO;
+	set_stage(c, STAGE_ANSWER);
+	enum MHD_Result r = s->mhd->queue_response(at, answer->status, response);
+	if (!answer->text)
+		s->mhd->destroy_response(response);
+	return r;
+}
+
+void server_call_answer(struct server_call *c, const struct server_answer *answer)
+{
+	const struct server *s = c->generation->server;
+	static const struct server_answer no_memory = { .status = 500, .line = "out of memory\n" };
+	c->status = answer->status;
+	c->answer = make_response(s, c->generation, answer);
+	if (!c->answer) {
+		c->status = no_memory.status;
+		c->answer = make_response(s, c->generation, &no_memory);
+	}
+	if (c->is_suspended) {
+		c->is_suspended = false;
+		s->mhd->resume_connection(c->at);
+		/* It is seen to when libmicrohttpd runs next; no event of its own would bring that about. */
+		c->generation->has_resumed = true;
+		loop_arm(c->generation->soon_timer, 0, 0);
+	}
+}
+
+static enum MHD_Result send_kept(const struct server *s, struct server_call *c)
+{
+	set_stage(c, STAGE_ANSWER);
+	return s->mhd->queue_response(c->at, c->status, c->answer);
+}
+
+/* ---- requests ---- */
+
+static enum MHD_Result ask_handler(struct server *s, struct server_call *c, const char *url,
+				   const char *method)
+{
+	static const struct server_answer too_large = { .status = 413,
+							.line = "the body is too large\n" };
+	static const struct server_answer too_much = {
+		.status = 503, .line = "too many large requests at a time; try again\n"
+	};
+	struct server_answer answer = { 0 };
+	if (c->refused)
+		return send_answer(s, c, c->at, c->refused == 413 ? &too_large : &too_much);
+	const struct server_request request = {
+		.method = method,
+		.path = url,
+		.authorization = s->mhd->lookup_connection_value(c->at, MHD_HEADER_KIND,
+								 "Authorization"),
+		.body = c->body,
+		.body_size = c->size,
+		.call = c,
+	};
+	set_stage(c, STAGE_HANDLER);
+	s->terms.handler(s->terms.data, &request, &answer);
+	if (!answer.is_later)
+		return send_answer(s, c, c->at, &answer);
+	if (c->answer)
+		return send_kept(s, c);
+	c->is_suspended = true;
+	s->mhd->suspend_connection(c->at);
+	return MHD_YES;
+}
+
+/* What is refused is read all the same, so that its sender gets to read why. */
+static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
+{
+	if (!c->refused && size > s->terms.body_max - c->size)
+		c->refused = 413;
+	if (!c->refused && c->size + size + 1 > c->room) {
+		size_t room = c->room ? c->room : BODY_FIRST;
+		while (room < c->size + size + 1)
+			room *= 2;
+		char *body = s->bodies - c->room + room > SERVER_BODIES * s->terms.body_max
+				     ? NULL
+				     : realloc(c->body, room);
+		if (body) {
+			s->bodies += room - c->room;
+			c->body = body;
+			c->room = room;
+		} else {
+			c->refused = 503;
+		}
+	}
+	if (c->refused) {
+		s->bodies -= c->room;
+		free(c->body);
+		c->body = NULL;
+		c->size = c->room = 0;
+		return;
+	}
+	memcpy(c->body + c->size, part, size);
+	c->size += size;
+	c->body[c->size] = '\0';
+}
+
+/*
+ * Called when the headers are there, for each part of a body, and once more when all is. Where bodies are not taken, what has
+ * no business with one is answered then; another is answered at once, and its body left unread, so the connection
+ * ends with it. Called again when a later answer is there.
+ */
+enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
+				    const char *method, const char *version, const char *body,
+				    size_t *body_length, void **context)
+{
+	const struct generation *g = data;
+	struct server *s = g->server;
+	struct server_call *c = call_of(s, at);
+	bool is_plain = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+	if (!c)
+		return MHD_NO;
+	c->at = at;
+	if (c->answer)
+		return send_kept(s, c);
+	if (!c->is_begun && (is_plain || s->terms.body_max)) {
+		c->is_begun = true;
+		return MHD_YES;
+	}
+	if (*body_length && (is_plain || !s->terms.body_max))
+		return MHD_NO;
+	if (*body_length) {
+		take_body(s, c, body, *body_length);
+		*body_length = 0;
+		return MHD_YES;
+	}
+	return ask_handler(s, c, url, method);
+}

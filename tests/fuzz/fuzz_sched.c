@@ -1,0 +1,241 @@
+/*
+ * What a scheduler hears: objects of a watch and calls of the extender's verbs, one a line, whose first letter says what it
+ * is. However wrong they are, each is answered or refused in one line, what was decided fits the cards, and what ends gives
+ * everything back.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kube/annotations.h"
+#include "kube/object.h"
+#include "sched/extender.h"
+#include "sched/request_wishes.h"
+
+#define SECOND UINT64_C(1000000000)
+#define NODE "n"
+
+struct fuzzing {
+	struct model *model;
+	uint64_t now_ns;
+	const struct kube_shares *decided; /* to be looked for among the cards */
+};
+
+static void check_error(const struct error *err)
+{
+	FUZZ_CHECK(err->code > 0 && err->text[0]);
+	FUZZ_CHECK(*text_end_of_clean(err->text, sizeof(err->text)) == '\0');
+}
+
+/* ---- objects ---- */
+
+static void see_node(struct fuzzing *f, const json_t *node)
+{
+	struct error err = { 0 };
+	if (model_node(f->model, node, &err) < 0)
+		check_error(&err);
+}
+
+static void see_pod(struct fuzzing *f, const json_t *pod)
+{
+	struct error err = { 0 };
+	if (model_pod(f->model, pod, &err) < 0)
+		check_error(&err);
+}
+
+static void end_node(struct fuzzing *f, const json_t *node)
+{
+	const char *name = json_string_value(
+		json_object_get(json_object_get(node, "metadata"), "name"));
+	if (name)
+		model_node_gone(f->model, name);
+}
+
+static void end_pod(struct fuzzing *f, const json_t *pod)
+{
+	model_pod_gone(f->model, pod);
+}
+
+/* ---- verbs ---- */
+
+static bool has_node(const json_t *answer)
+{
+	const json_t *names = json_object_get(answer, "NodeNames");
+	for (size_t i = 0; i < json_array_size(names); i++)
+		if (!strcmp(json_string_value(json_array_get(names, i)), NODE))
+			return true;
+	return false;
+}
+
+static void check_card(void *data, const struct model_card_view *view)
+{
+	const struct fuzzing *f = data;
+	const struct place_card *card = view->card;
+	for (size_t i = 0; i < f->decided->count; i++)
+		if (!strcmp(f->decided->share[i].card, card->uuid) && !strcmp(view->node, NODE)) {
+			FUZZ_CHECK(card->memory_used_bytes <= card->memory_total_bytes);
+			FUZZ_CHECK(card->cores_used_mpct <= card->cores_total_mpct);
+			FUZZ_CHECK(card->slots_used <= card->slots_total);
+		}
+}
+
+static void bind(struct fuzzing *f, const json_t *args)
+{
+	struct decision d;
+	struct error err = { 0 };
+	if (extender_decide(f->model, args, f->now_ns, &d, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	f->decided = &d.shares;
+	if (!strcmp(d.node, NODE))
+		model_each_card(f->model, check_card, f);
+	decision_free(&d);
+}
+
+static void filter(struct fuzzing *f, const json_t *args)
+{
+	json_t *answer = extender_filter(f->model, args);
+	FUZZ_CHECK(json_is_object(answer));
+	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
+	if (has_node(answer)) {
+		json_t *call = json_pack("{s:O,s:O,s:O,s:s}", "PodNamespace",
+					 json_object_get(meta, "namespace"), "PodName",
+					 json_object_get(meta, "name"), "PodUID",
+					 json_object_get(meta, "uid"), "Node", NODE);
+		bind(f, call);
+		json_decref(call);
+	}
+	json_decref(answer);
+}
+
+static void prioritize(struct fuzzing *f, const json_t *args)
+{
+	json_t *answer = extender_prioritize(f->model, args), *one;
+	size_t i;
+	FUZZ_CHECK(json_is_array(answer));
+	json_array_foreach(answer, i, one)
+	{
+		json_int_t score = json_integer_value(json_object_get(one, "Score"));
+		FUZZ_CHECK(score >= 0 && score <= 10);
+	}
+	json_decref(answer);
+}
+
+static void preempt(struct fuzzing *f, const json_t *args)
+{
+	struct model_counts before = model_counts(f->model);
+	json_t *answer = extender_preempt(f->model, args);
+	FUZZ_CHECK(json_is_object(json_object_get(answer, "NodeNameToMetaVictims")));
+	struct model_counts after = model_counts(f->model);
+	FUZZ_CHECK(!memcmp(&before, &after, sizeof(before)));
+	json_decref(answer);
+}
+
+/* ---- texts in objects that are else as they should be ---- */
+
+static void see_node_with(struct fuzzing *f, const char *name, const char *text)
+{
+	json_t *node = json_pack("{s:{s:s,s:{s:s}}}", "metadata", "name", NODE, "annotations", name,
+				 text);
+	if (node)
+		see_node(f, node);
+	json_decref(node);
+}
+
+/* A pod of uid "t" that asks for that, notes that, and wishes that. */
+static void see_pod_with(struct fuzzing *f, const char *limit, const char *text, const char *name,
+			 const char *value)
+{
+	json_t *pod = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s}},s:{s:[{s:s,s:{s:{s:s}}}]}}",
+				"metadata", "name", "t", "namespace", "n", "uid", "t",
+				"resourceVersion", "1", "annotations", KUBE_POD_NODE, NODE, name,
+				value, "spec", "containers", "name", "a", "resources", "limits",
+				limit, text);
+	if (!pod)
+		return; /* no UTF-8: no API server lets it in */
+	json_t *args = json_pack("{s:O,s:[s]}", "Pod", pod, "NodeNames", NODE);
+	see_pod(f, pod);
+	filter(f, args);
+	json_decref(args);
+	json_decref(pod);
+}
+
+static void take_text(struct fuzzing *f, char what, const char *text)
+{
+	static const char *const limits[] = { "nvidia.com/gpu", "nvidia.com/gpumem",
+					      "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+					      "tencent.com/vcuda-core" };
+	static const char *const wishes[] = { REQUEST_USE_TYPE,   REQUEST_NOUSE_UUID,
+					      REQUEST_NUMA_BIND,  REQUEST_MODE,
+					      REQUEST_GPU_POLICY, REQUEST_NODE_POLICY,
+					      REQUEST_WEIGHTS };
+	size_t length = strlen(text);
+	switch (what) {
+	case 'C': see_node_with(f, KUBE_NODE_REGISTER, text); break;
+	case 'S': see_pod_with(f, limits[0], "1", KUBE_POD_ALLOCATED, text); break;
+	case 'L': see_pod_with(f, limits[length % 5], text, REQUEST_NUMA_BIND, "false"); break;
+	case 'W': see_pod_with(f, limits[0], "2", wishes[length % 7], text); break;
+	case 'R': model_release(f->model, text); break;
+	case 'T':
+		f->now_ns += length * 100 * SECOND;
+		model_advance(f->model, f->now_ns);
+		break;
+	case 'B': model_begin(f->model, length % 2); break;
+	case 'E': model_synced(f->model, length % 2); break;
+	default: break;
+	}
+}
+
+/* ---- lines ---- */
+
+static const struct {
+	char letter;
+	void (*take)(struct fuzzing *f, const json_t *object);
+} rows[] = {
+	{ 'n', see_node }, { 'm', end_node },   { 'p', see_pod }, { 'q', end_pod },
+	{ 'f', filter },   { 's', prioritize }, { 'v', preempt }, { 'b', bind },
+};
+
+static void take_line(struct fuzzing *f, const char *line)
+{
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
+	size_t row = 0;
+	while (row < count && rows[row].letter != *line)
+		row++;
+	if (row == count) {
+		take_text(f, *line, *line ? line + 1 : line);
+		return;
+	}
+	json_t *object = json_loads(line + 1, 0, NULL);
+	if (json_is_object(object))
+		rows[row].take(f, object);
+	json_decref(object);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), *rest = text;
+	const struct model_terms terms = { .request = request_terms_default };
+	struct fuzzing f = { .now_ns = SECOND };
+	FUZZ_CHECK(model_new(&terms, &f.model) == 0);
+	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
+		model_begin(f.model, kind);
+		model_synced(f.model, kind);
+	}
+	for (char *line; (line = strsep(&rest, "\n"));)
+		take_line(&f, line);
+	/* A list that names nothing ends everything. */
+	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
+		model_begin(f.model, kind);
+		model_synced(f.model, kind);
+	}
+	model_advance(f.model, f.now_ns + 1000 * SECOND);
+	struct model_counts counts = model_counts(f.model);
+	FUZZ_CHECK(!counts.nodes && !counts.nodes_aside && !counts.pods && !counts.pods_waiting);
+	model_free(f.model);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,293 @@
+"""allot-scheduler as who asks it sees it: TLS, limits, clients that misbehave, its command line."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import wait_until
+from scheduler import Scheduler, gpu_pod, issue, patch_of, review, run_scheduler
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    started = []
+
+    def start(settings="", tls=True):
+        started.append(Scheduler(tmp_path / f"s{len(started)}", settings, tls))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+def test_a_pod_is_completed_by_tls(scheduler):
+    s = scheduler()
+    status, answer = s.post("/webhook", review(gpu_pod({"nvidia.com/gpumem": "3000"})))
+    assert status == 200
+    assert answer["response"]["allowed"] and answer["response"]["uid"] == "u-1"
+    patch = {one["path"]: one["value"] for one in patch_of(answer)}
+    assert patch["/spec/schedulerName"] == "allot-scheduler"
+    assert patch["/spec/containers/0/resources/limits/nvidia.com~1gpu"] == "1"
+    status, answer = s.post("/webhook", review(gpu_pod({"nvidia.com/gpu": "1"}, nodeName="n")))
+    assert status == 200 and not answer["response"]["allowed"]
+    assert answer["response"]["status"]["message"].startswith("pod has node assigned: n")
+    text = s.ask("GET", "/metrics")[1].decode()
+    assert 'allot_scheduler_requests_total{verb="webhook",result="good"} 2\n' in text
+    assert "allot_scheduler_pods_denied_total 1\n" in text and "allot_scheduler_pods_changed_total 1\n" in text
+
+
+def test_what_is_no_review_is_refused(scheduler):
+    s = scheduler()
+    for body in ("", "{", "[" * 100000, '{"a":1,"a":2}', b"\xff\xfe", json.dumps({"kind": "AdmissionReview"}),
+                 json.dumps([review({})])):
+        status, answer = s.ask("POST", "/webhook", body)
+        assert status == 400 and json.loads(answer)["Error"], (body[:40], status, answer)
+    # A NUL in a text is no way past it.
+    status, answer = s.ask("POST", "/webhook",
+                           json.dumps(review(gpu_pod({"nvidia.com/gpu": "1\0"}, hostname="a\0b"))))
+    assert status == 200 and not json.loads(answer)["response"]["allowed"]
+    assert 'requests_total{verb="webhook",result="refused"} 7\n' in s.ask("GET", "/metrics")[1].decode()
+
+
+def test_paths_and_methods(scheduler):
+    s = scheduler()
+    assert s.ask("GET", "/healthz") == (200, b"ok\n")
+    assert s.ask("GET", "/readyz") == (200, b"ready\n")
+    assert s.ask("GET", "/nothing")[0] == 404
+    assert s.ask("GET", "/webhook")[0] == 405
+    assert s.ask("POST", "/metrics", "{}")[0] == 405
+    for path in ("/filter", "/preempt", "/bind"):
+        status, answer = s.post(path, {})
+        assert status == 200 and "kube_api is off" in answer["Error"]
+    assert s.post("/prioritize", {})[0] == 503
+    # Without TLS the same, for those on this machine.
+    plain = http.client.HTTPConnection(s.http, timeout=20)
+    plain.request("POST", "/webhook", json.dumps(review(gpu_pod({"nvidia.com/gpu": "1"}))))
+    assert json.load(plain.getresponse())["response"]["allowed"]
+    plain.close()
+
+
+def test_a_body_over_the_limit(scheduler):
+    s = scheduler("body_limit = 64KiB\n")
+    pod = gpu_pod({"nvidia.com/gpu": "1"})
+    pod["metadata"]["annotations"] = {"fill": ""}
+    room = 64 * 1024 - len(json.dumps(review(pod)))
+    for more, expected in ((0, 200), (1, 413), (3_000_000, 413)):
+        pod["metadata"]["annotations"]["fill"] = "x" * (room + more)
+        assert s.ask("POST", "/webhook", json.dumps(review(pod)))[0] == expected
+    # As well where no length is told before.
+    body = iter([b"x" * 10000] * 20)
+    assert s.ask("POST", "/webhook", body)[0] == 413
+    assert s.ask("GET", "/healthz")[0] == 200
+
+
+def test_slow_clients_hold_nobody_up(scheduler):
+    """Some stop in the middle of TLS, some of a request, some don't read: others are answered at once."""
+    s = scheduler("connections = 64\n")
+    host, port = s.https.split(":")
+    slow = []
+    for i in range(30):
+        one = socket.create_connection((host, int(port)), timeout=20)
+        slow.append(one)
+        if i % 3 == 0:
+            one.sendall(b"\x16\x03\x01\x02\x00\x01")
+            continue
+        context = ssl.create_default_context(cafile=s.certificate)
+        one = context.wrap_socket(one, server_hostname="127.0.0.1")
+        slow[-1] = one
+        one.sendall(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n" + (b"\r\n{" if i % 3 == 1 else b""))
+    body = json.dumps(review(gpu_pod({"nvidia.com/gpu": "1"})))
+    connection = s.connect()
+    for _ in range(50):
+        assert s.ask("POST", "/webhook", body, connection)[0] == 200
+    connection.close()
+
+    # And none of them stays for ever.
+    def is_closed(one):
+        one.settimeout(0.01)
+        try:
+            return one.recv(1 << 16) == b""
+        except (TimeoutError, ssl.SSLError):
+            return False
+        except OSError:
+            return True
+
+    waiting = list(slow)
+
+    def all_closed():
+        waiting[:] = [one for one in waiting if not is_closed(one)]
+        return not waiting
+
+    wait_until(all_closed, 30, "the end of slow clients")
+    for one in slow:
+        one.close()
+
+
+def test_a_certificate_is_replaced_while_it_serves(scheduler, tmp_path):
+    s = scheduler()
+    first = tmp_path / "first.crt"
+    first.write_bytes(s.certificate.read_bytes())
+    body = json.dumps(review(gpu_pod({"nvidia.com/gpu": "1"})))
+    old = s.connect()
+    assert s.ask("POST", "/webhook", body, old)[0] == 200
+    old_socket = old.sock
+    issue(tmp_path / "new", "--names", "localhost,127.0.0.1")
+
+    def is_served(which):
+        try:
+            return s.ask("GET", "/healthz", certificate=which)[0] == 200
+        except (ssl.SSLError, ConnectionError):
+            return False
+
+    # Half of a change is none: the old certificate and key go on.
+    os.replace(tmp_path / "new/tls.key", s.key)
+    wait_until(lambda: is_served(first) and "going on with what was read before" in s.log.read_text(),
+               what="the refusal of half of a change")
+    new = tmp_path / "new.crt"
+    new.write_bytes((tmp_path / "new/tls.crt").read_bytes())
+    os.replace(tmp_path / "new/tls.crt", s.certificate)
+    wait_until(lambda: is_served(new), what="the new certificate")
+    assert not is_served(first)
+    # Who was connected is answered once more, and then asked to come again.
+    old.request("POST", "/webhook", body)
+    answer = old.getresponse()
+    assert answer.status == 200 and answer.getheader("Connection") == "close"
+    assert json.load(answer)["response"]["allowed"]
+    assert old.sock is None or old.sock is not old_socket
+    assert s.process.poll() is None
+
+
+def test_many_at_a_time(scheduler):
+    """More than there are places: whoever is idle makes room, so that all are answered."""
+    s = scheduler("connections = 8\n")
+    connections = [s.connect() for _ in range(12)]
+    for connection in connections:
+        connection.timeout = 60
+        assert s.ask("GET", "/healthz", connection=connection)[0] == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_the_issuer(tmp_path):
+    folder = tmp_path / "tls"
+    bundle = issue(folder, "--names", "scheduler.example,10.1.2.3,::1")
+    assert base64.b64decode(bundle) == (folder / "tls.crt").read_bytes()
+    assert stat.S_IMODE((folder / "tls.key").stat().st_mode) == 0o600
+    text = subprocess.run(["openssl", "x509", "-in", folder / "tls.crt", "-noout", "-ext", "subjectAltName"],
+                          capture_output=True, text=True, check=True, timeout=30).stdout
+    assert "DNS:scheduler.example" in text and "10.1.2.3" in text and "0:0:0:0:0:0:0:1" in text
+    subprocess.run(["openssl", "verify", "-CAfile", folder / "tls.crt", folder / "tls.crt"], check=True, timeout=30,
+                   capture_output=True)
+    done = run_scheduler("--ca-bundle", folder / "tls.crt")
+    assert done.stdout.strip() == bundle
+    # A key is told to nobody, and nothing is overwritten.
+    done = run_scheduler("--ca-bundle", folder / "tls.key")
+    assert done.returncode == 1 and "must be a PEM file with a certificate" in done.stderr
+    before = (folder / "tls.key").read_bytes()
+    done = run_scheduler("--issue", folder)
+    assert done.returncode == 1 and "tls.crt: File exists" in done.stderr
+    (folder / "tls.crt").unlink()
+    done = run_scheduler("--issue", folder)
+    assert done.returncode == 1 and "tls.key: File exists" in done.stderr
+    assert (folder / "tls.key").read_bytes() == before and not (folder / "tls.crt").exists()
+    done = run_scheduler("--issue", tmp_path / "other", "--names", "a b")
+    assert done.returncode == 1 and "'a b': must be DNS names or addresses" in done.stderr
+    done = run_scheduler("--names", "a")
+    assert done.returncode == 1 and "needs --issue" in done.stderr
+
+
+def test_a_certificate_that_has_expired_is_named(scheduler, tmp_path):
+    folder = tmp_path / "s0"
+    folder.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=short", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                    folder / "tls.key", "-out", folder / "tls.crt"], check=True, capture_output=True, timeout=30)
+    s = scheduler()
+    assert re.search(r"tls.crt: expires in [12] days", s.log.read_text())
+    text = s.ask("GET", "/metrics")[1].decode()
+    expires = float(text.split("\nallot_scheduler_certificate_expires_seconds ")[1].split()[0])
+    assert 86400 < expires - time.time() < 3 * 86400
+    # One that has ended is served, as there is no other; clients see it for what it is.
+    openssl = ["openssl", "x509", "-in", folder / "tls.crt", "-signkey", folder / "tls.key", "-days", "-1", "-out",
+               folder / "old.crt"]
+    subprocess.run(openssl, check=True, capture_output=True, timeout=30)
+    os.replace(folder / "old.crt", folder / "tls.crt")
+
+    def is_refused():
+        try:
+            s.ask("GET", "/healthz")
+        except ssl.SSLCertVerificationError as error:
+            return "expired" in str(error)
+        return False
+
+    wait_until(is_refused, what="clients seeing the end of the certificate")
+    (tmp_path / "s1").mkdir()
+    for name in ("tls.crt", "tls.key"):
+        shutil.copy(folder / name, tmp_path / "s1" / name)
+    assert "tls.crt: has expired: clients refuse it" in scheduler().log.read_text()
+
+
+@pytest.mark.parametrize("settings, complaint", [
+    ("https_listen = 0.0.0.0:9443\n", "https_listen: '0.0.0.0:9443' needs tls_certificate and tls_key"),
+    ("tls_key = /k\n", "tls_certificate: is none: tls_key needs it"),
+    ("http_listen = 0.0.0.0:9398\n", "can be reached from other machines without TLS"),
+    ("http_listen = off\n", "nobody could ask"),
+    ("http_listen = here\n", "settings:1: http_listen: 'here': must be off, an address"),
+    ("guard_mounts = maybe\n", "guard_mounts: 'maybe': must be allow, warn, rewrite or deny"),
+    ("body_limit = 1KiB\n", "body_limit: '1KiB': must be from 64KiB to 256MiB"),
+    ("gpu_resource = gpu\n", "gpu_resource: 'gpu': must be a domain and a name"),
+    ("cores_resource = nvidia.com/gpu\n", "cores_resource: 'nvidia.com/gpu' is gpu_resource already"),
+    ("colour = red\n", "colour: there is no such setting"),
+])
+def test_settings_that_are_refused(tmp_path, settings, complaint):
+    (tmp_path / "settings").write_text(settings)
+    for option in ("--check-config", "--config"):
+        done = run_scheduler(option, tmp_path / "settings")
+        assert done.returncode == 1 and complaint in done.stderr, done.stderr
+
+
+def test_the_command_line(tmp_path):
+    (tmp_path / "settings").write_text("# by hand\nhttp_listen = 127.0.0.1:9398 # here\n\nconnections = 8\n")
+    assert run_scheduler("--check-config", tmp_path / "settings").stdout.endswith("settings: good\n")
+    text = run_scheduler("--help").stdout
+    assert "guard_environment" in text and "--issue DIR" in text
+    assert run_scheduler("--version").stdout.startswith("allot-scheduler ")
+    assert run_scheduler("--nonsense").returncode == 1
+    assert "'extra': no such argument" in run_scheduler("extra").stderr
+    # The command line goes before the file.
+    done = run_scheduler("--config", tmp_path / "settings", "--http-listen", "off")
+    assert done.returncode == 1 and "nobody could ask" in done.stderr
+    done = run_scheduler("--check-config", tmp_path / "missing")
+    assert done.returncode == 1 and "missing: No such file" in done.stderr
+
+
+def test_a_port_in_use_is_named(scheduler, tmp_path):
+    s = scheduler(tls=False)
+    done = run_scheduler("--http-listen", s.http)
+    assert done.returncode == 1 and f"http_listen: {s.http}: Address already in use" in done.stderr
+    done = run_scheduler("--http-listen", "off", "--https-listen", "127.0.0.1:0", "--tls-certificate",
+                         tmp_path / "none", "--tls-key", tmp_path / "none")
+    assert done.returncode == 1 and "No such file" in done.stderr
+
+
+def test_it_ends_while_clients_are_there(scheduler):
+    s = scheduler()
+    connections = [s.connect() for _ in range(4)]
+    for connection in connections:
+        assert s.ask("GET", "/healthz", connection=connection)[0] == 200
+    begun = time.monotonic()
+    s.stop()
+    assert time.monotonic() - begun < 10
+    for connection in connections:
+        connection.close()

@@ -1,0 +1,286 @@
+"""Pods that ask for parts of GPUs, from a real kube-scheduler through allot-scheduler to allotd's end of the binding, on
+nodes without a kubelet: where they land is what HAMi's formulas say, no card is given twice, and what does not fit waits
+with its reason."""
+
+import collections
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from cluster import SCHEDULER_TOKEN, free_ports
+from daemon import BUILD, wait_until
+from plugin import LOCK, DevicePlugin
+
+GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+CARD_MIB = 81920
+PROFILE = "cards-of-the-test"  # the schedulerName of this file's pods alone
+SLOTS = 10
+KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
+
+Share = collections.namedtuple("Share", "card mib cores")
+
+
+class Scheduler:
+    def __init__(self, cluster, directory):
+        self.cluster = cluster
+        self.directory = directory
+        self.port, = free_ports(1)
+        self.process = None
+
+    def launch(self):
+        config = self.cluster.kubeconfig("allot-scheduler.conf", user=f"token: {SCHEDULER_TOKEN}")
+        with open(self.directory / "allot-scheduler.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
+                 f"127.0.0.1:{self.port}"],
+                stdin=subprocess.DEVNULL, stderr=log)
+        wait_until(self.is_ready, 60, "allot-scheduler")
+
+    @property
+    def log(self):
+        return (self.directory / "allot-scheduler.log").read_text(errors="replace")[-4000:]
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10):
+                return True
+        except (OSError, urllib.error.HTTPError):
+            return False
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=20) == 0, self.log
+
+
+@pytest.fixture(scope="module")
+def scheduler(cluster, build_programs, tmp_path_factory):
+    build_programs("etcd", "kube-apiserver", "kube-scheduler")
+    scheduler = Scheduler(cluster, tmp_path_factory.mktemp("scheduler"))
+    scheduler.launch()
+    cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}", name=PROFILE)
+    yield scheduler
+    cluster.end("kube-scheduler")
+    scheduler.end()
+
+
+class Nodes:
+    """Some that belong to one test."""
+
+    def __init__(self, cluster, name):
+        self.cluster = cluster
+        self.name = name
+        self.nodes = []
+        self.plugins = []
+
+    def add(self, cards=2, **more):
+        node = f"{self.name}-{len(self.nodes)}"
+        self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": CARD_MIB} for i in range(cards)],
+                                   slices=SLOTS, labels={"of": self.name}, **more)
+        self.nodes.append(node)
+        self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
+        return node
+
+    def ask(self, name, gpus=1, mib=None, cores=None, annotations=None, limits=None, **more):
+        asked = {GPU: str(gpus)}
+        if mib is not None:
+            asked[MEMORY] = str(mib)
+        if cores is not None:
+            asked[CORES] = str(cores)
+        return self.cluster.make_pod(name, annotations=annotations, limits=limits or {"main": asked},
+                                     more={"schedulerName": PROFILE, "nodeSelector": {"of": self.name}}, **more)
+
+    def done(self, names):
+        """Those that are bound, and whose shares were given to their containers."""
+        pods = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
+        return [pod for pod in pods if pod["metadata"]["name"] in names
+                and pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success"]
+
+    def place(self, name, *given, **more):
+        """(node, [[Share, ...] for each container])"""
+        self.ask(name, *given, **more)
+        return self.placed(name)
+
+    def placed(self, name):
+        pod, = wait_until(lambda: self.done([name]), 60, f"the placement of {name}")
+        assert pod["metadata"]["annotations"]["hami.io/vgpu-node"] == pod["spec"]["nodeName"]
+        return pod["spec"]["nodeName"], shares_of(pod)
+
+    def stop(self):
+        assert [plugin.stop() for plugin in self.plugins] == [0] * len(self.plugins)
+        for node in self.nodes:
+            assert LOCK not in self.cluster.annotations(node)
+            self.cluster.request("DELETE", f"/api/v1/nodes/{node}")
+
+
+def shares_of(pod):
+    def share(text):
+        card, _, mib, cores = text.split(",")
+        return Share(card, int(mib), int(cores))
+
+    text = pod["metadata"]["annotations"][ALLOCATED]
+    return [[share(one) for one in container.split(":") if one] for container in text.split(";")[:-1]]
+
+
+@pytest.fixture
+def nodes(request, cluster, scheduler):
+    nodes = Nodes(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
+    yield nodes
+    nodes.stop()
+
+
+def events_of(cluster, name):
+    return [event for event in cluster.events() if event["involvedObject"]["name"] == name]
+
+
+def card_score(used, slots=1, mib=0, cores=0):
+    """HAMi's, of a card with `used` shares, with what is asked for."""
+    return 10 * ((slots + len(used)) / SLOTS + (cores + sum(one.cores for one in used)) / 100 +
+                 (mib + sum(one.mib for one in used)) / CARD_MIB)
+
+
+def test_fractions_of_one_node(nodes):
+    """By default pods fill a node before the next, and go to that card of it which has the lowest score."""
+    nodes.add(cards=3)
+    nodes.add(cards=3)
+    used = collections.defaultdict(list)
+    first = None
+    for i, (mib, cores) in enumerate([(30000, 10), (1000, 50), (20000, 20), (8000, 10), (8000, 30)]):
+        node, ((share,),) = nodes.place(f"fraction-{i}", mib=mib, cores=cores)
+        first = first or node
+        assert node == first
+        assert (share.mib, share.cores) == (mib, cores)
+        scores = {f"GPU-{node}-{k}": card_score(used[f"GPU-{node}-{k}"], 1, mib, cores) for k in range(3)}
+        assert scores[share.card] == min(scores.values()), scores
+        used[share.card].append(share)
+
+
+def test_policies_that_pods_ask_for(nodes):
+    nodes.add()
+    nodes.add()
+    packed = {"hami.io/gpu-scheduler-policy": "binpack"}
+    node, ((first,),) = nodes.place("policy-1", mib=1000, cores=10)
+    assert nodes.place("policy-2", mib=1000, cores=10, annotations=packed) == (node, [[first]])
+    other, _ = nodes.place("policy-3", mib=1000, cores=10, annotations={"hami.io/node-scheduler-policy": "spread"})
+    assert other != node
+
+
+def test_several_cards_and_containers(nodes):
+    node = nodes.add(cards=4)
+    limits = {"main": {GPU: "2", MEMORY: "40000"}, "side": {GPU: "1", MEMORY: "500", CORES: "5"},
+              "early": {GPU: "1", MEMORY: "100"}}
+    where, shares = nodes.place("several", limits=limits, containers=("main", "none", "side"), init=("early",))
+    assert where == node
+    assert [len(container) for container in shares] == [1, 2, 0, 1]
+    early, main, _, (side,) = shares
+    assert early[0].mib == 100 and (side.mib, side.cores) == (500, 5)
+    assert main[0].card != main[1].card and {one.mib for one in main} == {40000}
+
+
+def test_vocabulary_of_gpu_manager(nodes):
+    nodes.add()
+    _, ((share,),) = nodes.place("vcuda", limits={"main": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "32"}})
+    assert (share.mib, share.cores) == (32 * 256, 30)
+
+
+def test_what_never_fits_waits_with_its_reason(cluster, nodes):
+    nodes.add()
+    nodes.ask("too-much", mib=CARD_MIB + 1)
+
+    def reason():
+        return [event["message"] for event in events_of(cluster, "too-much")
+                if event["type"] == "Warning" and "2/2 CardInsufficientMemory" in event["message"]]
+
+    wait_until(reason, what="the event")
+    pod = cluster.pod("too-much")
+    assert pod["status"]["phase"] == "Pending" and not pod["spec"].get("nodeName")
+    assert not pod["metadata"].get("annotations")
+    cluster.delete_pod("too-much")
+
+
+def test_end_of_a_pod_makes_room(cluster, nodes):
+    nodes.add(cards=1)
+    nodes.place("in-the-way", mib=60000)
+    nodes.ask("waits", mib=60000)
+    wait_until(lambda: [event for event in events_of(cluster, "waits") if "CardInsufficientMemory" in event["message"]],
+               what="the event")
+    cluster.delete_pod("in-the-way")
+    _, ((share,),) = nodes.placed("waits")
+    assert share.mib == 60000
+
+
+def test_fifty_at_once(cluster, nodes):
+    """32 fit, to the last percent and MiB; no card has more than it has."""
+    for _ in range(4):
+        nodes.add(cards=2)
+    names = [f"many-{i}" for i in range(50)]
+    for name in names:
+        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+    wait_until(lambda: len(nodes.done(names)) == 32, 60, "32 pods")
+    done = nodes.done(names)
+    waiting = set(names) - {pod["metadata"]["name"] for pod in done}
+    wait_until(lambda: waiting <= {event["involvedObject"]["name"] for event in cluster.events()
+                                   if event["type"] == "Warning" and "Card" in event["message"]},
+               60, "a reason for each other")
+    check_full_cards(done, cards=8)
+    assert len(nodes.done(names)) == 32
+    # Those that wait first: none is to be bound by then.
+    for name in sorted(names, key=lambda name: name not in waiting):
+        cluster.delete_pod(name)
+
+
+def check_full_cards(pods, cards):
+    """Four pods with a quarter each on every card."""
+    used = collections.defaultdict(list)
+    for pod in pods:
+        (share,), = shares_of(pod)
+        assert share.card.startswith(f"GPU-{pod['spec']['nodeName']}-")
+        used[share.card].append(share)
+    assert len(pods) == 4 * cards and len(used) == cards
+    for shares in used.values():
+        assert sum(share.cores for share in shares) == 100
+        assert sum(share.mib for share in shares) == CARD_MIB
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_scheduler_killed_meanwhile(cluster, nodes, scheduler, kill):
+    """What it had begun is ended by the next, and no card is given twice."""
+    draw = random.Random(kill)
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    names = [f"killed-{kill}-{i}" for i in range(16)]
+    for name in names:
+        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+    after = draw.randrange(12)
+    wait_until(lambda: len(nodes.done(names)) >= after, what="some of them")
+    time.sleep(draw.random() * 0.05)
+    scheduler.process.kill()
+    scheduler.process.wait()
+    scheduler.launch()
+    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all of them")
+    check_full_cards(nodes.done(names), cards=4)
+    for name in names:
+        cluster.delete_pod(name)
+
+
+def test_server_restarted_meanwhile(cluster, nodes):
+    """Last, as others would wait for the server."""
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    names = [f"restarted-{i}" for i in range(16)]
+    for name in names:
+        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+    wait_until(lambda: nodes.done(names), what="the first of them")
+    cluster.restart_apiserver()
+    wait_until(lambda: len(nodes.done(names)) == len(names), 90, "all of them")
+    check_full_cards(nodes.done(names), cards=4)
+    for name in names:
+        cluster.delete_pod(name)

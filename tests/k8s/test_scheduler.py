@@ -1,0 +1,131 @@
+"""allot-scheduler beside a real API server, asked as kube-scheduler asks an extender."""
+
+import json
+import time
+
+import pytest
+
+from cluster import SCHEDULER_TOKEN
+from daemon import wait_until
+from scheduler import Scheduler
+
+PHASE = "hami.io/bind-phase"
+
+
+def card(index, node, memory=32768):
+    return {"id": f"GPU-{node}-{index}", "index": index, "count": 10, "devmem": memory, "devcore": 100,
+            "type": "NVIDIA-H200", "health": True}
+
+
+@pytest.fixture
+def start(request, cluster, tmp_path):
+    started = []
+
+    def make(settings="lease = none\n", **more):
+        name = f"{request.node.name}-{len(started)}"
+        kubeconfig = cluster.kubeconfig(f"{name}.conf", user=f"token: {SCHEDULER_TOKEN}")
+        started.append(Scheduler(tmp_path / name, f"kube_api = {kubeconfig}\n{settings}", **more))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def nodes(request, cluster):
+    """Two, with two cards each."""
+    names = [f"{request.node.name.replace('_', '-')}-{i}" for i in range(2)]
+    for name in names:
+        cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)]),
+                                 "hami.io/node-handshake": "Reported_" + time.strftime("%Y-%m-%d %H:%M:%S")})
+    return names
+
+
+def is_ready(scheduler):
+    return scheduler.ask("GET", "/readyz")[0] == 200
+
+
+def bind(scheduler, pod, node):
+    meta = pod["metadata"]
+    return scheduler.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"], "PodUID": meta["uid"],
+                                    "Node": node})
+
+
+def test_a_pod_is_filtered_scored_and_bound(cluster, start, nodes):
+    s = start()
+    wait_until(lambda: is_ready(s), what="all nodes and pods being known")
+    pod = cluster.make_pod("fits", limits={"main": {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000",
+                                                    "nvidia.com/gpucores": "30"}})
+    status, answer = s.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": [*nodes, "unknown"]})
+    assert status == 200 and not answer.get("Error")
+    assert sorted(answer["NodeNames"]) == nodes
+    status, scores = s.post("/prioritize", {"Pod": pod, "NodeNames": nodes})
+    assert status == 200 and {one["Host"] for one in scores} == set(nodes)
+
+    # The watch may be behind the pod.
+    def bound():
+        status, answer = bind(s, pod, nodes[0])
+        assert status == 200
+        return answer["Error"] == "" or "no such pod" not in answer["Error"] and answer["Error"]
+
+    result = wait_until(bound, what="the pod being known")
+    assert result is True, result
+    stored = cluster.pod("fits")
+    annotations = stored["metadata"]["annotations"]
+    assert stored["spec"]["nodeName"] == nodes[0]
+    assert annotations[PHASE] == "allocating" and annotations["hami.io/vgpu-node"] == nodes[0]
+    assert sorted(annotations["hami.io/vgpu-devices-to-allocate"].strip(":;").split(":")) == [
+        f"GPU-{nodes[0]}-{i},NVIDIA,3000,30" for i in range(2)]
+    # It is another's turn on that node when the device plugin has let the lock go; what is wrong is said.
+    status, answer = bind(s, {"metadata": {"name": "fits", "namespace": "default", "uid": "other"}}, nodes[0])
+    assert status == 200 and answer["Error"]
+    text = s.ask("GET", "/metrics")[1].decode()
+    assert 'allot_scheduler_requests_total{verb="filter",result="good"} 1\n' in text
+
+
+def test_a_pod_that_asks_too_much(cluster, start, nodes):
+    s = start()
+    wait_until(lambda: is_ready(s), what="all nodes and pods being known")
+    pod = cluster.make_pod("large", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "40000"}})
+    status, answer = s.post("/filter", {"Pod": pod, "NodeNames": nodes})
+    assert status == 200 and not answer["NodeNames"]
+    failed = {**(answer.get("FailedNodes") or {}), **(answer.get("FailedAndUnresolvableNodes") or {})}
+    assert set(failed) == set(nodes)
+    assert all("CardInsufficientMemory" in why for why in failed.values())
+
+
+def test_one_of_two_replicas_binds(cluster, start, nodes):
+    lease = "lease = default/two-replicas\n"
+    first = start(lease)
+    wait_until(lambda: first.ask("GET", "/leaderz")[0] == 200, what="the first to lead")
+    second = start(lease)
+    wait_until(lambda: is_ready(second), what="the second to be ready")
+    assert second.ask("GET", "/leaderz")[0] == 503
+    pod = cluster.make_pod("replicas", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "100"}})
+    status, answer = second.post("/filter", {"Pod": pod, "NodeNames": nodes})
+    assert status == 200 and sorted(answer["NodeNames"]) == nodes
+    status, answer = bind(second, pod, nodes[0])
+    assert "does not lead" in answer["Error"]
+    # One that ends lets go of it.
+    first.stop()
+    wait_until(lambda: second.ask("GET", "/leaderz")[0] == 200, what="the second to lead")
+    wait_until(lambda: bind(second, pod, nodes[1])[1]["Error"] == "" or
+               cluster.pod("replicas")["spec"].get("nodeName"), what="the pod being bound")
+    assert cluster.pod("replicas")["spec"]["nodeName"] == nodes[1]
+
+
+def test_a_server_that_can_not_be_reached(cluster, start):
+    """The webhook answers all the same; the extender says why it does not."""
+    (folder := cluster.path("nowhere")).mkdir()
+    kubeconfig = cluster.kubeconfig("nowhere/closed.conf", port=1, user=f"token: {SCHEDULER_TOKEN}")
+    s = Scheduler(folder / "s", f"kube_api = {kubeconfig}\nlease = none\n")
+    try:
+        assert s.ask("GET", "/healthz")[0] == 200 and not is_ready(s)
+        status, answer = s.post("/filter", {"Pod": {}, "NodeNames": []})
+        assert status == 200 and "not all known yet" in answer["Error"]
+        status, answer = s.post("/bind", {})
+        assert status == 200 and "not all known yet" in answer["Error"]
+        assert s.post("/prioritize", {})[0] == 503
+    finally:
+        s.stop()

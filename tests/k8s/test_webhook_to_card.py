@@ -1,0 +1,131 @@
+"""From the API to a card: the real API server asks the webhook, the real kube-scheduler the extender."""
+
+import json
+import subprocess
+
+import pytest
+
+from cluster import ADMIN_TOKEN, SCHEDULER_TOKEN, free_ports
+from daemon import wait_until
+from scheduler import Scheduler
+from test_scheduler import card
+from test_webhook import CONFIGURATIONS, configuration
+
+NAMESPACE = "webhook"
+MANAGED = ["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+           "nvidia.com/priority", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"]
+
+
+class Place:
+    """A cluster whose pods with GPUs are placed by allot-scheduler; nobody runs them."""
+
+    def __init__(self, cluster, program, folder, nodes):
+        self.cluster = cluster
+        for name in nodes:
+            cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)])})
+            # No kubelet says that it is ready.
+            cluster.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
+                            kind="application/merge-patch+json")
+            cluster.request("PATCH", f"/api/v1/nodes/{name}/status",
+                            {"status": {"allocatable": {"pods": "110", "cpu": "64", "memory": "256Gi"}}},
+                            kind="application/merge-patch+json")
+        cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        kubeconfig = cluster.kubeconfig("placing.conf", user=f"token: {SCHEDULER_TOKEN}")
+        self.scheduler = Scheduler(folder / "s", f"kube_api = {kubeconfig}\nlease = none\n")
+        wait_until(lambda: self.scheduler.ask("GET", "/readyz")[0] == 200, what="nodes and pods being known")
+        cluster.request("POST", CONFIGURATIONS, configuration(self.scheduler, "Fail"))
+        config = folder / "kube-scheduler.json"
+        config.write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(cluster.kubeconfig("kube-scheduler.conf",
+                                                                      user=f"token: {ADMIN_TOKEN}"))},
+            "leaderElection": {"leaderElect": False},
+            "profiles": [{"schedulerName": "allot-scheduler"}],
+            "extenders": [{
+                "urlPrefix": f"https://{self.scheduler.https}", "filterVerb": "filter", "prioritizeVerb": "prioritize",
+                "preemptVerb": "preempt", "bindVerb": "bind", "weight": 1, "nodeCacheCapable": True,
+                "httpTimeout": "30s", "enableHTTPS": True, "tlsConfig": {"caFile": str(self.scheduler.certificate)},
+                "managedResources": [{"name": name, "ignoredByScheduler": True} for name in MANAGED]}]}))
+        with open(folder / "kube-scheduler.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [program, "--config", config, "--bind-address=127.0.0.1", f"--secure-port={free_ports(1)[0]}",
+                 "--authentication-skip-lookup=true", f"--cert-dir={folder}"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def make(self, name, limits, query="", **meta):
+        return self.cluster.request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods", {
+            "metadata": {"name": name, **meta},
+            "spec": {"containers": [{"name": "main", "image": "none", "resources": {"limits": limits}}]}},
+            query=query)
+
+    def is_asked(self):
+        """Nothing is stored."""
+        pod = self.make("probe", {"nvidia.com/gpu": "1"}, "?dryRun=All")
+        return pod["spec"]["schedulerName"] == "allot-scheduler"
+
+    def place(self, name, limits, **meta):
+        """(node, [(card, MiB, cores)]) that a pod came to; its device plugin has given it that."""
+        self.make(name, limits, **meta)
+        wait_until(lambda: self.pod(name)["spec"].get("nodeName"), 30, f"{name} having a node")
+        pod = self.pod(name)
+        node, notes = pod["spec"]["nodeName"], pod["metadata"]["annotations"]
+        assert notes["hami.io/bind-phase"] == "allocating"
+        shares = [one.split(",") for one in notes["hami.io/vgpu-devices-to-allocate"].strip(";").strip(":").split(":")]
+        self.cluster.patch(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}",
+                           {"annotations": {"hami.io/bind-phase": "success",
+                                            "hami.io/vgpu-devices-to-allocate": ";"}})
+        self.cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {"hami.io/mutex.lock": None}})
+        return node, [(uuid, int(mib), int(cores)) for uuid, _, mib, cores in shares]
+
+    def pod(self, name):
+        return self.cluster.pod(name, NAMESPACE)
+
+    def why_pending(self, name):
+        """What kubectl describe shows of it."""
+        return [event["message"] for event in self.cluster.events(NAMESPACE)
+                if event["involvedObject"]["name"] == name and event["reason"] == "FailedScheduling"]
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+        self.cluster.request("DELETE", f"{CONFIGURATIONS}/allot")
+        self.scheduler.stop()
+
+
+@pytest.fixture(scope="module")
+def place(build_programs, tmp_path_factory):
+    """A cluster of its own: kube-scheduler sees all nodes."""
+    from cluster import Cluster
+    programs = build_programs("etcd", "kube-apiserver", "kube-scheduler")
+    cluster = Cluster(programs, tmp_path_factory.mktemp("placing"))
+    made = None
+    try:
+        cluster.start()
+        made = Place(cluster, programs / "kube-scheduler", tmp_path_factory.mktemp("scheduler"), ["n1", "n2"])
+        wait_until(made.is_asked, what="the API server, which learns of the webhook by a watch, asking")
+        yield made
+    finally:
+        if made:
+            made.close()
+        cluster.stop()
+
+
+def test_pods_come_to_nodes_and_cards(place):
+    """Nodes are filled one after the other, their cards evenly: HAMi's defaults."""
+    first, shares = place.place("first", {"nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "30"})
+    assert [share[1:] for share in shares] == [(3000, 30)]
+    again, more = place.place("second", {"nvidia.com/gpumem": "3000"})
+    assert again == first and more[0][0] != shares[0][0]
+    # gpu-manager's words, in bytes.
+    third, shares = place.place("third", {"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8Gi"})
+    assert third == first and [share[1:] for share in shares] == [(8192, 20)]
+    other, shares = place.place("spread", {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1000"},
+                                annotations={"hami.io/node-scheduler-policy": "spread"})
+    assert other != first and len({share[0] for share in shares}) == 2
+
+
+def test_one_that_does_not_fit_says_why(place):
+    place.make("large", {"nvidia.com/gpumem": "40000"})
+    said = wait_until(lambda: place.why_pending("large"), 60, "the reason")
+    assert "CardInsufficientMemory" in said[0], said
+    assert not place.pod("large")["spec"].get("nodeName")

@@ -1,0 +1,442 @@
+/* The verbs filter, prioritize and bind: nodes by HAMi's formulas, reasons in HAMi's words. */
+#include <errno.h>
+
+#include "cluster.h"
+#include "kube/annotations.h"
+#include "place/score.h"
+#include "sched/model_inside.h"
+
+static json_t *running(const char *name, const char *node, const char *shares)
+{
+	json_t *pod = pod_object(name, GPU);
+	allocate(pod, node, shares, "success", true);
+	return pod;
+}
+
+static void filters(struct model *m, json_t *pod, const char *nodes, const char *fits)
+{
+	json_t *args = filter_args(pod, nodes), *answer = extender_filter(m, args);
+	assert_string_equal(fitting(answer), fits);
+	assert_string_equal(json_string_value(json_object_get(answer, "Error")), "");
+	json_decref(answer);
+	json_decref(args);
+}
+
+static void says(struct model *m, json_t *pod, const char *node, const char *list, const char *text)
+{
+	json_t *args = filter_args(pod, node), *answer = extender_filter(m, args);
+	assert_string_equal(fitting(answer), "");
+	assert_string_equal(reason_of(answer, node), text);
+	assert_non_null(json_object_get(json_object_get(answer, list), node));
+	json_decref(answer);
+	json_decref(args);
+}
+
+#define CURABLE "FailedNodes"
+#define HOPELESS "FailedAndUnresolvableNodes"
+#define MEMORY(n) "\"nvidia.com/gpumem\":\"" n "\""
+
+static void test_filter(void **state)
+{
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("a", 2, 8192, 100));
+	give_node(m, node_object("b", 1, 16384, 100));
+	give_node(m, node_saying("bare", NULL, NULL));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,8000,10:a-1,NVIDIA,6000,100:;"));
+	filters(m, pod_object("p", MEMORY("100")), "a,b,bare,none", "a,b");
+	filters(m, pod_object("p", MEMORY("192")), "b,a", "b,a");
+	filters(m, pod_object("p", "\"cpu\":\"1\""), "a,b,bare", "a,b,bare");
+	says(m, pod_object("p", MEMORY("193")), "a", CURABLE,
+	     "1/2 CardInsufficientMemory, 1/2 CardComputeUnitsExhausted");
+	says(m, pod_object("p", MEMORY("9000")), "a", CURABLE, "2/2 CardInsufficientMemory");
+	says(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpucores\":\"95\""), "a", CURABLE,
+	     "2/2 CardInsufficientCore");
+	says(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpu\":\"2\""), "a", CURABLE,
+	     "1/2 CardComputeUnitsExhausted, 1/2 AllocatedCardsInsufficientRequest");
+	says(m, pod_object("p", "\"nvidia.com/gpu\":\"2\""), "b", HOPELESS,
+	     "NodeInsufficientDevice");
+	says(m, pod_object("p", GPU), "bare", HOPELESS, "node unregistered");
+	says(m, pod_object("p", GPU), "none", HOPELESS, "node unregistered");
+	says(m, pod_object("p", MEMORY("-3")), "b", HOPELESS,
+	     "container main: nvidia.com/gpumem: '-3': must be a whole number up to 2147483647");
+	model_free(m);
+}
+
+static void test_constraints(void **state)
+{
+	static const struct {
+		const char *name, *value, *reason;
+	} rows[] = {
+		{ "nvidia.com/use-gputype", "a100,h20", "" },
+		{ "nvidia.com/use-gputype", "A100", "2/2 CardTypeMismatch" },
+		{ "nvidia.com/nouse-gputype", "h200", "2/2 CardTypeMismatch" },
+		{ "nvidia.com/use-gpuuuid", "a-1", "" },
+		{ "nvidia.com/use-gpuuuid", "a-", "2/2 CardUuidMismatch" },
+		{ "nvidia.com/nouse-gpuuuid", "a-0, a-1", "2/2 CardUuidMismatch" },
+		{ "nvidia.com/vgpu-mode", "mig", "2/2 CardTypeMismatch" },
+		{ "nvidia.com/vgpu-mode", "hami-core", "" },
+	};
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("a", 2, 8192, 100));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *pod = pod_object("p", GPU);
+		annotate(pod, rows[i].name, rows[i].value);
+		if (*rows[i].reason)
+			says(m, pod, "a", HOPELESS, rows[i].reason);
+		else
+			filters(m, pod, "a", "a");
+	}
+	model_free(m);
+}
+
+static void test_together(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *pod = pod_object("p", MEMORY("10"));
+	give_node(m, node_object("a", 2, 8192, 100));
+	/* Alone on its card. */
+	give_pod(m, running("r", "a", "a-0,NVIDIA,1,1:;"));
+	annotate(pod, "hami.io/gpu-scheduler-policy", "mutex");
+	filters(m, pod, "a", "a");
+	give_pod(m, running("s", "a", "a-1,NVIDIA,1,1:;"));
+	pod = pod_object("p", MEMORY("10"));
+	annotate(pod, "hami.io/gpu-scheduler-policy", "mutex,spread");
+	says(m, pod, "a", CURABLE, "2/2 ExclusiveDeviceAllocateConflict");
+	says(m, pod_object("p", "\"nvidia.com/gpucores\":\"100\",\"nvidia.com/gpumem\":\"1\""), "a",
+	     CURABLE, "2/2 CardInsufficientCore");
+	/* Two cards, which are on two NUMA nodes. */
+	pod = pod_object("p", "\"nvidia.com/gpu\":\"2\"," MEMORY("10"));
+	annotate(pod, "nvidia.com/numa-bind", "true");
+	says(m, pod, "a", CURABLE, "2/2 NumaNotFit");
+	model_free(m);
+}
+
+static json_t *pod_of_two(const char *first, const char *second, bool is_init)
+{
+	return object_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"uid-p\","
+			 "\"resourceVersion\":\"1\"},\"spec\":{\"%s\":["
+			 "{\"name\":\"i\",\"resources\":{\"limits\":{%s}}}],\"%s\":["
+			 "{\"name\":\"a\",\"resources\":{\"limits\":{%s}}}]},"
+			 "\"status\":{\"phase\":\"Pending\"}}",
+			 is_init ? "initContainers" : "none", first, "containers", second);
+}
+
+/* Containers that run together need room together; an init container has ended before. */
+static void test_containers(void **state)
+{
+	struct model *m = model_of_nothing();
+	struct error err;
+	struct decision d;
+	give_node(m, node_object("a", 1, 8192, 100));
+	json_t *two = object_of(
+		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"x\","
+		"\"resourceVersion\":\"1\"},\"spec\":{\"containers\":["
+		"{\"name\":\"a\",\"resources\":{\"limits\":{" MEMORY(
+			"5000") "}}},"
+				"{\"name\":\"b\",\"resources\":{\"limits\":{" MEMORY(
+					"4000") "}}}]}}");
+	says(m, two, "a", CURABLE, "1/1 CardInsufficientMemory");
+	json_t *pod = pod_of_two(MEMORY("5000"), MEMORY("4000"), true);
+	give_pod(m, json_incref(pod));
+	filters(m, pod, "a", "a");
+	json_t *args = bind_args("p", "a");
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+	assert_int_equal(d.shares.containers, 2);
+	assert_int_equal(d.shares.count, 2);
+	assert_int_equal(d.shares.share[0].memory_mib, 5000);
+	assert_int_equal(d.shares.share[1].memory_mib, 4000);
+	assert_int_equal(card_of(m, "a-0").memory_used_bytes, UINT64_C(5000) << 20);
+	assert_int_equal(card_of(m, "a-0").slots_used, 1);
+	json_decref(args);
+	decision_free(&d);
+	model_free(m);
+}
+
+/* A sidecar goes on beside the init containers that come after it, not before. */
+static void test_sidecars(void **state)
+{
+	static const char *const rows[][2] = { { "Always", "" }, { "", "Always" } };
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("a", 1, 8192, 100));
+	for (size_t i = 0; i < 2; i++) {
+		json_t *pod = object_of(
+			"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"uid-p\","
+			"\"resourceVersion\":\"1\"},\"spec\":{\"initContainers\":["
+			"{\"name\":\"i\",\"restartPolicy\":\"%s\",\"resources\":{\"limits\":{%s}}},"
+			"{\"name\":\"j\",\"restartPolicy\":\"%s\",\"resources\":{\"limits\":{%s}}}]"
+			","
+			"\"containers\":[{\"name\":\"a\"}]}}",
+			rows[i][0], MEMORY("4000"), rows[i][1], MEMORY("5000"));
+		if (i)
+			filters(m, pod, "a", "a");
+		else
+			says(m, pod, "a", CURABLE, "1/1 CardInsufficientMemory");
+	}
+	model_free(m);
+}
+
+/* Both containers where each finds a card of its own alone; the second one's reason, where it does not. */
+static void test_one_after_the_other(void **state)
+{
+	struct model *m = model_of_nothing();
+	const char *text = "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"x\","
+			   "\"resourceVersion\":\"1\"},\"spec\":{\"containers\":["
+			   "{\"name\":\"a\",\"resources\":{\"limits\":{" GPU "}}},"
+			   "{\"name\":\"b\",\"resources\":{\"limits\":{" GPU "}}}]}}";
+	give_node(m, node_object("two", 2, 8192, 100));
+	give_node(m, node_object("three", 3, 8192, 100));
+	give_pod(m, running("r", "two", "two-0,NVIDIA,1,1:;"));
+	give_pod(m, running("s", "three", "three-0,NVIDIA,1,1:;"));
+	filters(m, object_of("%s", text), "two,three", "three");
+	says(m, object_of("%s", text), "two", CURABLE, "2/2 CardInsufficientMemory");
+	model_free(m);
+}
+
+/* Where the best card for the first container leaves no room for the second, another is found that does. */
+static void test_room_for_both(void **state)
+{
+	struct model *m = model_of_nothing();
+	struct decision d;
+	struct error err;
+	json_t *pod = pod_of_two(MEMORY("4000"), MEMORY("8000"), false);
+	json_t *containers = json_object_get(json_object_get(pod, "spec"), "containers");
+	json_t *first = json_object_get(json_object_get(pod, "spec"), "none");
+	json_array_insert(containers, 0, json_array_get(first, 0));
+	give_node(m, node_object("a", 2, 8192, 100));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,4000,10:;"));
+	/* To spread, the empty card is the best. */
+	annotate(pod, "hami.io/gpu-scheduler-policy", "spread");
+	give_pod(m, json_incref(pod));
+	filters(m, pod, "a", "a");
+	json_t *args = bind_args("p", "a");
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+	assert_int_equal(d.shares.count, 2);
+	assert_string_equal(d.shares.share[0].card, "a-0");
+	assert_string_equal(d.shares.share[1].card, "a-1");
+	json_decref(args);
+	decision_free(&d);
+	model_free(m);
+}
+
+static void test_scores(void **state)
+{
+	static const struct {
+		const char *policy;
+		int first, second, third;
+	} rows[] = { { "binpack", 10, 4, 0 }, { "spread", 0, 4, 10 } };
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("n1", 4, 8192, 100));
+	give_node(m, node_object("n2", 4, 8192, 100));
+	give_node(m, node_object("n3", 4, 8192, 100));
+	give_pod(m, running("a", "n1",
+			    "n1-0,NVIDIA,8000,100:n1-1,NVIDIA,8000,100:n1-2,NVIDIA,4480,40:;"));
+	give_pod(m, running("b", "n2", "n2-0,NVIDIA,4096,60:n2-3,NVIDIA,4096,60:;"));
+	const struct stock *n1 = &model_find_node(m, "n1")->stock,
+			   *n2 = &model_find_node(m, "n2")->stock;
+	assert_true(place_cards_score(n1->card, n1->count) == 19.75);
+	assert_true(place_cards_score(n2->card, n2->count) == 10.50);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *pod = pod_object("p", MEMORY("10"));
+		annotate(pod, "hami.io/node-scheduler-policy", rows[i].policy);
+		json_t *args = filter_args(pod, "n1,n2,n3");
+		json_t *list = extender_prioritize(m, args);
+		json_t *expected = json_pack("[{s:s,s:i},{s:s,s:i},{s:s,s:i}]", "Host", "n1",
+					     "Score", rows[i].first, "Host", "n2", "Score",
+					     rows[i].second, "Host", "n3", "Score", rows[i].third);
+		if (!json_equal(list, expected))
+			fail_msg("%s", json_dumps(list, 0));
+		json_decref(expected);
+		json_decref(list);
+		json_decref(args);
+	}
+	model_free(m);
+}
+
+/* The seed's two cards, by 9.75 and 24.75: which of them is taken. */
+static void test_card_policy(void **state)
+{
+	static const char *const rows[][2] = { { "binpack", "n-1" }, { "spread", "n-0" } };
+	for (size_t i = 0; i < 2; i++) {
+		struct model *m = model_of_nothing();
+		struct decision d;
+		struct error err;
+		json_t *pod = pod_object("p", MEMORY("1000") ",\"nvidia.com/gpucores\":\"20\"");
+		give_node(m, node_object("n", 2, 8000, 100));
+		for (unsigned k = 0; k < 6; k++) {
+			char name[8], shares[64];
+			snprintf(name, sizeof(name), "r%u", k);
+			snprintf(shares, sizeof(shares), "n-1,NVIDIA,1000,%u:%s;", k ? 12 : 10,
+				 k < 2 ? "n-0,NVIDIA,1000,5:" : "");
+			give_pod(m, running(name, "n", shares));
+		}
+		const struct place_card first = card_of(m, "n-0"), second = card_of(m, "n-1");
+		const struct place_request request = { .count = 1,
+						       .memory_bytes = UINT64_C(1000) << 20,
+						       .cores_mpct = 20000 };
+		assert_true(place_card_score(&first, &request) == 9.75);
+		assert_true(place_card_score(&second, &request) == 24.75);
+		annotate(pod, "hami.io/gpu-scheduler-policy", rows[i][0]);
+		give_pod(m, pod);
+		json_t *args = bind_args("p", "n");
+		assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+		assert_string_equal(d.shares.share[0].card, rows[i][1]);
+		json_decref(args);
+		decision_free(&d);
+		model_free(m);
+	}
+}
+
+/* An autoscaler asks about nodes that are not there, and nothing comes of it. */
+static void test_dry_run(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *lying = node_saying("lying", "[7]", NULL);
+	give_node(m, node_object("a", 1, 8192, 100));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,8000,10:;"));
+	struct model_counts before = model_counts(m);
+	json_t *args = json_pack("{s:o,s:{s:[o,o,o,o]}}", "Pod", pod_object("p", MEMORY("4000")),
+				 "Nodes", "items", node_object("template", 1, 8192, 100),
+				 node_object("a", 1, 8192, 100), node_saying("bare", NULL, NULL),
+				 lying);
+	json_t *answer = extender_filter(m, args);
+	json_t *items = json_object_get(json_object_get(answer, "Nodes"), "items");
+	assert_int_equal(json_array_size(items), 1);
+	assert_ptr_equal(json_array_get(items, 0),
+			 json_array_get(json_object_get(json_object_get(args, "Nodes"), "items"), 0));
+	assert_true(json_is_null(json_object_get(answer, "NodeNames")));
+	assert_string_equal(reason_of(answer, "a"), "1/1 CardInsufficientMemory");
+	assert_string_equal(reason_of(answer, "bare"), "node unregistered");
+	assert_string_equal(reason_of(answer, "lying"),
+			    "hami.io/node-nvidia-register: card 0: must be an object");
+	struct model_counts after = model_counts(m);
+	assert_memory_equal(&before, &after, sizeof(before));
+	json_decref(answer);
+	/* Their scores as well: the empty one is the best to spread. */
+	annotate(json_object_get(args, "Pod"), "hami.io/node-scheduler-policy", "spread");
+	answer = extender_prioritize(m, args);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 0), "Score")),
+			 10);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 1), "Score")), 0);
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
+static void refuses(struct model *m, json_t *args, int result, const char *text)
+{
+	struct decision d;
+	struct error err = { 0 };
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), result);
+	assert_string_equal(err.text, text);
+	json_decref(args);
+}
+
+static void test_decide_refuses(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *ending = pod_object("ending", GPU), *bare = object_of("{\"PodName\":\"a\"}");
+	json_t *other = bind_args("p", "a");
+	json_object_set_new(json_object_get(ending, "metadata"), "deletionTimestamp",
+			    json_string("now"));
+	give_node(m, node_object("a", 1, 8192, 100));
+	give_node(m, node_saying("bare", NULL, NULL));
+	give_pod(m, pod_object("p", MEMORY("8000")));
+	give_pod(m, pod_object("bad", MEMORY("0")));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,1000,10:;"));
+	give_pod(m, ending);
+	json_object_set_new(other, "PodName", json_string("q"));
+	refuses(m, bare, -EINVAL, "PodNamespace: must be a text");
+	refuses(m, other, -ESTALE, "pod ns/q: uid uid-p is of pod ns/p");
+	refuses(m, bind_args("q", "a"), -ENOENT,
+		"pod ns/q: is not known: it asks for no cards, or is gone");
+	refuses(m, bind_args("p", "b"), -ENOENT, "pod ns/p: node b: is not known");
+	refuses(m, bind_args("p", "bare"), -ENOSPC, "pod ns/p: node bare: has told of no cards");
+	refuses(m, bind_args("p", "a"), -ENOSPC, "pod ns/p: node a: 1/1 CardInsufficientMemory");
+	refuses(m, bind_args("r", "a"), -ESTALE, "pod ns/r: is bound already");
+	refuses(m, bind_args("ending", "a"), -ESTALE, "pod ns/ending: is being deleted");
+	refuses(m, bind_args("bad", "a"), -EINVAL,
+		"pod ns/bad: container main: nvidia.com/gpumem: 0: must be 1 or more");
+	model_free(m);
+}
+
+/* Before both lists have come nothing is said and nothing is given. */
+static void test_not_ready(void **state)
+{
+	struct model *m;
+	const struct model_terms terms = { .request = request_terms_default };
+	assert_int_equal(model_new(&terms, &m), 0);
+	model_begin(m, MODEL_NODES);
+	give_node(m, node_object("a", 1, 8192, 100));
+	model_synced(m, MODEL_NODES);
+	json_t *args = filter_args(pod_object("p", GPU), "a"), *answer = extender_filter(m, args);
+	assert_string_equal(json_string_value(json_object_get(answer, "Error")),
+			    "the cluster's nodes and pods are not known yet");
+	assert_string_equal(fitting(answer), "");
+	refuses(m, bind_args("p", "a"), -EAGAIN, "the cluster's nodes and pods are not known yet");
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
+/* The filter's call may come before the watch tells of the pod; what the watch never tells of is forgotten. */
+static void test_ahead_of_the_watch(void **state)
+{
+	struct model *m = model_of_nothing();
+	struct decision d;
+	struct error err;
+	give_node(m, node_object("a", 1, 8192, 100));
+	filters(m, pod_object("p", GPU), "a", "a");
+	filters(m, pod_object("q", "\"nvidia.com/gpu\":\"0\""), "a", "a");
+	json_t *args = bind_args("q", "a");
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+	assert_int_equal(d.shares.count, 0);
+	assert_int_equal(d.shares.containers, 1);
+	decision_free(&d);
+	json_decref(args);
+	args = bind_args("p", "a");
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+	decision_free(&d);
+	assert_int_equal(card_of(m, "a-0").slots_used, 1);
+	/* A list that began before the pod was made does not name it. */
+	model_begin(m, MODEL_PODS);
+	model_synced(m, MODEL_PODS);
+	assert_int_equal(card_of(m, "a-0").slots_used, 1);
+	model_advance(m, UINT64_C(302) * 1000000000);
+	assert_int_equal(card_of(m, "a-0").slots_used, 0);
+	refuses(m, args, -ENOENT, "pod ns/p: is not known: it asks for no cards, or is gone");
+	model_free(m);
+}
+
+/* A try that did not come to its end leaves its choice on the pod: that is not in the way of the next. */
+static void test_own_choice_is_no_obstacle(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *pod = pod_object("p", GPU);
+	give_node(m, node_object("a", 1, 8192, 100));
+	allocate(pod, "a", "a-0,NVIDIA,8192,100:;", "allocating", false);
+	give_pod(m, json_incref(pod));
+	filters(m, pod, "a", "a");
+	says(m, pod_object("other", GPU), "a", CURABLE, "1/1 CardInsufficientMemory");
+	model_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_constraints),
+		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_sidecars),
+		cmocka_unit_test(test_one_after_the_other),
+		cmocka_unit_test(test_room_for_both),
+		cmocka_unit_test(test_scores),
+		cmocka_unit_test(test_card_policy),
+		cmocka_unit_test(test_dry_run),
+		cmocka_unit_test(test_decide_refuses),
+		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_ahead_of_the_watch),
+		cmocka_unit_test(test_own_choice_is_no_obstacle),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
