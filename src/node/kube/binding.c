@@ -14,6 +14,7 @@
 #include "kube/patch.h"
 
 #define PATH_MAX_BYTES 640
+#define REFUSALS_MAX 3
 
 enum step { STEP_READ_POD, STEP_WRITE_POD, STEP_READ_NODE, STEP_WRITE_NODE };
 
@@ -28,6 +29,7 @@ struct binding {
 	struct kube_shares shares; /* what it got; containers: 0 */
 	enum step step;
 	bool may_be_written; /* the pod: the answer to it was lost */
+	unsigned refusals;
 	json_t *object;      /* the pod, or the node, as it was read last */
 	struct kube_call *call;
 	struct alarm again;
@@ -165,9 +167,14 @@ static void node_came(struct binding *b)
 
 /* ---- calls ---- */
 
-/* What may be otherwise the next time. */
-static bool is_passing(const struct error *err)
+/*
+ * What may be otherwise the next time. A server that was started just now refuses everybody until it has read who may do
+ * what; whoever lacks the rights for good hears so a few tries later.
+ */
+static bool is_passing(struct binding *b, const struct error *err)
 {
+	if (err->code == EACCES)
+		return b->refusals++ < REFUSALS_MAX;
 	return err->code == EAGAIN || err->code == EBUSY || err->code == ETIMEDOUT ||
 	       err->code == ECONNREFUSED;
 }
@@ -177,7 +184,7 @@ static void try_again(struct binding *b, const struct kube_answer *answer)
 	uint64_t wait_ns = backoff_next_ns(&b->backoff, (uint32_t)clock_now_ns() * 2654435761U,
 					   answer->retry_after_ns);
 	bool is_write = b->step == STEP_WRITE_POD || b->step == STEP_WRITE_NODE;
-	if (!is_passing(&answer->err) || clock_now_ns() + wait_ns > b->until_ns) {
+	if (!is_passing(b, &answer->err) || clock_now_ns() + wait_ns > b->until_ns) {
 		struct error err = answer->err;
 		error_add(&err, 0, "pod %s/%s", b->pod_namespace, b->name);
 		finish(b, &err);
