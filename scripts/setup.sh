@@ -58,6 +58,7 @@ need_build_tools() {
 	need "$(has_library gnutls)" libgnutls28-dev
 	need "$(has_library sqlite3)" libsqlite3-dev
 	need "$(has_library libcurl)" libcurl4-openssl-dev
+	need "$(has_library ncursesw)" libncurses-dev
 	need "$(has_library cmocka)" libcmocka-dev
 	need "$(has_library libnghttp2)" libnghttp2-dev
 	need "$(has_library libprotobuf-c)" libprotobuf-c-dev

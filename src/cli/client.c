@@ -228,12 +228,12 @@ static int read_refusal(json_t *reply, struct error *err)
 	return error_set(err, (int)code, "%s", text ? text : strerror((int)code));
 }
 
-int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
-		   struct error *err)
+int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
+			struct error *err)
 {
 	uint64_t deadline_ns = clock_now_ns() + REPLY_TIMEOUT_NS;
-	cleanup_json json_t *reply = NULL;
 	size_t length = 0;
+	char *text;
 	int r = send_request(client, op, body, deadline_ns, err);
 
 	if (r < 0)
@@ -241,9 +241,19 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 	r = receive_line(client, deadline_ns, &length, err);
 	if (r < 0)
 		return r;
-	reply = json_loadb(client->buffer, length, 0, NULL);
+	text = strndup(client->buffer, length);
 	client->used -= length + 1;
 	memmove(client->buffer, client->buffer + length + 1, client->used);
+	if (!text)
+		return error_set(err, ENOMEM, "out of memory");
+	*ret_text = text;
+	return 0;
+}
+
+int client_read_reply(struct client *client, const char *text, json_t **ret_reply, struct error *err)
+{
+	cleanup_json json_t *reply = json_loads(text, 0, NULL);
+
 	if (!json_is_object(reply))
 		return error_set(err, EPROTO, "the daemon in %s does not speak allot's protocol",
 				 client->run_dir);
@@ -252,6 +262,15 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 	if (ret_reply)
 		*ret_reply = steal_pointer(&reply);
 	return 0;
+}
+
+int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
+		   struct error *err)
+{
+	cleanup_free char *text = NULL;
+	int r = client_request_text(client, op, body, &text, err);
+
+	return r < 0 ? r : client_read_reply(client, text, ret_reply, err);
 }
 
 void client_print_warnings(const char *command, const json_t *reply)

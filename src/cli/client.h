@@ -38,6 +38,12 @@ const char *client_run_dir(const struct client *client);
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);
 
+/* The same in two steps: the reply's text, which the caller frees, and what it says. */
+int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
+			struct error *err);
+int client_read_reply(struct client *client, const char *text, json_t **ret_reply,
+		      struct error *err);
+
 /* What a reply warns of, to stderr: "allot: COMMAND: warning: TEXT". */
 void client_print_warnings(const char *command, const json_t *reply);
 

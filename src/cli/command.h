@@ -29,6 +29,7 @@ extern const struct command command_set;
 extern const struct command command_pause;
 extern const struct command command_resume;
 extern const struct command command_tasks;
+extern const struct command command_top;
 extern const struct command command_topo;
 extern const struct command command_cordon;
 extern const struct command command_uncordon;

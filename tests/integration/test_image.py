@@ -58,6 +58,8 @@ def test_it_is_small_and_the_same_each_time(image, tmp_path):
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members.values()} == {(0, 0, "", "")}
     assert not [name for name, member in members.items() if member.isreg() and member.mode & 0o6000]
     assert "var/lib/dpkg/status.d/libc6" in members and "usr/local/bin/allotd" in members
+    # `allot top` in it knows terminals.
+    assert "usr/lib/terminfo/x/xterm-256color" in members
 
 
 def test_an_engine_runs_what_is_in_it(podman):

@@ -1,0 +1,46 @@
+/*
+ * Where everything stands: a snapshot, its history, a view and a size in, cells out. Pure: it asks neither the clock
+ * nor the terminal.
+ *
+ *     allot top - this machine    2 tenants: 1 running, 1 queued             17:43:21
+ *     GPU 0 NVIDIA H200  busy ######....     30%  mem ##......  2.5G/140G  ____..::
+ *
+ *     TENANT    GPU STATE    COMPUTE  GOT% ASKED MEMORY    USED QUOTA HISTORY  LEASE WAIT
+ *     a           0 running  ###...   29.9    30 #......   2.5G   40G __.::--=    68.2 0.85
+ *
+ *     q quit  ? help  s sort  / filter  p pause  m memory  c cores  Enter details
+ */
+#ifndef ALLOT_CLI_TOP_LAYOUT_H
+#define ALLOT_CLI_TOP_LAYOUT_H
+
+#include "cli/top/cells.h"
+#include "cli/top/view.h"
+
+struct layout {
+	const struct snapshot *snapshot;
+	const struct history *history; /* fed with this snapshot last */
+	const struct rows *rows;
+	const struct view *view;
+	const char *source;  /* whose cards these are: "this machine", "simulated h200" */
+	const char *clock;   /* the time of day, as it is shown */
+	const char *trouble; /* why this is not news; NULL: it is */
+	bool is_page;        /* all of it, as a page of text: no selection, no keys */
+};
+
+/* What the view is to remember of it: see struct view. */
+struct layout_result {
+	size_t first, page;
+	bool has_details;
+};
+
+/* The lines that a page has. */
+int layout_page_lines(const struct layout *layout);
+
+void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
+
+/* The lower part of layout_draw(), in files of their own: the selected share, and the bottom lines. */
+#define LAYOUT_DETAIL_LINES 8
+void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
+void layout_draw_foot(const struct layout *layout, struct cells *cells);
+
+#endif

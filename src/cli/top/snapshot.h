@@ -1,0 +1,114 @@
+/*
+ * What the daemon told at one moment, as plain data: cards, tenants, and each tenant's share of each of its cards.
+ * Made of the replies to `list` and `tasks` (docs/protocol.md). Pure; a snapshot is never changed. What a reply lacks,
+ * or has of another type, is not there.
+ */
+#ifndef ALLOT_CLI_TOP_SNAPSHOT_H
+#define ALLOT_CLI_TOP_SNAPSHOT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SNAPSHOT_ID_MAX 40
+#define SNAPSHOT_NAME_MAX 128
+#define SNAPSHOT_WORD_MAX 24 /* of a state, a policy */
+#define SNAPSHOT_TEXT_MAX 256
+
+struct top_card {
+	int index;
+	char name[SNAPSHOT_NAME_MAX];
+	uint64_t memory_bytes;
+	uint64_t promised_bytes;
+	bool has_used;
+	uint64_t used_bytes;
+	bool has_busy;
+	double busy_pct;
+	double promised_cores_pct;
+	char policy[SNAPSHOT_WORD_MAX];
+	char trouble[SNAPSHOT_TEXT_MAX]; /* why it takes no tenants; "": it does */
+};
+
+struct top_swap {
+	bool is_set; /* something of the tenant can be moved, or was */
+	char kind[SNAPSHOT_WORD_MAX];
+	char state[SNAPSHOT_WORD_MAX];
+	uint64_t swapped_bytes;
+	uint64_t failed;
+	double moved_s;
+};
+
+struct top_tenant {
+	char id[SNAPSHOT_ID_MAX];
+	char name[SNAPSHOT_NAME_MAX];
+	char state[SNAPSHOT_WORD_MAX];
+	char on_full[SNAPSHOT_WORD_MAX];
+	char container[SNAPSHOT_TEXT_MAX]; /* the first that it lives in; "": none is known */
+	char offence[SNAPSHOT_WORD_MAX];   /* what became of the last process that got round; "" */
+	uint64_t violations;
+	int64_t priority;
+	size_t processes;
+	bool is_queued;
+	uint64_t place; /* of those that wait for memory, from 1 */
+	double queued_s;
+	struct top_swap swap;
+};
+
+struct top_share {
+	size_t tenant; /* of the snapshot's */
+	int card;      /* its index, as the daemon counts */
+	bool has_quota;
+	uint64_t quota_bytes;
+	uint64_t used_bytes;
+	uint64_t swapped_bytes; /* of these, not on this card */
+	bool has_asked;
+	double cores_pct; /* the guarantee, as it was asked for */
+	double asked_pct; /* what it is worth now */
+	double limit_pct;
+	bool has_limit_now;
+	double limit_now_pct; /* in force, with what is lent; else as limit_pct */
+	double lent_pct;
+	bool has_got;
+	double got_1s_pct, got_60s_pct;
+	/* Since the tenant was made. */
+	double used_s, waited_s, overrun_s;
+	uint64_t denied, leases, expired;
+};
+
+/* A container that stands still, or did, by the daemon's doing. */
+struct top_frozen {
+	char name[SNAPSHOT_TEXT_MAX];
+	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, swapped */
+	double frozen_s;
+};
+
+struct snapshot {
+	uint64_t at_ns; /* clock_now_ns() of the look */
+	size_t card_count, tenant_count, share_count, frozen_count;
+	struct top_card *cards;
+	struct top_tenant *tenants;
+	struct top_share *shares; /* a tenant's stand together, tenants in the daemon's order */
+	struct top_frozen *frozen;
+};
+
+/*
+ * Of the text of a list; either reply may be NULL: nothing was told. NULL when out of memory. The caller owns the
+ * snapshot.
+ */
+struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t at_ns);
+
+/* NULL is fine; returns NULL. */
+struct snapshot *snapshot_free(struct snapshot *snapshot);
+
+/* NULL: there is no such card. */
+const struct top_card *snapshot_card(const struct snapshot *snapshot, int index);
+
+static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+#define cleanup_snapshot cleanup(cleanup_snapshot_pointer)
+
+#endif

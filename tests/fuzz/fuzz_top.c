@@ -1,0 +1,52 @@
+/* What `allot top` makes of a daemon's reply: whatever it is, what it draws stays inside of the screen. */
+#include "fuzz.h"
+
+#include "base/cleanup.h"
+#include "cli/top/layout.h"
+
+static void draw(const struct snapshot *snapshot, const struct history *history, int columns,
+		 int lines)
+{
+	struct view view = { .details = VIEW_DETAILS_ON };
+	struct rows rows;
+	struct cells cells;
+	struct layout_result result;
+
+	if (order_make(snapshot, history, ORDER_STATE, false, "", &rows) < 0 ||
+	    cells_make(columns, lines, false, &cells) < 0)
+		abort();
+	struct layout layout = { .snapshot = snapshot,
+				 .history = history,
+				 .rows = &rows,
+				 .view = &view,
+				 .source = "a machine",
+				 .clock = "12:34:56" };
+	layout_draw(&layout, &cells, &result);
+	for (int i = 0; i < columns * lines; i++)
+		FUZZ_CHECK(cells.cell[i].style < STYLE_COUNT && cells.cell[i].c <= 0x10ffff);
+	FUZZ_CHECK(result.first <= rows.count);
+	cells_free(&cells);
+	order_free(&rows);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_free char *text = fuzz_text(data, size);
+	cleanup_history struct history *history = NULL;
+
+	if (history_make(&history) < 0)
+		abort();
+	for (uint64_t look = 1; look <= 2; look++) {
+		cleanup_snapshot struct snapshot *snapshot = snapshot_make(text, NULL,
+									   look * 1000000000);
+
+		if (!snapshot || history_feed(history, snapshot) < 0)
+			abort();
+		for (size_t i = 0; i < snapshot->share_count; i++)
+			FUZZ_CHECK(snapshot->shares[i].tenant < snapshot->tenant_count);
+		draw(snapshot, history, 80, 24);
+		draw(snapshot, history, 31, 12);
+		draw(snapshot, history, 150, 40);
+	}
+	return 0;
+}

@@ -1,0 +1,373 @@
+"""allot top: in a terminal of the test's own, which a terminal emulator reads; and as scripts use it."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import threading
+
+import pytest
+
+from conftest import BUILD, GIB, wait_until
+
+pyte = pytest.importorskip("pyte", reason="the terminal emulator of these tests is not installed")
+
+COLOURS = re.compile(rb"\x1b\[[0-9;]*\b(3[0-7]|38;5;\d+)[;m]")
+
+
+class Terminal:
+    """`allot top` in a terminal. What it shows is read all the time, as a real one does."""
+
+    def __init__(self, machine, *options, columns=80, lines=24, environment=None):
+        self.master, self.slave = pty.openpty()
+        self.screen = pyte.Screen(columns, lines)
+        self.stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self.lock = threading.Lock()
+        self.set_size(columns, lines)
+        self.before = termios.tcgetattr(self.slave)
+        # A terminal type whose sequences the emulator knows: it has no "repeat this character".
+        variables = {**machine.environment, "TERM": "screen-256color", "LC_ALL": "C.UTF-8",
+                     "NO_COLOR": "", **(environment or {})}
+        self.process = subprocess.Popen(
+            [BUILD / "allot", "top", *machine.sim, "--interval", "0.2", *options], stdin=self.slave,
+            stdout=self.slave, stderr=self.slave, env=variables, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.is_over = threading.Event()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        while not self.is_over.is_set():
+            if not select.select([self.master], [], [], 0.05)[0]:
+                continue
+            data = os.read(self.master, 65536)
+            with self.lock:
+                self.raw += data
+                self.stream.feed(data)
+
+    def set_size(self, columns, lines):
+        """The kernel tells the program by SIGWINCH."""
+        with self.lock:
+            self.screen.resize(lines, columns)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def lines(self):
+        with self.lock:
+            return [line.rstrip() for line in self.screen.display]
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def wait_for(self, condition, what):
+        """Waits until condition(lines) is true; returns the lines."""
+        try:
+            return wait_until(lambda: condition(lines) and lines if (lines := self.lines()) else None,
+                              what=what)
+        except BaseException:
+            print("\n".join(self.lines()))
+            raise
+
+    def wait_for_text(self, text):
+        return self.wait_for(lambda lines: any(text in line for line in lines), text)
+
+    def order(self):
+        """The tenants' names, from above."""
+        lines = self.lines()
+        heads = [i for i, line in enumerate(lines) if line.startswith("TENANT ")]
+        return [line.split()[0] for line in lines[heads[0] + 1:] if line[:1].isalpha()
+                and not line.startswith(("q quit", "sorted", "filter", "done"))] if heads else []
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.is_over.set()
+        self.reader.join()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def top(machine):
+    """Starts `allot top` in a terminal; ended with the test."""
+    started = []
+
+    def start(*options, **more):
+        started.append(Terminal(machine, *options, **more))
+        return started[-1]
+
+    yield start
+    for terminal in started:
+        terminal.close()
+
+
+def start_two(machine):
+    """A small tenant `able` that has asked for much, and a `baker` the other way round."""
+    able = machine.start("--name", "able", "--memory", "5GiB", "--cores", "60", "--", "sleep", "60")
+    machine.wait_for_tenant("able")
+    baker = machine.start("--name", "baker", "--memory", "50GiB", "--cores", "20", "--on-full", "fail",
+                          "--", "sleep", "60")
+    machine.wait_for_tenant("baker")
+    return able, baker
+
+
+def test_shows_sorts_and_quits(machine, top):
+    start_two(machine)
+    terminal = top("--sort", "name")
+    lines = terminal.wait_for_text("baker")
+    row = next(line for line in lines if line.startswith("able "))
+    assert "5.0G" in row and " 60 " in row, row
+    assert "GPU 0 NVIDIA H200" in lines[1]
+    terminal.wait_for(lambda _: terminal.order() == ["able", "baker"], "order by name")
+    terminal.press("r")
+    terminal.wait_for_text("reversed")
+    terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "the other way round")
+    terminal.press("/abl\r")
+    terminal.wait_for(lambda _: terminal.order() == ["able"], "filter")
+    terminal.press("q")
+    assert terminal.process.wait(timeout=20) == 0
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+    # It left the alternate screen, and shows the cursor.
+    wait_until(lambda: b"\x1b[?1049l" in terminal.raw, what="the end of the other screen")
+    assert terminal.raw.rindex(b"\x1b[?1049l") > terminal.raw.rindex(b"\x1b[?1049h")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_restore_the_terminal(machine, top, number):
+    start_two(machine)
+    terminal = top()
+    terminal.wait_for_text("able")
+    assert termios.tcgetattr(terminal.slave) != terminal.before
+    if number == signal.SIGINT:
+        terminal.press("\x03")
+    else:
+        terminal.process.send_signal(number)
+    assert terminal.process.wait(timeout=20) == -number
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_new_size(machine, top):
+    start_two(machine)
+    terminal = top("--sort", "name")
+    terminal.wait_for(lambda lines: "quit" in lines[23] and "able" in "".join(lines), "24 lines")
+    terminal.set_size(120, 40)
+    lines = terminal.wait_for(lambda lines: len(lines) == 40 and "quit" in lines[39], "40 lines")
+    # Now there is room for all that is known of the selected tenant, and for more columns.
+    assert any("able on GPU 0" in line for line in lines)
+    assert any("REFUSED" in line for line in lines)
+    terminal.set_size(30, 6)
+    terminal.wait_for(lambda lines: len(lines) == 6 and lines[5].startswith("q quit"), "6 lines")
+    terminal.set_size(10, 2)
+    terminal.wait_for(lambda lines: lines[0] == "too small", "2 lines")
+    terminal.press("q")
+    assert terminal.process.wait(timeout=20) == 0
+
+
+def test_changes_after_a_confirmation(machine, top):
+    start_two(machine)
+    terminal = top("--sort", "name")
+    terminal.wait_for_text("able")
+    terminal.press("pn")
+    terminal.wait_for_text("nothing was changed")
+    assert machine.tenants()["able"]["state"] != "paused"
+    terminal.press("p")
+    terminal.wait_for_text("pause able")
+    terminal.press("y")
+    machine.wait_for_tenant("able", lambda tenant: tenant["state"] == "paused")
+    terminal.wait_for(lambda lines: any(re.match("able .* paused ", line) for line in lines), "paused")
+    terminal.press("p")
+    terminal.wait_for_text("resume able")
+    terminal.press("y")
+    machine.wait_for_tenant("able", lambda tenant: tenant["state"] != "paused")
+    terminal.press("m6GiB\r")
+    terminal.wait_for_text("set memory of able on GPU 0 to 6.0 GiB, now 5.0 GiB")
+    terminal.press("y")
+    machine.wait_for_tenant(
+        "able", lambda tenant: tenant["devices"][0]["memory_quota_bytes"] == 6 * GIB)
+    terminal.wait_for(lambda lines: any(re.match("able .* 6.0G ", line) for line in lines), "6 GiB")
+
+
+def test_what_the_daemon_refuses_is_said(machine, top):
+    start_two(machine)
+    terminal = top("--sort", "name")
+    terminal.wait_for_text("able")
+    # What is no size is said at once, and can be put right.
+    terminal.press("m900GB!\r")
+    terminal.wait_for_text("'900GB!': unit unknown")
+    terminal.press("\x7f\r")
+    terminal.wait_for_text("set memory of able on GPU 0 to 838.2 GiB")
+    terminal.press("y")
+    terminal.wait_for(lambda lines: "memory" in lines[23] and "q quit" not in lines[23]
+                      and "set memory" not in lines[22], "the refusal")
+    said = terminal.lines()[23]
+    refused = machine.allot("set", "able", "--memory", "900GB", *machine.sim)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"allot: set: {said.rstrip('~')}"), (said, refused.stderr)
+    assert machine.tenants()["able"]["devices"][0]["memory_quota_bytes"] == 5 * GIB
+
+
+def test_a_daemon_that_goes_away(machine, top):
+    runs = start_two(machine)
+    terminal = top()
+    terminal.wait_for_text("able")
+    # `allot run` would start the next one at once: that comes when we are done looking.
+    for run in runs:
+        run.send_signal(signal.SIGSTOP)
+    try:
+        for pid in machine.daemons():
+            os.kill(pid, signal.SIGKILL)
+        lines = terminal.wait_for(lambda lines: lines[1].startswith("! "), "that it is away")
+        assert lines[1].startswith(("! the daemon in /", "! no daemon runs in /")), lines[1]
+        # What was known stays in sight; the keyboard works.
+        assert any(line.startswith("able ") for line in lines)
+        terminal.press("?")
+        terminal.wait_for_text("any key goes back")
+        terminal.press("x")
+    finally:
+        for run in runs:
+            run.send_signal(signal.SIGCONT)
+    terminal.wait_for(lambda lines: lines[1].startswith("GPU 0") and
+                      any(line.startswith("able ") for line in lines), "the next daemon")
+
+
+def test_a_daemon_that_does_not_answer(machine, top):
+    """The keyboard does, all the same."""
+    start_two(machine)
+    terminal = top("--sort", "name")
+    terminal.wait_for_text("able")
+    daemons = machine.daemons()
+    for pid in daemons:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        terminal.press("?")
+        terminal.wait_for_text("any key goes back")
+        terminal.press("x")
+        terminal.press("r")
+        terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "the other way round")
+        terminal.press("q")
+        assert terminal.process.wait(timeout=8) == 0
+    finally:
+        for pid in daemons:
+            os.kill(pid, signal.SIGCONT)
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_does_not_flicker(machine, top):
+    """While nothing but figures changes the screen is never cleared, nor written anew."""
+    start_two(machine)
+    terminal = top()
+    terminal.wait_for_text("baker")
+    begin = len(terminal.raw)
+    clock = terminal.lines()[0][-8:]
+    terminal.wait_for(lambda lines: re.fullmatch(r"\d\d:\d\d:\d\d", lines[0][-8:])
+                      and lines[0][-8:] != clock, "a later look")
+    written = terminal.raw[begin:]
+    assert written and not re.search(rb"\x1b\[[0-3]?J", written)
+    assert b"TENANT" not in written
+
+
+def test_waits_for_a_daemon(machine, top):
+    terminal = top()
+    terminal.wait_for(lambda lines: lines[1].startswith("! no daemon runs"), "none")
+    terminal.press("p")
+    terminal.wait_for_text("no tenant is selected")
+    start_two(machine)
+    terminal.wait_for_text("able")
+
+
+def test_ascii_and_colours(machine, top):
+    start_two(machine)
+    plain = top("--ascii", "--no-color")
+    plain.wait_for_text("baker")
+    assert plain.raw.isascii() and not COLOURS.search(plain.raw)
+    by_locale = top(environment={"LC_ALL": "C", "NO_COLOR": "1"})
+    by_locale.wait_for_text("baker")
+    assert by_locale.raw.isascii() and not COLOURS.search(by_locale.raw)
+    rich = top()
+    rich.wait_for_text("baker")
+    assert not rich.raw.isascii() and COLOURS.search(rich.raw)
+
+
+def test_unknown_terminal(machine, top):
+    terminal = top(environment={"TERM": "no-such-terminal"})
+    assert terminal.process.wait(timeout=20) == 1
+    wait_until(lambda: b"no-such-terminal" in terminal.raw, what="the message")
+    assert terminal.raw.count(b"\n") == 1
+    assert b"--once" in terminal.raw
+
+
+def test_once(machine):
+    start_two(machine)
+    result = machine.allot("top", "--once", "--interval", "0.2", "--sort", "name", *machine.sim,
+                           environment={"LC_ALL": "C"})
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("allot top - simulated h200  2 tenants")
+    assert [line.split()[0] for line in lines[4:]] == ["able", "baker"]
+    assert result.stdout.isascii() and max(map(len, lines)) <= 100
+    result = machine.allot("top", "--once", "--interval", "0.2", "--filter", "bak", *machine.sim)
+    assert "baker" in result.stdout and "able" not in result.stdout
+
+
+def test_once_json(machine):
+    start_two(machine)
+    result = machine.allot("top", "--once", "--json", "--interval", "0.2", *machine.sim)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["version"] == 1 and report["connected"] is True
+    assert report["containers"] == []
+    able = next(tenant for tenant in report["tenants"] if tenant["name"] == "able")
+    rates = able["devices"][0]["rates"]
+    assert 0.2 <= rates["interval_s"] < 20
+    assert rates["leases_per_s"] >= 0 and rates["denied"] == 0
+    # Beside that it is what allot ps tells.
+    assert set(machine.tenants()["able"]) == set(able)
+    assert set(machine.tenants()["able"]["devices"][0]) | {"rates"} == set(able["devices"][0])
+
+
+def test_json_lines(machine):
+    start_two(machine)
+    process = subprocess.Popen([BUILD / "allot", "top", "--json", "--interval", "0.2", *machine.sim],
+                               env=machine.environment, stdout=subprocess.PIPE, text=True)
+    try:
+        reports = [json.loads(process.stdout.readline()) for _ in range(3)]
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+    rates = [report["tenants"][0]["devices"][0]["rates"] for report in reports]
+    assert rates[0] is None and rates[1] and rates[2]
+
+
+def test_once_without_daemon(machine):
+    result = machine.allot("top", "--once", "--json", *machine.sim)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {"version": 1, "connected": False, "devices": [],
+                                         "tenants": [], "containers": []}
+    result = machine.allot("top", "--once", *machine.sim)
+    assert result.returncode == 0 and "no daemon runs in" in result.stdout
+
+
+@pytest.mark.parametrize("options, part", [
+    (["--interval", "0.01"], "0.1 or more"),
+    (["--interval", "x"], "'x'"),
+    (["--sort", "size"], "name gpu state compute"),
+    (["--json", "--sort", "name"], "--sort: not with --json"),
+    (["--json", "--filter", "a"], "--filter: not with --json"),
+    (["--once", "--filter", "x" * 64], "at most 63 bytes"),
+    (["web"], "takes no operand"),
+    ([], "not a terminal"),
+])
+def test_bad_usage(machine, options, part):
+    result = machine.allot("top", *options)
+    assert result.returncode == 2, result
+    assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("allot: top: ")
+    assert part in result.stderr
