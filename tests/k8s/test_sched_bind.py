@@ -300,12 +300,12 @@ def test_somebody_is_faster(cluster, binder, node):
 
 
 def test_other_scheduler_bound_it(cluster, binder, node):
-    pod = cluster.make_pod("taken")
-    cluster.request("POST", "/api/v1/namespaces/default/pods/taken/binding",
-                    {"metadata": {"name": "taken"}, "target": {"kind": "Node", "name": "elsewhere"}})
+    pod = cluster.make_pod("bound-elsewhere")
+    cluster.request("POST", "/api/v1/namespaces/default/pods/bound-elsewhere/binding",
+                    {"metadata": {"name": "bound-elsewhere"}, "target": {"kind": "Node", "name": "elsewhere"}})
     answer = binder.bind(pod, node)
-    assert answer == (f"failed taken ESTALE pod default/taken: is bound to node elsewhere already, not to {node}")
-    assert not cluster.pod("taken")["metadata"].get("annotations")
+    assert answer == (f"failed bound-elsewhere ESTALE pod default/bound-elsewhere: is bound to node elsewhere already, not to {node}")
+    assert not cluster.pod("bound-elsewhere")["metadata"].get("annotations")
     assert not lock_of(cluster, node)
 
 
@@ -409,20 +409,20 @@ def test_leadership_lost(cluster, binder, node):
     """Not one more write: what was begun is the next leader's."""
     cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {LOCK: f"{ago(1)},default,leader-holder"}})
     cluster.make_pod("leader-holder")
-    first, second = cluster.make_pod("left-1"), cluster.make_pod("left-2")
+    first, second = cluster.make_pod("cut-off-1"), cluster.make_pod("cut-off-2")
     binder.begin(first, node)
     binder.begin(second, node)
     wait_until(lambda: binder.counts()["waited"] == 1)
     binder.say("follow", "on")
     cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {LOCK: None}})
     answers = [binder.hear("failed", "bound") for _ in range(2)]
-    assert [answer.split()[:3] for answer in answers] == [["failed", "left-1", "ECANCELED"], ["failed", "left-2", "ECANCELED"]]
+    assert [answer.split()[:3] for answer in answers] == [["failed", "cut-off-1", "ECANCELED"], ["failed", "cut-off-2", "ECANCELED"]]
     assert not lock_of(cluster, node)
-    assert not cluster.pod("left-1")["metadata"].get("annotations")
+    assert not cluster.pod("cut-off-1")["metadata"].get("annotations")
     binder.say("follow", "off")
     binder.begin(first, node)
     binder.say("cancel")
-    assert binder.hear("bound", "failed").startswith(("failed left-1 ECANCELED", "bound left-1"))
+    assert binder.hear("bound", "failed").startswith(("failed cut-off-1 ECANCELED", "bound cut-off-1"))
     counts = binder.counts()
     assert counts["under_way"] == counts["waiting"] == 0 and counts["cancelled"] >= 2
 
