@@ -94,6 +94,22 @@ def test_every_value_has_its_place():
     look(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
 
 
+@pytest.mark.parametrize("guide", [*sorted((ROOT / "docs").glob("migrate-from-*.md")), CHART / "README.md"],
+                         ids=lambda path: path.stem)
+def test_guides_name_values_that_there_are(guide):
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    tops = "|".join(schema["properties"])
+    # What is of another chart stands in the first column of a table, or behind its name.
+    text = re.sub(r"^\| .*? \| |^helm .*upgrade hami .*$", "", guide.read_text(), flags=re.M)
+    named = re.findall(rf"(?<![\w./-])(?:{tops})(?:\.\w+)+", text)
+    assert named
+    for path in named:
+        shape = schema
+        for part in path.split("."):
+            assert part in shape.get("properties", {}), f"{path}: there is no {part}"
+            shape = shape["properties"][part]
+
+
 # ---- what is rendered ----
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)

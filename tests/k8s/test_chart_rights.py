@@ -158,7 +158,7 @@ def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path
     pair = Pair(cluster, made, "rights-pair", tmp_path, programs)
     try:
         cluster.make_pod("chart-pod", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"}},
-                         scheduler="of-the-chart")
+                         more={"schedulerName": "of-the-chart"})
         wait_until(lambda: cluster.pod("chart-pod")["spec"].get("nodeName"), 60, what="the pod's node")
         pod = cluster.pod("chart-pod")
         assert pod["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"].startswith("GPU-")
