@@ -145,6 +145,12 @@ class Pair:
                  "--v=2", f"--secure-port={port}", "--bind-address=127.0.0.1"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    def kill(self):
+        """Both at once, as a node that is lost takes them."""
+        for process in (self.process, self.allot.process):
+            process.kill()
+            process.wait()
+
     def stop(self):
         self.process.kill()
         self.process.wait()
@@ -169,3 +175,50 @@ def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path
         cluster.delete_pod("chart-pod")
         cluster.request("DELETE", "/api/v1/nodes/chart-node")
     assert "forbidden" not in pair.log.read_text() + pair.allot.log.read_text()
+
+
+def test_another_pair_takes_over(accounts, cluster, build_programs, tmp_path):
+    programs = build_programs("kube-scheduler")
+    kube = "scheduler.kubeScheduler"
+    made = accounts(["daemon.enabled=false", "scheduler.settings.scheduler_name=in-pairs", "scheduler.bindSeconds=2",
+                     f"{kube}.leaseSeconds=4", f"{kube}.renewSeconds=2", f"{kube}.retrySeconds=1"], "rights-over")
+    cluster.make_gpu_node("over-node", [{"id": "GPU-over"}])
+
+    def holder():
+        items = cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/rights-over/leases")["items"]
+        return items and items[0]["spec"].get("holderIdentity")
+
+    def make(name):
+        asked = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "40"}
+        cluster.make_pod(name, limits={"main": asked}, more={"schedulerName": "in-pairs"})
+
+    def place(name):
+        make(name)
+        wait_until(lambda: cluster.pod(name)["spec"].get("nodeName"), 60, what=f"the node of {name}")
+
+    first = Pair(cluster, made, "rights-over", tmp_path / "first", programs)
+    second = None
+    try:
+        first_holder = wait_until(holder, 60, what="the first pair's lease")
+        second = Pair(cluster, made, "rights-over", tmp_path / "second", programs)
+        place("over-one")
+        # Nobody will tell of the node's Allocate: the lock is what a daemon would take away.
+        cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
+        first.kill()
+        place("over-two")
+        assert holder() != first_holder
+        # 20 hundredths are left, so the second knew of what the first had given.
+        cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
+        make("over-three")
+        wait_until(lambda: [event for event in cluster.events() if event["involvedObject"]["name"] == "over-three" and
+                            "CardInsufficientCore" in event["message"]], 60, what="why the third waits")
+    finally:
+        for pair in (first, second):
+            if pair and pair.process.poll() is None:
+                pair.stop()
+        for name in ("over-one", "over-two", "over-three"):
+            try:
+                cluster.delete_pod(name)
+            except ApiError as error:
+                assert error.status == 404
+        cluster.request("DELETE", "/api/v1/nodes/over-node")
