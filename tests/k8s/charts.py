@@ -10,7 +10,7 @@ from daemon import ROOT
 
 CHART = ROOT / "deploy/helm/allot"
 KUSTOMIZATION = ROOT / "deploy/kustomize"
-NAMESPACE = "allot-system"
+NAMESPACE = "allot-chart"  # that no other test has
 VERSION = "1.34.4"
 
 # Several ways to have it: each is linted, rendered, and put before a real API server.
@@ -27,7 +27,7 @@ VALUES = {
     "scheduler-alone": ["daemon.enabled=false", "scheduler.replicas=1", "webhook.enabled=false"],
     "everything": ["daemon.metrics.enabled=true", "daemon.metrics.tokenSecret=token", "runtimeClass.create=true",
                    "monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.labels.release=prometheus",
-                   "monitoring.rules.enabled=true", "priorityClass.create=true", "daemon.runtimeClassName=nvidia",
+                   "monitoring.rules.enabled=true", "monitoring.dashboard.enabled=true", "priorityClass.create=true", "daemon.runtimeClassName=nvidia",
                    "scheduler.settings.runtime_class=nvidia", "scheduler.settings.gpu_resource=example.com/gpu",
                    "daemon.kubeletDir=/var/lib/k0s/kubelet", "image.digest=sha256:" + "a" * 64,
                    "image.pullSecrets[0].name=pull", "scheduler.podLabels.team=gpu", "daemon.podAnnotations.a=b",

@@ -244,23 +244,42 @@ def test_install_and_upgrade(helm, cluster):
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
 
 
-# ---- alerts ----
+# ---- alerts and the dashboard ----
 
-def test_alerts_are_of_metrics_that_there_are(tmp_path):
-    rules = CHART / "files/rules.yaml"
+def check_expressions(expressions, folder):
+    """{what it is for: expression}: of metrics that there are, and such as Prometheus reads."""
     text = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True).stdout
     text += (ROOT / "src/sched/metrics.c").read_text()
-    alerts = [rule for group in yaml.safe_load(rules.read_text())["groups"] for rule in group["rules"]]
-    assert len({alert["alert"] for alert in alerts}) == len(alerts)
-    for alert in alerts:
-        for name in re.findall(r"allot_\w+", alert["expr"]):
-            assert re.search(rf"\b{name}\b", text), f"{alert['alert']}: {name}"
+    for what, expression in expressions.items():
+        for name in re.findall(r"allot_\w+", expression):
+            assert re.search(rf"\b{name}\b", text), f"{what}: {name}"
     promtool = shutil.which("promtool") or shutil.which(ROOT / "build/promtool")
     if promtool:
-        done = subprocess.run([promtool, "check", "rules", rules], capture_output=True, text=True, check=False)
+        file = folder / "rules.yaml"
+        file.write_text(json.dumps({"groups": [{"name": "checked", "rules": [
+            {"record": f"r{i}", "expr": one} for i, one in enumerate(expressions.values())]}]}))
+        done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_alerts_are_of_metrics_that_there_are(tmp_path):
+    alerts = [rule for group in yaml.safe_load((CHART / "files/rules.yaml").read_text())["groups"]
+              for rule in group["rules"]]
+    expressions = {alert["alert"]: alert["expr"] for alert in alerts}
+    assert len(expressions) == len(alerts)
+    check_expressions(expressions, tmp_path)
+
+
+def test_the_dashboard_is_of_metrics_that_there_are(tmp_path):
+    dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+    expressions = {f"{panel['title']} {target['refId']}":
+                   target["expr"].replace("$__rate_interval", "5m").replace("$node", ".*")
+                   for panel in dashboard["panels"] for target in panel["targets"]}
+    assert len(dashboard["panels"]) >= 10
+    check_expressions(expressions, tmp_path)
+
+
 def test_an_operators_object_has_the_rules(helm):
-    rule = of_kind(helm.render(VALUES["everything"]), "PrometheusRule")
-    assert rule["spec"] == objects((CHART / "files/rules.yaml").read_text())[0]
+    made = helm.render(VALUES["everything"])
+    assert of_kind(made, "PrometheusRule")["spec"] == objects((CHART / "files/rules.yaml").read_text())[0]
+    assert json.loads(of_kind(made, "ConfigMap", "allot-dashboard")["data"]["allot.json"])["title"] == "allot"

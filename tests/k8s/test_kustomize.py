@@ -1,16 +1,18 @@
 """The kustomization, for those without Helm: the same objects as the chart's by its defaults."""
 
 import base64
+import json
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from charts import KUSTOMIZATION, NAMESPACE, Helm, check_settings, objects, of_kind, path_of
+from charts import KUSTOMIZATION, Helm, check_settings, objects, of_kind, path_of
 from cluster import ApiError
 from daemon import BUILD
 
+NAMESPACE = "allot-system"
 # Of Helm's own.
 LEFT_OUT = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 
@@ -60,7 +62,8 @@ def by_name(made):
 def test_the_same_as_the_chart(tools, rendered, tmp_path):
     made, certificate = rendered
     chart = by_name(Helm(tools / "helm", tmp_path).render(
-        ["certificate.from=secret", "certificate.secretName=allot-scheduler-tls"], "--skip-tests"))
+        ["certificate.from=secret", "certificate.secretName=allot-scheduler-tls"], "--skip-tests",
+        namespace=NAMESPACE))
     ours = {(kind, re.sub(r"-[a-z0-9]{10}$", "", name) if kind == "ConfigMap" else name): one
             for (kind, name), one in by_name(made).items()}
     # Helm is told of the namespace, and the Secret is there already.
@@ -74,7 +77,8 @@ def test_the_same_as_the_chart(tools, rendered, tmp_path):
 
 
 def test_an_api_server_takes_them(cluster, rendered):
-    for one in rendered[0]:
+    # In a namespace that no other test makes.
+    for one in json.loads(json.dumps(rendered[0]).replace(NAMESPACE, "allot-kustomize")):
         dry = "" if one["kind"] == "Namespace" else "&dryRun=All"
         try:
             cluster.request("POST", path_of(one), one, query=f"?fieldValidation=Strict{dry}")
