@@ -1,9 +1,12 @@
 """The Helm chart: linted and rendered with several sets of values, wrong ones refused by name, and its objects before a
 real API server."""
 
+import base64
 import json
 import re
 import shutil
+import socket
+import ssl
 import subprocess
 
 import pytest
@@ -12,6 +15,7 @@ import yaml
 from charts import CHART, NAMESPACE, VALUES, Helm, check_settings, objects, of_kind, path_of, sets
 from cluster import ADMIN_TOKEN, ApiError
 from daemon import BUILD, ROOT
+from scheduler import Scheduler
 
 # Of operators that are not there: an API server knows them by their definitions alone.
 FOREIGN = {"ServiceMonitor": "monitoring.coreos.com/v1", "PrometheusRule": "monitoring.coreos.com/v1",
@@ -55,7 +59,7 @@ def test_lint(helm, values):
     ("scheduler.replicas=0", "'/scheduler/replicas'"),
     ("scheduler.replicas=two", "'/scheduler/replicas': got string, want integer"),
     ("webhook.failurePolicy=Maybe", "'/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
-    ("certificate.from=elsewhere", "'/certificate/from': value must be one of 'helm', 'files', 'secret', 'cert-manager'"),
+    ("certificate.from=elsewhere", "'/certificate/from': value must be one of 'helm', 'files', 'secret',"),
     ("daemon.kubeletDir=lib/kubelet", "'/daemon/kubeletDir'"),
     ("daemon.metrics.port=70000", "'/daemon/metrics/port': maximum"),
     ("image.digest=sha256:1", "'/image/digest'"),
@@ -64,8 +68,8 @@ def test_lint(helm, values):
     ("vocabulary=slices", "vocabulary: slices needs no scheduler"),
     ("scheduler.bindSeconds=12", "scheduler.bindSeconds: 12: must be at most leaseSeconds - renewSeconds of "
                                  "scheduler.kubeScheduler, 10"),
-    ("scheduler.kubeScheduler.renewSeconds=15", "scheduler.kubeScheduler.renewSeconds: 15: must be less than leaseSeconds"),
-    ("scheduler.kubeScheduler.retrySeconds=5", "scheduler.kubeScheduler.retrySeconds: 5: must be less than renewSeconds"),
+    ("scheduler.kubeScheduler.renewSeconds=15", "renewSeconds: 15: must be less than leaseSeconds"),
+    ("scheduler.kubeScheduler.retrySeconds=5", "retrySeconds: 5: must be less than renewSeconds"),
     ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
     ("certificate.from=secret", "certificate.from: secret needs certificate.secretName"),
     ("monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.enabled: needs daemon.metrics.enabled"),
@@ -153,7 +157,8 @@ def test_settings_that_change_start_pods_anew(helm):
         return [of_kind(made, kind)["spec"]["template"]["metadata"]["annotations"]["allot.dev/settings"]
                 for kind in ("DaemonSet", "Deployment")]
 
-    before, daemon, scheduler = stamps(), stamps("daemon.settings.depth=3ms"), stamps("scheduler.kubeScheduler.leaseSeconds=20")
+    before, daemon = stamps(), stamps("daemon.settings.depth=3ms")
+    scheduler = stamps("scheduler.kubeScheduler.leaseSeconds=20")
     assert before[0] != daemon[0] and before[1] == daemon[1]
     assert before[0] == scheduler[0] and before[1] != scheduler[1]
 
@@ -228,6 +233,25 @@ def test_secret_and_webhook_have_the_same_certificate(helm, tmp_path):
     assert mounted[0]["secret"]["secretName"] == certificate["spec"]["secretName"]
 
 
+def test_what_helm_has_made_is_served(helm, tmp_path):
+    """And vouches for itself under the Service's name, as an API server asks for it."""
+    made = helm.render()
+    name = f"{of_kind(made, 'Service')['metadata']['name']}.{NAMESPACE}.svc"
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    for file, data in of_kind(made, "Secret")["data"].items():
+        (folder / file).write_bytes(base64.b64decode(data))
+    scheduler = Scheduler(folder)
+    try:
+        host, port = scheduler.https.rsplit(":", 1)
+        context = ssl.create_default_context(cafile=scheduler.certificate)
+        with socket.create_connection((host, int(port)), timeout=20) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as tls:
+                assert tls.version()
+    finally:
+        scheduler.stop()
+
+
 def test_install_and_upgrade(helm, cluster):
     """For real, with the certificate kept."""
     into = ["--namespace", "chart", "--kubeconfig", administrator(cluster)]
@@ -239,7 +263,8 @@ def test_install_and_upgrade(helm, cluster):
     webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     webhook = cluster.request("GET", f"{webhooks}/gpu-allot-scheduler")
     assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == before["tls.crt"]
-    assert "depth = 3ms" in cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
+    settings = cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
+    assert "depth = 3ms" in settings
     helm.check("uninstall", "gpu", *into)
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
 

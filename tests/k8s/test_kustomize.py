@@ -36,7 +36,7 @@ def rendered(tools, tmp_path_factory):
 
 
 def plain(value):
-    """Without what only one of the two writes: Helm's labels, stamps of settings, hashes in names, comments of settings."""
+    """Without what only one of the two writes: Helm's labels, stamps of settings, hashes in names, comments."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()
                 if key not in (*LEFT_OUT, "allot.dev/settings", "caBundle") and (key, inner) != ("annotations", {})}
