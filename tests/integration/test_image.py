@@ -63,9 +63,17 @@ def test_it_is_small_and_the_same_each_time(image, tmp_path):
 
 
 def test_an_engine_runs_what_is_in_it(podman):
-    for program in ("allot", "allotd"):
+    for program in ("allot", "allotd", "allot-scheduler"):
         assert re.match(rf"{program} \d+\.\d+\.\d+", run(podman, program, "--version"))
     assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/liballot.so /usr/local/lib/liballot.so; :")
+
+
+def test_it_has_a_simulated_gpu(podman):
+    """What the chart's test runs: as nobody, with nothing that may be written but /tmp."""
+    said = run(podman, "allot", "run", "--sim", "h200", "--memory", "4GiB", "--cores", "30", "--",
+               "/usr/local/libexec/allot/allot-load", "--seconds", "1", "--mib", "1024", "--alloc-over",
+               options=("--user", "65534:65534", "--read-only", "--tmpfs", "/tmp", "--env", "HOME=/tmp"))
+    assert "of the GPU" in said
 
 
 def test_the_daemon_in_it_serves_the_host(podman, machine, tmp_path):

@@ -1,0 +1,30 @@
+{{/* Which Secret has the certificate. */}}
+{{- define "allot.tlsSecret" -}}
+{{ default (printf "%s-tls" (include "allot.scheduler" .)) .Values.certificate.secretName }}
+{{- end }}
+
+{{/*
+JSON of crt, key and caBundle, each in base64; key "" where no Secret is to be made. What Helm has made is remembered in
+.Values, so that Secret and webhook get the same one.
+*/}}
+{{- define "allot.tls" -}}
+{{- $c := .Values.certificate -}}
+{{- if eq $c.from "files" -}}
+{{- dict "crt" (b64enc $c.crt) "key" (b64enc $c.key) "caBundle" (b64enc $c.crt) | toJson -}}
+{{- else if eq $c.from "helm" -}}
+{{- if not (hasKey .Values "madeTls") -}}
+{{- $there := lookup "v1" "Secret" .Release.Namespace (include "allot.tlsSecret" .) -}}
+{{- $data := dig "data" dict ($there | default dict) -}}
+{{- if and (get $data "tls.crt") (get $data "tls.key") -}}
+{{- $_ := set .Values "madeTls" (dict "crt" (get $data "tls.crt") "key" (get $data "tls.key") "caBundle" (get $data "tls.crt")) -}}
+{{- else -}}
+{{- $hosts := include "allot.hosts" . | fromJsonArray -}}
+{{- $made := genSelfSignedCert (first $hosts) (list "127.0.0.1") (append $hosts "localhost") (int $c.days) -}}
+{{- $_ := set .Values "madeTls" (dict "crt" (b64enc $made.Cert) "key" (b64enc $made.Key) "caBundle" (b64enc $made.Cert)) -}}
+{{- end -}}
+{{- end -}}
+{{- .Values.madeTls | toJson -}}
+{{- else -}}
+{{- dict "crt" "" "key" "" "caBundle" (eq $c.from "secret" | ternary $c.caBundle "") | toJson -}}
+{{- end -}}
+{{- end }}

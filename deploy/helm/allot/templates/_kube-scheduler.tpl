@@ -1,0 +1,31 @@
+{{- define "allot.extender" -}}
+filterVerb: filter
+prioritizeVerb: prioritize
+preemptVerb: preempt
+bindVerb: bind
+weight: 1
+nodeCacheCapable: true
+# A binding says itself what it failed of.
+httpTimeout: {{ add (int .Values.scheduler.bindSeconds) 2 }}s
+managedResources:
+  {{- include "allot.managedResources" . | trim | nindent 2 }}
+{{- end }}
+
+{{- define "allot.kubeSchedulerConfiguration" -}}
+{{- $kube := .Values.scheduler.kubeScheduler -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  resourceLock: leases
+  resourceName: {{ include "allot.scheduler" . }}
+  resourceNamespace: {{ .Release.Namespace }}
+  leaseDuration: {{ $kube.leaseSeconds }}s
+  renewDeadline: {{ $kube.renewSeconds }}s
+  retryPeriod: {{ $kube.retrySeconds }}s
+profiles:
+  - schedulerName: {{ include "allot.schedulerName" . }}
+extenders:
+  - urlPrefix: http://127.0.0.1:9398
+    {{- include "allot.extender" . | nindent 4 }}
+{{- end }}

@@ -1,0 +1,55 @@
+{{/* Names and labels. */}}
+{{- define "allot.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "allot.fullname" -}}
+{{- $name := include "allot.name" . }}
+{{- $whole := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
+{{- default $whole .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "allot.daemon" -}}
+{{ include "allot.fullname" . }}d
+{{- end }}
+
+{{- define "allot.scheduler" -}}
+{{ include "allot.fullname" . }}-scheduler
+{{- end }}
+
+{{/* For {{ include "allot.labels" (list . "allotd") }}: what an object is of. */}}
+{{- define "allot.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "allot.selector" . }}
+app.kubernetes.io/part-of: allot
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
+{{- end }}
+
+{{- define "allot.selector" -}}
+app.kubernetes.io/name: {{ index . 1 }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+{{- end }}
+
+{{- define "allot.image" -}}
+{{- $image := .Values.image -}}
+{{ $image.repository }}{{ $image.digest | empty | ternary (printf ":%s" (default .Chart.AppVersion $image.tag)) (printf "@%s" $image.digest) }}
+{{- end }}
+
+{{/* Of the cluster's version, without what a vendor puts behind it. */}}
+{{- define "allot.kubeSchedulerImage" -}}
+{{- $image := .Values.scheduler.kubeScheduler.image -}}
+{{- $version := .Capabilities.KubeVersion.Version | regexFind "^v?[0-9]+\\.[0-9]+\\.[0-9]+" -}}
+{{ $image.repository }}:{{ default $version $image.tag }}
+{{- end }}
+
+{{/* The scheduler's names in its certificate. */}}
+{{- define "allot.hosts" -}}
+{{- $name := include "allot.scheduler" . -}}
+{{- $hosts := list -}}
+{{- range list $name (printf "%s-leader" $name) }}
+{{- $hosts = concat $hosts (list (printf "%s.%s.svc" . $.Release.Namespace) (printf "%s.%s" . $.Release.Namespace)) }}
+{{- end }}
+{{- toJson $hosts }}
+{{- end }}

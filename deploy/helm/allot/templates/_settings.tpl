@@ -1,0 +1,99 @@
+{{/* Lines of settings of a dict: true and false are on and off; null leaves a setting out. */}}
+{{- define "allot.lines" -}}
+{{- range $name, $value := . }}
+{{- if kindIs "bool" $value }}
+{{ $name }} = {{ ternary "on" "off" $value }}
+{{- else if kindIs "string" $value }}
+{{ $name }} = {{ $value }}
+{{- else if not (kindIs "invalid" $value) }}
+{{ $name }} = {{ toJson $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "allot.daemonSettings" -}}
+{{- $daemon := .Values.daemon -}}
+{{- $own := dict "kube_api" "in-cluster" "kube_plugin" true "kube_vocabulary" .Values.vocabulary -}}
+{{- if ne $daemon.kubeletDir "/var/lib/kubelet" }}
+{{- $_ := set $own "kube_plugin_dir" (printf "%s/device-plugins" $daemon.kubeletDir) }}
+{{- $_ := set $own "kube_pod_resources" (printf "%s/pod-resources/kubelet.sock" $daemon.kubeletDir) }}
+{{- end }}
+{{- if $daemon.metrics.enabled }}
+{{- $_ := set $own "metrics_listen" (printf "0.0.0.0:%v" $daemon.metrics.port) }}
+{{- if $daemon.metrics.tokenSecret }}
+{{- $_ := set $own "metrics_token_file" "/etc/allot-metrics/token" }}
+{{- else }}
+{{- $_ := set $own "metrics_open" true }}
+{{- end }}
+{{- end }}
+{{- include "allot.lines" (merge $own $daemon.settings) | trim }}
+{{- end }}
+
+{{- define "allot.schedulerSettings" -}}
+{{- $scheduler := .Values.scheduler -}}
+{{- $name := include "allot.scheduler" . -}}
+{{- $own := dict "kube_api" "in-cluster" "https_listen" "0.0.0.0:9443" -}}
+{{- $_ := set $own "tls_certificate" "/etc/allot/tls/tls.crt" }}
+{{- $_ := set $own "tls_key" "/etc/allot/tls/tls.key" }}
+{{- $_ := set $own "bind_limit" (printf "%vs" $scheduler.bindSeconds) }}
+{{- if $scheduler.kubeScheduler.enabled }}
+{{- $_ := set $own "http_listen" "127.0.0.1:9398" }}
+{{- $_ := set $own "lease" "none" }}
+{{- else }}
+{{- $_ := set $own "http_listen" "off" }}
+{{- $_ := set $own "lease" (printf "%s/%s" .Release.Namespace $name) }}
+{{- end }}
+{{- include "allot.lines" (merge $own $scheduler.settings) | trim }}
+{{- end }}
+
+{{/* What kube-scheduler leaves to its extender, by the names that the settings give. */}}
+{{- define "allot.managedResources" -}}
+{{- $settings := .Values.scheduler.settings -}}
+{{- range list
+  (list "gpu_resource" "nvidia.com/gpu")
+  (list "memory_resource" "nvidia.com/gpumem")
+  (list "memory_percent_resource" "nvidia.com/gpumem-percentage")
+  (list "cores_resource" "nvidia.com/gpucores")
+  (list "priority_resource" "nvidia.com/priority")
+  (list "vcuda_core_resource" "tencent.com/vcuda-core")
+  (list "vcuda_memory_resource" "tencent.com/vcuda-memory") }}
+- name: {{ get $settings (index . 0) | default (index . 1) }}
+  ignoredByScheduler: true
+{{- end }}
+{{- end }}
+
+{{- define "allot.schedulerName" -}}
+{{ .Values.scheduler.settings.scheduler_name | default "allot-scheduler" }}
+{{- end }}
+
+{{/* What several values are together: said here, once, for all templates. */}}
+{{- define "allot.check" -}}
+{{- $scheduler := .Values.scheduler -}}
+{{- $kube := $scheduler.kubeScheduler -}}
+{{- $certificate := .Values.certificate -}}
+{{- if and $scheduler.enabled (eq .Values.vocabulary "slices") }}
+{{- fail "vocabulary: slices needs no scheduler: set scheduler.enabled to false, or vocabulary to hami or gpu-manager" }}
+{{- end }}
+{{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
+{{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
+{{- end }}
+{{- if $scheduler.enabled }}
+{{- if $kube.enabled }}
+{{- if le (int $kube.leaseSeconds) (int $kube.renewSeconds) }}
+{{- fail (printf "scheduler.kubeScheduler.renewSeconds: %v: must be less than leaseSeconds, %v" $kube.renewSeconds $kube.leaseSeconds) }}
+{{- end }}
+{{- if le (int $kube.renewSeconds) (int $kube.retrySeconds) }}
+{{- fail (printf "scheduler.kubeScheduler.retrySeconds: %v: must be less than renewSeconds, %v" $kube.retrySeconds $kube.renewSeconds) }}
+{{- end }}
+{{- if gt (int $scheduler.bindSeconds) (sub (int $kube.leaseSeconds) (int $kube.renewSeconds)) }}
+{{- fail (printf "scheduler.bindSeconds: %v: must be at most leaseSeconds - renewSeconds of scheduler.kubeScheduler, %v" $scheduler.bindSeconds (sub (int $kube.leaseSeconds) (int $kube.renewSeconds))) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $certificate.from "files") (not (and $certificate.crt $certificate.key)) }}
+{{- fail "certificate.from: files needs certificate.crt and certificate.key: 'allot-scheduler --issue DIR' makes both" }}
+{{- end }}
+{{- if and (eq $certificate.from "secret") (not $certificate.secretName) }}
+{{- fail "certificate.from: secret needs certificate.secretName" }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,88 @@
+"""What renders the chart and the kustomization, and reads what comes out."""
+
+import re
+import subprocess
+
+import yaml
+
+from conftest import BUILD
+from daemon import ROOT
+
+CHART = ROOT / "deploy/helm/allot"
+KUSTOMIZATION = ROOT / "deploy/kustomize"
+NAMESPACE = "allot-chart"  # that no other test has
+VERSION = "1.34.4"
+
+# Several ways to have it: each is linted, rendered, and put before a real API server.
+VALUES = {
+    "defaults": [],
+    "own-kube-scheduler": ["scheduler.kubeScheduler.enabled=false", "scheduler.bindSeconds=25",
+                           "webhook.failurePolicy=Fail"],
+    "cert-manager": ["certificate.from=cert-manager", "vocabulary=gpu-manager"],
+    "cert-manager-issuer": ["certificate.from=cert-manager", "certificate.issuerRef.name=x",
+                            "certificate.issuerRef.kind=ClusterIssuer", "webhook.skipNamespaces=null"],
+    "secret": ["certificate.from=secret", "certificate.secretName=mine", "certificate.caBundle=bWluZQ=="],
+    "node-alone": ["scheduler.enabled=false", "vocabulary=slices", "daemon.settings.kube_slices=7",
+                   "daemon.settings.gang=off", "daemon.nodeSelector=null"],
+    "scheduler-alone": ["daemon.enabled=false", "scheduler.replicas=1", "webhook.enabled=false"],
+    "everything": ["daemon.metrics.enabled=true", "daemon.metrics.tokenSecret=token", "runtimeClass.create=true",
+                   "monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.labels.release=prometheus",
+                   "monitoring.rules.enabled=true", "monitoring.dashboard.enabled=true", "priorityClass.create=true",
+                   "daemon.runtimeClassName=nvidia",
+                   "scheduler.settings.runtime_class=nvidia", "scheduler.settings.gpu_resource=example.com/gpu",
+                   "daemon.kubeletDir=/var/lib/k0s/kubelet", "image.digest=sha256:" + "a" * 64,
+                   "image.pullSecrets[0].name=pull", "scheduler.podLabels.team=gpu", "daemon.podAnnotations.a=b",
+                   "test.limits.nvidia\\.com/gpu=1", "daemon.maxUnavailable=10%", "scheduler.resources.limits.cpu=2",
+                   "daemon.settings.swap_arena=64GiB", "scheduler.affinity.nodeAffinity=null"],
+}
+
+
+def sets(values):
+    return [part for value in values for part in ("--set", value)]
+
+
+class Helm:
+    def __init__(self, program, folder):
+        self.program = program
+        self.home = folder
+
+    def run(self, *arguments, timeout=120):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, check=False,
+                              timeout=timeout, env={"HOME": str(self.home), "PATH": "/usr/bin:/bin"})
+
+    def check(self, *arguments):
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def render(self, values=(), *options, release="allot", namespace=NAMESPACE):
+        """Objects, in Helm's order."""
+        return objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
+                                  *sets(values), *options))
+
+
+def objects(text):
+    return [one for one in yaml.safe_load_all(text) if one]
+
+
+def of_kind(made, kind, name=None):
+    (one,) = [o for o in made if o["kind"] == kind and name in (None, o["metadata"]["name"])]
+    return one
+
+
+def path_of(one):
+    """Of the collection that an object is made in."""
+    api = one["apiVersion"]
+    plural = re.sub("y$", "ie", one["kind"].lower())
+    plural += "es" if plural.endswith("ss") else "s"
+    where = one["metadata"].get("namespace")
+    return (f"/apis/{api}" if "/" in api else f"/api/{api}") + (f"/namespaces/{where}" if where else "") + f"/{plural}"
+
+
+def check_settings(program, text, folder):
+    """As the program itself reads them."""
+    file = folder / f"{program}.conf"
+    file.write_text(text)
+    done = subprocess.run([BUILD / program, "--check-config", file], capture_output=True, text=True, check=False,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr + text

@@ -1,0 +1,310 @@
+"""The Helm chart: linted and rendered with several sets of values, wrong ones refused by name, and its objects before a
+real API server."""
+
+import base64
+import json
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+
+import pytest
+import yaml
+
+from charts import CHART, NAMESPACE, VALUES, Helm, check_settings, objects, of_kind, path_of, sets
+from cluster import ADMIN_TOKEN, ApiError
+from daemon import BUILD, ROOT
+from scheduler import Scheduler
+
+# Of operators that are not there: an API server knows them by their definitions alone.
+FOREIGN = {"ServiceMonitor": "monitoring.coreos.com/v1", "PrometheusRule": "monitoring.coreos.com/v1",
+           "Certificate": "cert-manager.io/v1", "Issuer": "cert-manager.io/v1"}
+
+
+@pytest.fixture(scope="module")
+def helm(build_programs, tmp_path_factory):
+    return Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def namespace(cluster):
+    try:
+        cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    except ApiError as error:
+        assert error.status == 409
+    return NAMESPACE
+
+
+def administrator(cluster):
+    return cluster.kubeconfig("helm.conf", user=f"token: {ADMIN_TOKEN}")
+
+
+# ---- values ----
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_lint(helm, values):
+    helm.check("lint", "--strict", CHART, *sets(values))
+
+
+@pytest.mark.parametrize("value, told", [
+    ("vocabulary=nvidia", "'/vocabulary': value must be one of 'hami', 'gpu-manager', 'slices'"),
+    ("scheduler.setings.a=b", "'/scheduler': additional properties 'setings' not allowed"),
+    ("scheduler.settings.gpu_polcy=spread", "'/scheduler/settings': additional properties 'gpu_polcy' not allowed"),
+    ("daemon.settings.quantumm=1ms", "'/daemon/settings': additional properties 'quantumm' not allowed"),
+    ("daemon.settings.gang=maybe", "'/daemon/settings/gang': value must be one of true, false, 'on', 'off'"),
+    # The chart says those itself.
+    ("daemon.settings.kube_plugin=off", "'/daemon/settings': additional properties 'kube_plugin' not allowed"),
+    ("scheduler.settings.lease=none", "'/scheduler/settings': additional properties 'lease' not allowed"),
+    ("scheduler.replicas=0", "'/scheduler/replicas'"),
+    ("scheduler.replicas=two", "'/scheduler/replicas': got string, want integer"),
+    ("webhook.failurePolicy=Maybe", "'/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"),
+    ("certificate.from=elsewhere", "'/certificate/from': value must be one of 'helm', 'files', 'secret',"),
+    ("daemon.kubeletDir=lib/kubelet", "'/daemon/kubeletDir'"),
+    ("daemon.metrics.port=70000", "'/daemon/metrics/port': maximum"),
+    ("image.digest=sha256:1", "'/image/digest'"),
+    ("priorityClass.value=2000000000", "'/priorityClass/value'"),
+    # What several are together.
+    ("vocabulary=slices", "vocabulary: slices needs no scheduler"),
+    ("scheduler.bindSeconds=12", "scheduler.bindSeconds: 12: must be at most leaseSeconds - renewSeconds of "
+                                 "scheduler.kubeScheduler, 10"),
+    ("scheduler.kubeScheduler.renewSeconds=15", "renewSeconds: 15: must be less than leaseSeconds"),
+    ("scheduler.kubeScheduler.retrySeconds=5", "retrySeconds: 5: must be less than renewSeconds"),
+    ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
+    ("certificate.from=secret", "certificate.from: secret needs certificate.secretName"),
+    ("monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.enabled: needs daemon.metrics.enabled"),
+])
+def test_wrong_values_are_refused_by_name(helm, value, told):
+    done = helm.run("template", "allot", CHART, *sets([value]))
+    assert done.returncode != 0 and told in done.stderr, done.stderr
+
+
+def test_the_schema_is_of_the_programs(helm):
+    made = subprocess.run([ROOT / "scripts/chart-schema", BUILD], capture_output=True, text=True, check=True).stdout
+    assert made == (CHART / "values.schema.json").read_text(), "scripts/chart-schema makes another"
+
+
+def test_every_value_has_its_place():
+    """What the schema allows is in values.yaml, to be found; lint looks at the other direction."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    def look(shape, values, path):
+        for name, inner in shape.get("properties", {}).items():
+            if path + name in ("global", "scheduler.settings", "daemon.settings") or path.endswith("resources."):
+                continue
+            assert name in values, path + name
+            look(inner, values[name] if isinstance(values[name], dict) else {}, f"{path}{name}.")
+
+    look(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
+
+
+@pytest.mark.parametrize("guide", [*sorted((ROOT / "docs").glob("migrate-from-*.md")), CHART / "README.md"],
+                         ids=lambda path: path.stem)
+def test_guides_name_values_that_there_are(guide):
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    tops = "|".join(schema["properties"])
+    # What is of another chart stands in the first column of a table, or behind its name.
+    text = re.sub(r"^\| .*? \| |^helm .*upgrade hami .*$", "", guide.read_text(), flags=re.M)
+    named = re.findall(rf"(?<![\w./-])(?:{tops})(?:\.\w+)+", text)
+    assert named
+    for path in named:
+        shape = schema
+        for part in path.split("."):
+            assert part in shape.get("properties", {}), f"{path}: there is no {part}"
+            shape = shape["properties"][part]
+
+
+# ---- what is rendered ----
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_an_api_server_takes_them(helm, cluster, namespace, values):
+    made = helm.render(values)
+    names = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in made]
+    assert len(set(names)) == len(names)
+    for one in made:
+        if one["kind"] in FOREIGN:
+            assert one["apiVersion"] == FOREIGN[one["kind"]]
+            continue
+        # With its fields checked to the last one; what is there already is of another test.
+        try:
+            cluster.request("POST", path_of(one), one, query="?fieldValidation=Strict&dryRun=All")
+        except ApiError as error:
+            assert error.status == 409, f"{one['kind']} {one['metadata']['name']}: {error}"
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_the_programs_take_their_settings(helm, tmp_path, values):
+    found = {file: text for one in helm.render(values) if one["kind"] == "ConfigMap"
+             for file, text in one["data"].items()}
+    for file, text in found.items():
+        if file.endswith(".conf"):
+            check_settings(file.removesuffix(".conf"), text, tmp_path)
+    assert {"allotd.conf", "allot-scheduler.conf"} & set(found)
+
+
+def test_settings_go_through_as_they_are(helm):
+    made = helm.render(["daemon.settings.gang=false", "daemon.settings.depth=3ms", "daemon.settings.elastic=on",
+                        "daemon.settings.kube_split_count=1000000", "daemon.settings.kube_memory_scaling=1.5",
+                        "daemon.settings.cordon=null"])
+    assert of_kind(made, "ConfigMap", "allotd")["data"]["allotd.conf"].splitlines() == [
+        "depth = 3ms", "elastic = on", "gang = off", "kube_api = in-cluster", "kube_memory_scaling = 1.5",
+        "kube_plugin = on", "kube_split_count = 1000000", "kube_vocabulary = hami"]
+
+
+def test_settings_that_change_start_pods_anew(helm):
+    def stamps(*values):
+        made = helm.render(values)
+        return [of_kind(made, kind)["spec"]["template"]["metadata"]["annotations"]["allot.dev/settings"]
+                for kind in ("DaemonSet", "Deployment")]
+
+    before, daemon = stamps(), stamps("daemon.settings.depth=3ms")
+    scheduler = stamps("scheduler.kubeScheduler.leaseSeconds=20")
+    assert before[0] != daemon[0] and before[1] == daemon[1]
+    assert before[0] == scheduler[0] and before[1] != scheduler[1]
+
+
+def test_a_volume_of_the_node_has_the_nodes_path(helm):
+    for values in VALUES["defaults"], VALUES["everything"]:
+        spec = of_kind(helm.render(values), "DaemonSet")["spec"]["template"]["spec"]
+        paths = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
+        for mount in spec["containers"][0]["volumeMounts"]:
+            assert paths.get(mount["name"], mount["mountPath"]) == mount["mountPath"]
+
+
+def test_the_extender_is_asked_about_what_the_settings_name(helm):
+    made = helm.render(["scheduler.settings.gpu_resource=example.com/gpu", "scheduler.settings.scheduler_name=shares"])
+    config = yaml.safe_load(of_kind(made, "ConfigMap", "allot-scheduler")["data"]["kube-scheduler.yaml"])
+    names = [one["name"] for one in config["extenders"][0]["managedResources"]]
+    assert names[0] == "example.com/gpu" and "nvidia.com/gpumem" in names and len(names) == 7
+    assert config["profiles"] == [{"schedulerName": "shares"}]
+
+
+def test_nobody_but_the_daemon_may_more_than_it_needs(helm):
+    """Pods, by the rules that Kubernetes has for them."""
+    for values in VALUES.values():
+        for one in helm.render(values):
+            if one["kind"] not in ("Deployment", "Pod"):
+                continue
+            spec = one["spec"]["template"]["spec"] if one["kind"] == "Deployment" else one["spec"]
+            assert spec["securityContext"]["runAsNonRoot"] and not spec.get("hostPID") and not spec.get("hostNetwork")
+            for each in spec["containers"]:
+                assert each["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                                   "capabilities": {"drop": ["ALL"]}}
+
+
+def test_the_test_is_where_the_gpus_are(helm):
+    simulated = of_kind(helm.render(), "Pod")
+    assert simulated["metadata"]["labels"]["allot.dev/webhook"] == "ignore"
+    assert simulated["spec"]["containers"][0]["command"][:4] == ["allot", "run", "--sim", "h200"]
+    real = of_kind(helm.render(["test.limits.nvidia\\.com/gpu=1"]), "Pod")
+    assert "allot.dev/webhook" not in real["metadata"]["labels"]
+    assert real["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+def test_the_notes_say_how_another_kube_scheduler_asks(helm, cluster):
+    notes = helm.check("install", "--dry-run=client", "notes", CHART, "--namespace", NAMESPACE, "--kubeconfig",
+                       administrator(cluster), *sets(VALUES["own-kube-scheduler"])).split("NOTES:\n", 1)[1]
+    block = notes[notes.index("profiles:"):notes.index("\nThe certificate")]
+    config = yaml.safe_load(block)
+    assert config["extenders"][0]["tlsConfig"]["serverName"] == f"notes-allot-scheduler.{NAMESPACE}.svc"
+    assert config["extenders"][0]["bindVerb"] == "bind"
+
+
+# ---- certificates ----
+
+def test_secret_and_webhook_have_the_same_certificate(helm, tmp_path):
+    made = helm.render()
+    secret, webhook = of_kind(made, "Secret"), of_kind(made, "MutatingWebhookConfiguration")
+    assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == secret["data"]["tls.crt"]
+    # As allot-scheduler --issue makes them, by files.
+    issued = subprocess.run([BUILD / "allot-scheduler", "--issue", tmp_path / "tls"], capture_output=True, text=True,
+                            check=True, timeout=60).stdout.strip()
+    made = helm.render(["certificate.from=files"], "--set-file", f"certificate.crt={tmp_path}/tls/tls.crt",
+                       "--set-file", f"certificate.key={tmp_path}/tls/tls.key")
+    secret, webhook = of_kind(made, "Secret"), of_kind(made, "MutatingWebhookConfiguration")
+    assert secret["data"]["tls.crt"] == webhook["webhooks"][0]["clientConfig"]["caBundle"] == issued
+    made = helm.render(VALUES["cert-manager"])
+    assert not [one for one in made if one["kind"] == "Secret"]
+    webhook = of_kind(made, "MutatingWebhookConfiguration")
+    certificate = of_kind(made, "Certificate")
+    assert webhook["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] == \
+        f"{NAMESPACE}/{certificate['metadata']['name']}"
+    mounted = [v for v in of_kind(made, "Deployment")["spec"]["template"]["spec"]["volumes"] if v["name"] == "tls"]
+    assert mounted[0]["secret"]["secretName"] == certificate["spec"]["secretName"]
+
+
+def test_what_helm_has_made_is_served(helm, tmp_path):
+    """And vouches for itself under the Service's name, as an API server asks for it."""
+    made = helm.render()
+    name = f"{of_kind(made, 'Service')['metadata']['name']}.{NAMESPACE}.svc"
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    for file, data in of_kind(made, "Secret")["data"].items():
+        (folder / file).write_bytes(base64.b64decode(data))
+    scheduler = Scheduler(folder)
+    try:
+        host, port = scheduler.https.rsplit(":", 1)
+        context = ssl.create_default_context(cafile=scheduler.certificate)
+        with socket.create_connection((host, int(port)), timeout=20) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as tls:
+                assert tls.version()
+    finally:
+        scheduler.stop()
+
+
+def test_install_and_upgrade(helm, cluster):
+    """For real, with the certificate kept."""
+    into = ["--namespace", "chart", "--kubeconfig", administrator(cluster)]
+    secret = "/api/v1/namespaces/chart/secrets/gpu-allot-scheduler-tls"
+    helm.check("install", "gpu", CHART, "--create-namespace", *into)
+    before = cluster.request("GET", secret)["data"]
+    helm.check("upgrade", "gpu", CHART, "--set", "daemon.settings.depth=3ms", *into)
+    assert cluster.request("GET", secret)["data"] == before
+    webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    webhook = cluster.request("GET", f"{webhooks}/gpu-allot-scheduler")
+    assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == before["tls.crt"]
+    settings = cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
+    assert "depth = 3ms" in settings
+    helm.check("uninstall", "gpu", *into)
+    assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
+
+
+# ---- alerts and the dashboard ----
+
+def check_expressions(expressions, folder):
+    """{what it is for: expression}: of metrics that there are, and such as Prometheus reads."""
+    text = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True).stdout
+    text += (ROOT / "src/sched/metrics.c").read_text()
+    for what, expression in expressions.items():
+        for name in re.findall(r"allot_\w+", expression):
+            assert re.search(rf"\b{name}\b", text), f"{what}: {name}"
+    promtool = shutil.which("promtool") or shutil.which(ROOT / "build/promtool")
+    if promtool:
+        file = folder / "rules.yaml"
+        file.write_text(json.dumps({"groups": [{"name": "checked", "rules": [
+            {"record": f"r{i}", "expr": one} for i, one in enumerate(expressions.values())]}]}))
+        done = subprocess.run([promtool, "check", "rules", file], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alerts_are_of_metrics_that_there_are(tmp_path):
+    alerts = [rule for group in yaml.safe_load((CHART / "files/rules.yaml").read_text())["groups"]
+              for rule in group["rules"]]
+    expressions = {alert["alert"]: alert["expr"] for alert in alerts}
+    assert len(expressions) == len(alerts)
+    check_expressions(expressions, tmp_path)
+
+
+def test_the_dashboard_is_of_metrics_that_there_are(tmp_path):
+    dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+    expressions = {f"{panel['title']} {target['refId']}":
+                   target["expr"].replace("$__rate_interval", "5m").replace("$node", ".*")
+                   for panel in dashboard["panels"] for target in panel["targets"]}
+    assert len(dashboard["panels"]) >= 10
+    check_expressions(expressions, tmp_path)
+
+
+def test_an_operators_object_has_the_rules(helm):
+    made = helm.render(VALUES["everything"])
+    assert of_kind(made, "PrometheusRule")["spec"] == objects((CHART / "files/rules.yaml").read_text())[0]
+    assert json.loads(of_kind(made, "ConfigMap", "allot-dashboard")["data"]["allot.json"])["title"] == "allot"

@@ -1,0 +1,224 @@
+"""What the chart's accounts may do: just what the programs do, shown by the API server's own account of it and by the
+programs at work with nothing else."""
+
+import http.client
+import json
+import re
+import ssl
+import subprocess
+
+import pytest
+import yaml
+
+from charts import VALUES, Helm, of_kind, path_of
+from cluster import ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
+from conftest import wait_until
+from scheduler import Scheduler
+
+REVIEWS = "/apis/authorization.k8s.io/v1"
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+@pytest.fixture(scope="module")
+def helm(build_programs, tmp_path_factory):
+    return Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def accounts(helm, cluster):
+    """accounts(VALUES, NAMESPACE): a namespace with the chart's accounts and their rights; all that is rendered."""
+    def install(values, namespace):
+        cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        # Names that no other test's objects have.
+        made = helm.render(values, release=f"{namespace}-allot", namespace=namespace)
+        for one in made:
+            if one["kind"] in RIGHTS:
+                cluster.request("POST", path_of(one), one)
+        return made
+
+    return install
+
+
+def token(cluster, namespace, account):
+    return cluster.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
+                           {"spec": {}})["status"]["token"]
+
+
+def flat(rules):
+    """{(group, resource, name or "*", verb)}"""
+    return {(group, resource, name, verb) for rule in rules for group in rule["apiGroups"]
+            for resource in rule["resources"] for name in rule.get("resourceNames") or ["*"] for verb in rule["verbs"]}
+
+
+def rights_in(cluster, namespace, account, where):
+    """What the API server says that it may, beyond what everybody may."""
+    def ask(bearer):
+        context = ssl.create_default_context(cafile=cluster.path("ca.crt"))
+        connection = http.client.HTTPSConnection(f"127.0.0.1:{cluster.port}", timeout=20, context=context)
+        connection.request("POST", f"{REVIEWS}/selfsubjectrulesreviews", json.dumps({"spec": {"namespace": where}}),
+                           {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"})
+        answer = json.load(connection.getresponse())
+        assert not answer["status"]["incomplete"], answer
+        return flat(answer["status"]["resourceRules"])
+
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    try:
+        cluster.request("POST", accounts, {"metadata": {"name": "nobody"}})
+    except ApiError as error:
+        assert error.status == 409
+    return ask(token(cluster, namespace, account)) - ask(token(cluster, namespace, "nobody"))
+
+
+def without_leases(rules):
+    return [rule for rule in rules if "leases" not in rule["resources"]]
+
+
+def test_the_daemon_may_what_its_tests_need(accounts, cluster):
+    made = accounts(["scheduler.enabled=false", "vocabulary=slices"], "rights-daemon")
+    account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+    # tests/k8s has allotd run with these.
+    for where in ("rights-daemon", "default"):
+        assert rights_in(cluster, "rights-daemon", account, where) == flat(ALLOTD_RULES)
+
+
+def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
+    made = accounts(["daemon.enabled=false", *VALUES["own-kube-scheduler"]], "rights-scheduler")
+    account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+    elsewhere = flat(without_leases(SCHEDULER_RULES))
+    assert rights_in(cluster, "rights-scheduler", account, "default") == elsewhere
+    (leases,) = [rule["verbs"] for rule in SCHEDULER_RULES if "leases" in rule["resources"]]
+    at_home = {("coordination.k8s.io", "leases", "*" if verb == "create" else account, verb) for verb in leases}
+    assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
+
+
+def test_no_role_has_more_than_it_names(helm):
+    for values in VALUES.values():
+        for one in helm.render(values):
+            if one["kind"] in ("ClusterRole", "Role"):
+                for group, resource, _, verb in flat(one["rules"]):
+                    assert "*" not in (group, resource, verb)
+                    assert resource != "secrets" and verb not in ("delete", "deletecollection", "escalate", "bind",
+                                                                  "impersonate")
+
+
+def test_allot_scheduler_leads_with_them(accounts, cluster, tmp_path):
+    made = accounts(["daemon.enabled=false", *VALUES["own-kube-scheduler"]], "rights-lead")
+    account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+    settings = of_kind(made, "ConfigMap")["data"]["allot-scheduler.conf"]
+    (lease,) = re.findall(r"^lease = (\S+)$", settings, re.M)
+    kubeconfig = cluster.kubeconfig("rights-lead.conf", user=f"token: {token(cluster, 'rights-lead', account)}")
+    scheduler = Scheduler(tmp_path / "s", f"kube_api = {kubeconfig}\nlease = {lease}\n")
+    try:
+        wait_until(lambda: ask(scheduler.http, "/leaderz") == 200, what="its leading")
+        assert ask(scheduler.http, "/readyz") == 200
+    finally:
+        scheduler.stop()
+    assert "forbidden" not in scheduler.log.read_text()
+
+
+def ask(where, path):
+    connection = http.client.HTTPConnection(where, timeout=20)
+    connection.request("GET", path)
+    return connection.getresponse().status
+
+
+class Pair:
+    """allot-scheduler and the real kube-scheduler, as a pod of the chart has them: by its settings and account."""
+
+    def __init__(self, cluster, made, namespace, folder, programs):
+        account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+        data = of_kind(made, "ConfigMap")["data"]
+        kubeconfig = cluster.kubeconfig(f"{folder.name}.conf",
+                                        user=f"token: {token(cluster, namespace, account)}")
+        lines = [line for line in data["allot-scheduler.conf"].splitlines()
+                 if line.split(" = ")[0] in ("lease", "bind_limit", "scheduler_name")]
+        self.allot = Scheduler(folder, "\n".join([f"kube_api = {kubeconfig}", *lines, ""]))
+        config = yaml.safe_load(data["kube-scheduler.yaml"])
+        config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
+        config["extenders"][0]["urlPrefix"] = f"http://{self.allot.http}"
+        (folder / "config").write_text(yaml.safe_dump(config))
+        (port,) = free_ports(1)
+        self.log = folder / "kube-scheduler.log"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [programs / "kube-scheduler", f"--config={folder / 'config'}", "--authentication-skip-lookup=true",
+                 "--v=2", f"--secure-port={port}", "--bind-address=127.0.0.1"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def kill(self):
+        """Both at once, as a node that is lost takes them."""
+        for process in (self.process, self.allot.process):
+            process.kill()
+            process.wait()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.allot.stop()
+
+
+def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path):
+    programs = build_programs("kube-scheduler")
+    made = accounts(["daemon.enabled=false", "scheduler.settings.scheduler_name=of-the-chart"], "rights-pair")
+    cluster.make_gpu_node("chart-node", [{"id": "GPU-chart"}])
+    pair = Pair(cluster, made, "rights-pair", tmp_path, programs)
+    try:
+        cluster.make_pod("chart-pod", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"}},
+                         more={"schedulerName": "of-the-chart"})
+        wait_until(lambda: cluster.pod("chart-pod")["spec"].get("nodeName"), 60, what="the pod's node")
+        pod = cluster.pod("chart-pod")
+        assert pod["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"].startswith("GPU-")
+        lease = cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/rights-pair/leases")["items"]
+        assert len(lease) == 1 and lease[0]["spec"]["leaseDurationSeconds"] == 15
+    finally:
+        pair.stop()
+        cluster.delete_pod("chart-pod")
+        cluster.request("DELETE", "/api/v1/nodes/chart-node")
+    assert "forbidden" not in pair.log.read_text() + pair.allot.log.read_text()
+
+
+def test_another_pair_takes_over(accounts, cluster, build_programs, tmp_path):
+    programs = build_programs("kube-scheduler")
+    kube = "scheduler.kubeScheduler"
+    made = accounts(["daemon.enabled=false", "scheduler.settings.scheduler_name=in-pairs", "scheduler.bindSeconds=2",
+                     f"{kube}.leaseSeconds=4", f"{kube}.renewSeconds=2", f"{kube}.retrySeconds=1"], "rights-over")
+    cluster.make_gpu_node("over-node", [{"id": "GPU-over"}])
+
+    def holder():
+        items = cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/rights-over/leases")["items"]
+        return items and items[0]["spec"].get("holderIdentity")
+
+    def make(name):
+        asked = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "40"}
+        cluster.make_pod(name, limits={"main": asked}, more={"schedulerName": "in-pairs"})
+
+    def place(name):
+        make(name)
+        wait_until(lambda: cluster.pod(name)["spec"].get("nodeName"), 60, what=f"the node of {name}")
+
+    first = Pair(cluster, made, "rights-over", tmp_path / "first", programs)
+    second = None
+    try:
+        first_holder = wait_until(holder, 60, what="the first pair's lease")
+        second = Pair(cluster, made, "rights-over", tmp_path / "second", programs)
+        place("over-one")
+        # Nobody will tell of the node's Allocate: the lock is what a daemon would take away.
+        cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
+        first.kill()
+        place("over-two")
+        assert holder() != first_holder
+        # 20 hundredths are left, so the second knew of what the first had given.
+        cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
+        make("over-three")
+        wait_until(lambda: [event for event in cluster.events() if event["involvedObject"]["name"] == "over-three" and
+                            "CardInsufficientCore" in event["message"]], 60, what="why the third waits")
+    finally:
+        for pair in (first, second):
+            if pair and pair.process.poll() is None:
+                pair.stop()
+        for name in ("over-one", "over-two", "over-three"):
+            try:
+                cluster.delete_pod(name)
+            except ApiError as error:
+                assert error.status == 404
+        cluster.request("DELETE", "/api/v1/nodes/over-node")

@@ -1,0 +1,91 @@
+"""The kustomization, for those without Helm: the same objects as the chart's by its defaults."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from charts import KUSTOMIZATION, Helm, check_settings, objects, of_kind, path_of
+from cluster import ApiError
+from daemon import BUILD
+
+NAMESPACE = "allot-system"
+# Of Helm's own.
+LEFT_OUT = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
+
+
+@pytest.fixture(scope="module")
+def tools(build_programs):
+    return build_programs("helm", "kustomize")
+
+
+@pytest.fixture(scope="module")
+def rendered(tools, tmp_path_factory):
+    """As its first lines say, with a certificate of allot-scheduler's making."""
+    folder = tmp_path_factory.mktemp("kustomize") / "k"
+    shutil.copytree(KUSTOMIZATION, folder, ignore=shutil.ignore_patterns("tls"))
+    subprocess.run([BUILD / "allot-scheduler", "--issue", folder / "tls", "--names",
+                    f"allot-scheduler.{NAMESPACE}.svc,localhost"], check=True, capture_output=True, timeout=60)
+    done = subprocess.run([tools / "kustomize", "build", folder], capture_output=True, text=True, check=False,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    return objects(done.stdout), (folder / "tls/tls.crt").read_bytes()
+
+
+def plain(value):
+    """Without what only one of the two writes: Helm's labels, stamps of settings, hashes in names, comments."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()
+                if key not in (*LEFT_OUT, "allot.dev/settings", "caBundle") and (key, inner) != ("annotations", {})}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    if isinstance(value, str):
+        value = re.sub(r"^(allotd|allot-scheduler)-[a-z0-9]{10}$", r"\1", value)
+        return "\n".join(line for line in value.strip().split("\n") if not line.startswith("#"))
+    return value
+
+
+def without_empty(one):
+    annotations = one.get("spec", {}).get("template", {}).get("metadata", {})
+    if annotations.get("annotations") == {}:
+        del annotations["annotations"]
+    return one
+
+
+def by_name(made):
+    return {(one["kind"], one["metadata"]["name"]): without_empty(plain(one)) for one in made}
+
+
+def test_the_same_as_the_chart(tools, rendered, tmp_path):
+    made, certificate = rendered
+    chart = by_name(Helm(tools / "helm", tmp_path).render(
+        ["certificate.from=secret", "certificate.secretName=allot-scheduler-tls"], "--skip-tests",
+        namespace=NAMESPACE))
+    ours = {(kind, re.sub(r"-[a-z0-9]{10}$", "", name) if kind == "ConfigMap" else name): one
+            for (kind, name), one in by_name(made).items()}
+    # Helm is told of the namespace, and the Secret is there already.
+    for kind, name in (("Namespace", NAMESPACE), ("Secret", "allot-scheduler-tls")):
+        del ours[kind, name]
+    assert ours.keys() == chart.keys()
+    for key, one in chart.items():
+        assert ours[key] == one, key
+    webhook = of_kind(made, "MutatingWebhookConfiguration")
+    assert base64.b64decode(webhook["webhooks"][0]["clientConfig"]["caBundle"]) == certificate
+
+
+def test_an_api_server_takes_them(cluster, rendered):
+    # In a namespace that no other test makes.
+    for one in json.loads(json.dumps(rendered[0]).replace(NAMESPACE, "allot-kustomize")):
+        dry = "" if one["kind"] == "Namespace" else "&dryRun=All"
+        try:
+            cluster.request("POST", path_of(one), one, query=f"?fieldValidation=Strict{dry}")
+        except ApiError as error:
+            assert error.status == 409, f"{one['kind']}: {error}"
+
+
+def test_the_programs_take_their_settings(tmp_path):
+    for program in ("allotd", "allot-scheduler"):
+        check_settings(program, (KUSTOMIZATION / f"{program}.conf").read_text(), tmp_path)
