@@ -30,7 +30,7 @@ struct binding {
 	enum step step;
 	bool may_be_written; /* the pod: the answer to it was lost */
 	unsigned refusals;
-	json_t *object;      /* the pod, or the node, as it was read last */
+	json_t *object; /* the pod, or the node, as it was read last */
 	struct kube_call *call;
 	struct alarm again;
 	struct backoff backoff;
