@@ -24,6 +24,8 @@
 #define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
 #define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
+/* On a pod that waits, written by allot-scheduler: since when there may be room, so that it is tried again. */
+#define KUBE_ROOM_SINCE "room-since"
 
 /* What a card's, or a share's, id has room for, its NUL included: the longest UUID of MIG and more. */
 #define KUBE_ID_MAX 96

@@ -6,15 +6,22 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "kube/annotations.h"
 #include "kube/blame.h"
+#include "kube/live.h"
+#include "kube/patch.h"
+#include "kube/when.h"
 #include "sched/extender.h"
 #include "sched/leader.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
+#define CALL_BACK_MOST 32      /* at a time, each second */
+#define CALL_BACK_PATH_MAX 600 /* of names as Kubernetes has them: 63 and 253 bytes */
 
 struct cluster {
 	struct cluster_terms terms;
@@ -88,10 +95,37 @@ static void released(void *data)
 		c->terms.ended(c->terms.data);
 }
 
+static void called_back(void *data, const struct kube_answer *answer)
+{
+	/* Gone, or refused: then it waits for kube-scheduler's next try. */
+	if (answer->err.code)
+		log_debug("a pod that waits for room could not be told: %s", answer->err.text);
+}
+
+/* A change of the pod itself, whichever it is, has kube-scheduler try it again. */
+static void call_back(struct cluster *c, const struct model_passed_over *pod)
+{
+	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
+	const struct patch_pair since = { KUBE_LIVE_DOMAIN "/" KUBE_ROOM_SINCE, now };
+	when_format_rfc3339((int64_t)time(NULL), now);
+	cleanup_free char *body = patch_metadata(&since, 1, NULL, 0, NULL);
+	const struct kube_request request = {
+		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
+	};
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", pod->pod_namespace, pod->name);
+	log_debug("pod %s/%s: there may be room for it now", pod->pod_namespace, pod->name);
+	if (body)
+		kube_call_start(c->client, &request, NULL, called_back, NULL);
+}
+
 static void advance(void *data)
 {
 	struct cluster *c = data;
+	struct model_passed_over pods[CALL_BACK_MOST];
 	model_advance(c->model, clock_now_ns());
+	if (cluster_check_leads(c, NULL) >= 0)
+		for (size_t n = model_take_passed_over(c->model, pods, CALL_BACK_MOST); n-- > 0;)
+			call_back(c, &pods[n]);
 	alarm_set(kube_client_reactor(c->client), &c->advance, ADVANCE_NS);
 }
 

@@ -165,6 +165,8 @@ json_t *extender_filter(struct model *m, const json_t *args)
 		model_pod_ahead(m, json_object_get(args, "Pod"), NULL);
 	if (ask_begin(m, args, &ask, &err) >= 0) {
 		judge_all(&f, &nodes);
+		if (nodes.names && !ask.broken.code)
+			model_note_turned_away(m, ask.pod->uid, !json_array_size(f.fit));
 		ask_end(&ask);
 	}
 	json_t *answer = make_answer(&f, &nodes, err.code ? err.text : "");

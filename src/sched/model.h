@@ -58,6 +58,15 @@ void model_advance(struct model *model, uint64_t now_ns);
  */
 void model_release(struct model *model, const char *uid);
 
+/*
+ * Pods that no node was found for, before something of the cards was given back: each is told of once, some seconds later,
+ * unless it has got what it asked for meanwhile. `most` at a time; texts are the model's, until the next call that changes it.
+ */
+struct model_passed_over {
+	const char *pod_namespace, *name;
+};
+size_t model_take_passed_over(struct model *model, struct model_passed_over *ret, size_t most);
+
 struct model_counts {
 	size_t nodes;       /* that have cards */
 	size_t nodes_aside; /* whose cards can't be true */

@@ -43,6 +43,7 @@ struct model_pod {
 	struct request *request; /* while it is open: what it asks for; NULL: can't be read */
 	char *broken;            /* why not; NULL: it can */
 	uint64_t said;           /* a digest of what was noted */
+	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
 	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
 	const char *pod_namespace; /* a word */
 	int32_t priority;
@@ -56,6 +57,8 @@ struct model {
 	struct table nodes, pods, words;
 	struct model_pod *open;
 	bool is_synced[2]; /* enum model_kind */
+	uint64_t rooms;    /* how often there may have come to be more room */
+	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	uint64_t now_ns;
 	struct fit fit;
 };
@@ -97,6 +100,13 @@ void model_pods_begin(struct model *model);
 void model_pods_synced(struct model *model);
 void model_pods_advance(struct model *model);
 void model_pods_free(struct model *model);
+
+/* ---- model_passed_over.c ---- */
+
+/* Something was given back for good, or a node says something else of its cards. */
+void model_note_room(struct model *model);
+/* What a filter has answered for a pod that will be bound. */
+void model_note_turned_away(struct model *model, const char *uid, bool is_turned_away);
 
 /* FNV-1a of 64 bits (draft-eastlake-fnv) of one text after the other; NULL is another than "". */
 static inline uint64_t model_digest(uint64_t digest, const char *text)

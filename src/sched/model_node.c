@@ -97,8 +97,10 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);
 	int r = 0;
-	if (!node->is_there || node->said != digest)
+	if (!node->is_there || node->said != digest) {
 		r = take_cards(m, node, &said, err);
+		model_note_room(m);
+	}
 	if (r != -ENOMEM) {
 		node->said = digest;
 		node->is_there = node->is_listed = true;

@@ -46,8 +46,10 @@ void model_put_back(struct model_pod *pod)
 static void drop_hold(struct model *m, struct model_hold *hold)
 {
 	stock_hold_free(&hold->hold, &m->words);
-	if (hold->node)
+	if (hold->node) {
+		model_note_room(m);
 		model_node_give(m, hold->node);
+	}
 	*hold = (struct model_hold){ 0 };
 }
 

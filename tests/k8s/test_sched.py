@@ -16,6 +16,7 @@ import pytest
 
 from cluster import SCHEDULER_TOKEN, free_ports
 from daemon import BUILD, wait_until
+from door import Door
 from plugin import LOCK, DevicePlugin
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
@@ -33,10 +34,11 @@ class Scheduler:
         self.cluster = cluster
         self.directory = directory
         self.port, = free_ports(1)
+        self.door = Door(cluster.port)  # to the API server
         self.process = None
 
     def launch(self):
-        config = self.cluster.kubeconfig("allot-scheduler.conf", user=f"token: {SCHEDULER_TOKEN}")
+        config = self.cluster.kubeconfig("allot-scheduler.conf", self.door.port, f"token: {SCHEDULER_TOKEN}")
         with open(self.directory / "allot-scheduler.log", "ab") as log:
             self.process = subprocess.Popen(
                 [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
@@ -70,6 +72,7 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     yield scheduler
     cluster.end("kube-scheduler")
     scheduler.end()
+    scheduler.door.close()
 
 
 class Nodes:
@@ -204,6 +207,28 @@ def test_what_never_fits_waits_with_its_reason(cluster, nodes):
     assert pod["status"]["phase"] == "Pending" and not pod["spec"].get("nodeName")
     assert not pod["metadata"].get("annotations")
     cluster.delete_pod("too-much")
+
+
+def test_told_no_too_early(cluster, scheduler, nodes):
+    """kube-scheduler hears of a pod's end and tries again while allot-scheduler does not know of it yet."""
+    nodes.add(cards=1)
+    nodes.place("held-for-long", mib=60000)
+    nodes.ask("told-no", mib=60000)
+
+    def refused():
+        """How often, since kube-scheduler counts what it says again."""
+        return sum((event.get("series") or {}).get("count") or event.get("count") or 1
+                   for event in events_of(cluster, "told-no") if "CardInsufficientMemory" in event["message"])
+
+    wait_until(refused, what="the event")
+    before = refused()
+    scheduler.door.shut()
+    try:
+        cluster.delete_pod("held-for-long")
+        wait_until(lambda: refused() > before, what="another try")
+    finally:
+        scheduler.door.unshut()
+    assert nodes.placed("told-no")
 
 
 def test_end_of_a_pod_makes_room(cluster, nodes):

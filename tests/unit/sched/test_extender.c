@@ -420,6 +420,61 @@ static void test_own_choice_is_no_obstacle(void **state)
 	model_free(m);
 }
 
+#define S UINT64_C(1000000000)
+
+static void tells(struct model *m, const char *names)
+{
+	struct model_passed_over told[2];
+	char text[64] = "";
+	size_t count = model_take_passed_over(m, told, 2);
+	for (size_t i = 0; i < count; i++) {
+		assert_string_equal(told[i].pod_namespace, "ns");
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
+			 told[i].name);
+	}
+	assert_string_equal(text, names);
+}
+
+/* kube-scheduler tries pods again on news that may come to it before they come here: who was told no too early is named. */
+static void test_told_no_too_early(void **state)
+{
+	struct model *m = model_of_nothing();
+	model_advance(m, 1 * S);
+	give_node(m, node_object("a", 1, 8192, 100));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,8192,100:;"));
+	const char *const names[] = { "p", "q", "s" };
+	for (size_t i = 0; i < 3; i++) {
+		give_pod(m, pod_object(names[i], MEMORY("100")));
+		filters(m, pod_object(names[i], MEMORY("100")), "a", "");
+	}
+	give_pod(m, pod_object("broken", MEMORY("-1")));
+	filters(m, pod_object("broken", MEMORY("-1")), "a", "");
+	/* Nothing has come since. */
+	model_advance(m, 9 * S);
+	tells(m, "");
+	json_t *gone = pod_object("r", GPU);
+	model_pod_gone(m, gone);
+	json_decref(gone);
+	/* One is tried again by itself, and fits. */
+	filters(m, pod_object("q", MEMORY("100")), "a", "a");
+	model_advance(m, 10 * S);
+	tells(m, "");
+	model_advance(m, 11 * S);
+	tells(m, "s,p");
+	tells(m, "");
+	/* Each once, until there is other news, of a node too; and more than can be told of at a time come later. */
+	for (size_t i = 0; i < 3; i++)
+		filters(m, pod_object(names[i], MEMORY("9000")), "a", "");
+	model_advance(m, 20 * S);
+	tells(m, "");
+	give_node(m, node_object("a", 2, 8192, 100));
+	model_advance(m, 22 * S);
+	tells(m, "s,q");
+	tells(m, "p");
+	tells(m, "");
+	model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_not_ready),
 		cmocka_unit_test(test_ahead_of_the_watch),
 		cmocka_unit_test(test_own_choice_is_no_obstacle),
+		cmocka_unit_test(test_told_no_too_early),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
