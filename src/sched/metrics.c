@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "sched/issuer.h"
+#include "sched/metrics_cluster.h"
 #include "sched/scheduler.h"
 
 static const char *const verbs[VERB_COUNT] = {
@@ -73,6 +74,8 @@ char *metrics_page(const struct scheduler *s)
 		   "Pods that the webhook let in with changes.");
 	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
 	write_expiry(out, &s->config);
+	if (s->cluster)
+		metrics_write_model(out, cluster_model(s->cluster));
 	if (fclose(out) == 0)
 		return text;
 	free(text);

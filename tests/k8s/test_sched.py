@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import SCHEDULER_TOKEN, free_ports
 from daemon import BUILD, wait_until
@@ -229,6 +230,22 @@ def test_told_no_too_early(cluster, scheduler, nodes):
     finally:
         scheduler.door.unshut()
     assert nodes.placed("told-no")
+
+
+def test_metrics_have_what_was_given(cluster, scheduler, nodes):
+    """By Prometheus' own parser, under HAMi's names."""
+    node = nodes.add(cards=2)
+    _, ((share,),) = nodes.place("measured", mib=20480, cores=30)
+    with urllib.request.urlopen(f"http://127.0.0.1:{scheduler.port}/metrics", timeout=10) as answer:
+        page = list(text_string_to_metric_families(answer.read().decode()))
+    samples = {(sample.name, sample.labels.get("device_uuid"), sample.labels.get("pod")): sample
+               for family in page for sample in family.samples if sample.labels.get("node") == node}
+    assert samples["hami_gpu_memory_allocated_bytes", share.card, None].value == 20480 << 20
+    assert samples["hami_node_gpu_memory_allocated_ratio", share.card, None].value == 20480 / CARD_MIB
+    assert samples["hami_gpu_core_allocated_ratio", share.card, None].value == 30
+    assert samples["hami_vgpu_memory_allocated_bytes", share.card, "measured"].labels["namespace"] == "default"
+    (other,) = {card for name, card, _ in samples if name == "hami_gpu_shared_count"} - {share.card}
+    assert samples["hami_gpu_shared_count", other, None].value == 0
 
 
 def test_end_of_a_pod_makes_room(cluster, nodes):
