@@ -179,12 +179,13 @@ bool reader_whole_number(struct span value, int64_t *ret)
 void reader_text(struct span value, char *ret, size_t size)
 {
 	json_t *tree = NULL;
-	const char *text = value.at + 1, *end;
+	const char *text, *end;
 	size_t length;
 
 	*ret = '\0';
 	if (value.at == value.end || *value.at != '"')
 		return;
+	text = value.at + 1;
 	length = (size_t)(value.end - value.at) - 2;
 	if (memchr(text, '\\', length)) {
 		tree = reader_tree(value);
