@@ -8,18 +8,6 @@ void place_node_link(struct place_node *node, unsigned a, unsigned b, struct pla
 	node->link[b][a] = link;
 }
 
-uint64_t place_memory_left(const struct place_card *card)
-{
-	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;
-	return taken < card->memory_total_bytes ? card->memory_total_bytes - taken : 0;
-}
-
-uint32_t place_cores_left(const struct place_card *card)
-{
-	uint64_t taken = (uint64_t)card->cores_reserved_mpct + card->cores_used_mpct;
-	return taken < card->cores_total_mpct ? card->cores_total_mpct - (uint32_t)taken : 0;
-}
-
 bool place_is_free(const struct place_card *card)
 {
 	return !card->is_sick && !card->is_cordoned && card->slots_used == 0 &&

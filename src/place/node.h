@@ -62,8 +62,17 @@ struct place_node {
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
 /* What is left of a card; 0 where more is used than there is. */
-uint64_t place_memory_left(const struct place_card *card);
-uint32_t place_cores_left(const struct place_card *card);
+static inline uint64_t place_memory_left(const struct place_card *card)
+{
+	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;
+	return taken < card->memory_total_bytes ? card->memory_total_bytes - taken : 0;
+}
+
+static inline uint32_t place_cores_left(const struct place_card *card)
+{
+	uint64_t taken = (uint64_t)card->cores_reserved_mpct + card->cores_used_mpct;
+	return taken < card->cores_total_mpct ? card->cores_total_mpct - (uint32_t)taken : 0;
+}
 
 /* Nobody has a part of it, and it may be given out. */
 bool place_is_free(const struct place_card *card);

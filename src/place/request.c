@@ -69,10 +69,9 @@ static bool has_type(struct place_words words, const char *type)
 	return false;
 }
 
-bool place_is_type(const struct place_request *request, const char *type)
+bool place_is_type(struct place_words use, struct place_words nouse, const char *type)
 {
-	return (!request->use_type.count || has_type(request->use_type, type)) &&
-	       !has_type(request->nouse_type, type);
+	return (!use.count || has_type(use, type)) && !has_type(nouse, type);
 }
 
 enum place_reason place_check_card(const struct place_card *card,
@@ -85,7 +84,8 @@ enum place_reason place_check_card(const struct place_card *card,
 		return PLACE_CARD_NOT_HEALTH;
 	if (card->is_cordoned)
 		return PLACE_CARD_CORDONED;
-	if (!place_is_type(request, card->type) || (card->is_instance && request->count > 1))
+	if (!place_is_type(request->use_type, request->nouse_type, card->type) ||
+	    (card->is_instance && request->count > 1))
 		return PLACE_CARD_TYPE_MISMATCH;
 	if ((request->use_uuid.count && !has_uuid(request->use_uuid, card->uuid)) ||
 	    has_uuid(request->nouse_uuid, card->uuid))

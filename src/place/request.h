@@ -87,8 +87,8 @@ enum place_reason {
 /* HAMi's word, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
 const char *place_reason_name(enum place_reason reason);
 
-/* Does it ask for cards of that type? */
-bool place_is_type(const struct place_request *request, const char *type);
+/* Is a card of that type wanted, by parts of the names of those that are (none: all) and of those that are not? */
+bool place_is_type(struct place_words use, struct place_words nouse, const char *type);
 
 /* By itself: PLACE_FITS, or the first reason that holds; NUMA and the number of cards left aside. */
 enum place_reason place_check_card(const struct place_card *card,

@@ -36,10 +36,9 @@ static bool is_mode(const struct request *request, const char *mode)
 	return strcmp(mode, MODE_DYNAMIC) != 0 && (!request->mode || strstr(request->mode, mode));
 }
 
-/* What annotations say of types is the same for all parts. */
 static bool is_type(const struct request *request, const char *type)
 {
-	return place_is_type(&request->part[0].place, type);
+	return place_is_type(request->use_type, request->nouse_type, type);
 }
 
 static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
@@ -48,20 +47,12 @@ static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 	       recall(&fit->types, fit->request, stock->card[i].type, is_type);
 }
 
-/* Types are compared by is_kind(), which remembers. */
-static struct place_request without_types(const struct place_request *request)
-{
-	struct place_request other = *request;
-	other.use_type = other.nouse_type = (struct place_words){ 0 };
-	return other;
-}
-
 /* As place_check_card(), and in that order, with what src/place knows nothing of. */
 static enum place_reason check_card(struct fit *fit, const struct stock *stock,
 				    const struct place_card *card, unsigned i,
-				    const struct place_request *of_any_type)
+				    const struct place_request *request)
 {
-	enum place_reason reason = place_check_card(&card[i], of_any_type);
+	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
 	if (!is_kind(fit, stock, i))
@@ -87,23 +78,17 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/*
- * Do enough cards serve it? Where not, those that would are told so as well. *ret_able: bit i: card i does by itself; of a lone
- * part that fits only as many as it wants.
- */
+/* Do enough cards serve it? Where not, reasons are written for all, and those that would are told so as well. */
 static bool look(struct fit *fit, const struct stock *stock, const struct place_card *card,
-		 const struct request_part *part, enum place_reason *reason, uint64_t *ret_able)
+		 const struct request_part *part, enum place_reason *reason)
 {
-	const struct place_request of_any_type = without_types(&part->place);
 	unsigned able = 0, wanted = part->place.count;
-	*ret_able = 0;
-	bool is_lone = fit->request->count == 1 && !part->place.numa_bind;
-	for (unsigned i = 0; i < stock->count && !(is_lone && able == wanted); i++) {
-		reason[i] = check_card(fit, stock, card, i, &of_any_type);
+	bool is_any = !part->place.numa_bind;
+	for (unsigned i = 0; i < stock->count && !(is_any && able == wanted); i++) {
+		reason[i] = check_card(fit, stock, card, i, &part->place);
 		able += reason[i] == PLACE_FITS;
-		*ret_able |= (uint64_t)(reason[i] == PLACE_FITS) << i;
 	}
-	bool is_numa = able >= wanted && part->place.numa_bind;
+	bool is_numa = able >= wanted && !is_any;
 	if (able >= wanted && (!is_numa || most_of_one_numa(card, stock->count, reason) >= wanted))
 		return true;
 	for (unsigned i = 0; i < stock->count; i++)
@@ -183,16 +168,16 @@ static bool place_part(struct fit *fit, const struct stock *stock, unsigned part
 static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 		      struct place_card *card, uint64_t among)
 {
-	const struct place_request r = without_types(&fit->request->part[part].place);
+	const struct place_request *r = &fit->request->part[part].place;
 	unsigned found[PLACE_MAX_CARDS], n = 0;
-	if (r.numa_bind || fit->picks + r.count > REQUEST_SHARES_MAX)
+	if (r->numa_bind || fit->picks + r->count > REQUEST_SHARES_MAX)
 		return false;
-	for (unsigned i = 0; i < stock->count && n < r.count; i++)
-		if ((among >> i & 1) && check_card(fit, stock, card, i, &r) == PLACE_FITS)
+	for (unsigned i = 0; i < stock->count && n < r->count; i++)
+		if ((among >> i & 1) && check_card(fit, stock, card, i, r) == PLACE_FITS)
 			found[n++] = i;
-	for (unsigned i = 0; n == r.count && i < n; i++)
-		add_pick(fit, part, card, found[i], place_need(&card[found[i]], &r));
-	return n == r.count;
+	for (unsigned i = 0; n == r->count && i < n; i++)
+		add_pick(fit, part, card, found[i], place_need(&card[found[i]], r));
+	return n == r->count;
 }
 
 /* What an init container finds: the node as it is, with the sidecars that began before it. */
@@ -208,9 +193,9 @@ static void lay_out_init(struct fit *fit, const struct stock *stock, const struc
 
 static int fail(struct fit *fit, const struct stock *stock, unsigned part, struct fit_reasons *ret)
 {
-	uint64_t able;
 	ret->part = &fit->request->part[part];
-	look(fit, stock, fit->card, ret->part, ret->reason, &able);
+	memset(ret->reason, PLACE_FITS, sizeof(ret->reason));
+	look(fit, stock, fit->card, ret->part, ret->reason);
 	return -ENOSPC;
 }
 
@@ -246,30 +231,57 @@ void fit_begin(struct fit *fit, const struct request *request)
 }
 
 /*
- * `able`: cards that serve any of the parts. Where there are as many as all parts together want, then whichever cards are
- * taken for one part, enough that nobody has touched are left for the next one.
+ * How many cards serve each part, in fit->able; true: as many serve all parts as these want together. Then whichever are
+ * taken for one part, enough that nobody has touched are left for the next one, and no more cards are looked at.
  */
-static bool is_ample(const struct request *request, uint64_t able)
+static bool count_able(struct fit *fit, const struct stock *stock)
 {
-	uint64_t wanted = 0;
-	for (size_t p = 0; p < request->count; p++)
+	const struct request *request = fit->request;
+	unsigned wanted = 0, able_to_all = 0;
+	bool is_numa = request->part[0].place.numa_bind; /* an annotation: of all or of none */
+	for (size_t p = 0; p < request->count; p++) {
 		wanted += request->part[p].place.count;
-	return !request->part[0].place.numa_bind && (unsigned)__builtin_popcountll(able) >= wanted;
+		fit->able[p] = 0;
+	}
+	for (unsigned i = 0; i < stock->count; i++) {
+		bool is_able_to_all = !is_numa;
+		for (size_t p = 0; p < request->count; p++) {
+			bool is_able = check_card(fit, stock, stock->card, i,
+						  &request->part[p].place) == PLACE_FITS;
+			fit->able[p] += is_able;
+			is_able_to_all &= is_able;
+		}
+		able_to_all += is_able_to_all;
+		if (able_to_all >= wanted)
+			return true;
+	}
+	return false;
+}
+
+/* Several parts, each by itself first. */
+static bool check_parts(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+{
+	const struct request *request = fit->request;
+	if (count_able(fit, stock))
+		return true;
+	for (size_t p = 0; p < request->count; p++) {
+		const struct place_request *place = &request->part[p].place;
+		ret->part = &request->part[p];
+		if ((fit->able[p] < place->count || place->numa_bind) &&
+		    !look(fit, stock, stock->card, ret->part, ret->reason))
+			return false;
+	}
+	return place_all(fit, stock, pick_part, ret) == 0 ||
+	       place_all(fit, stock, place_part, ret) == 0;
 }
 
 bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
-	uint64_t able, able_all = ALL_CARDS;
-	for (size_t i = 0; i < request->count; i++) {
-		ret->part = &request->part[i];
-		if (!look(fit, stock, stock->card, ret->part, ret->reason, &able))
-			return false;
-		able_all &= able;
-	}
-	return request->count < 2 || is_ample(request, able_all) ||
-	       place_all(fit, stock, pick_part, ret) == 0 ||
-	       place_all(fit, stock, place_part, ret) == 0;
+	if (request->count > 1)
+		return check_parts(fit, stock, ret);
+	ret->part = request->part;
+	return !request->count || look(fit, stock, stock->card, ret->part, ret->reason);
 }
 
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)

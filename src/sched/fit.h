@@ -36,6 +36,7 @@ struct fit {
 	/* What is laid out to be chosen from, and what came of it. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
+	unsigned char able[REQUEST_SHARES_MAX]; /* how many cards serve each part */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 };

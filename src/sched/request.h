@@ -46,14 +46,16 @@ struct request_part {
 	size_t container; /* its place in the pod, init containers first, as in kube/shares.h */
 	bool is_init;     /* it has ended before those that are not begin */
 	bool is_sidecar;  /* an init container that goes on beside all that come after it */
-	struct place_request place; /* its texts are the request's */
+	struct place_request place; /* its texts are the request's; of any type */
 };
 
 struct request {
 	size_t containers;         /* of the pod, of both kinds */
 	size_t count;              /* of parts; 0: it asks for no card */
 	struct request_part *part; /* in the containers' order; owned */
-	bool is_node_spread;       /* else binpack */
+	/* Of cards, the same for all parts: fit.h compares each but once. */
+	struct place_words use_type, nouse_type;
+	bool is_node_spread; /* else binpack */
 	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
 	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
 	char *text;        /* what words and mode point into; owned */

@@ -41,7 +41,7 @@ static size_t words_in(const char *text)
 static int read_lists(const struct kube_pod *pod, struct request *request,
 		      struct place_request *place, struct error *err)
 {
-	struct place_words *const to[LISTS] = { &place->use_type, &place->nouse_type,
+	struct place_words *const to[LISTS] = { &request->use_type, &request->nouse_type,
 						&place->use_uuid, &place->nouse_uuid };
 	const char *mode = pod_annotation(pod, REQUEST_MODE);
 	size_t bytes = mode ? strlen(mode) + 1 : 0, words = 0;

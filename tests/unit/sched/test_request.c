@@ -138,10 +138,10 @@ static void test_wishes(void **state)
 	annotate(pod, "hami.io/device-scoring-weights", "slot=1,core=0,memory=3");
 	struct request r = read_good(pod);
 	const struct place_request *p = &r.part[0].place;
-	assert_int_equal(p->use_type.count, 2);
-	assert_string_equal(p->use_type.word[0], "H200");
-	assert_string_equal(p->use_type.word[1], "a100");
-	assert_int_equal(p->nouse_type.count, 0);
+	assert_int_equal(r.use_type.count, 2);
+	assert_string_equal(r.use_type.word[0], "H200");
+	assert_string_equal(r.use_type.word[1], "a100");
+	assert_int_equal(r.nouse_type.count, 0);
 	assert_int_equal(p->use_uuid.count, 0);
 	assert_int_equal(p->nouse_uuid.count, 1);
 	assert_string_equal(p->nouse_uuid.word[0], "GPU-b");
