@@ -1,0 +1,137 @@
+"""A real Prometheus of a test's own, with the configuration, rules and dashboard of deploy/prometheus."""
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import urllib.parse
+
+import yaml
+
+from conftest import BUILD, ROOT, wait_until
+
+FILES = ROOT / "deploy" / "prometheus"
+# Grafana's variables, as it fills them in.
+VARIABLES = {"$__rate_interval": "10s", "$node": ".*"}
+
+
+def find(program):
+    """prometheus or promtool: scripts/test takes them out of Debian's package of Prometheus."""
+    here = ROOT / "build" / program
+    return str(here) if here.exists() else shutil.which(program)
+
+
+def alerts_of_rules():
+    """{name: rule}"""
+    groups = yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    named = {rule["alert"]: rule for rule in rules}
+    assert len(named) == len(rules)
+    return named
+
+
+def dashboard_queries():
+    """{(row, panel, what): expression}"""
+    found = {}
+    row = None
+    for panel in json.loads((FILES / "dashboard.json").read_text())["panels"]:
+        row = panel["title"] if panel["type"] == "row" else row
+        for target in panel.get("targets", []):
+            expression = target["expr"]
+            for name, value in VARIABLES.items():
+                expression = expression.replace(name, value)
+            found[row, panel["title"], target["legendFormat"]] = expression
+    return found
+
+
+def metric_names():
+    """What allotd and allot-scheduler have."""
+    done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True)
+    names = set(re.findall(r"^\| `(\w+)`", done.stdout, re.M))
+    for file in ("metrics.c", "metrics_cluster.c"):
+        names |= set(re.findall(r'"((?:allot_scheduler|hami)_\w+)"', (ROOT / "src/sched" / file).read_text()))
+    return names
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Prometheus:
+    """Reads `targets` ({job: address}) every second, and asks the rules as often. Alerts fire at once, and after two
+    seconds where it takes an hour else: these two are all that is changed of what is shipped."""
+
+    def __init__(self, folder, targets):
+        folder.mkdir(exist_ok=True)
+        config = yaml.safe_load((FILES / "prometheus.yml").read_text())
+        config["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+        for job in config["scrape_configs"]:
+            job["static_configs"] = [{"targets": [targets[job["job_name"]]]}] if job["job_name"] in targets else []
+        (folder / "prometheus.yml").write_text(json.dumps(config))
+        rules = (FILES / "rules.yaml").read_text()
+        rules = re.sub(r"^ +for: .*\n", "", rules, flags=re.M).replace("> 3600", "> 2").replace("[1h]))", "[2s]))")
+        (folder / "rules.yaml").write_text(rules)
+        self.port = free_port()
+        self.log = folder / "log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [find("prometheus"), f"--config.file={folder / 'prometheus.yml'}",
+                 f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{self.port}"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(self.is_ready, what="Prometheus")
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.ask("/-/ready")[0] == 200
+        except OSError:
+            return False
+
+    def ask(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def query(self, expression):
+        """[(labels, value)]"""
+        status, text = self.ask("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+        assert status == 200, text
+        return [(one["metric"], float(one["value"][1])) for one in json.loads(text)["data"]["result"]]
+
+    def evaluations(self):
+        """When each group of rules was asked last."""
+        groups = json.loads(self.ask("/api/v1/rules")[1])["data"]["groups"]
+        return {group["name"]: group["lastEvaluation"] for group in groups}
+
+    def wait_for_evaluation(self):
+        """Until each was asked twice: the first of these may have begun before now."""
+        for _ in range(2):
+            before = self.evaluations()
+            wait_until(lambda: all(then != before[name] for name, then in self.evaluations().items()),
+                       what="the rules being asked")
+
+    def firing(self):
+        """[labels] of the alerts that do."""
+        return [one["labels"] for one in json.loads(self.ask("/api/v1/alerts")[1])["data"]["alerts"]
+                if one["state"] == "firing"]
+
+    def wait_for_alert(self, name, **labels):
+        def look():
+            return [one for one in self.firing() if one["alertname"] == name and labels.items() <= one.items()]
+
+        return wait_until(look, what=f"alert {name}")[0]
+
+    def wait_for_data(self, expression, what=""):
+        return wait_until(lambda: self.query(expression), what=f"data for {what}: {expression}")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)

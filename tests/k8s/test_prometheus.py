@@ -1,0 +1,48 @@
+"""The dashboard's view of the cluster: a real Prometheus that reads allot-scheduler beside a real API server has data
+for every panel, and tells of a node whose cards can't be and of one without allotd."""
+
+import json
+import time
+
+import pytest
+
+from daemon import wait_until
+from prometheus import Prometheus, dashboard_queries, find
+from test_scheduler import bind, is_ready, nodes, start  # noqa: F401
+
+CLUSTER = "Cluster, as allot-scheduler sees it"
+
+
+@pytest.mark.skipif(not find("prometheus"), reason="prometheus is missing; scripts/test gets it")
+def test_the_clusters_panels_have_data(cluster, start, nodes, tmp_path):  # noqa: F811
+    s = start()
+    wait_until(lambda: is_ready(s), what="all nodes and pods being known")
+    prometheus = Prometheus(tmp_path / "prometheus", {"allot-scheduler": s.http})
+    try:
+        pod = cluster.make_pod("watched", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000",
+                                                           "nvidia.com/gpucores": "30"}})
+        wait_until(lambda: bind(s, pod, nodes[0])[1]["Error"] == "" or
+                   cluster.pod("watched")["spec"].get("nodeName"), what="the pod being bound")
+        register = json.dumps([{"id": "GPU-bad", "count": 10, "devmem": -5, "devcore": 100, "type": "NVIDIA-H200",
+                                "health": True}])
+        cluster.make_node("watched-liar", {"hami.io/node-nvidia-register": register,
+                                           "hami.io/node-handshake":
+                                               "Reported_" + time.strftime("%Y-%m-%d %H:%M:%S")})
+        queries = {what: expression for what, expression in dashboard_queries().items() if what[0] == CLUSTER}
+        assert len(queries) >= 10
+
+        def look(expression):
+            # What is a rate needs somebody who asks.
+            s.post("/filter", {"Pod": pod, "NodeNames": nodes})
+            return prometheus.query(expression)
+
+        for what, expression in queries.items():
+            wait_until(lambda: look(expression), what=f"data for {what}")
+        name, = {labels["pod"] for labels, _ in prometheus.query('hami_vgpu_memory_allocated_bytes{pod="watched"}')}
+        assert name == "watched"
+        prometheus.wait_for_alert("AllotNodeAside")
+        # Nobody has metrics of a node whose cards the scheduler knows.
+        prometheus.wait_for_alert("AllotNodeWithoutArbiter", node=nodes[0])
+        prometheus.wait_for_data("max(allot_scheduler_pods) >= 1", "the pod")
+    finally:
+        prometheus.stop()
