@@ -1,0 +1,271 @@
+"""The documentation: the tutorial is followed line by line, every other command line goes through a real shell and the
+real parsers of options, pages that are made of tables are fresh, and no link leads nowhere."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from conftest import BUILD, FOREIGN, ROOT
+
+markdown_it = pytest.importorskip("markdown_it")
+
+PAGES = sorted([ROOT / "README.md", ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+OURS = ("allot", "allotd", "allot-scheduler")
+# Of others: they can't be run here, so only the shell has read their lines. What helm sets is looked at in
+# tests/k8s/test_chart.py.
+OTHERS = ("kubectl", "helm", "podman", "docker", "systemctl", "nvidia-ctk", "meson", "srun", "grep", "logger", "sleep")
+# Done before any test.
+ALREADY_RUN = "scripts/build"
+
+
+def fences(page):
+    """[(language, text)] of a page."""
+    tokens = markdown_it.MarkdownIt("commonmark").parse(page.read_text())
+    return [(token.info.strip(), token.content) for token in tokens if token.type == "fence"]
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+# ---- the tutorial ----
+
+class Shell:
+    """A shell into which somebody pastes lines."""
+
+    def __init__(self, folder):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        environment["ALLOT_RUN_DIR"] = str(folder / "r")
+        self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def paste(self, line):
+        """(status, what it printed)"""
+        self.process.stdin.write(f"{{ {line}\n}} </dev/null\necho \"<<status $?>>\"\n")
+        self.process.stdin.flush()
+        said = []
+        for text in self.process.stdout:
+            ended = re.search(r"^(.*)<<status (\d+)>>$", text)
+            if ended:
+                return int(ended[2]), "".join(said) + ended[1]
+            said.append(text)
+        raise AssertionError("the shell ended:\n" + "".join(said))
+
+    def close(self):
+        self.process.stdin.write("kill $(jobs -p) 2>/dev/null\nwait\n")
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+def words_of_heads(text):
+    """Of an output that is shown: words all in capitals, which don't change from run to run; or all, of one line."""
+    return set(re.findall(r"\b[A-Z][A-Z_]{2,}\b", text)) or set(text.split())
+
+
+def check_shares(listed):
+    got = {tenant["name"]: tenant["devices"][0]["used_s"] for tenant in listed["tenants"]}
+    assert got["train"] > got["eval"] > got["notebook"] > 0, got
+
+
+def test_the_tutorial_line_by_line(tmp_path):
+    (tmp_path / "build").symlink_to(BUILD)
+    shell = Shell(tmp_path)
+    said = ""
+    pasted = shown = 0
+    try:
+        for language, text in fences(TUTORIAL):
+            if language == "sh":
+                said = ""
+                for line in text.splitlines():
+                    if line == ALREADY_RUN:
+                        continue
+                    status, more = shell.paste(line)
+                    assert status == 0, f"{line}\n{more}"
+                    said += more
+                    pasted += 1
+            elif language == "text":
+                missing = words_of_heads(text) - set(re.findall(r"\S+", said)) - set(re.findall(r"\w+", said))
+                assert not missing, (missing, said)
+                if not shown:
+                    check_shares(json.loads(shell.paste("allot ps --json --sim h200")[1]))
+                shown += 1
+        assert pasted > 15 and shown >= 4
+        assert "train" not in said, "after its end nobody is there"
+    finally:
+        shell.close()
+
+
+# ---- every other command line ----
+
+RECORDER = """#!/bin/sh
+{ printf '%s\\037' "${0##*/}" "$@"; echo; } >>"$RECORD"
+"""
+
+
+@pytest.fixture(scope="module")
+def recorder(tmp_path_factory):
+    """A folder like the tree, in which each program writes down how it was called, and does nothing."""
+    folder = tmp_path_factory.mktemp("recorder")
+    places = [f"bin/{name}" for name in (*OURS, *OTHERS, "sudo")]
+    places += [f"build/{name}" for name in OURS]
+    places += [named(path) for path in (ROOT / "scripts").iterdir()] + ["deploy/image/build", "bench/run"]
+    for place in places:
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(RECORDER)
+        path.chmod(0o755)
+    return folder
+
+
+def calls_of(recorder, text):
+    """[[program, argument, ...]] of what a shell makes of it."""
+    record = recorder / "record"
+    record.write_text("")
+    environment = {"PATH": str(recorder / "bin"), "RECORD": str(record), "USER": "alice", "HOME": str(recorder),
+                   "SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_SHARDS_ON_NODE": "30"}
+    done = subprocess.run(["/bin/bash", "-c", f"{text}\nwait", "bash", "true"], cwd=recorder, env=environment,
+                          capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
+    assert not done.stderr, f"{text}\n{done.stderr}"
+    calls = [line.split("\x1f")[:-1] for line in record.read_text().split("\n") if line]
+    return [call[1:] if call[0] == "sudo" else call for call in calls]
+
+
+def command_lines(page):
+    """What a reader would paste: blocks of sh, and of other blocks the lines that begin with a program of ours."""
+    for language, text in fences(page):
+        if language == "sh":
+            yield text
+        elif not language:
+            for line in text.splitlines():
+                if re.match(r"(sudo )?(build/)?(allot|allotd|allot-scheduler) ", line) and "..." not in line:
+                    yield line
+
+
+def lines_of_manual(path):
+    """Those of its examples."""
+    text = path.read_text().replace("\\-", "-").replace("\\(aq", "'")
+    for block in re.findall(r"^\.nf\n(.*?)^\.fi", text, re.M | re.S):
+        for line in block.splitlines():
+            if re.match(r" *(allot|allotd|allot-scheduler) -?-?\w", line):
+                yield line.strip()
+
+
+def check_call(machine, call):
+    """That the real program takes these options and values."""
+    program, *arguments = (re.sub("^/etc/allot/.*", os.devnull, word) for word in call)
+    if program == "allot" and arguments[:1] == ["run"] and "--" in arguments:
+        options = arguments[1:arguments.index("--")]
+        # Readers have more host memory than this machine.
+        if "swap" in options and "--swap-arena" not in options:
+            options += ["--swap-arena", "64MiB"]
+        done = machine.allot("run", *(options if "--sim" in options else [*machine.sim, *options]), "--", "true")
+    else:
+        done = subprocess.run([BUILD / program, *arguments, "--help"], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=20)
+    assert done.returncode == 0, f"{' '.join(call)}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != TUTORIAL], ids=named)
+def test_command_lines(recorder, machine2, page):
+    seen = 0
+    for text in command_lines(page):
+        for call in calls_of(recorder, text):
+            if call[0] in OURS:
+                check_call(machine2, call)
+            seen += 1
+    if page.parent.name == "how-to":
+        assert seen, "a guide without a command"
+
+
+def test_command_lines_of_manuals(recorder, machine2):
+    seen = 0
+    for path in sorted((ROOT / "docs").glob("*.[1-8]")):
+        for line in lines_of_manual(path):
+            for call in calls_of(recorder, line):
+                if call[0] in OURS:
+                    check_call(machine2, call)
+                    seen += 1
+    assert seen > 5
+
+
+def test_that_wrong_lines_are_found(recorder, machine2):
+    for line in ("allot run --memry 4GiB -- true", "allot run --memory 4GB2 -- true", "allotd --chek-config x",
+                 "allot cordn GPU", "allot set eval --core 3"):
+        call, = calls_of(recorder, line)
+        with pytest.raises(AssertionError):
+            check_call(machine2, call)
+    for line in ("alot ps", "scripts/biuld", "if then"):
+        with pytest.raises(AssertionError):
+            calls_of(recorder, line)
+
+
+READERS = {"yaml": lambda text: list(yaml.safe_load_all(text)), "json": json.loads,
+           "python": lambda text: compile(text, "block", "exec"), "sh": lambda text: text, "text": lambda text: text,
+           "": lambda text: text}
+
+
+def test_blocks_are_of_a_known_language_and_well_formed():
+    for page in PAGES:
+        for language, text in fences(page):
+            READERS[language](text)
+
+
+# ---- the site ----
+
+def test_the_site_has_no_wrong_links(python, tmp_path):
+    done = subprocess.run([python, ROOT / "scripts/docs", "--links", tmp_path / "site"], capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 wrong links" in done.stdout
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 25
+    text = (tmp_path / "site/tutorial.html").read_text()
+    assert "<title>Three jobs on one GPU" in text and "<script" not in text
+
+
+def test_a_wrong_link_is_found(tmp_path):
+    site = pathlib.Path(tmp_path / "site")
+    site.mkdir()
+    (site / "style.css").write_text("a { color: red }")
+    (site / "a.html").write_text('<h1 id="x">x</h1><a href="#x">a</a><a href="b.html">b</a><a href="#y">c</a>'
+                                 '<img src="https://example.com/x.png"><script>x</script>')
+    code = ("import importlib.machinery, pathlib, sys; docs = importlib.machinery.SourceFileLoader('docs', sys.argv[1])"
+            ".load_module(); print(*docs.check(pathlib.Path(sys.argv[2])), sep='\\n')")
+    done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", code, ROOT / "scripts/docs", site], check=True,
+                          capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) == 4, done.stdout
+    for what in ("leads nowhere: b.html", "no such heading: #y", "asks another machine: https://example.com/x.png"):
+        assert what in done.stdout
+
+
+def test_settings_are_what_the_programs_say():
+    made = subprocess.run([ROOT / "scripts/settings-page", BUILD], capture_output=True, text=True, check=True).stdout
+    assert made == (ROOT / "docs/settings.md").read_text(), "scripts/settings-page >docs/settings.md"
+
+
+def test_measured_figures_are_of_the_evaluation():
+    """Of the comparison's table of shares, but for the column that says that it was measured otherwise."""
+    measured = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "docs/evaluation.md").read_text())]
+    text = (ROOT / "docs/comparison.md").read_text().split("## Shares that were asked for, and got")[1].split("##")[0]
+    head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"]
+    columns = [i for i, name in enumerate(head) if name.endswith("(E)")]
+    numbers = [number for row in rows for i in columns for number in re.findall(r"\d+(?:\.\d+)?", row[i])]
+    assert len(columns) == 3 and len(numbers) > 20
+    for number in numbers:
+        decimals = len(number.partition(".")[2])
+        assert any(abs(round(one, decimals) - float(number)) < 1e-9 for one in measured), number
+
+
+def test_links_of_the_tree_lead_somewhere():
+    """As whoever reads the files sees them; README and the chart's are not pages of the site."""
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if not re.match(r"\w+:", target):
+                assert (page.parent / target).exists(), f"{named(page)}: {target}"

@@ -1,0 +1,43 @@
+"""What the documentation tells readers to paste for Kubernetes: objects before a real API server, Helm's lines."""
+
+import re
+import shlex
+
+import pytest
+import yaml
+
+from charts import CHART, Helm
+from daemon import ROOT
+
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), CHART / "README.md"]
+
+
+@pytest.fixture(scope="module")
+def helm(build_programs, tmp_path_factory):
+    return Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
+
+
+def test_objects(cluster):
+    seen = 0
+    for page in PAGES:
+        for text in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.M | re.S):
+            one = yaml.safe_load(text)
+            if one.get("kind") == "Pod":
+                answer = cluster.request("POST", "/api/v1/namespaces/default/pods", one,
+                                         query="?dryRun=All&fieldValidation=Strict")
+                assert answer["metadata"]["name"] == one["metadata"]["name"]
+                seen += 1
+    assert seen
+
+
+def test_helms_lines(helm):
+    seen = 0
+    for page in PAGES:
+        text = page.read_text().replace("\\\n", " ")
+        for line in re.findall(r"^\s*(helm (?:install|upgrade) .*deploy/helm/allot .*)$", text, re.M):
+            words = shlex.split(line, comments=True)[2:]
+            told = [word for word in words if word not in ("--create-namespace", "--reuse-values")]
+            told[told.index("deploy/helm/allot")] = str(CHART)
+            helm.check("template", *told)
+            seen += 1
+    assert seen >= 6
