@@ -20,7 +20,8 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 OURS = ("allot", "allotd", "allot-scheduler")
 # Of others: they can't be run here, so only the shell has read their lines. What helm sets is looked at in
 # tests/k8s/test_chart.py.
-OTHERS = ("kubectl", "helm", "podman", "docker", "systemctl", "nvidia-ctk", "meson", "srun", "grep", "logger", "sleep")
+OTHERS = ("kubectl", "helm", "podman", "docker", "systemctl", "nvidia-ctk", "meson", "srun", "grep", "logger", "sleep",
+          "curl", "git", "pip", "python3")
 # Done before any test.
 ALREADY_RUN = "scripts/build"
 
@@ -148,6 +149,15 @@ def command_lines(page):
                     yield line
 
 
+def words_of_text(page):
+    """Command lines within sentences and tables."""
+    reader = markdown_it.MarkdownIt("commonmark").enable("table")
+    for token in reader.parse(page.read_text()):
+        for child in token.children or []:
+            if child.type == "code_inline" and re.match(r"(sudo )?(allot|allotd|allot-scheduler) [\w-]", child.content):
+                yield child.content
+
+
 def lines_of_manual(path):
     """Those of its examples."""
     text = path.read_text().replace("\\-", "-").replace("\\(aq", "'")
@@ -159,7 +169,7 @@ def lines_of_manual(path):
 
 def check_call(machine, call):
     """That the real program takes these options and values."""
-    program, *arguments = (re.sub("^/etc/allot/.*", os.devnull, word) for word in call)
+    program, *arguments = (re.sub("^(/etc/allot/.*|FILE)$", os.devnull, word) for word in call)
     if program == "allot" and arguments[:1] == ["run"] and "--" in arguments:
         options = arguments[1:arguments.index("--")]
         # Readers have more host memory than this machine.
@@ -182,6 +192,21 @@ def test_command_lines(recorder, machine2, page):
             seen += 1
     if page.parent.name == "how-to":
         assert seen, "a guide without a command"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_commands_in_sentences(recorder, machine2, page):
+    for text in words_of_text(page):
+        for call in calls_of(recorder, re.sub(r"[<>]|\.\.\.", "", text)):
+            *before, last = call
+            if last.startswith("--"):
+                # An option that is named, maybe without its value.
+                check_call(machine2, before)
+                told = subprocess.run([BUILD / before[0], *before[1:], "--help"], capture_output=True, text=True,
+                                      check=True).stdout
+                assert re.search(rf"{last[2:]}\b", told), text
+            else:
+                check_call(machine2, call)
 
 
 def test_command_lines_of_manuals(recorder, machine2):
@@ -207,14 +232,17 @@ def test_that_wrong_lines_are_found(recorder, machine2):
 
 
 READERS = {"yaml": lambda text: list(yaml.safe_load_all(text)), "json": json.loads,
-           "python": lambda text: compile(text, "block", "exec"), "sh": lambda text: text, "text": lambda text: text,
-           "": lambda text: text}
+           "python": lambda text: compile(text, "block", "exec")}
 
 
-def test_blocks_are_of_a_known_language_and_well_formed():
+def test_blocks_of_a_language_are_well_formed():
+    seen = set()
     for page in PAGES:
         for language, text in fences(page):
-            READERS[language](text)
+            if language in READERS:
+                READERS[language](text)
+                seen.add(language)
+    assert seen == READERS.keys()
 
 
 # ---- the site ----
