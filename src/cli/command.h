@@ -37,6 +37,7 @@ extern const struct command command_mirror;
 extern const struct command command_cdi;
 extern const struct command command_bench;
 extern const struct command command_doctor;
+extern const struct command command_explain;
 
 /* Prints "allot: NAME: text" to stderr and returns status. */
 int command_fail(const struct command *self, const struct error *err, int status);

@@ -27,6 +27,7 @@ void access_free(struct kube_access *access)
 		explicit_bzero(access->token, strlen(access->token));
 	free(access->token);
 	free(access->token_file);
+	free(access->in_namespace);
 	*access = (struct kube_access){ 0 };
 }
 
@@ -211,7 +212,7 @@ static int read_user(const struct reader *r, const json_t *user, struct kube_acc
 static int read_context(const struct reader *r, const json_t *root, struct kube_access *a)
 {
 	const json_t *context, *part;
-	const char *name, *cluster, *user;
+	const char *name, *cluster, *user, *in_namespace = NULL;
 	int status = read_text(r, root, "current-context", &name);
 	if (status >= 0 && !name)
 		status = error_set(r->err, EINVAL, "current-context: missing");
@@ -221,6 +222,8 @@ static int read_context(const struct reader *r, const json_t *root, struct kube_
 		status = read_text(r, context, "cluster", &cluster);
 	if (status >= 0)
 		status = read_text(r, context, "user", &user);
+	if (status >= 0)
+		status = read_text(r, context, "namespace", &in_namespace);
 	if (status >= 0 && (!cluster || !user))
 		status = error_set(r->err, EINVAL, "contexts '%.60s': %s: missing", name,
 				   cluster ? "user" : "cluster");
@@ -236,7 +239,9 @@ static int read_context(const struct reader *r, const json_t *root, struct kube_
 	if (status < 0)
 		return status;
 	status = read_user(r, part, a);
-	return status < 0 ? error_add(r->err, status, "users '%.60s'", user) : 0;
+	if (status < 0)
+		return error_add(r->err, status, "users '%.60s'", user);
+	return keep(r, in_namespace, &a->in_namespace);
 }
 
 int access_read_config(const char *path, struct kube_access *ret, struct error *err)
@@ -265,7 +270,7 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		  struct error *err)
 {
 	struct kube_access a = { 0 };
-	cleanup_free char *ca = NULL, *token = NULL;
+	cleanup_free char *ca = NULL, *token = NULL, *place = NULL;
 	if (!host || !*host || !port || !*port)
 		return error_set(err, ENOENT,
 				 "not in a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
@@ -277,11 +282,16 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		ca = NULL;
 	if (asprintf(&a.token_file, "%s/token", dir) < 0)
 		a.token_file = NULL;
-	int r = a.server && ca && a.token_file ? 0 : error_set_errno(err, ENOMEM, "service account");
+	if (asprintf(&place, "%s/namespace", dir) < 0)
+		place = NULL;
+	int r = a.server && ca && a.token_file && place ? 0 : error_set_errno(err, ENOMEM, "service account");
 	if (r >= 0)
 		r = access_read_file(ca, &a.ca_pem, err);
 	if (r >= 0)
 		r = access_read_file(a.token_file, &token, err);
+	/* Not every account has it. */
+	if (r >= 0)
+		access_read_file(place, &a.in_namespace, NULL);
 	if (r < 0) {
 		access_free(&a);
 		return error_add(err, r, "service account");

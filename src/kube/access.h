@@ -16,6 +16,7 @@ struct kube_access {
 	char *certificate_pem, *key_pem;
 	char *token;
 	char *token_file;   /* its token is read again for each call: the kubelet changes it */
+	char *in_namespace; /* where nobody names another; NULL: it does not say */
 	bool is_unverified; /* insecure-skip-tls-verify: anybody may pretend to be the server */
 };
 

@@ -251,6 +251,25 @@ bool bind_is_under_way(const struct binder *b, const char *uid)
 	return text_index_find(&b->by_uid, uid) != NULL;
 }
 
+bool bind_look(const struct binder *b, const char *uid, struct bind_view *ret)
+{
+	const struct bind_job *job = text_index_find(&b->by_uid, uid), *other;
+	if (!job)
+		return false;
+	const struct bind_node *node = job->owner;
+	const struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	uint64_t now_ns = clock_now_ns();
+	struct bind_view view = { .node = node->name };
+	if (first->is_waiting_for_lock && node->sight.text[0])
+		view.lock = node->sight.text;
+	for (other = first; other != job; other = TAILQ_NEXT(other, link))
+		view.before++;
+	if (job->until_ns > now_ns)
+		view.left_ns = job->until_ns - now_ns;
+	*ret = view;
+	return true;
+}
+
 void binder_cancel(struct binder *b)
 {
 	struct bind_node *node;

@@ -65,6 +65,16 @@ int bind_start(struct binder *binder, const struct decision *decision, bind_done
 
 bool bind_is_under_way(const struct binder *binder, const char *uid);
 
+/* What a pod's binding waits for; texts are the binder's, until it is called next. */
+struct bind_view {
+	const char *node;
+	unsigned before;  /* pods that are bound to that node first */
+	const char *lock; /* that it waits for, as node_lock.h has it; NULL: none */
+	uint64_t left_ns; /* until it is given up */
+};
+/* false: no binding of that pod is under way. */
+bool bind_look(const struct binder *binder, const char *uid, struct bind_view *ret);
+
 /* Somebody else may be the leader: ends all, with ECANCELED. */
 void binder_cancel(struct binder *binder);
 

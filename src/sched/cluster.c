@@ -224,6 +224,11 @@ struct bind_counts cluster_bind_counts(const struct cluster *c)
 	return binder_counts(c->binder);
 }
 
+bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_view *ret)
+{
+	return bind_look(c->binder, uid, ret);
+}
+
 /* ---- life ---- */
 
 static int find_access(struct cluster *c, struct error *err)

@@ -52,6 +52,8 @@ int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, vo
 
 struct feed_counts cluster_feed_counts(const struct cluster *cluster);
 struct bind_counts cluster_bind_counts(const struct cluster *cluster);
+/* As bind_look(). */
+bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 bool cluster_leads(const struct cluster *cluster);
 
 #endif

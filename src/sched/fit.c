@@ -284,6 +284,13 @@ bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *r
 	return !request->count || look(fit, stock, stock->card, ret->part, ret->reason);
 }
 
+void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
+		   enum place_reason ret[PLACE_MAX_CARDS])
+{
+	for (unsigned i = 0; i < stock->count; i++)
+		ret[i] = check_card(fit, stock, stock->card, i, &part->place);
+}
+
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)
 {
 	unsigned curable = 0;

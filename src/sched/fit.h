@@ -53,6 +53,10 @@ struct fit_reasons {
 /* Does it? A request of no part does. *ret is written where it does not. */
 bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret);
 
+/* Of each card by itself why it does not serve that part; PLACE_FITS: it does. To be told of a node that fits. */
+void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
+		   enum place_reason ret[PLACE_MAX_CARDS]);
+
 /* Would the end of others help, as far as the cards themselves tell? */
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons);
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/object.h"
+#include "sched/explain.h"
 #include "sched/extender.h"
 
 #define JSON_TYPE "application/json"
@@ -136,6 +137,53 @@ static void do_bind(struct scheduler *s, json_t *args, struct server_call *call,
 		ret->is_later = true;
 }
 
+/* ---- explanations ---- */
+
+/* What its binding waits for, which the model does not know. */
+static void add_binding(const struct scheduler *s, json_t *to)
+{
+	const char *uid = json_string_value(json_object_get(to, "uid"));
+	struct bind_view view;
+	json_object_set_new(to, "leads", json_boolean(cluster_leads(s->cluster)));
+	if (!uid || !cluster_bind_look(s->cluster, uid, &view))
+		return;
+	json_t *binding = json_pack("{s:s,s:i,s:I}", "node", view.node, "pods_before",
+				    (int)view.before, "given_up_in_s",
+				    (json_int_t)(view.left_ns / NSEC_PER_SEC));
+	if (view.lock)
+		json_object_set_new(binding, "lock", json_string(view.lock));
+	json_object_set_new(to, "binding", binding);
+}
+
+static unsigned status_of(int r)
+{
+	return r == -ENOENT ? 404 : r == -ENOMEM ? 500 : 503;
+}
+
+/* `args`: the path's parts: namespace, pod, and the one node that is asked about. */
+static void do_explain(struct scheduler *s, json_t *args, struct server_call *call,
+		       struct server_answer *ret)
+{
+	const struct explain_ask ask = { json_string_value(json_array_get(args, 0)),
+					 json_string_value(json_array_get(args, 1)),
+					 json_string_value(json_array_get(args, 2)) };
+	struct error err = { 0 };
+	json_t *answer = NULL;
+	if (!ask.pod || json_array_size(args) > 3) {
+		answer_error(ret, 400, "must be /explain/NAMESPACE/POD, or that and /NODE");
+		return;
+	}
+	int r = check_cluster(s, &err);
+	if (r >= 0)
+		r = explain_pod(cluster_model(s->cluster), &ask, &answer, &err);
+	if (r < 0) {
+		answer_error(ret, status_of(r), err.text);
+		return;
+	}
+	add_binding(s, answer);
+	answer_json(ret, 200, answer);
+}
+
 /* ---- who looks after it ---- */
 
 static void do_health(struct scheduler *s, json_t *args, struct server_call *call,
@@ -180,9 +228,9 @@ static void do_metrics(struct scheduler *s, json_t *args, struct server_call *ca
 
 #define NO_VERB (-1)
 
-/* `args`: what was posted; NULL for what is got. It may be kept, by a reference. */
+/* `args`: what was posted; a list of the path's parts behind that of the row; or NULL. It may be kept, by a reference. */
 static const struct route {
-	const char *path;
+	const char *path; /* ending with '/': and whatever follows */
 	bool is_post;
 	int verb; /* as metrics have it */
 	void (*handle)(struct scheduler *s, json_t *args, struct server_call *call,
@@ -193,6 +241,7 @@ static const struct route {
 	{ "/prioritize", true, VERB_PRIORITIZE, do_prioritize },
 	{ "/preempt", true, VERB_PREEMPT, do_preempt },
 	{ "/bind", true, VERB_BIND, do_bind },
+	{ "/explain/", false, NO_VERB, do_explain },
 	{ "/healthz", false, NO_VERB, do_health },
 	{ "/readyz", false, NO_VERB, do_ready },
 	{ "/leaderz", false, NO_VERB, do_leads },
@@ -228,11 +277,35 @@ static json_t *read_body(const struct server_request *request, struct server_ans
 	return NULL;
 }
 
+static bool has_parts(const struct route *route)
+{
+	return route->path[strlen(route->path) - 1] == '/';
+}
+
+static bool is_route(const struct route *route, const char *path)
+{
+	return has_parts(route) ? !strncmp(route->path, path, strlen(route->path))
+				: !strcmp(route->path, path);
+}
+
+static json_t *read_parts(const struct route *route, const char *path)
+{
+	json_t *parts = json_array();
+	for (const char *from = path + strlen(route->path); *from;) {
+		size_t length = strcspn(from, "/");
+		json_array_append_new(parts, json_stringn(from, length));
+		from += length + (from[length] == '/');
+	}
+	return parts;
+}
+
 static void ask(struct scheduler *s, const struct route *route,
 		const struct server_request *request, struct server_answer *ret)
 {
 	uint64_t before_ns = clock_now_ns();
-	json_t *args = route->is_post ? read_body(request, ret) : NULL;
+	json_t *args = route->is_post     ? read_body(request, ret)
+		       : has_parts(route) ? read_parts(route, request->path)
+					  : NULL;
 	if (args || !route->is_post)
 		route->handle(s, args, request->call, ret);
 	json_decref(args);
@@ -244,7 +317,7 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		const struct route *route = &routes[i];
 		bool is_get = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
-		if (strcmp(route->path, request->path) != 0)
+		if (!is_route(route, request->path))
 			continue;
 		if (route->is_post ? !strcmp(request->method, "POST") : is_get)
 			ask(data, route, request, ret);
@@ -259,6 +332,6 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 	}
 	answer_line(
 		ret, 404,
-		"there is /webhook, /filter, /prioritize, /preempt, /bind, /healthz, /readyz and "
-		"/metrics\n");
+		"there is /webhook, /filter, /prioritize, /preempt, /bind, /explain/, /healthz, "
+		"/readyz and /metrics\n");
 }

@@ -39,6 +39,12 @@ static void test_paths(void **state)
 	}
 	for (size_t i = 0; i < 4; i++)
 		assert_answer("POST", gets[i], "{}", 405, "must be GET or HEAD");
+	assert_answer("POST", "/explain/ns/pod", "{}", 405, "must be GET or HEAD");
+	assert_answer("GET", "/explain", NULL, 404, "/explain/");
+	static const char *const wrong[] = { "/explain/", "/explain/ns", "/explain/ns/",
+					     "/explain/ns/pod/node/more" };
+	for (size_t i = 0; i < 4; i++)
+		assert_answer("GET", wrong[i], NULL, 400, "must be /explain/NAMESPACE/POD");
 	assert_answer("GET", "/", NULL, 404, "/webhook");
 	assert_answer("GET", "/webhook/", NULL, 404, "/webhook");
 	assert_answer("HEAD", "/healthz", NULL, 200, "ok");
@@ -52,6 +58,8 @@ static void test_without_a_cluster(void **state)
 	assert_answer("POST", "/preempt", "{}", 200, "kube_api is off");
 	assert_answer("POST", "/bind", "{}", 200, "kube_api is off");
 	assert_answer("POST", "/prioritize", "{}", 503, "kube_api is off");
+	assert_answer("GET", "/explain/ns/pod", NULL, 503, "kube_api is off");
+	assert_answer("GET", "/explain/ns/pod/node", NULL, 503, "kube_api is off");
 }
 
 #define REVIEW(pod) \

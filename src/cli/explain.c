@@ -1,0 +1,249 @@
+/* allot explain: why a pod of a Kubernetes cluster waits for its GPUs, or where they are. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/explain/api.h"
+#include "cli/explain/pod.h"
+#include "cli/explain/text.h"
+#include "cli/operand.h"
+#include "kube/object.h"
+
+#define SERVICE "allot-system/allot-scheduler"
+#define NAME_MAX_LENGTH 253
+#define PATH_SIZE 1536
+
+struct explain_options {
+	const char *in_namespace, *node, *service, *kubeconfig, *server, *ca;
+	bool json;
+};
+
+static const struct option_row rows[] = {
+	OPTION("--namespace", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options,
+	       in_namespace, .help = "the pod's; default: the kubeconfig's, or default"),
+	OPTION("-n", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options,
+	       in_namespace, .help = "the same"),
+	OPTION("--node", OPTION_VALUE_REQUIRED, "NAME", option_text, struct explain_options, node,
+	       .help = "of this node alone, card by card, with who is on each"),
+	OPTION("--json", OPTION_VALUE_NONE, NULL, option_flag, struct explain_options, json,
+	       .help = "print JSON, as docs/protocol.md has it"),
+	OPTION("--service", OPTION_VALUE_REQUIRED, "NAMESPACE/NAME", option_text,
+	       struct explain_options, service,
+	       .help = "allot-scheduler's Service; default: " SERVICE),
+	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options,
+	       kubeconfig, .help = "default: KUBECONFIG, else ~/.kube/config"),
+	OPTION("--server", OPTION_VALUE_REQUIRED, "URL", option_text, struct explain_options, server,
+	       .help = "ask allot-scheduler there, and no API server"),
+	OPTION("--ca", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, ca,
+	       .help = "certificate that vouches for the server; default: the\nmachine's"),
+	OPTION_END,
+};
+
+/* ---- names ---- */
+
+/* As Kubernetes has them: nothing else may come into a path. */
+static int check_name(const char *what, const char *name, struct error *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	size_t length = strlen(name);
+	if (length && length <= NAME_MAX_LENGTH && strspn(name, allowed) == length && name[0] != '.')
+		return 0;
+	char shown[64];
+	snprintf(shown, sizeof(shown), "%.60s", name);
+	text_clean(shown);
+	return error_set(err, EINVAL, "%s: '%s': must be a name of a-z, 0-9, '-' and '.'", what, shown);
+}
+
+static int check_options(const struct explain_options *o, const char *pod, struct error *err)
+{
+	int r = check_name("POD", pod, err);
+	if (r >= 0 && o->in_namespace)
+		r = check_name("--namespace", o->in_namespace, err);
+	if (r >= 0 && o->node)
+		r = check_name("--node", o->node, err);
+	if (r >= 0 && o->server && (o->kubeconfig || o->service))
+		return error_set(err, EINVAL, "--server: no API server is asked: %s is of no use with it",
+				 o->kubeconfig ? "--kubeconfig" : "--service");
+	if (r >= 0 && o->ca && !o->server)
+		return error_set(err, EINVAL, "--ca: is for --server; a kubeconfig names its own");
+	if (r >= 0 && o->server && strncmp(o->server, "http://", 7) != 0 &&
+	    strncmp(o->server, "https://", 8) != 0)
+		return error_set(err, EINVAL, "--server: '%.80s': must be https://HOST:PORT", o->server);
+	return r;
+}
+
+/* ---- allot-scheduler ---- */
+
+/* What follows where it is served. */
+static void explain_path(const struct explain_options *o, const char *in, const char *pod,
+			 char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, "/explain/%s/%s%s%s", in, pod, o->node ? "/" : "",
+		 o->node ? o->node : "");
+}
+
+/* *ret_own: it was allot-scheduler that refused, and not somebody on the way to it. */
+static int ask_scheduler(const struct kube_access *access, const char *path, json_t **ret,
+			 bool *ret_own, struct error *err)
+{
+	cleanup_object json_t *answer = NULL;
+	int status = 0;
+	int r = api_get(access, path, &status, &answer, err);
+	const char *error = json_string_value(json_object_get(answer, "Error"));
+	*ret_own = error != NULL;
+	if (error)
+		return error_set(err, status == 404 ? ENOENT : EBUSY, "allot-scheduler: %s", error);
+	if (r >= 0 && !json_object_get(answer, "state"))
+		return error_set(err, EPROTO, "%s: is no allot-scheduler that explains", path);
+	if (r >= 0)
+		*ret = json_incref(answer);
+	return r;
+}
+
+static int ask_server(const struct explain_options *o, const char *pod, json_t **ret,
+		      struct error *err)
+{
+	struct kube_access access = { .server = strdup(o->server) };
+	char path[PATH_SIZE];
+	bool is_own;
+	int r = access.server ? 0 : error_set_errno(err, ENOMEM, "--server");
+	for (size_t n = r >= 0 ? strlen(access.server) : 0; n && access.server[n - 1] == '/';)
+		access.server[--n] = '\0';
+	explain_path(o, o->in_namespace ? o->in_namespace : "default", pod, path);
+	if (r >= 0 && o->ca)
+		r = access_read_file(o->ca, &access.ca_pem, err);
+	if (r >= 0)
+		r = ask_scheduler(&access, path, ret, &is_own, err);
+	access_free(&access);
+	return r;
+}
+
+/* ---- the cluster ---- */
+
+static int proxy_path(const struct explain_options *o, const char *in, const char *pod,
+		      char path[PATH_SIZE], struct error *err)
+{
+	const char *service = o->service ? o->service : SERVICE;
+	const char *slash = strchr(service, '/');
+	char where[NAME_MAX_LENGTH + 1], rest[PATH_SIZE];
+	snprintf(where, sizeof(where), "%.*s", slash ? (int)(slash - service) : 0, service);
+	int r = slash ? check_name("--service", where, err)
+		      : error_set(err, EINVAL, "--service: '%.80s': must be NAMESPACE/NAME", service);
+	if (r >= 0)
+		r = check_name("--service", slash + 1, err);
+	if (r < 0)
+		return r;
+	explain_path(o, in, pod, rest);
+	int size = snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/services/https:%s:https/proxy%s",
+			    where, slash + 1, rest);
+	return size < PATH_SIZE ? 0 : error_set(err, EINVAL, "names are too long");
+}
+
+/* What the pod itself tells, as allot-scheduler was not heard. */
+static int fall_back(const struct kube_access *access, const char *in, const char *pod,
+		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
+{
+	cleanup_object json_t *events = NULL;
+	char path[PATH_SIZE];
+	int status;
+	snprintf(path, sizeof(path),
+		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
+		 "involvedObject.name%%3D%s",
+		 in, pod);
+	/* Who may not read them goes without. */
+	if (api_get(access, path, &status, &events, NULL) < 0) {
+		json_decref(events);
+		events = NULL;
+	}
+	fprintf(stderr, "allot: explain: %s; this is what the pod itself says\n", why->text);
+	*ret = explain_of_pod(object, events, why->text);
+	return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);
+}
+
+static int ask_as(const struct explain_options *o, const struct kube_access *access,
+		  const char *pod, json_t **ret, struct error *err)
+{
+	const char *own = access->in_namespace ? access->in_namespace : "default";
+	const char *in = o->in_namespace ? o->in_namespace : own;
+	cleanup_object json_t *object = NULL;
+	struct error why = { 0 };
+	char path[PATH_SIZE];
+	bool is_own;
+	int status;
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", in, pod);
+	int r = api_get(access, path, &status, &object, err);
+	if (status == 404)
+		return error_set(err, ENOENT, "pod %s/%s: there is none", in, pod);
+	if (r < 0)
+		return r;
+	r = proxy_path(o, in, pod, path, err);
+	if (r < 0)
+		return r;
+	r = ask_scheduler(access, path, ret, &is_own, &why);
+	if (r >= 0) {
+		explain_add_pod(*ret, object);
+		return 0;
+	}
+	/* A node that it does not know is a question that has no other answer. */
+	if (is_own && o->node && strstr(why.text, "node "))
+		return error_set(err, why.code, "%s", why.text);
+	return fall_back(access, in, pod, object, &why, ret, err);
+}
+
+static int ask_cluster(const struct explain_options *o, const char *pod, json_t **ret,
+		       struct error *err)
+{
+	struct kube_access access = { 0 };
+	int r = api_find(o->kubeconfig, &access, err);
+	if (r >= 0)
+		r = ask_as(o, &access, pod, ret, err);
+	access_free(&access);
+	return r;
+}
+
+/* ---- the command ---- */
+
+static int show(const struct explain_options *o, const char *pod, struct error *err)
+{
+	cleanup_object json_t *explanation = NULL;
+	int r = o->server ? ask_server(o, pod, &explanation, err)
+			  : ask_cluster(o, pod, &explanation, err);
+	if (r < 0)
+		return r;
+	if (o->json) {
+		json_dumpf(explanation, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else {
+		explain_text_write(explanation, stdout);
+	}
+	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;
+}
+
+static int explain_run(const struct command *self, int argc, char **argv)
+{
+	struct explain_options options = { 0 };
+	struct error err = { 0 };
+	int status;
+	const char *pod = operand_read(self, argc, argv, &options,
+				       "write one pod's name; kubectl get pods lists them", &status);
+	if (!pod)
+		return status;
+	if (check_options(&options, pod, &err) < 0)
+		return command_fail(self, &err, EXIT_USAGE);
+	return show(&options, pod, &err) < 0 ? command_fail(self, &err, EXIT_REFUSED) : 0;
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.usage = "POD [OPTION...]",
+	.summary = "say why a pod of a cluster waits for its GPUs, or where they are",
+	.about = "Asks allot-scheduler, through the Kubernetes API, why a pod waits: what it asks for, which\n"
+		 "nodes can't serve it and why, which are nearest to it, and what would help. Of one that is\n"
+		 "placed it says which GPUs it has. Where allot-scheduler can't be asked, it tells what the\n"
+		 "pod's annotations and events say. It changes nothing.",
+	.rows = rows,
+	.run = explain_run,
+};

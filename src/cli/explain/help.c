@@ -1,0 +1,192 @@
+/* What would help: one function a cause, each of which says what it finds, or nothing. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "cli/explain/text.h"
+
+struct help {
+	const json_t *e, *cluster, *nodes;
+	FILE *out;
+	bool has_begun;
+};
+
+static void begin(struct help *h)
+{
+	if (!h->has_begun)
+		fputs("\nWhat would help\n", h->out);
+	h->has_begun = true;
+	fputs("  ", h->out);
+}
+
+static json_int_t largest_mib(const json_t *cluster)
+{
+	const json_t *types = json_object_get(cluster, "types");
+	json_int_t most = 0;
+	for (size_t i = 0; i < json_array_size(types); i++) {
+		json_int_t mib = explain_number(json_array_get(types, i), "memory_mib");
+		most = mib > most ? mib : most;
+	}
+	return most;
+}
+
+static void ask_for_less(struct help *h)
+{
+	const json_t *asks = json_object_get(h->e, "asks");
+	json_int_t most_mib = largest_mib(h->cluster);
+	json_int_t most_cards = explain_number(h->cluster, "most_cards_of_a_node");
+	char name[EXPLAIN_AMOUNT_MAX], wanted[EXPLAIN_AMOUNT_MAX], most[EXPLAIN_AMOUNT_MAX];
+	for (size_t i = 0; most_cards && i < json_array_size(asks); i++) {
+		const json_t *ask = json_array_get(asks, i);
+		explain_container(h->e, explain_number(ask, "container"), name);
+		explain_memory(ask, wanted);
+		explain_mib(most_mib, most);
+		if (explain_number(ask, "memory_mib") > most_mib) {
+			begin(h);
+			fprintf(h->out,
+				"%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
+				name, wanted, (long long)explain_number(ask, "memory_mib"), most,
+				(long long)most_mib);
+		}
+		if (explain_number(ask, "cards") > most_cards) {
+			begin(h);
+			fprintf(h->out, "%s wants %lld cards together: no node has more than %lld\n",
+				name, (long long)explain_number(ask, "cards"), (long long)most_cards);
+		}
+	}
+}
+
+/* How many cards of all nodes have a reason. */
+static json_int_t cards_with(const struct help *h, const char *reason)
+{
+	json_int_t cards = 0;
+	for (size_t i = 0; i < json_array_size(h->nodes); i++) {
+		const json_t *node = json_array_get(h->nodes, i);
+		cards += explain_number(json_object_get(node, "reasons"), reason);
+	}
+	return cards;
+}
+
+static void ask_for_another_type(struct help *h)
+{
+	const json_t *types = json_object_get(h->cluster, "types");
+	json_int_t cards = explain_number(h->cluster, "cards");
+	char count[EXPLAIN_AMOUNT_MAX];
+	if (!cards || cards_with(h, "CardTypeMismatch") != cards)
+		return;
+	begin(h);
+	fputs("no card is of a type, or mode, that the pod asks for; there are", h->out);
+	for (size_t i = 0; i < json_array_size(types); i++) {
+		const json_t *type = json_array_get(types, i);
+		explain_count(explain_number(type, "cards"), count);
+		fprintf(h->out, "%s %s (%s)", i ? "," : "", explain_word(type, "type"), count);
+	}
+	fputc('\n', h->out);
+}
+
+static void ask_for_other_cards(struct help *h)
+{
+	json_int_t cards = explain_number(h->cluster, "cards");
+	if (!cards || cards_with(h, "CardUuidMismatch") + cards_with(h, "CardTypeMismatch") != cards ||
+	    !cards_with(h, "CardUuidMismatch"))
+		return;
+	begin(h);
+	fputs("no card is one that the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid allow\n",
+	      h->out);
+}
+
+static void raise_the_quota(struct help *h)
+{
+	if (!cards_with(h, "ResourceQuotaNotFit"))
+		return;
+	begin(h);
+	fprintf(h->out, "the quota of namespace %s: kubectl -n %s describe resourcequota\n",
+		explain_word(h->e, "namespace"), explain_word(h->e, "namespace"));
+}
+
+static void mend_cards(struct help *h)
+{
+	json_int_t cordoned = cards_with(h, "CardCordoned"), sick = cards_with(h, "CardNotHealth");
+	char count[EXPLAIN_AMOUNT_MAX];
+	explain_count(cordoned, count);
+	if (cordoned) {
+		begin(h);
+		fprintf(h->out, "%s card%s cordoned: allot uncordon GPU, on the node\n", count,
+			cordoned == 1 ? " is" : "s are");
+	}
+	explain_count(sick, count);
+	if (sick) {
+		begin(h);
+		fprintf(h->out, "%s card%s not healthy: allot ps, on the node, says why\n", count,
+			sick == 1 ? " is" : "s are");
+	}
+}
+
+static void mend_nodes(struct help *h)
+{
+	json_int_t aside = explain_number(h->cluster, "nodes_aside");
+	char count[EXPLAIN_AMOUNT_MAX];
+	explain_count(aside, count);
+	if (!aside)
+		return;
+	begin(h);
+	fprintf(h->out, "%s node%s set aside, as what %s of cards can't be true\n", count,
+		aside == 1 ? " is" : "s are", aside == 1 ? "it says" : "they say");
+}
+
+static void start_a_daemon(struct help *h)
+{
+	if (!h->cluster || explain_number(h->cluster, "nodes") ||
+	    explain_number(h->cluster, "nodes_aside"))
+		return;
+	begin(h);
+	fputs("no node has the annotation hami.io/node-nvidia-register: is allotd, or another device plugin "
+	      "of that protocol, at work on the nodes with GPUs?\n",
+	      h->out);
+}
+
+static void wait_for_others(struct help *h)
+{
+	for (size_t i = 0; i < json_array_size(h->nodes); i++) {
+		const json_t *node = json_array_get(h->nodes, i);
+		if (!json_object_get(node, "lacks") || json_object_get(node, "card"))
+			continue;
+		begin(h);
+		fprintf(h->out,
+			"the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
+			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
+		return;
+	}
+}
+
+/* A pod that would fit waits for something that is not ours. */
+static void look_elsewhere(struct help *h)
+{
+	for (size_t i = 0; i < json_array_size(h->nodes); i++) {
+		const char *verdict = explain_word(json_array_get(h->nodes, i), "verdict");
+		if (strcmp(verdict, "fits") != 0)
+			continue;
+		begin(h);
+		fprintf(h->out,
+			"kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe "
+			"pod %s\n",
+			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
+		return;
+	}
+}
+
+void explain_help_write(const json_t *e, FILE *out)
+{
+	static void (*const each[])(struct help *help) = {
+		ask_for_less, ask_for_another_type, ask_for_other_cards, raise_the_quota, mend_cards,
+		mend_nodes,   start_a_daemon,       wait_for_others,     look_elsewhere,
+	};
+	struct help h = { .e = e,
+			  .cluster = json_object_get(e, "cluster"),
+			  .nodes = json_object_get(e, "nodes"),
+			  .out = out };
+	if (strcmp(explain_word(e, "state"), "waiting") != 0 ||
+	    !json_array_size(json_object_get(e, "asks")))
+		return;
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
+		each[i](&h);
+}

@@ -1,0 +1,286 @@
+#include "cli/explain/text.h"
+
+#include <string.h>
+
+#include "cli/format.h"
+
+#define MIB_BITS 20
+
+/* ---- amounts ---- */
+
+json_int_t explain_number(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+const char *explain_word(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	return text ? text : "";
+}
+
+void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX])
+{
+	char amount[FORMAT_MAX];
+	format_bytes((uint64_t)(mib > 0 ? mib : 0) << MIB_BITS, amount);
+	snprintf(text, EXPLAIN_AMOUNT_MAX, "%s", amount);
+}
+
+void explain_memory(const json_t *ask, char text[EXPLAIN_AMOUNT_MAX])
+{
+	if (json_object_get(ask, "memory_mib"))
+		explain_mib(explain_number(ask, "memory_mib"), text);
+	else if (explain_number(ask, "memory_pct") == 100)
+		snprintf(text, EXPLAIN_AMOUNT_MAX, "all of the memory");
+	else
+		snprintf(text, EXPLAIN_AMOUNT_MAX, "%d %% of the memory",
+			 (int)explain_number(ask, "memory_pct"));
+}
+
+void explain_count(json_int_t count, char text[EXPLAIN_AMOUNT_MAX])
+{
+	char digits[32];
+	int length = snprintf(digits, sizeof(digits), "%lld", (long long)count), at = 0;
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = '\0';
+}
+
+const json_t *explain_ask(const json_t *explanation, json_int_t container)
+{
+	const json_t *list = json_object_get(explanation, "asks");
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (explain_number(json_array_get(list, i), "container") == container)
+			return json_array_get(list, i);
+	return NULL;
+}
+
+const char *explain_container(const json_t *explanation, json_int_t container,
+			      char text[EXPLAIN_AMOUNT_MAX])
+{
+	const json_t *names = json_object_get(explanation, "containers");
+	const char *name = json_string_value(json_array_get(names, (size_t)container));
+	if (name)
+		snprintf(text, EXPLAIN_AMOUNT_MAX, "%s", name);
+	else
+		snprintf(text, EXPLAIN_AMOUNT_MAX, "container %lld", (long long)container);
+	return text;
+}
+
+/* ---- the verdict ---- */
+
+struct tally {
+	json_int_t all, fit;
+};
+
+static struct tally tally_nodes(const json_t *explanation)
+{
+	const json_t *list = json_object_get(explanation, "nodes");
+	struct tally t = { 0 };
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *verdict = explain_word(json_array_get(list, i), "verdict");
+		t.fit += !strcmp(verdict, "fits");
+		t.all++;
+	}
+	return t;
+}
+
+static void write_binding(const json_t *e, FILE *out)
+{
+	const json_t *binding = json_object_get(e, "binding");
+	json_int_t before = explain_number(binding, "pods_before");
+	const char *lock = explain_word(binding, "lock");
+	const char *pod = strchr(lock, ',');
+	char count[EXPLAIN_AMOUNT_MAX];
+	if (!binding) {
+		if (json_object_get(e, "held_for_s"))
+			fprintf(out, "node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
+				explain_word(e, "on"), (long long)explain_number(e, "held_for_s"));
+		else
+			fprintf(out, "node %s is chosen; it is not bound yet", explain_word(e, "on"));
+		return;
+	}
+	fprintf(out, "node %s is chosen, and it is being bound", explain_word(binding, "node"));
+	if (*lock)
+		fprintf(out, "; the node's lock is still of %s",
+			pod ? pod + 1 : "another pod, which it does not name");
+	explain_count(before, count);
+	if (before)
+		fprintf(out, "; %s pod%s of that node %s before it", count, before == 1 ? "" : "s",
+			before == 1 ? "goes" : "go");
+}
+
+static void write_waiting(const json_t *e, FILE *out)
+{
+	const struct tally t = tally_nodes(e);
+	char all[EXPLAIN_AMOUNT_MAX], fit[EXPLAIN_AMOUNT_MAX];
+	explain_count(t.all, all);
+	explain_count(t.fit, fit);
+	const json_t *first = json_array_get(json_object_get(e, "nodes"), 0);
+	if (!json_object_get(e, "asks") && !*explain_word(e, "broken"))
+		fprintf(out, "waits");
+	else if (*explain_word(e, "broken"))
+		fprintf(out, "waits: what it asks for can't be read: %s", explain_word(e, "broken"));
+	else if (!json_array_size(json_object_get(e, "asks")))
+		fprintf(out, "waits, but asks for no GPU");
+	else if (!t.all)
+		fprintf(out, "waits: no node has said that it has GPUs");
+	else if (json_object_get(first, "card"))
+		fprintf(out, "waits; node %s %s", explain_word(first, "node"),
+			t.fit ? "could serve it by its GPUs" : "has not the GPUs that it asks for free");
+	else if (!t.fit)
+		fprintf(out, "waits: none of %s node%s has the GPUs that it asks for free", all,
+			t.all == 1 ? "" : "s");
+	else
+		fprintf(out, "waits, though %s of %s nodes could serve it by %s GPUs", fit, all,
+			t.fit == 1 ? "its" : "their");
+}
+
+static void write_bound(const json_t *e, FILE *out)
+{
+	const char *phase = explain_word(e, "bind_phase");
+	fprintf(out, "is on node %s", explain_word(e, "on"));
+	if (!strcmp(phase, "allocating"))
+		fprintf(out, ", whose device plugin has not given it its GPUs yet");
+	else if (!strcmp(phase, "failed"))
+		fprintf(out, ", whose device plugin could not give it its GPUs");
+}
+
+static void write_verdict(const json_t *e, FILE *out)
+{
+	const char *state = explain_word(e, "state");
+	fprintf(out, "%s/%s ", explain_word(e, "namespace"), explain_word(e, "pod"));
+	if (!strcmp(state, "bound"))
+		write_bound(e, out);
+	else if (!strcmp(state, "ending"))
+		fprintf(out, "is being deleted");
+	else if (!strcmp(state, "reserved"))
+		write_binding(e, out);
+	else
+		write_waiting(e, out);
+	fputc('\n', out);
+}
+
+/* ---- what it asks for, and has ---- */
+
+static void write_words(const json_t *ask, const char *name, const char *before, FILE *out)
+{
+	const json_t *list = json_object_get(ask, name);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		fprintf(out, "%s%s", i ? ", " : before, json_string_value(json_array_get(list, i)));
+}
+
+static void write_ask(const json_t *e, const json_t *ask, FILE *out)
+{
+	char name[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
+	json_int_t cards = explain_number(ask, "cards"), cores = explain_number(ask, "cores_pct");
+	const char *kind = explain_word(ask, "kind");
+	explain_memory(ask, memory);
+	fprintf(out, "  %s%s asks for %lld GPU%s with %s",
+		explain_container(e, explain_number(ask, "container"), name),
+		!strcmp(kind, "init")      ? " (init)"
+		: !strcmp(kind, "sidecar") ? " (sidecar)"
+					   : "",
+		(long long)cards, cards == 1 ? "" : "s", memory);
+	if (cores >= 100)
+		fprintf(out, ", %s alone", cards == 1 ? "it" : "each");
+	else if (cores)
+		fprintf(out, " and %lld %% of the time", (long long)cores);
+	if (cards > 1)
+		fprintf(out, cores >= 100 ? "" : " of each");
+	write_words(ask, "use_type", "; of type ", out);
+	write_words(ask, "nouse_type", "; not of type ", out);
+	write_words(ask, "use_uuid", "; one of ", out);
+	write_words(ask, "nouse_uuid", "; none of ", out);
+	fprintf(out, "%s\n", json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "");
+}
+
+static void write_amounts(const json_t *e, FILE *out)
+{
+	const json_t *asks = json_object_get(e, "asks"), *shares = json_object_get(e, "shares");
+	char name[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
+	for (size_t i = 0; i < json_array_size(asks); i++)
+		write_ask(e, json_array_get(asks, i), out);
+	for (size_t i = 0; i < json_array_size(shares); i++) {
+		const json_t *s = json_array_get(shares, i);
+		explain_mib(explain_number(s, "memory_mib"), memory);
+		fprintf(out, "  %s %s %s: %s",
+			explain_container(e, explain_number(s, "container"), name),
+			!strcmp(explain_word(e, "state"), "bound") ? "has of" : "is to get of",
+			explain_word(s, "card"), memory);
+		if (explain_number(s, "cores_pct"))
+			fprintf(out, ", %lld %% of the time", (long long)explain_number(s, "cores_pct"));
+		fputc('\n', out);
+	}
+}
+
+/* ---- one node ---- */
+
+static void write_card(const json_t *e, const json_t *card, FILE *out)
+{
+	const json_t *pods = json_object_get(card, "pods");
+	char left[EXPLAIN_AMOUNT_MAX], all[EXPLAIN_AMOUNT_MAX], name[EXPLAIN_AMOUNT_MAX];
+	explain_mib(explain_number(card, "free_mib"), left);
+	explain_mib(explain_number(card, "memory_mib"), all);
+	const char *reason = explain_word(card, "reason");
+	fprintf(out, "  %lld %s %s: %s of %s free, %lld of %lld %% of its time, %lld of %lld places taken; %s\n",
+		(long long)explain_number(card, "index"), explain_word(card, "uuid"),
+		explain_word(card, "type"), left, all,
+		(long long)explain_number(card, "free_cores_pct"),
+		(long long)explain_number(card, "cores_pct"),
+		(long long)explain_number(card, "slots_used"),
+		(long long)explain_number(card, "slots"), *reason ? reason : "serves");
+	for (size_t i = 0; i < json_array_size(pods); i++) {
+		const json_t *pod = json_array_get(pods, i);
+		explain_mib(explain_number(pod, "memory_mib"), left);
+		fprintf(out, "      %s/%s %s: %s, %lld %%\n", explain_word(pod, "namespace"),
+			explain_word(pod, "pod"),
+			explain_container(NULL, explain_number(pod, "container"), name), left,
+			(long long)explain_number(pod, "cores_pct"));
+	}
+}
+
+/* Nodes that were asked about by name are told of card by card. */
+static void write_cards(const json_t *e, FILE *out)
+{
+	const json_t *nodes = json_object_get(e, "nodes");
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		const json_t *node = json_array_get(nodes, i);
+		const json_t *cards = json_object_get(node, "card");
+		if (!cards)
+			continue;
+		fprintf(out, "\nNode %s%s\n", explain_word(node, "node"),
+			json_is_true(json_object_get(node, "beside_others"))
+				? ", with the pod's other containers on it"
+				: "");
+		for (size_t k = 0; k < json_array_size(cards); k++)
+			write_card(e, json_array_get(cards, k), out);
+	}
+}
+
+static void write_news(const json_t *e, FILE *out)
+{
+	const json_t *events = json_object_get(e, "events");
+	const char *scheduled = explain_word(e, "scheduled");
+	if (*scheduled)
+		fprintf(out, "\nkube-scheduler says:\n  %s\n", scheduled);
+	if (json_array_size(events))
+		fprintf(out, "\nEvents:\n");
+	for (size_t i = 0; i < json_array_size(events); i++)
+		fprintf(out, "  %s: %s\n", explain_word(json_array_get(events, i), "reason"),
+			explain_word(json_array_get(events, i), "message"));
+}
+
+void explain_text_write(const json_t *e, FILE *out)
+{
+	write_verdict(e, out);
+	write_amounts(e, out);
+	explain_groups_write(e, out);
+	write_cards(e, out);
+	explain_nearest_write(e, out);
+	explain_help_write(e, out);
+	write_news(e, out);
+}

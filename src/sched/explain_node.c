@@ -1,0 +1,243 @@
+#include "sched/explain_node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "place/score.h"
+
+#define REASON_MAX 320
+#define MIB_BITS 20
+#define MPCT 1000
+/* HAMi's word where a container wants more cards than there are, as place_reasons_text() has it. */
+#define TOO_FEW_CARDS "NodeInsufficientDevice"
+
+json_t *explain_text(const char *text)
+{
+	char clean[ERROR_TEXT_MAX];
+	snprintf(clean, sizeof(clean), "%s", text);
+	text_clean(clean);
+	return json_string(clean);
+}
+
+/* ---- what a card lacks ---- */
+
+/* What would have to be given back of it. `parts`: as parts of a card, to be compared. */
+struct lack {
+	uint64_t memory_bytes;
+	uint32_t cores_mpct;
+	double parts;
+};
+
+static uint64_t above(uint64_t wanted, uint64_t left)
+{
+	return wanted > left ? wanted - left : 0;
+}
+
+/* false: nobody's end would help. */
+static bool lack_of(const struct place_card *card, const struct place_request *request,
+		    enum place_reason reason, struct lack *ret)
+{
+	const struct place_need need = place_need(card, request);
+	struct lack lack = {
+		.memory_bytes = above(need.memory_bytes, place_memory_left(card)),
+		.cores_mpct = (uint32_t)above(need.cores_mpct, place_cores_left(card)),
+	};
+	switch (reason) {
+	case PLACE_CARD_NOT_HEALTH:
+	case PLACE_CARD_CORDONED:
+	case PLACE_CARD_TYPE_MISMATCH:
+	case PLACE_CARD_UUID_MISMATCH: return false;
+	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
+	case PLACE_EXCLUSIVE_CONFLICT:
+		lack.memory_bytes = card->memory_used_bytes;
+		lack.cores_mpct = card->cores_used_mpct;
+		lack.parts = 1.0 / card->slots_total;
+		break;
+	case PLACE_COMPUTE_UNITS_EXHAUSTED: lack.cores_mpct = MPCT; break;
+	default: break;
+	}
+	/* More than it has in all: it will never do. */
+	if (need.memory_bytes > card->memory_total_bytes || need.cores_mpct > card->cores_total_mpct)
+		return false;
+	if (card->memory_total_bytes)
+		lack.parts += (double)lack.memory_bytes / (double)card->memory_total_bytes;
+	if (card->cores_total_mpct)
+		lack.parts += (double)lack.cores_mpct / card->cores_total_mpct;
+	*ret = lack;
+	return true;
+}
+
+static int compare_lacks(const void *a, const void *b)
+{
+	double one = ((const struct lack *)a)->parts, other = ((const struct lack *)b)->parts;
+	return (one > other) - (one < other);
+}
+
+/* Of the cards that lack least, as many as are wanted. NULL: no end of others would make so many serve. */
+static json_t *node_lacks(const struct place_card *card, unsigned count,
+			  const struct fit_reasons *reasons)
+{
+	const struct place_request *request = &reasons->part->place;
+	struct lack lack[PLACE_MAX_CARDS], most = { 0 };
+	unsigned able = 0, short_of = 0;
+	for (unsigned i = 0; i < count; i++)
+		able += lack_of(&card[i], request, reasons->reason[i], &lack[able]);
+	if (able < request->count)
+		return NULL;
+	qsort(lack, able, sizeof(lack[0]), compare_lacks);
+	for (unsigned i = 0; i < request->count; i++) {
+		short_of += lack[i].parts > 0;
+		most.parts += lack[i].parts;
+		if (lack[i].memory_bytes > most.memory_bytes)
+			most.memory_bytes = lack[i].memory_bytes;
+		if (lack[i].cores_mpct > most.cores_mpct)
+			most.cores_mpct = lack[i].cores_mpct;
+	}
+	/* In whole units, upwards: what is named here has to suffice. */
+	return json_pack("{s:i,s:I,s:i,s:i}", "cards", (int)short_of, "memory_mib",
+			 (json_int_t)((most.memory_bytes + (1u << MIB_BITS) - 1) >> MIB_BITS),
+			 "cores_pct", (int)((most.cores_mpct + MPCT - 1) / MPCT), "permille",
+			 (int)(most.parts * 1000 + 0.5));
+}
+
+/* ---- a node that does not serve ---- */
+
+static json_t *count_reasons(const struct stock *stock, const struct fit_reasons *reasons)
+{
+	json_t *object = json_object();
+	unsigned of[PLACE_REASON_COUNT] = { 0 };
+	if (reasons->part->place.count > stock->count) {
+		json_object_set_new(object, TOO_FEW_CARDS, json_integer(stock->count));
+		return object;
+	}
+	for (unsigned i = 0; i < stock->count; i++)
+		of[reasons->reason[i]]++;
+	for (unsigned r = PLACE_FITS + 1; r < PLACE_REASON_COUNT; r++)
+		if (of[r])
+			json_object_set_new(object, place_reason_name(r), json_integer(of[r]));
+	return object;
+}
+
+/* Could it be given to somebody, if it had enough? */
+static bool is_open(enum place_reason reason)
+{
+	return reason != PLACE_CARD_NOT_HEALTH && reason != PLACE_CARD_CORDONED &&
+	       reason != PLACE_CARD_TYPE_MISMATCH && reason != PLACE_CARD_UUID_MISMATCH;
+}
+
+/* The most that is free on any card that would be given out. */
+static void add_most(json_t *to, const struct place_card *card, unsigned count,
+		     const enum place_reason *reason)
+{
+	uint64_t memory = 0;
+	uint32_t cores = 0;
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_open(reason[i]))
+			continue;
+		memory = place_memory_left(&card[i]) > memory ? place_memory_left(&card[i]) : memory;
+		cores = place_cores_left(&card[i]) > cores ? place_cores_left(&card[i]) : cores;
+	}
+	json_object_set_new(to, "most_free_mib", json_integer((json_int_t)(memory >> MIB_BITS)));
+	json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
+}
+
+/* `card`: as the reasons found them, which may have the pod's other containers on them. */
+static void add_why_not(json_t *to, const struct stock *stock, const struct place_card *card,
+			const struct fit_reasons *reasons)
+{
+	char text[REASON_MAX];
+	json_t *lacks = node_lacks(card, stock->count, reasons);
+	json_object_set_new(to, "verdict", json_string(lacks ? "full" : "unfit"));
+	fit_reasons_text(stock, reasons, text, sizeof(text));
+	json_object_set_new(to, "why", json_string(text));
+	json_object_set_new(to, "container", json_integer((json_int_t)reasons->part->container));
+	json_object_set_new(to, "beside_others", json_boolean(card != stock->card));
+	json_object_set_new(to, "reasons", count_reasons(stock, reasons));
+	add_most(to, card, stock->count, reasons->reason);
+	if (lacks)
+		json_object_set_new(to, "lacks", lacks);
+}
+
+/* ---- card by card ---- */
+
+static json_t *list_holders(const struct model_node *node, const char *card)
+{
+	json_t *list = json_array();
+	for (const struct model_pod *pod = node->pods; pod; pod = pod->next)
+		for (unsigned i = 0; i < pod->charged->hold.count; i++) {
+			const struct stock_share *s = &pod->charged->hold.share[i];
+			if (s->card != card)
+				continue;
+			json_array_append_new(list,
+					      json_pack("{s:s,s:s,s:i,s:I,s:i}", "namespace",
+							pod->pod_namespace, "pod",
+							model_pod_name(pod), "container",
+							(int)s->container, "memory_mib",
+							(json_int_t)s->memory_mib, "cores_pct",
+							(int)s->cores_pct));
+		}
+	return list;
+}
+
+static json_t *list_cards(const struct model_node *node, const struct place_card *card,
+			  const enum place_reason *reason)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < node->stock.count; i++) {
+		const struct place_card *c = &card[i];
+		json_t *one = json_pack(
+			"{s:s,s:i,s:s,s:I,s:I,s:i,s:i,s:i,s:i}", "uuid", c->uuid, "index", (int)i,
+			"type", c->type, "memory_mib",
+			(json_int_t)(c->memory_total_bytes >> MIB_BITS), "free_mib",
+			(json_int_t)(place_memory_left(c) >> MIB_BITS), "cores_pct",
+			(int)(c->cores_total_mpct / MPCT), "free_cores_pct",
+			(int)(place_cores_left(c) / MPCT), "slots", (int)c->slots_total,
+			"slots_used", (int)c->slots_used);
+		json_object_set_new(one, "reason", json_string(place_reason_name(reason[i])));
+		json_object_set_new(one, "pods", list_holders(node, c->uuid));
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
+/* ---- the verdict ---- */
+
+static json_t *verdict(const struct model_node *node, const char *word)
+{
+	return json_pack("{s:s,s:s}", "node", node->name, "verdict", word);
+}
+
+json_t *explain_node(struct model *m, const struct model_node *node, const struct request *request,
+		     bool has_cards)
+{
+	const struct stock *stock = &node->stock;
+	const struct place_card *card = stock->card;
+	struct fit_reasons reasons = { 0 };
+	json_t *object;
+	if (node->aside) {
+		object = verdict(node, "aside");
+		json_object_set_new(object, "why", explain_text(node->aside));
+		return object;
+	}
+	if (!stock->count)
+		return verdict(node, "without cards");
+	/* Tells whether its cards were tried with the pod's other containers on them. */
+	m->fit.picks = 0;
+	if (fit_check(&m->fit, stock, &reasons)) {
+		object = verdict(node, "fits");
+		json_object_set_new(object, "score",
+				    json_real(place_cards_score(stock->card, stock->count)));
+		if (request->count)
+			fit_each_card(&m->fit, stock, &request->part[0], reasons.reason);
+	} else {
+		object = verdict(node, "unfit");
+		card = m->fit.picks ? m->fit.card : stock->card;
+		add_why_not(object, stock, card, &reasons);
+	}
+	json_object_set_new(object, "cards", json_integer(stock->count));
+	if (has_cards)
+		json_object_set_new(object, "card", list_cards(node, card, reasons.reason));
+	return object;
+}
