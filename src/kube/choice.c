@@ -175,7 +175,8 @@ int choice_make(const struct choice_question *question, struct choice *ret, stru
 	int r = find_pod(question, &c.pod, err);
 	if (r < 0)
 		return r;
-	r = shares_parse(c.pod->to_allocate ? c.pod->to_allocate : "", &c.shares, err);
+	r = shares_parse_of(c.pod->to_allocate ? c.pod->to_allocate : "", c.pod->init_containers,
+			    c.pod->containers, &c.shares, err);
 	if (r < 0)
 		error_add(err, r, KUBE_POD_TO_ALLOCATE);
 	else

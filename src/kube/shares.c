@@ -125,6 +125,22 @@ int shares_parse(const char *text, struct kube_shares *ret, struct error *err)
 	return 0;
 }
 
+int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
+		    struct error *err)
+{
+	struct kube_shares shares;
+	int r = shares_parse(text, &shares, err);
+	if (r < 0)
+		return r;
+	if (init && shares.containers + init == containers) {
+		shares.containers = containers;
+		for (size_t i = 0; i < shares.count; i++)
+			shares.share[i].container += init;
+	}
+	*ret = shares;
+	return 0;
+}
+
 char *shares_format(const struct kube_shares *shares)
 {
 	size_t size = shares->count * SHARE_TEXT_MAX + shares->containers + 1, at = 0, next = 0;

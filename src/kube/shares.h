@@ -32,6 +32,12 @@ struct kube_shares {
 
 /* -EINVAL or -ERANGE with container, share and field that are wrong; -ENOMEM. To be freed by shares_free(). */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
+/*
+ * The same of a pod with so many containers of both kinds, `init` of them init containers. HAMi's scheduler up to v2.8 leaves
+ * these out: where just as many are named as the pod has others, these are meant, and they get their places.
+ */
+int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
+		    struct error *err);
 /* NULL: no memory; to be freed by free(). */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);

@@ -165,7 +165,8 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 {
 	struct kube_shares shares;
 	cleanup_free uint8_t *stage = calloc(from->init_containers + 1, 1);
-	int r = stage ? shares_parse(text, &shares, err) : error_set_errno(err, ENOMEM, "pod");
+	int r = stage ? shares_parse_of(text, from->init_containers, from->containers, &shares, err)
+		      : error_set_errno(err, ENOMEM, "pod");
 	if (r < 0)
 		return error_add(err, r,
 				 from->allocated ? KUBE_POD_ALLOCATED : KUBE_POD_TO_ALLOCATE);

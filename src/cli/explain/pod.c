@@ -63,8 +63,11 @@ static json_t *list_shares(const json_t *pod)
 {
 	struct kube_shares shares;
 	const char *text = annotation(pod, KUBE_POD_ALLOCATED);
+	const json_t *spec = json_object_get(pod, "spec");
+	size_t init = json_array_size(json_object_get(spec, "initContainers"));
+	size_t others = json_array_size(json_object_get(spec, "containers"));
 	json_t *list = json_array();
-	if (shares_parse(text, &shares, NULL) < 0)
+	if (shares_parse_of(text, init, init + others, &shares, NULL) < 0)
 		return list;
 	for (size_t i = 0; i < shares.count; i++) {
 		const struct kube_share *s = &shares.share[i];

@@ -67,12 +67,21 @@ static void go_on(struct binding *b, enum step step)
 
 /* ---- the pod ---- */
 
+static int parse_shares(const json_t *pod, const char *text, struct kube_shares *ret,
+			struct error *err)
+{
+	const json_t *spec = json_object_get(pod, "spec");
+	size_t init = json_array_size(json_object_get(spec, "initContainers"));
+	size_t others = json_array_size(json_object_get(spec, "containers"));
+	return shares_parse_of(text, init, init + others, ret, err);
+}
+
 /* The pod's shares without those of the container; -ESTALE when it no longer has just these. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
 	size_t count;
-	int r = shares_parse(text ? text : "", left, err);
+	int r = parse_shares(b->object, text ? text : "", left, err);
 	if (r < 0)
 		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
 	const struct kube_share *share = shares_of(left, b->container, &count);
@@ -119,7 +128,7 @@ static bool is_written(const struct binding *b)
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
 	struct kube_shares left;
 	size_t count = 1;
-	if (!b->may_be_written || b->is_failure || shares_parse(text ? text : "", &left, NULL) < 0)
+	if (!b->may_be_written || b->is_failure || parse_shares(b->object, text ? text : "", &left, NULL) < 0)
 		return false;
 	shares_of(&left, b->container, &count);
 	shares_free(&left);

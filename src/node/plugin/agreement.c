@@ -129,7 +129,8 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
 		return differs(err, holder);
 	}
-	if (shares_parse(pod->allocated, &shares, err) < 0) {
+	if (shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, err) <
+	    0) {
 		error_add(err, -EEXIST, KUBE_POD_ALLOCATED);
 		return differs(err, holder);
 	}

@@ -152,7 +152,8 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 {
 	struct kube_shares shares;
 	size_t count = 0;
-	if (!pod->to_allocate || shares_parse(pod->to_allocate, &shares, NULL) < 0)
+	if (!pod->to_allocate || shares_parse_of(pod->to_allocate, pod->init_containers,
+						 pod->containers, &shares, NULL) < 0)
 		return false;
 	shares_of(&shares, container, &count);
 	shares_free(&shares);

@@ -105,11 +105,19 @@ static void test_containers_in_order(void **state)
 	chosen(s, "p", 0, 1, false);
 }
 
+/* HAMi's scheduler up to v2.8 leaves init containers out. */
+static void test_without_init_containers(void **state)
+{
+	struct scene *s = *state;
+	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:;");
+	chosen(s, "p", 2, 1, true);
+}
+
 static void test_cards_of_several_ids(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW,
-		";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:GPU-a,NVIDIA,3,4:;");
+		";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:GPU-a,NVIDIA,3,4:;;");
 	s->id[1] = "GPU-a-0";
 	s->id[2] = "GPU-b-9";
 	s->q.id_count = 3;
@@ -174,7 +182,7 @@ static void test_lock_of_another_node(void **state)
 static void test_disagreement(void **state)
 {
 	struct scene *s = *state;
-	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;");
+	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
 	refused(s, EINVAL,
 		"pod ns/p: hami.io/vgpu-devices-to-allocate has 2 shares for container one",
 		"the kubelet asks for 1: GPU-a-3");
@@ -202,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_SCENE(test_owner_of_the_lock),
 		IN_SCENE(test_containers_in_order),
+		IN_SCENE(test_without_init_containers),
 		IN_SCENE(test_cards_of_several_ids),
 		IN_SCENE(test_only_one_is_being_bound),
 		IN_SCENE(test_two_and_no_lock),

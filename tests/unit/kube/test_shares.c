@@ -73,6 +73,30 @@ static void test_erase(void **state)
 	shares_free(&shares);
 }
 
+/* Init containers that are left out are put back in; where all are named, or more, each is where it stands. */
+static void test_of_a_pod(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t init, containers, at, of;
+	} rows[] = {
+		{ "a,NVIDIA,1,2:;;", 1, 3, 1, 3 },  { "a,NVIDIA,1,2:;;;", 1, 3, 0, 3 },
+		{ "a,NVIDIA,1,2:;;;;", 1, 3, 0, 4 }, { "a,NVIDIA,1,2:;;", 0, 2, 0, 2 },
+		{ ";a,NVIDIA,1,2:;", 2, 4, 3, 4 },  { "a,NVIDIA,1,2:;", 1, 3, 0, 1 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct kube_shares shares;
+		assert_int_equal(shares_parse_of(rows[i].text, rows[i].init, rows[i].containers,
+						 &shares, NULL),
+				 0);
+		assert_int_equal(shares.share[0].container, rows[i].at);
+		assert_int_equal(shares.containers, rows[i].of);
+		shares_free(&shares);
+	}
+	struct kube_shares shares;
+	assert_int_equal(shares_parse_of("a", 1, 2, &shares, NULL), -EINVAL);
+}
+
 static void test_equal(void **state)
 {
 	struct kube_shares a, b;
@@ -132,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_there_and_back),
 		cmocka_unit_test(test_nothing_left),
 		cmocka_unit_test(test_erase),
+		cmocka_unit_test(test_of_a_pod),
 		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_too_much),

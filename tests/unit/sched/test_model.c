@@ -92,6 +92,8 @@ static void test_init_containers(void **state)
 		  4500,
 		  80,
 		  2 },
+		/* HAMi up to v2.8 names no init containers: these two are beside each other. */
+		{ { "", "" }, "n-0,NVIDIA,1000,20:;n-0,NVIDIA,2000,30:;", 3000, 50, 2 },
 		{ { "", "Always" },
 		  "n-0,NVIDIA,2500,70:;n-0,NVIDIA,2000,10:;n-0,NVIDIA,1000,0:;;",
 		  3000,
