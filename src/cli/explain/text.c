@@ -92,21 +92,24 @@ static void write_binding(const json_t *e, FILE *out)
 {
 	const json_t *binding = json_object_get(e, "binding");
 	json_int_t before = explain_number(binding, "pods_before");
-	const char *lock = explain_word(binding, "lock");
-	const char *pod = strchr(lock, ',');
+	const char *lock = explain_word(binding, "lock"), *holder = strchr(lock, ',');
+	const char *pod = holder ? strchr(holder + 1, ',') : NULL;
 	char count[EXPLAIN_AMOUNT_MAX];
 	if (!binding) {
 		if (json_object_get(e, "held_for_s"))
-			fprintf(out, "node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
+			fprintf(out,
+				"waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
 				explain_word(e, "on"), (long long)explain_number(e, "held_for_s"));
 		else
-			fprintf(out, "node %s is chosen; it is not bound yet", explain_word(e, "on"));
+			fprintf(out, "waits: node %s is chosen; it is not bound yet", explain_word(e, "on"));
 		return;
 	}
-	fprintf(out, "node %s is chosen, and it is being bound", explain_word(binding, "node"));
-	if (*lock)
-		fprintf(out, "; the node's lock is still of %s",
-			pod ? pod + 1 : "another pod, which it does not name");
+	fprintf(out, "waits: node %s is chosen, and it is being bound", explain_word(binding, "node"));
+	if (pod)
+		fprintf(out, "; the node's lock is still that of %.*s/%s", (int)(pod - holder - 1),
+			holder + 1, pod + 1);
+	else if (*lock)
+		fputs("; the node's lock is still that of another pod, which it does not name", out);
 	explain_count(before, count);
 	if (before)
 		fprintf(out, "; %s pod%s of that node %s before it", count, before == 1 ? "" : "s",

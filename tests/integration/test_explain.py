@@ -1,0 +1,85 @@
+"""allot explain where there is no cluster: on a machine without Kubernetes, and before an allot-scheduler that knows none."""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+from scheduler import Scheduler
+
+
+def explain(*arguments, **environment):
+    known = {name: value for name, value in os.environ.items()
+             if name not in ("KUBECONFIG", "HOME") and not name.startswith("KUBERNETES_")}
+    return subprocess.run([BUILD / "allot", "explain", *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          check=False, env={**known, **environment})
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--node", "n", "-n", "space")])
+def test_a_machine_without_kubernetes(tmp_path, options):
+    for environment in ({"HOME": str(tmp_path)}, {}, {"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"}):
+        done = explain("pod", *options, **environment)
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == ("allot: explain: no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and "
+                               "this is no pod; name one by --kubeconfig, or allot-scheduler by --server\n")
+
+
+def test_a_kubeconfig_of_a_server_that_is_away(tmp_path):
+    config = tmp_path / "config"
+    config.write_text("""apiVersion: v1
+clusters:
+- name: c
+  cluster:
+    server: https://127.0.0.1:1
+contexts:
+- name: c
+  context:
+    cluster: c
+    user: u
+current-context: c
+users:
+- name: u
+  user:
+    token: t
+""")
+    for arguments, environment in ((("--kubeconfig", config), {}), ((), {"KUBECONFIG": f"{tmp_path}/none:{config}"})):
+        done = explain("pod", *arguments, **environment)
+        assert done.returncode == 1 and "127.0.0.1" in done.stderr, done.stderr
+    done = explain("pod", "--kubeconfig", tmp_path / "none")
+    assert done.returncode == 1 and "none: No such file" in done.stderr
+
+
+@pytest.mark.parametrize("arguments,why", [
+    ((), "write one pod's name"),
+    (("a", "b"), "write one pod's name"),
+    (("../secrets",), "POD: '../secrets': must be a name of a-z, 0-9, '-' and '.'"),
+    (("p", "-n", "a/b"), "--namespace: 'a/b': must be a name"),
+    (("p", "--node", "?"), "--node: '?': must be a name"),
+    (("p", "--server", "host"), "--server: 'host': must be https://HOST:PORT"),
+    (("p", "--server", "http://h", "--service", "a/b"), "--service is of no use with it"),
+    (("p", "--ca", "file"), "--ca: is for --server"),
+])
+def test_what_can_not_be_meant(arguments, why):
+    done = explain(*arguments)
+    assert done.returncode == 2 and why in done.stderr, done.stderr
+
+
+def test_a_scheduler_without_a_cluster(tmp_path):
+    scheduler = Scheduler(tmp_path / "s", tls=False)
+    try:
+        done = explain("pod", "--server", f"http://{scheduler.http}/")
+        assert done.returncode == 1
+        assert done.stderr == ("allot: explain: allot-scheduler: allot-scheduler knows of no nodes: its setting kube_api is "
+                               "off\n")
+    finally:
+        scheduler.stop()
+
+
+def test_a_server_that_is_another(tmp_path):
+    scheduler = Scheduler(tmp_path / "s", tls=False)
+    try:
+        done = explain("pod", "--server", f"http://{scheduler.http}/elsewhere")
+        assert done.returncode == 1 and "404" in done.stderr, done.stderr
+    finally:
+        scheduler.stop()

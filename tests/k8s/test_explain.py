@@ -1,0 +1,212 @@
+"""allot explain, as a user of the cluster runs it: by the service proxy of a real API server, with no more rights than its
+manual names, and without any of them."""
+
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+from cluster import SCHEDULER_TOKEN
+from daemon import BUILD, wait_until
+from scheduler import Scheduler, issue
+
+SPACE = "explain-system"
+GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+# What docs/allot.1 says that a user needs.
+PROXY_RULES = [{"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["https:allot-scheduler:https"],
+                "verbs": ["get"]}]
+POD_RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
+             {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}]
+
+
+def own_address():
+    """Of this machine, that is not loopback: an API server sends nobody there. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+            return s.getsockname()[0]
+        except OSError:
+            return None
+
+
+@pytest.fixture(scope="module")
+def scheduler(cluster, tmp_path_factory):
+    """Behind a Service; its certificate is of its own making, as the API server's proxy looks at none."""
+    address = own_address()
+    if not address:
+        pytest.skip("no address but loopback's, where an API server's proxy sends nobody")
+    folder = tmp_path_factory.mktemp("explained")
+    issue(folder, "--names", f"localhost,127.0.0.1,{address}")
+    kubeconfig = cluster.kubeconfig("explained.conf", user=f"token: {SCHEDULER_TOKEN}")
+    scheduler = Scheduler(folder, f"https_listen = {address}:0\ntls_certificate = {folder}/tls.crt\n"
+                          f"tls_key = {folder}/tls.key\nkube_api = {kubeconfig}\nlease = none\n", tls=False)
+    scheduler.https = scheduler.address("https")
+    wait_until(lambda: scheduler.ask("GET", "/readyz")[0] == 200, what="all nodes and pods being known")
+    serve(cluster, address, int(scheduler.https.rpartition(":")[2]))
+    yield scheduler
+    scheduler.stop()
+
+
+def serve(cluster, address, port):
+    ports = [{"name": "https", "port": 443}]
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+    for name in ("allot-scheduler", "nobody-behind"):
+        cluster.request("POST", f"/api/v1/namespaces/{SPACE}/services", {"metadata": {"name": name},
+                                                                         "spec": {"ports": ports}})
+    # Controllers make these where pods are behind a Service; the server wants to see the pod, too.
+    pods = f"/api/v1/namespaces/{SPACE}/pods"
+    cluster.make_pod("allot-scheduler-0", node="explain-system", in_namespace=SPACE)
+    cluster.request("PATCH", f"{pods}/allot-scheduler-0/status", {"status": {
+        "phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}, kind="application/merge-patch+json")
+    target = {"kind": "Pod", "namespace": SPACE, "name": "allot-scheduler-0"}
+    cluster.request("POST", f"/api/v1/namespaces/{SPACE}/endpoints", {
+        "metadata": {"name": "allot-scheduler"},
+        "subsets": [{"addresses": [{"ip": address, "targetRef": target}], "ports": [{"name": "https", "port": port}]}]})
+    cluster.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{SPACE}/endpointslices", {
+        "metadata": {"name": "allot-scheduler", "labels": {"kubernetes.io/service-name": "allot-scheduler"}},
+        "addressType": "IPv4", "ports": [{"name": "https", "port": port}],
+        "endpoints": [{"addresses": [address], "targetRef": target}]})
+
+
+@pytest.fixture
+def account(request, cluster, tmp_path):
+    """account(RIGHTS): the kubeconfig of one that may do this, in the namespaces where it is of use."""
+    def make(**rights):
+        name = request.node.name.replace("_", "-").lower()
+        cluster.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+        for space, rules in rights.items():
+            space = space.replace("_", "-")
+            cluster.request("POST", f"{RBAC}/namespaces/{space}/roles", {"metadata": {"name": name}, "rules": rules})
+            cluster.request("POST", f"{RBAC}/namespaces/{space}/rolebindings", {
+                "metadata": {"name": name}, "subjects": [subject],
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}})
+        token = cluster.request("POST", f"/api/v1/namespaces/default/serviceaccounts/{name}/token",
+                                {"spec": {}})["status"]["token"]
+        return cluster.kubeconfig(f"{name}.conf", user=f"token: {token}")
+
+    return make
+
+
+def run(*arguments, kubeconfig=None, **environment):
+    known = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "HOME")}
+    if kubeconfig:
+        known["KUBECONFIG"] = str(kubeconfig)
+    return subprocess.run([BUILD / "allot", "explain", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                          check=False, env={**known, **environment})
+
+
+def explain(pod, *arguments, kubeconfig, service="allot-scheduler"):
+    """What --json says; rights that were just given may not hold yet."""
+    last = None
+
+    def ask():
+        nonlocal last
+        last = run(pod, "--json", "--service", f"{SPACE}/{service}", *arguments, kubeconfig=kubeconfig)
+        return last.returncode == 0 and "not_asked" not in json.loads(last.stdout)
+
+    try:
+        wait_until(ask, 20, "the explanation")
+    finally:
+        print(last.stderr)
+    return json.loads(last.stdout)
+
+
+def wait_until_known(scheduler, pod):
+    wait_until(lambda: scheduler.ask("GET", f"/explain/default/{pod}")[0] == 200, what=f"{pod} being known")
+
+
+def test_why_a_pod_waits(cluster, scheduler, account):
+    for name, mib in (("explain-a", 40960), ("explain-b", 8192)):
+        cluster.make_gpu_node(name, [{"id": f"GPU-{name}-{i}", "devmem": mib} for i in range(2)])
+    cluster.make_pod("why", limits={"main": {GPU: "1", MEMORY: "65536", CORES: "30"}}, init=("early",))
+    wait_until_known(scheduler, "why")
+    config = account(default=POD_RULES, explain_system=PROXY_RULES)
+    said = explain("why", kubeconfig=config)
+    assert said["state"] == "waiting" and said["leads"] is True
+    assert said["containers"] == ["early", "main"]
+    assert said["asks"] == [{"container": 1, "kind": "app", "cards": 1, "cores_pct": 30, "memory_mib": 65536}]
+    nodes = {node["node"]: node for node in said["nodes"]}
+    assert nodes["explain-a"]["why"] == "2/2 CardInsufficientMemory"
+    assert nodes["explain-a"]["most_free_mib"] == 40960 and "lacks" not in nodes["explain-a"]
+    # The same for people.
+    done = run("why", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("default/why waits: none of ")
+    assert "main asks for 1 GPU with 64.0 GiB and 30 % of the time" in done.stdout
+    assert "CardInsufficientMemory: at most 40.0 GiB free on any card, 64.0 GiB wanted" in done.stdout
+    # Card by card; and what filter says of the same pod and nodes.
+    said = explain("why", "--node", "explain-b", kubeconfig=config)
+    assert [card["free_mib"] for card in said["nodes"][0]["card"]] == [8192, 8192]
+    _, filtered = scheduler.post("/filter", {"Pod": cluster.pod("why"), "NodeNames": sorted(nodes)})
+    reasons = {**(filtered["FailedNodes"] or {}), **(filtered["FailedAndUnresolvableNodes"] or {})}
+    assert reasons == {name: node["why"] for name, node in nodes.items() if "why" in node}
+    done = run("why", "--node", "none", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
+    assert done.returncode == 1 and done.stderr == "allot: explain: allot-scheduler: node none: is not known\n"
+    for name in ("explain-a", "explain-b"):
+        cluster.request("DELETE", f"/api/v1/nodes/{name}")
+    cluster.delete_pod("why")
+
+
+def test_where_a_pod_is(cluster, scheduler, account):
+    share = "GPU-explain-c,NVIDIA,3000,30:;"
+    cluster.make_pod("there", node="explain-c", limits={"main": {GPU: "1"}}, annotations={
+        "hami.io/vgpu-node": "explain-c", "hami.io/bind-phase": "allocating",
+        "hami.io/vgpu-devices-to-allocate": share, "hami.io/vgpu-devices-allocated": share})
+    wait_until_known(scheduler, "there")
+    said = explain("there", kubeconfig=account(default=POD_RULES, explain_system=PROXY_RULES))
+    assert said["state"] == "bound" and said["on"] == "explain-c" and said["bind_phase"] == "allocating"
+    assert said["shares"] == [{"container": 0, "card": "GPU-explain-c", "memory_mib": 3000, "cores_pct": 30}]
+    cluster.delete_pod("there")
+
+
+def test_asked_directly(cluster, scheduler):
+    """Its certificate has to be known; then no API server is needed."""
+    cluster.make_pod("direct", limits={"main": {GPU: "1", MEMORY: "100"}})
+    wait_until_known(scheduler, "direct")
+    server = f"https://{scheduler.https}"
+    done = run("direct", "--server", server, "--ca", scheduler.certificate, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "waiting"
+    done = run("direct", "--server", server)
+    assert done.returncode == 1 and "certificate" in done.stderr, done.stderr
+    done = run("gone", "--server", server, "--ca", scheduler.certificate)
+    assert done.returncode == 1
+    assert done.stderr == "allot: explain: allot-scheduler: pod default/gone: is not known: it asks for no GPU, or is gone\n"
+    cluster.delete_pod("direct")
+
+
+def test_the_scheduler_can_not_be_asked(cluster, scheduler, account):
+    """It is said why, and what the pod tells; nothing else is claimed."""
+    cluster.make_pod("alone", limits={"main": {GPU: "1"}})
+    config = account(default=POD_RULES)
+
+    def fallen(service):
+        done = wait_until(lambda: one if (one := run("alone", "--json", "--service", service, kubeconfig=config)
+                                          ).returncode == 0 else None, what="the rights")
+        return json.loads(done.stdout), done.stderr
+
+    said, heard = fallen(f"{SPACE}/allot-scheduler")
+    assert "403" in heard and "services/proxy" not in said and "this is what the pod itself says" in heard
+    assert said["state"] == "waiting" and "403" in said["not_asked"] and "nodes" not in said and "asks" not in said
+    assert said["events"] == [] and said["containers"] == ["main"]
+    done = run("alone", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
+    assert done.returncode == 0 and done.stdout == "default/alone waits\n"
+    # Nobody behind the service; no such service.
+    config = cluster.kubeconfig("explain-admin.conf", user="token: admin-of-the-test")
+    assert "nobody-behind" in fallen(f"{SPACE}/nobody-behind")[1]
+    assert "404" in fallen(f"{SPACE}/no-such")[1]
+    cluster.delete_pod("alone")
+
+
+def test_pods_that_are_not_there(cluster, account):
+    config = account(default=POD_RULES)
+    done = wait_until(lambda: one if "403" not in (one := run("none", kubeconfig=config)).stderr else None,
+                      what="the rights")
+    assert done.returncode == 1 and done.stderr == "allot: explain: pod default/none: there is none\n"
+    done = run("none", "-n", "kube-system", kubeconfig=config)
+    assert done.returncode == 1 and "403" in done.stderr
