@@ -3,6 +3,7 @@ nodes without a kubelet: where they land is what HAMi's formulas say, no card is
 with its reason."""
 
 import collections
+import concurrent.futures
 import os
 import random
 import re
@@ -26,6 +27,7 @@ CARD_MIB = 81920
 PROFILE = "cards-of-the-test"  # the schedulerName of this file's pods alone
 SLOTS = 10
 KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
+PODS = int(os.environ.get("ALLOT_PODS", "50"))  # at once
 
 Share = collections.namedtuple("Share", "card mib cores")
 
@@ -259,21 +261,31 @@ def test_end_of_a_pod_makes_room(cluster, nodes):
     assert share.mib == 60000
 
 
-def test_fifty_at_once(cluster, nodes):
-    """32 fit, to the last percent and MiB; no card has more than it has."""
-    for _ in range(4):
+def ask_at_once(nodes, names, **more):
+    """As many clients at a time as the API server takes."""
+    with concurrent.futures.ThreadPoolExecutor(16) as clients:
+        list(clients.map(lambda name: nodes.ask(name, **more), names))
+
+
+@pytest.mark.parametrize("count", [50] + ([PODS] if PODS > 50 else []))
+def test_many_at_once(cluster, nodes, count):
+    """Some 64 % fit, to the last percent and MiB; no card has more than it has, and all are placed that can be."""
+    room = count * 16 // 25
+    for _ in range(room // 8):
         nodes.add(cards=2)
-    names = [f"many-{i}" for i in range(50)]
-    for name in names:
-        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
-    wait_until(lambda: len(nodes.done(names)) == 32, 60, "32 pods")
+    names = [f"many-{count}-{i}" for i in range(count)]
+    began = time.monotonic()
+    ask_at_once(nodes, names, mib=CARD_MIB // 4, cores=25)
+    created = time.monotonic()
+    wait_until(lambda: len(nodes.done(names)) == room, 60 + count, f"{room} pods")
+    print(f"{count} pods created in {created - began:.1f} s, {room} placed {time.monotonic() - created:.1f} s later")
     done = nodes.done(names)
     waiting = set(names) - {pod["metadata"]["name"] for pod in done}
     wait_until(lambda: waiting <= {event["involvedObject"]["name"] for event in cluster.events()
                                    if event["type"] == "Warning" and "Card" in event["message"]},
                60, "a reason for each other")
-    check_full_cards(done, cards=8)
-    assert len(nodes.done(names)) == 32
+    check_full_cards(done, cards=room // 4)
+    assert len(nodes.done(names)) == room
     # Those that wait first: none is to be bound by then.
     for name in sorted(names, key=lambda name: name not in waiting):
         cluster.delete_pod(name)
