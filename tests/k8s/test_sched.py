@@ -325,6 +325,40 @@ def test_scheduler_killed_meanwhile(cluster, nodes, scheduler, kill):
         cluster.delete_pod(name)
 
 
+def test_watch_broken_meanwhile(cluster, nodes, scheduler):
+    """Connections to the API server are cut while pods are placed: nothing is lost, and no card is given twice."""
+    draw = random.Random(1)
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    names = [f"cut-{i}" for i in range(16)]
+    passed = scheduler.door.passed
+    ask_at_once(nodes, names, mib=CARD_MIB // 4, cores=25)
+    for _ in range(8):
+        scheduler.door.cut()
+        time.sleep(draw.random() * 0.3)
+    assert scheduler.door.passed > passed
+    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all of them")
+    check_full_cards(nodes.done(names), cards=4)
+    for name in names:
+        cluster.delete_pod(name)
+
+
+def test_news_that_the_server_has_forgotten(cluster, nodes, scheduler):
+    """What happened while the scheduler was cut off is in no watch any more (410): it lists anew."""
+    node = nodes.add(cards=1)
+    nodes.place("unseen", mib=60000)
+    scheduler.door.shut()
+    try:
+        cluster.delete_pod("unseen")
+        for beat in range(5):
+            changed = cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {"beat": str(beat)}})
+        cluster.compact(int(changed["metadata"]["resourceVersion"]))
+    finally:
+        scheduler.door.unshut()
+    _, ((share,),) = nodes.place("seen", mib=60000)
+    assert share.mib == 60000
+
+
 def test_server_restarted_meanwhile(cluster, nodes):
     """Last, as others would wait for the server."""
     nodes.add(cards=2)
