@@ -35,8 +35,8 @@ static const struct option_row rows[] = {
 	       .help = "allot-scheduler's Service; default: " SERVICE),
 	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options,
 	       kubeconfig, .help = "default: KUBECONFIG, else ~/.kube/config"),
-	OPTION("--server", OPTION_VALUE_REQUIRED, "URL", option_text, struct explain_options, server,
-	       .help = "ask allot-scheduler there, and no API server"),
+	OPTION("--server", OPTION_VALUE_REQUIRED, "URL", option_text, struct explain_options,
+	       server, .help = "ask allot-scheduler there, and no API server"),
 	OPTION("--ca", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, ca,
 	       .help = "certificate that vouches for the server; default: the\nmachine's"),
 	OPTION_END,
@@ -54,7 +54,8 @@ static int check_name(const char *what, const char *name, struct error *err)
 	char shown[64];
 	snprintf(shown, sizeof(shown), "%.60s", name);
 	text_clean(shown);
-	return error_set(err, EINVAL, "%s: '%s': must be a name of a-z, 0-9, '-' and '.'", what, shown);
+	return error_set(err, EINVAL, "%s: '%s': must be a name of a-z, 0-9, '-' and '.'", what,
+			 shown);
 }
 
 static int check_options(const struct explain_options *o, const char *pod, struct error *err)
@@ -65,13 +66,15 @@ static int check_options(const struct explain_options *o, const char *pod, struc
 	if (r >= 0 && o->node)
 		r = check_name("--node", o->node, err);
 	if (r >= 0 && o->server && (o->kubeconfig || o->service))
-		return error_set(err, EINVAL, "--server: no API server is asked: %s is of no use with it",
+		return error_set(err, EINVAL,
+				 "--server: no API server is asked: %s is of no use with it",
 				 o->kubeconfig ? "--kubeconfig" : "--service");
 	if (r >= 0 && o->ca && !o->server)
 		return error_set(err, EINVAL, "--ca: is for --server; a kubeconfig names its own");
 	if (r >= 0 && o->server && strncmp(o->server, "http://", 7) != 0 &&
 	    strncmp(o->server, "https://", 8) != 0)
-		return error_set(err, EINVAL, "--server: '%.80s': must be https://HOST:PORT", o->server);
+		return error_set(err, EINVAL, "--server: '%.80s': must be https://HOST:PORT",
+				 o->server);
 	return r;
 }
 
@@ -131,7 +134,8 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 	char where[NAME_MAX_LENGTH + 1], rest[PATH_SIZE];
 	snprintf(where, sizeof(where), "%.*s", slash ? (int)(slash - service) : 0, service);
 	int r = slash ? check_name("--service", where, err)
-		      : error_set(err, EINVAL, "--service: '%.80s': must be NAMESPACE/NAME", service);
+		      : error_set(err, EINVAL, "--service: '%.80s': must be NAMESPACE/NAME",
+				  service);
 	if (r >= 0)
 		r = check_name("--service", slash + 1, err);
 	if (r < 0)
@@ -240,9 +244,12 @@ const struct command command_explain = {
 	.name = "explain",
 	.usage = "POD [OPTION...]",
 	.summary = "say why a pod of a cluster waits for its GPUs, or where they are",
-	.about = "Asks allot-scheduler, through the Kubernetes API, why a pod waits: what it asks for, which\n"
-		 "nodes can't serve it and why, which are nearest to it, and what would help. Of one that is\n"
-		 "placed it says which GPUs it has. Where allot-scheduler can't be asked, it tells what the\n"
+	.about = "Asks allot-scheduler, through the Kubernetes API, why a pod waits: what it asks "
+		 "for, which\n"
+		 "nodes can't serve it and why, which are nearest to it, and what would help. Of "
+		 "one that is\n"
+		 "placed it says which GPUs it has. Where allot-scheduler can't be asked, it tells "
+		 "what the\n"
 		 "pod's annotations and events say. It changes nothing.",
 	.rows = rows,
 	.run = explain_run,

@@ -284,7 +284,9 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		a.token_file = NULL;
 	if (asprintf(&place, "%s/namespace", dir) < 0)
 		place = NULL;
-	int r = a.server && ca && a.token_file && place ? 0 : error_set_errno(err, ENOMEM, "service account");
+	int r = a.server && ca && a.token_file && place
+			? 0
+			: error_set_errno(err, ENOMEM, "service account");
 	if (r >= 0)
 		r = access_read_file(ca, &a.ca_pem, err);
 	if (r >= 0)

@@ -167,7 +167,8 @@ static int read_open_shares(const struct kube_pod *pod, size_t container,
 	size_t count = 0;
 	if (pod->bind_phase != BIND_ALLOCATING || !pod->to_allocate)
 		return 0;
-	int r = shares_parse_of(pod->to_allocate, pod->init_containers, pod->containers, &shares, err);
+	int r = shares_parse_of(pod->to_allocate, pod->init_containers, pod->containers, &shares,
+				err);
 	if (r < 0)
 		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
 	const struct kube_share *share = shares_of(&shares, container, &count);

@@ -31,8 +31,7 @@ static void look_at_pod(void *data, void *thing)
 	struct looking *l = data;
 	struct model_pod *pod = thing;
 	if (!strcmp(model_pod_name(pod), l->ask->pod) &&
-	    !strcmp(pod->pod_namespace, l->ask->pod_namespace) &&
-	    (!l->found || l->found->is_ending))
+	    !strcmp(pod->pod_namespace, l->ask->pod_namespace) && (!l->found || l->found->is_ending))
 		l->found = pod;
 }
 
@@ -62,9 +61,10 @@ static json_t *show_part(const struct request_part *part)
 		json_object_set_new(one, "memory_mib",
 				    json_integer((json_int_t)(r->memory_bytes >> MIB_BITS)));
 	else
-		json_object_set_new(
-			one, "memory_pct",
-			json_integer(r->memory == PLACE_MEMORY_PCT ? (json_int_t)r->memory_pct : 100));
+		json_object_set_new(one, "memory_pct",
+				    json_integer(r->memory == PLACE_MEMORY_PCT
+							 ? (json_int_t)r->memory_pct
+							 : 100));
 	add_words(one, "use_uuid", r->use_uuid);
 	add_words(one, "nouse_uuid", r->nouse_uuid);
 	if (r->numa_bind)
@@ -257,8 +257,7 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 	}
 	json_object_set_new(object, "cluster", show_survey(&survey));
 	if (looking.found->request && looking.found->request->count)
-		json_object_set_new(object, "nodes",
-				    list_nodes(m, looking.found, &survey, only));
+		json_object_set_new(object, "nodes", list_nodes(m, looking.found, &survey, only));
 	free(survey.node);
 	*ret = object;
 	return 0;

@@ -170,13 +170,12 @@ static json_t *list_holders(const struct model_node *node, const char *card)
 			const struct stock_share *s = &pod->charged->hold.share[i];
 			if (s->card != card)
 				continue;
-			json_array_append_new(list,
-					      json_pack("{s:s,s:s,s:i,s:I,s:i}", "namespace",
-							pod->pod_namespace, "pod",
-							model_pod_name(pod), "container",
-							(int)s->container, "memory_mib",
-							(json_int_t)s->memory_mib, "cores_pct",
-							(int)s->cores_pct));
+			json_array_append_new(list, json_pack("{s:s,s:s,s:i,s:I,s:i}", "namespace",
+							      pod->pod_namespace, "pod",
+							      model_pod_name(pod), "container",
+							      (int)s->container, "memory_mib",
+							      (json_int_t)s->memory_mib,
+							      "cores_pct", (int)s->cores_pct));
 		}
 	return list;
 }
@@ -187,14 +186,13 @@ static json_t *list_cards(const struct model_node *node, const struct place_card
 	json_t *list = json_array();
 	for (unsigned i = 0; i < node->stock.count; i++) {
 		const struct place_card *c = &card[i];
-		json_t *one = json_pack(
-			"{s:s,s:i,s:s,s:I,s:I,s:i,s:i,s:i,s:i}", "uuid", c->uuid, "index", (int)i,
-			"type", c->type, "memory_mib",
-			(json_int_t)(c->memory_total_bytes >> MIB_BITS), "free_mib",
-			(json_int_t)(place_memory_left(c) >> MIB_BITS), "cores_pct",
-			(int)(c->cores_total_mpct / MPCT), "free_cores_pct",
-			(int)(place_cores_left(c) / MPCT), "slots", (int)c->slots_total,
-			"slots_used", (int)c->slots_used);
+		json_t *one = json_pack("{s:s,s:i,s:s,s:I,s:I,s:i,s:i,s:i,s:i}", "uuid", c->uuid,
+					"index", (int)i, "type", c->type, "memory_mib",
+					(json_int_t)(c->memory_total_bytes >> MIB_BITS), "free_mib",
+					(json_int_t)(place_memory_left(c) >> MIB_BITS), "cores_pct",
+					(int)(c->cores_total_mpct / MPCT), "free_cores_pct",
+					(int)(place_cores_left(c) / MPCT), "slots",
+					(int)c->slots_total, "slots_used", (int)c->slots_used);
 		json_object_set_new(one, "reason", json_string(place_reason_name(reason[i])));
 		json_object_set_new(one, "pods", list_holders(node, c->uuid));
 		json_array_append_new(list, one);

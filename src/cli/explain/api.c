@@ -51,9 +51,10 @@ int api_find(const char *config, struct kube_access *ret, struct error *err)
 			      ACCESS_POD_DIR, ret, err);
 	if (r != -ENOENT)
 		return r;
-	return error_set(err, ENOENT,
-			 "no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and this "
-			 "is no pod; name one by --kubeconfig, or allot-scheduler by --server");
+	return error_set(
+		err, ENOENT,
+		"no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and this "
+		"is no pod; name one by --kubeconfig, or allot-scheduler by --server");
 }
 
 /* ---- one question ---- */

@@ -148,10 +148,10 @@ static void write_group(const json_t *e, const struct group *g, FILE *out)
 		fprintf(out, "  %s nodes: ", count);
 	fputs(explain_word(g->first, "why"), out);
 	if (json_array_size(json_object_get(e, "asks")) > 1 && reasons)
-		fprintf(out, " (%s)", explain_container(e, explain_number(g->first, "container"), name));
+		fprintf(out, " (%s)",
+			explain_container(e, explain_number(g->first, "container"), name));
 	fputc('\n', out);
-	json_object_foreach(reasons, reason, cards)
-		say_reason(reason, &g->wanted, out);
+	json_object_foreach(reasons, reason, cards) say_reason(reason, &g->wanted, out);
 }
 
 void explain_groups_write(const json_t *e, FILE *out)
@@ -168,7 +168,8 @@ void explain_groups_write(const json_t *e, FILE *out)
 			others += g.list[i].nodes;
 	}
 	explain_count((json_int_t)others, nodes);
-	explain_count((json_int_t)(g.count - (g.count < GROUPS_SHOWN ? g.count : GROUPS_SHOWN)), ways);
+	explain_count((json_int_t)(g.count - (g.count < GROUPS_SHOWN ? g.count : GROUPS_SHOWN)),
+		      ways);
 	if (others)
 		fprintf(out, "  %s more, in %s other ways: --json has all\n", nodes, ways);
 	free(g.list);
@@ -189,7 +190,8 @@ static int compare_lacks(const void *a, const void *b)
 static void write_lacks(const json_t *node, FILE *out)
 {
 	const json_t *lacks = json_object_get(node, "lacks");
-	json_int_t cards = explain_number(lacks, "cards"), mib = explain_number(lacks, "memory_mib");
+	json_int_t cards = explain_number(lacks, "cards"),
+		   mib = explain_number(lacks, "memory_mib");
 	json_int_t pct = explain_number(lacks, "cores_pct");
 	char memory[EXPLAIN_AMOUNT_MAX];
 	explain_mib(mib, memory);

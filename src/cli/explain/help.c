@@ -42,15 +42,15 @@ static void ask_for_less(struct help *h)
 		explain_mib(most_mib, most);
 		if (explain_number(ask, "memory_mib") > most_mib) {
 			begin(h);
-			fprintf(h->out,
-				"%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
+			fprintf(h->out, "%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
 				name, wanted, (long long)explain_number(ask, "memory_mib"), most,
 				(long long)most_mib);
 		}
 		if (explain_number(ask, "cards") > most_cards) {
 			begin(h);
-			fprintf(h->out, "%s wants %lld cards together: no node has more than %lld\n",
-				name, (long long)explain_number(ask, "cards"), (long long)most_cards);
+			fprintf(h->out,
+				"%s wants %lld cards together: no node has more than %lld\n", name,
+				(long long)explain_number(ask, "cards"), (long long)most_cards);
 		}
 	}
 }
@@ -86,11 +86,13 @@ static void ask_for_another_type(struct help *h)
 static void ask_for_other_cards(struct help *h)
 {
 	json_int_t cards = explain_number(h->cluster, "cards");
-	if (!cards || cards_with(h, "CardUuidMismatch") + cards_with(h, "CardTypeMismatch") != cards ||
+	if (!cards ||
+	    cards_with(h, "CardUuidMismatch") + cards_with(h, "CardTypeMismatch") != cards ||
 	    !cards_with(h, "CardUuidMismatch"))
 		return;
 	begin(h);
-	fputs("no card is one that the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid allow\n",
+	fputs("no card is one that the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid "
+	      "allow\n",
 	      h->out);
 }
 
@@ -139,7 +141,8 @@ static void start_a_daemon(struct help *h)
 	    explain_number(h->cluster, "nodes_aside"))
 		return;
 	begin(h);
-	fputs("no node has the annotation hami.io/node-nvidia-register: is allotd, or another device plugin "
+	fputs("no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
+	      "device plugin "
 	      "of that protocol, at work on the nodes with GPUs?\n",
 	      h->out);
 }
@@ -151,8 +154,7 @@ static void wait_for_others(struct help *h)
 		if (!json_object_get(node, "lacks") || json_object_get(node, "card"))
 			continue;
 		begin(h);
-		fprintf(h->out,
-			"the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
+		fprintf(h->out, "the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
 			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 		return;
 	}
@@ -167,7 +169,8 @@ static void look_elsewhere(struct help *h)
 			continue;
 		begin(h);
 		fprintf(h->out,
-			"kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe "
+			"kube-scheduler places it, and may have reasons of its own: kubectl -n %s "
+			"describe "
 			"pod %s\n",
 			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 		return;
@@ -176,9 +179,10 @@ static void look_elsewhere(struct help *h)
 
 void explain_help_write(const json_t *e, FILE *out)
 {
-	static void (*const each[])(struct help *help) = {
-		ask_for_less, ask_for_another_type, ask_for_other_cards, raise_the_quota, mend_cards,
-		mend_nodes,   start_a_daemon,       wait_for_others,     look_elsewhere,
+	static void (*const each[])(struct help * help) = {
+		ask_for_less,    ask_for_another_type, ask_for_other_cards,
+		raise_the_quota, mend_cards,           mend_nodes,
+		start_a_daemon,  wait_for_others,      look_elsewhere,
 	};
 	struct help h = { .e = e,
 			  .cluster = json_object_get(e, "cluster"),

@@ -86,7 +86,8 @@ static const char *state_of(const json_t *pod)
 		return "ending";
 	if (*explain_word(json_object_get(pod, "spec"), "nodeName"))
 		return "bound";
-	return *annotation(pod, KUBE_POD_NODE) && !strcmp(annotation(pod, KUBE_POD_BIND_PHASE), "allocating")
+	return *annotation(pod, KUBE_POD_NODE) &&
+			       !strcmp(annotation(pod, KUBE_POD_BIND_PHASE), "allocating")
 		       ? "reserved"
 		       : "waiting";
 }
@@ -117,9 +118,10 @@ static json_t *list_events(const json_t *events)
 	if (by_time && count)
 		qsort((void *)by_time, count, sizeof(*by_time), compare_times);
 	for (size_t i = count > EVENTS_KEPT ? count - EVENTS_KEPT : 0; by_time && i < count; i++)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "time", time_of(by_time[i]),
-						      "reason", explain_word(by_time[i], "reason"),
-						      "message", explain_word(by_time[i], "message")));
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:s}", "time", time_of(by_time[i]),
+						"reason", explain_word(by_time[i], "reason"),
+						"message", explain_word(by_time[i], "message")));
 	return list;
 }
 
@@ -129,8 +131,8 @@ json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why)
 	json_t *e = json_pack("{s:s,s:s,s:s,s:s,s:s}", "namespace",
 			      explain_word(meta_of(pod), "namespace"), "pod",
 			      explain_word(meta_of(pod), "name"), "uid",
-			      explain_word(meta_of(pod), "uid"), "state", state_of(pod), "not_asked",
-			      why);
+			      explain_word(meta_of(pod), "uid"), "state", state_of(pod),
+			      "not_asked", why);
 	if (!e)
 		return NULL;
 	if (strcmp(state_of(pod), "waiting") != 0) {

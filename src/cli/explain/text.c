@@ -97,14 +97,15 @@ static void write_binding(const json_t *e, FILE *out)
 	char count[EXPLAIN_AMOUNT_MAX];
 	if (!binding) {
 		if (json_object_get(e, "held_for_s"))
-			fprintf(out,
-				"waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
+			fprintf(out, "waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
 				explain_word(e, "on"), (long long)explain_number(e, "held_for_s"));
 		else
-			fprintf(out, "waits: node %s is chosen; it is not bound yet", explain_word(e, "on"));
+			fprintf(out, "waits: node %s is chosen; it is not bound yet",
+				explain_word(e, "on"));
 		return;
 	}
-	fprintf(out, "waits: node %s is chosen, and it is being bound", explain_word(binding, "node"));
+	fprintf(out, "waits: node %s is chosen, and it is being bound",
+		explain_word(binding, "node"));
 	if (pod)
 		fprintf(out, "; the node's lock is still that of %.*s/%s", (int)(pod - holder - 1),
 			holder + 1, pod + 1);
@@ -133,7 +134,8 @@ static void write_waiting(const json_t *e, FILE *out)
 		fprintf(out, "waits: no node has said that it has GPUs");
 	else if (json_object_get(first, "card"))
 		fprintf(out, "waits; node %s %s", explain_word(first, "node"),
-			t.fit ? "could serve it by its GPUs" : "has not the GPUs that it asks for free");
+			t.fit ? "could serve it by its GPUs"
+			      : "has not the GPUs that it asks for free");
 	else if (!t.fit)
 		fprintf(out, "waits: none of %s node%s has the GPUs that it asks for free", all,
 			t.all == 1 ? "" : "s");
@@ -194,11 +196,10 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 		fprintf(out, " and %lld %% of the time", (long long)cores);
 	if (cards > 1)
 		fprintf(out, cores >= 100 ? "" : " of each");
-	write_words(ask, "use_type", "; of type ", out);
-	write_words(ask, "nouse_type", "; not of type ", out);
 	write_words(ask, "use_uuid", "; one of ", out);
 	write_words(ask, "nouse_uuid", "; none of ", out);
-	fprintf(out, "%s\n", json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "");
+	fprintf(out, "%s\n",
+		json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "");
 }
 
 static void write_amounts(const json_t *e, FILE *out)
@@ -207,6 +208,12 @@ static void write_amounts(const json_t *e, FILE *out)
 	char name[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
 	for (size_t i = 0; i < json_array_size(asks); i++)
 		write_ask(e, json_array_get(asks, i), out);
+	if (json_object_get(e, "use_type") || json_object_get(e, "nouse_type")) {
+		fputs("  its GPUs are to be", out);
+		write_words(e, "use_type", " of type ", out);
+		write_words(e, "nouse_type", " not of type ", out);
+		fputc('\n', out);
+	}
 	for (size_t i = 0; i < json_array_size(shares); i++) {
 		const json_t *s = json_array_get(shares, i);
 		explain_mib(explain_number(s, "memory_mib"), memory);
@@ -215,7 +222,8 @@ static void write_amounts(const json_t *e, FILE *out)
 			!strcmp(explain_word(e, "state"), "bound") ? "has of" : "is to get of",
 			explain_word(s, "card"), memory);
 		if (explain_number(s, "cores_pct"))
-			fprintf(out, ", %lld %% of the time", (long long)explain_number(s, "cores_pct"));
+			fprintf(out, ", %lld %% of the time",
+				(long long)explain_number(s, "cores_pct"));
 		fputc('\n', out);
 	}
 }

@@ -128,7 +128,8 @@ static bool is_written(const struct binding *b)
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
 	struct kube_shares left;
 	size_t count = 1;
-	if (!b->may_be_written || b->is_failure || parse_shares(b->object, text ? text : "", &left, NULL) < 0)
+	if (!b->may_be_written || b->is_failure ||
+	    parse_shares(b->object, text ? text : "", &left, NULL) < 0)
 		return false;
 	shares_of(&left, b->container, &count);
 	shares_free(&left);

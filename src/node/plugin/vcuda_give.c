@@ -140,7 +140,7 @@ static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice
 	struct node_kube *kube = c->v->plugin->node->kube;
 	struct choice given = { .pod = choice->pod, .container = choice->container };
 	int r = shares_parse_of(choice->pod->to_allocate, choice->pod->init_containers,
-			    choice->pod->containers, &given.shares, err);
+				choice->pod->containers, &given.shares, err);
 	if (r < 0)
 		return r;
 	given.share = shares_of(&given.shares, given.container, &given.share_count);

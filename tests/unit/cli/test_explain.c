@@ -48,81 +48,103 @@ static void assert_text(const char *json, const char *wanted)
 /* Nodes that are alike are one line, with the most that is free on any; the smallest gap comes first. */
 static void test_groups(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER("2", "0") ","
-		    "\"containers\":[\"main\"],\"nodes\":[" FULL("a", "2048", "6144", "750") ","
-		    FULL("b", "3072", "5120", "625") "]}",
-		    "ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
-		    "  main asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
-		    "\nWhy not\n"
-		    "  2 nodes: 4/4 CardInsufficientMemory\n"
-		    "      CardInsufficientMemory: at most 3.0 GiB free on any card, 8.0 GiB wanted\n"
-		    "\nNearest\n"
-		    "  b: 1 card would have to have 5.0 GiB more free\n"
-		    "  a: 1 card would have to have 6.0 GiB more free\n"
-		    "\nWhat would help\n"
-		    "  the end of pods that are there now: allot explain -n ns p --node NODE names "
-		    "them\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
+			"2", "0") ","
+				  "\"containers\":[\"main\"],\"nodes\":[" FULL(
+					  "a", "2048", "6144", "750") "," FULL("b", "3072", "5120",
+									       "625") "]}",
+		"ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
+		"  main asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
+		"\nWhy not\n"
+		"  2 nodes: 4/4 CardInsufficientMemory\n"
+		"      CardInsufficientMemory: at most 3.0 GiB free on any card, 8.0 GiB wanted\n"
+		"\nNearest\n"
+		"  b: 1 card would have to have 5.0 GiB more free\n"
+		"  a: 1 card would have to have 6.0 GiB more free\n"
+		"\nWhat would help\n"
+		"  the end of pods that are there now: allot explain -n ns p --node NODE names "
+		"them\n");
 }
 
 /* What no card of the cluster can do is said with what there is. */
 static void test_never(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("9000") "]," CLUSTER("1", "1") ","
-		    "\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"4/4 "
-		    "CardInsufficientMemory\",\"container\":0,\"reasons\":{\"CardInsufficientMemory\":4},"
-		    "\"most_free_mib\":8192,\"most_free_cores_pct\":100,\"cards\":4},"
-		    "{\"node\":\"l\",\"verdict\":\"aside\",\"why\":\"hami.io/node-nvidia-register: "
-		    "broken\"}]}",
-		    "ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
-		    "  container 0 asks for 1 GPU with 8.8 GiB and 30 % of the time\n"
-		    "\nWhy not\n"
-		    "  a: 4/4 CardInsufficientMemory\n"
-		    "      CardInsufficientMemory: at most 8.0 GiB free on any card, 8.8 GiB wanted\n"
-		    "  l: hami.io/node-nvidia-register: broken\n"
-		    "\nWhat would help\n"
-		    "  container 0 wants 8.8 GiB (9000 MiB) of a card: the largest here has 8.0 GiB (8192 "
-		    "MiB)\n"
-		    "  1 node is set aside, as what it says of cards can't be true\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[{\"container\":0,\"kind\":\"init\","
-		    "\"cards\":5,\"cores_pct\":100,\"memory_pct\":100,\"use_type\":[\"A100\",\"B\"]}],"
-		    CLUSTER("2", "0") ",\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"8/8 "
-		    "CardTypeMismatch\",\"container\":0,\"reasons\":{\"CardTypeMismatch\":8}}]}",
-		    "ns/p waits: none of 1 node has the GPUs that it asks for free\n"
-		    "  container 0 (init) asks for 5 GPUs with all of the memory, each alone; of type A100, "
-		    "B\n"
-		    "\nWhy not\n"
-		    "  a: 8/8 CardTypeMismatch\n"
-		    "      CardTypeMismatch: the card is of another type, or mode, than the pod asks for\n"
-		    "\nWhat would help\n"
-		    "  container 0 wants 5 cards together: no node has more than 4\n"
-		    "  no card is of a type, or mode, that the pod asks for; there are NVIDIA-H200 (8)\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("9000") "]," CLUSTER(
+			"1", "1") ","
+				  "\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"4/4 "
+				  "CardInsufficientMemory\",\"container\":0,\"reasons\":{"
+				  "\"CardInsufficientMemory\":4},"
+				  "\"most_free_mib\":8192,\"most_free_cores_pct\":100,\"cards\":4},"
+				  "{\"node\":\"l\",\"verdict\":\"aside\",\"why\":\"hami.io/"
+				  "node-nvidia-register: "
+				  "broken\"}]}",
+		"ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
+		"  container 0 asks for 1 GPU with 8.8 GiB and 30 % of the time\n"
+		"\nWhy not\n"
+		"  a: 4/4 CardInsufficientMemory\n"
+		"      CardInsufficientMemory: at most 8.0 GiB free on any card, 8.8 GiB wanted\n"
+		"  l: hami.io/node-nvidia-register: broken\n"
+		"\nWhat would help\n"
+		"  container 0 wants 8.8 GiB (9000 MiB) of a card: the largest here has 8.0 GiB "
+		"(8192 "
+		"MiB)\n"
+		"  1 node is set aside, as what it says of cards can't be true\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[{\"container\":0,\"kind\":\"init\","
+		"\"cards\":5,\"cores_pct\":100,\"memory_pct\":100}],\"use_type\":[\"A100\",\"B\"]"
+		"," CLUSTER("2",
+			    "0") ",\"nodes\":[{\"node\":\"a\",\"verdict\":\"unfit\",\"why\":\"8/8 "
+				 "CardTypeMismatch\",\"container\":0,\"reasons\":{"
+				 "\"CardTypeMismatch\":8}}]}",
+		"ns/p waits: none of 1 node has the GPUs that it asks for free\n"
+		"  container 0 (init) asks for 5 GPUs with all of the memory, each alone\n"
+		"  its GPUs are to be of type A100, B\n"
+		"\nWhy not\n"
+		"  a: 8/8 CardTypeMismatch\n"
+		"      CardTypeMismatch: the card is of another type, or mode, than the pod asks "
+		"for\n"
+		"\nWhat would help\n"
+		"  container 0 wants 5 cards together: no node has more than 4\n"
+		"  no card is of a type, or mode, that the pod asks for; there are NVIDIA-H200 "
+		"(8)\n");
 }
 
 static void test_none_of_ours(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1024") "]," CLUSTER("2", "0") ","
-		    "\"scheduled\":\"0/2 nodes are available: 2 Insufficient cpu.\",\"nodes\":[{\"node\":"
-		    "\"a\",\"verdict\":\"fits\",\"score\":7.5,\"cards\":4},{\"node\":\"b\",\"verdict\":"
-		    "\"fits\",\"score\":0.0,\"cards\":4}]}",
+	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1024") "]," CLUSTER(
+			    "2", "0") ","
+				      "\"scheduled\":\"0/2 nodes are available: 2 Insufficient "
+				      "cpu.\",\"nodes\":[{\"node\":"
+				      "\"a\",\"verdict\":\"fits\",\"score\":7.5,\"cards\":4},{"
+				      "\"node\":\"b\",\"verdict\":"
+				      "\"fits\",\"score\":0.0,\"cards\":4}]}",
 		    "ns/p waits, though 2 of 2 nodes could serve it by their GPUs\n"
 		    "  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
 		    "\nWhat would help\n"
-		    "  kube-scheduler places it, and may have reasons of its own: kubectl -n ns describe "
+		    "  kube-scheduler places it, and may have reasons of its own: kubectl -n ns "
+		    "describe "
 		    "pod p\n"
 		    "\nkube-scheduler says:\n"
 		    "  0/2 nodes are available: 2 Insufficient cpu.\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1024") "],\"cluster\":{\"nodes\":0,"
-		    "\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
-		    "ns/p waits: no node has said that it has GPUs\n"
-		    "  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
-		    "\nWhat would help\n"
-		    "  no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
-		    "device plugin of that protocol, at work on the nodes with GPUs?\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"broken\":\"container 0: limits: nvidia.com/gpumem: "
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
+			"1024") "],\"cluster\":{\"nodes\":0,"
+				"\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
+		"ns/p waits: no node has said that it has GPUs\n"
+		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
+		"\nWhat would help\n"
+		"  no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
+		"device plugin of that protocol, at work on the nodes with GPUs?\n");
+	assert_text("{" POD
+		    ",\"state\":\"waiting\",\"broken\":\"container 0: limits: nvidia.com/gpumem: "
 		    "'-1': must be more\"}",
-		    "ns/p waits: what it asks for can't be read: container 0: limits: nvidia.com/gpumem: "
+		    "ns/p waits: what it asks for can't be read: container 0: limits: "
+		    "nvidia.com/gpumem: "
 		    "'-1': must be more\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[]}", "ns/p waits, but asks for no GPU\n");
+	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[]}",
+		    "ns/p waits, but asks for no GPU\n");
 	assert_text("{" POD ",\"state\":\"ending\"}", "ns/p is being deleted\n");
 }
 
@@ -133,11 +155,14 @@ static void test_none_of_ours(void **state)
 static void test_on_its_way(void **state)
 {
 	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":280," SHARES "}",
-		    "ns/p waits: node n is chosen, and its cards are kept for 280 s; it is not bound yet\n"
+		    "ns/p waits: node n is chosen, and its cards are kept for 280 s; it is not "
+		    "bound yet\n"
 		    "  main is to get of GPU-a: 2.9 GiB\n");
-	assert_text("{" POD ",\"state\":\"reserved\"," SHARES ",\"binding\":{\"node\":\"n\",\"pods_before\":2,"
+	assert_text("{" POD ",\"state\":\"reserved\"," SHARES
+		    ",\"binding\":{\"node\":\"n\",\"pods_before\":2,"
 		    "\"given_up_in_s\":9,\"lock\":\"2026-11-20T10:00:00Z,ns,other\"}}",
-		    "ns/p waits: node n is chosen, and it is being bound; the node's lock is still that of ns/other; 2 "
+		    "ns/p waits: node n is chosen, and it is being bound; the node's lock is still "
+		    "that of ns/other; 2 "
 		    "pods of that node go before it\n"
 		    "  main is to get of GPU-a: 2.9 GiB\n");
 	assert_text("{" POD ",\"state\":\"bound\",\"bind_phase\":\"allocating\"," SHARES "}",
@@ -147,32 +172,41 @@ static void test_on_its_way(void **state)
 
 static void test_card_by_card(void **state)
 {
-	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER("2", "0") ","
-		    "\"nodes\":[{\"node\":\"a\",\"verdict\":\"full\",\"why\":\"1/1 CardInsufficientMemory\","
-		    "\"reasons\":{\"CardInsufficientMemory\":1},\"most_free_mib\":3192,\"lacks\":{\"cards\":"
-		    "1,\"memory_mib\":5000,\"cores_pct\":10,\"permille\":610},\"card\":[{\"uuid\":\"GPU-a\","
-		    "\"index\":0,\"type\":\"NVIDIA-H200\",\"memory_mib\":8192,\"free_mib\":3192,"
-		    "\"cores_pct\":100,\"free_cores_pct\":60,\"slots\":10,\"slots_used\":1,\"reason\":"
-		    "\"CardInsufficientMemory\",\"pods\":[{\"namespace\":\"ns\",\"pod\":\"x\","
-		    "\"container\":0,\"memory_mib\":5000,\"cores_pct\":40}]}]}]}",
-		    "ns/p waits; node a has not the GPUs that it asks for free\n"
-		    "  container 0 asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
-		    "\nWhy not\n"
-		    "  a: 1/1 CardInsufficientMemory\n"
-		    "      CardInsufficientMemory: at most 3.1 GiB free on any card, 8.0 GiB wanted\n"
-		    "\nNode a\n"
-		    "  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 places "
-		    "taken; CardInsufficientMemory\n"
-		    "      ns/x container 0: 4.9 GiB, 40 %\n"
-		    "\nNearest\n"
-		    "  a: 1 card would have to have 4.9 GiB and 10 % of the time more free\n");
+	assert_text(
+		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
+			"2", "0") ","
+				  "\"nodes\":[{\"node\":\"a\",\"verdict\":\"full\",\"why\":\"1/1 "
+				  "CardInsufficientMemory\","
+				  "\"reasons\":{\"CardInsufficientMemory\":1},\"most_free_mib\":"
+				  "3192,\"lacks\":{\"cards\":"
+				  "1,\"memory_mib\":5000,\"cores_pct\":10,\"permille\":610},"
+				  "\"card\":[{\"uuid\":\"GPU-a\","
+				  "\"index\":0,\"type\":\"NVIDIA-H200\",\"memory_mib\":8192,\"free_"
+				  "mib\":3192,"
+				  "\"cores_pct\":100,\"free_cores_pct\":60,\"slots\":10,\"slots_"
+				  "used\":1,\"reason\":"
+				  "\"CardInsufficientMemory\",\"pods\":[{\"namespace\":\"ns\","
+				  "\"pod\":\"x\","
+				  "\"container\":0,\"memory_mib\":5000,\"cores_pct\":40}]}]}]}",
+		"ns/p waits; node a has not the GPUs that it asks for free\n"
+		"  container 0 asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
+		"\nWhy not\n"
+		"  a: 1/1 CardInsufficientMemory\n"
+		"      CardInsufficientMemory: at most 3.1 GiB free on any card, 8.0 GiB wanted\n"
+		"\nNode a\n"
+		"  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 "
+		"places "
+		"taken; CardInsufficientMemory\n"
+		"      ns/x container 0: 4.9 GiB, 40 %\n"
+		"\nNearest\n"
+		"  a: 1 card would have to have 4.9 GiB and 10 % of the time more free\n");
 }
 
 /* 5,000 nodes, all but a few alike: the text stays short. */
 static void test_many(void **state)
 {
-	json_t *e = parse("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER("5000", "0")
-			  ",\"nodes\":[]}");
+	json_t *e = parse("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
+		"8192") "]," CLUSTER("5000", "0") ",\"nodes\":[]}");
 	for (int i = 0; i < 5000; i++) {
 		json_t *node = parse(FULL("n", "2048", "6144", "750"));
 		char text[64];
@@ -193,30 +227,36 @@ static void test_many(void **state)
 }
 
 #define META(annotations) \
-	"\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{" annotations "}}"
+	"\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":" \
+	"{" annotations "}}"
 
 /* Where the scheduler was not heard, nothing is claimed that the pod does not say. */
 static void test_of_the_pod_alone(void **state)
 {
-	json_t *pod = parse("{" META("") ",\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{"
-			    "\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"message\":"
-			    "\"0/1 nodes are available\"}]}}");
-	json_t *events = parse("{\"items\":[{\"lastTimestamp\":\"2026-11-20T10:00:02Z\",\"reason\":\"B\","
-			       "\"message\":\"second\"},{\"eventTime\":\"2026-11-20T10:00:01Z\",\"reason\":"
-			       "\"A\",\"message\":\"first\"}]}");
+	json_t *pod = parse("{" META(
+		"") ",\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{"
+		    "\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"message\":"
+		    "\"0/1 nodes are available\"}]}}");
+	json_t *events = parse(
+		"{\"items\":[{\"lastTimestamp\":\"2026-11-20T10:00:02Z\",\"reason\":\"B\","
+		"\"message\":\"second\"},{\"eventTime\":\"2026-11-20T10:00:01Z\",\"reason\":"
+		"\"A\",\"message\":\"first\"}]}");
 	json_t *e = explain_of_pod(pod, events, "nobody answers");
 	char *text = write_text(e);
-	assert_string_equal(text, "ns/p waits\n\nkube-scheduler says:\n  0/1 nodes are available\n\n"
-				  "Events:\n  A: first\n  B: second\n");
+	assert_string_equal(text,
+			    "ns/p waits\n\nkube-scheduler says:\n  0/1 nodes are available\n\n"
+			    "Events:\n  A: first\n  B: second\n");
 	assert_string_equal(explain_word(e, "not_asked"), "nobody answers");
 	free(text);
 	json_decref(e);
 	json_decref(events);
 	json_decref(pod);
-	pod = parse("{" META("\"hami.io/vgpu-node\":\"n\",\"hami.io/bind-phase\":\"success\","
-			     "\"hami.io/vgpu-devices-allocated\":\";GPU-a,NVIDIA,3000,30:;\"")
-		    ",\"spec\":{\"nodeName\":\"n\",\"initContainers\":[{\"name\":\"early\"}],"
-		    "\"containers\":[{\"name\":\"main\"}]}}");
+	pod =
+		parse(
+			"{" META(
+				"\"hami.io/vgpu-node\":\"n\",\"hami.io/bind-phase\":\"success\","
+				"\"hami.io/vgpu-devices-allocated\":\";GPU-a,NVIDIA,3000,30:;\"") ",\"spec\":{\"nodeName\":\"n\",\"initContainers\":[{\"name\":\"early\"}],"
+												  "\"containers\":[{\"name\":\"main\"}]}}");
 	e = explain_of_pod(pod, NULL, "");
 	text = write_text(e);
 	assert_string_equal(text,
@@ -229,9 +269,9 @@ static void test_of_the_pod_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),	    cmocka_unit_test(test_never),
-		cmocka_unit_test(test_none_of_ours), cmocka_unit_test(test_on_its_way),
-		cmocka_unit_test(test_card_by_card), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_groups),           cmocka_unit_test(test_never),
+		cmocka_unit_test(test_none_of_ours),     cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_card_by_card),     cmocka_unit_test(test_many),
 		cmocka_unit_test(test_of_the_pod_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,9 +80,9 @@ static void test_of_a_pod(void **state)
 		const char *text;
 		size_t init, containers, at, of;
 	} rows[] = {
-		{ "a,NVIDIA,1,2:;;", 1, 3, 1, 3 },  { "a,NVIDIA,1,2:;;;", 1, 3, 0, 3 },
+		{ "a,NVIDIA,1,2:;;", 1, 3, 1, 3 },   { "a,NVIDIA,1,2:;;;", 1, 3, 0, 3 },
 		{ "a,NVIDIA,1,2:;;;;", 1, 3, 0, 4 }, { "a,NVIDIA,1,2:;;", 0, 2, 0, 2 },
-		{ ";a,NVIDIA,1,2:;", 2, 4, 3, 4 },  { "a,NVIDIA,1,2:;", 1, 3, 0, 1 },
+		{ ";a,NVIDIA,1,2:;", 2, 4, 3, 4 },   { "a,NVIDIA,1,2:;", 1, 3, 0, 1 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct kube_shares shares;
@@ -153,12 +153,9 @@ static void test_too_much(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_nothing_left),
-		cmocka_unit_test(test_erase),
-		cmocka_unit_test(test_of_a_pod),
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_erase),          cmocka_unit_test(test_of_a_pod),
+		cmocka_unit_test(test_equal),          cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,9 @@ static void test_what_it_asks_for(void **state)
 	give_pod(m, pod);
 	json_t *answer = explained(m, "p", NULL);
 	assert_at(answer, "state", "\"waiting\"");
-	assert_at(answer, "asks",
-		  "[{\"container\":0,\"kind\":\"app\",\"cards\":2,\"cores_pct\":30,\"memory_pct\":50}]");
+	assert_at(
+		answer,
+		"asks", "[{\"container\":0,\"kind\":\"app\",\"cards\":2,\"cores_pct\":30,\"memory_pct\":50}]");
 	assert_at(answer, "use_type", "[\"H200\",\"H100\"]");
 	assert_at(answer, "nouse_type", "nothing");
 	assert_at(answer, "nodes", "[]");
@@ -84,18 +85,21 @@ static void test_verdicts(void **state)
 	json_t *answer = explained(m, "p", NULL);
 	assert_int_equal(json_array_size(json_object_get(answer, "nodes")), 4);
 	assert_at(answer, "nodes.0.verdict", "\"aside\"");
-	assert_at(answer, "nodes.1",
-		  "{\"node\":\"b-full\",\"verdict\":\"full\",\"why\":\"2/2 CardInsufficientMemory\","
-		  "\"container\":0,\"beside_others\":false,\"reasons\":{\"CardInsufficientMemory\":2},"
-		  "\"most_free_mib\":5192,\"most_free_cores_pct\":60,"
-		  /* The second card lacks less memory, and compute besides. */
-		  "\"lacks\":{\"cards\":1,\"memory_mib\":2808,\"cores_pct\":0,\"permille\":343},"
-		  "\"cards\":2}");
+	assert_at(
+		answer, "nodes.1",
+		"{\"node\":\"b-full\",\"verdict\":\"full\",\"why\":\"2/2 CardInsufficientMemory\","
+		"\"container\":0,\"beside_others\":false,\"reasons\":{\"CardInsufficientMemory\":2}"
+		","
+		"\"most_free_mib\":5192,\"most_free_cores_pct\":60,"
+		/* The second card lacks less memory, and compute besides. */
+		"\"lacks\":{\"cards\":1,\"memory_mib\":2808,\"cores_pct\":0,\"permille\":343},"
+		"\"cards\":2}");
 	/* Nobody's end would help. */
 	assert_at(answer, "nodes.2.verdict", "\"unfit\"");
 	assert_at(answer, "nodes.2.lacks", "nothing");
-	assert_at(answer, "nodes.3", "{\"node\":\"e-free\",\"verdict\":\"fits\",\"score\":0.0,"
-				     "\"cards\":2}");
+	assert_at(answer, "nodes.3",
+		  "{\"node\":\"e-free\",\"verdict\":\"fits\",\"score\":0.0,"
+		  "\"cards\":2}");
 	assert_at(answer, "cluster",
 		  "{\"nodes\":3,\"nodes_without_cards\":1,\"nodes_aside\":1,\"cards\":6,"
 		  "\"most_cards_of_a_node\":2,\"cards_cordoned\":0,\"cards_not_healthy\":0,"
@@ -107,10 +111,14 @@ static void test_verdicts(void **state)
 /* The verdicts are those of filter, and of bind. */
 static void test_the_same_as_filter(void **state)
 {
-	static const char *const limits[] = { GPU, MEMORY("6000"), MEMORY("9000"),
-					      GPU ",\"nvidia.com/gpucores\":\"100\"",
-					      "\"nvidia.com/gpu\":\"2\",\"nvidia.com/gpumem\":\"4000\"",
-					      "\"nvidia.com/gpu\":\"3\"" };
+	static const char *const limits[] = {
+		GPU,
+		MEMORY("6000"),
+		MEMORY("9000"),
+		GPU ",\"nvidia.com/gpucores\":\"100\"",
+		"\"nvidia.com/gpu\":\"2\",\"nvidia.com/gpumem\":\"4000\"",
+		"\"nvidia.com/gpu\":\"3\""
+	};
 	struct model *m = model_of_nothing();
 	give_node(m, node_object("n0", 2, 8192, 100));
 	give_node(m, node_object("n1", 2, 8192, 100));
@@ -263,7 +271,8 @@ static void test_what_is_not_known(void **state)
 	assert_refused(m, "p", NULL, EAGAIN, "not known yet");
 	model_free(m);
 	m = model_of_nothing();
-	assert_refused(m, "p", NULL, ENOENT, "pod ns/p: is not known: it asks for no GPU, or is gone");
+	assert_refused(m, "p", NULL, ENOENT,
+		       "pod ns/p: is not known: it asks for no GPU, or is gone");
 	give_pod(m, pod_object("p", GPU));
 	assert_refused(m, "p", "n", ENOENT, "node n: is not known");
 	model_free(m);
