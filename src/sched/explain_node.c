@@ -120,27 +120,29 @@ static json_t *count_reasons(const struct stock *stock, const struct fit_reasons
 	return object;
 }
 
-/* Could it be given to somebody, if it had enough? */
-static bool is_open(enum place_reason reason)
-{
-	return reason != PLACE_CARD_NOT_HEALTH && reason != PLACE_CARD_CORDONED &&
-	       reason != PLACE_CARD_TYPE_MISMATCH && reason != PLACE_CARD_UUID_MISMATCH;
-}
-
-/* The most that is free on any card that would be given out. */
+/* The most that is free on any card that has too little of it. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {
 	uint64_t memory = 0;
 	uint32_t cores = 0;
+	bool is_of_memory = false, is_of_cores = false;
 	for (unsigned i = 0; i < count; i++) {
-		if (!is_open(reason[i]))
-			continue;
-		memory = place_memory_left(&card[i]) > memory ? place_memory_left(&card[i]) : memory;
-		cores = place_cores_left(&card[i]) > cores ? place_cores_left(&card[i]) : cores;
+		if (reason[i] == PLACE_CARD_INSUFFICIENT_MEMORY) {
+			uint64_t left = place_memory_left(&card[i]);
+			memory = left > memory ? left : memory;
+			is_of_memory = true;
+		} else if (reason[i] == PLACE_CARD_INSUFFICIENT_CORE) {
+			uint32_t left = place_cores_left(&card[i]);
+			cores = left > cores ? left : cores;
+			is_of_cores = true;
+		}
 	}
-	json_object_set_new(to, "most_free_mib", json_integer((json_int_t)(memory >> MIB_BITS)));
-	json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
+	if (is_of_memory)
+		json_object_set_new(to, "most_free_mib",
+				    json_integer((json_int_t)(memory >> MIB_BITS)));
+	if (is_of_cores)
+		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
 /* `card`: as the reasons found them, which may have the pod's other containers on them. */

@@ -138,7 +138,7 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("default/why waits: none of ")
     assert "main asks for 1 GPU with 64.0 GiB and 30 % of the time" in done.stdout
-    assert "CardInsufficientMemory: at most 40.0 GiB free on any card, 64.0 GiB wanted" in done.stdout
+    assert "CardInsufficientMemory: at most 40.0 GiB free on any such card, 64.0 GiB wanted" in done.stdout
     # Card by card; and what filter says of the same pod and nodes.
     said = explain("why", "--node", "explain-b", kubeconfig=config)
     assert [card["free_mib"] for card in said["nodes"][0]["card"]] == [8192, 8192]

@@ -21,12 +21,12 @@ static void say_memory(const struct wanted *w, FILE *out)
 	char left[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
 	explain_mib(w->free_mib, left);
 	explain_memory(w->ask, memory);
-	fprintf(out, "at most %s free on any card, %s wanted", left, memory);
+	fprintf(out, "at most %s free on any such card, %s wanted", left, memory);
 }
 
 static void say_cores(const struct wanted *w, FILE *out)
 {
-	fprintf(out, "at most %lld %% of any card's time free, %lld %% wanted",
+	fprintf(out, "at most %lld %% of any such card's time free, %lld %% wanted",
 		(long long)w->free_pct, (long long)explain_number(w->ask, "cores_pct"));
 }
 
@@ -218,7 +218,7 @@ void explain_nearest_write(const json_t *e, FILE *out)
 	for (size_t i = 0; near && i < json_array_size(nodes); i++)
 		if (json_object_get(json_array_get(nodes, i), "lacks"))
 			near[count++] = json_array_get(nodes, i);
-	if (!count)
+	if (!count || explain_has_room(e))
 		return;
 	qsort((void *)near, count, sizeof(*near), compare_lacks);
 	fputs("\nNearest\n", out);

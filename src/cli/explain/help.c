@@ -149,7 +149,7 @@ static void start_a_daemon(struct help *h)
 
 static void wait_for_others(struct help *h)
 {
-	for (size_t i = 0; i < json_array_size(h->nodes); i++) {
+	for (size_t i = 0; i < json_array_size(h->nodes) && !explain_has_room(h->e); i++) {
 		const json_t *node = json_array_get(h->nodes, i);
 		if (!json_object_get(node, "lacks") || json_object_get(node, "card"))
 			continue;
@@ -163,18 +163,11 @@ static void wait_for_others(struct help *h)
 /* A pod that would fit waits for something that is not ours. */
 static void look_elsewhere(struct help *h)
 {
-	for (size_t i = 0; i < json_array_size(h->nodes); i++) {
-		const char *verdict = explain_word(json_array_get(h->nodes, i), "verdict");
-		if (strcmp(verdict, "fits") != 0)
-			continue;
-		begin(h);
-		fprintf(h->out,
-			"kube-scheduler places it, and may have reasons of its own: kubectl -n %s "
-			"describe "
-			"pod %s\n",
-			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
+	if (!explain_has_room(h->e))
 		return;
-	}
+	begin(h);
+	fprintf(h->out, "kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe pod %s\n",
+		explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 }
 
 void explain_help_write(const json_t *e, FILE *out)

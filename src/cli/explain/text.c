@@ -88,6 +88,11 @@ static struct tally tally_nodes(const json_t *explanation)
 	return t;
 }
 
+bool explain_has_room(const json_t *explanation)
+{
+	return tally_nodes(explanation).fit > 0;
+}
+
 static void write_binding(const json_t *e, FILE *out)
 {
 	const json_t *binding = json_object_get(e, "binding");

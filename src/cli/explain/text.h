@@ -6,6 +6,7 @@
 #define ALLOT_CLI_EXPLAIN_TEXT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 void explain_text_write(const json_t *explanation, FILE *out);
@@ -20,6 +21,8 @@ void explain_memory(const json_t *ask, char text[EXPLAIN_AMOUNT_MAX]);
 void explain_count(json_int_t count, char text[EXPLAIN_AMOUNT_MAX]);
 json_int_t explain_number(const json_t *object, const char *name); /* 0: there is none */
 const char *explain_word(const json_t *object, const char *name);  /* "": there is none */
+/* Could a node serve it as it is? */
+bool explain_has_room(const json_t *explanation);
 /* What the container of that place in the pod asks for; NULL: nothing. */
 const json_t *explain_ask(const json_t *explanation, json_int_t container);
 /* Its name, where it is known; else its number. */

@@ -48,23 +48,23 @@ static void assert_text(const char *json, const char *wanted)
 /* Nodes that are alike are one line, with the most that is free on any; the smallest gap comes first. */
 static void test_groups(void **state)
 {
-	assert_text(
-		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
-			"2", "0") ","
-				  "\"containers\":[\"main\"],\"nodes\":[" FULL(
-					  "a", "2048", "6144", "750") "," FULL("b", "3072", "5120",
-									       "625") "]}",
-		"ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
-		"  main asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
-		"\nWhy not\n"
-		"  2 nodes: 4/4 CardInsufficientMemory\n"
-		"      CardInsufficientMemory: at most 3.0 GiB free on any card, 8.0 GiB wanted\n"
-		"\nNearest\n"
-		"  b: 1 card would have to have 5.0 GiB more free\n"
-		"  a: 1 card would have to have 6.0 GiB more free\n"
-		"\nWhat would help\n"
-		"  the end of pods that are there now: allot explain -n ns p --node NODE names "
-		"them\n");
+	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("8192") "]," CLUSTER(
+			    "2", "0") ","
+				      "\"containers\":[\"main\"],\"nodes\":[" FULL(
+					      "a", "2048", "6144",
+					      "750") "," FULL("b", "3072", "5120", "625") "]}",
+		    "ns/p waits: none of 2 nodes has the GPUs that it asks for free\n"
+		    "  main asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
+		    "\nWhy not\n"
+		    "  2 nodes: 4/4 CardInsufficientMemory\n"
+		    "      CardInsufficientMemory: at most 3.0 GiB free on any such card, 8.0 GiB "
+		    "wanted\n"
+		    "\nNearest\n"
+		    "  b: 1 card would have to have 5.0 GiB more free\n"
+		    "  a: 1 card would have to have 6.0 GiB more free\n"
+		    "\nWhat would help\n"
+		    "  the end of pods that are there now: allot explain -n ns p --node NODE names "
+		    "them\n");
 }
 
 /* What no card of the cluster can do is said with what there is. */
@@ -84,7 +84,8 @@ static void test_never(void **state)
 		"  container 0 asks for 1 GPU with 8.8 GiB and 30 % of the time\n"
 		"\nWhy not\n"
 		"  a: 4/4 CardInsufficientMemory\n"
-		"      CardInsufficientMemory: at most 8.0 GiB free on any card, 8.8 GiB wanted\n"
+		"      CardInsufficientMemory: at most 8.0 GiB free on any such card, 8.8 GiB "
+		"wanted\n"
 		"  l: hami.io/node-nvidia-register: broken\n"
 		"\nWhat would help\n"
 		"  container 0 wants 8.8 GiB (9000 MiB) of a card: the largest here has 8.0 GiB "
@@ -192,7 +193,8 @@ static void test_card_by_card(void **state)
 		"  container 0 asks for 1 GPU with 8.0 GiB and 30 % of the time\n"
 		"\nWhy not\n"
 		"  a: 1/1 CardInsufficientMemory\n"
-		"      CardInsufficientMemory: at most 3.1 GiB free on any card, 8.0 GiB wanted\n"
+		"      CardInsufficientMemory: at most 3.1 GiB free on any such card, 8.0 GiB "
+		"wanted\n"
 		"\nNode a\n"
 		"  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 "
 		"places "
