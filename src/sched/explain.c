@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "kube/blame.h"
 #include "sched/explain_node.h"
 
 #define MIB_BITS 20
@@ -240,12 +240,14 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
 	table_each(table_of(&m->pods), look_at_pod, &looking);
 	if (!looking.found)
-		return error_set(err, ENOENT,
-				 "pod %.63s/%.253s: is not known: it asks for no GPU, or is gone",
-				 ask->pod_namespace, ask->pod);
+		return blame(
+			err,
+			error_set(err, ENOENT,
+				  "pod %.63s/%.253s: is not known: it asks for no GPU, or is gone",
+				  ask->pod_namespace, ask->pod));
 	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
 	if (ask->node && !only)
-		return error_set(err, ENOENT, "node %.253s: is not known", ask->node);
+		return blame(err, error_set(err, ENOENT, "node %.253s: is not known", ask->node));
 	if (make_survey(m, &survey) < 0)
 		return error_set_errno(err, ENOMEM, "pod %.63s/%.253s", ask->pod_namespace,
 				       ask->pod);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "kube/annotations.h"
 #include "kube/object.h"
+#include "sched/explain.h"
 #include "sched/extender.h"
 #include "sched/request_wishes.h"
 
@@ -95,11 +96,35 @@ static void bind(struct fuzzing *f, const json_t *args)
 	decision_free(&d);
 }
 
+/* Nothing changes by it, and each node has a verdict. */
+static void explain(struct fuzzing *f, const json_t *meta)
+{
+	struct explain_ask ask = { json_string_value(json_object_get(meta, "namespace")),
+				   json_string_value(json_object_get(meta, "name")), NULL };
+	struct model_counts before = model_counts(f->model);
+	for (unsigned i = 0; i < 2 && ask.pod_namespace && ask.pod; i++, ask.node = NODE) {
+		struct error err = { 0 };
+		json_t *answer, *node;
+		size_t k;
+		if (explain_pod(f->model, &ask, &answer, &err) < 0) {
+			check_error(&err);
+			continue;
+		}
+		FUZZ_CHECK(json_object_get(answer, "state") && json_object_get(answer, "cluster"));
+		json_array_foreach(json_object_get(answer, "nodes"), k, node)
+			FUZZ_CHECK(json_object_get(node, "verdict"));
+		json_decref(answer);
+	}
+	struct model_counts after = model_counts(f->model);
+	FUZZ_CHECK(!memcmp(&before, &after, sizeof(before)));
+}
+
 static void filter(struct fuzzing *f, const json_t *args)
 {
 	json_t *answer = extender_filter(f->model, args);
 	FUZZ_CHECK(json_is_object(answer));
 	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
+	explain(f, meta);
 	if (has_node(answer)) {
 		json_t *call = json_pack("{s:O,s:O,s:O,s:s}", "PodNamespace",
 					 json_object_get(meta, "namespace"), "PodName",
