@@ -31,7 +31,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "config", "ca.crt", "token", "c.crt", "c.key" };
+	static const char *const names[] = { "config", "ca.crt", "token",
+					     "c.crt",  "c.key",  "namespace" };
 	char path[128];
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
@@ -156,12 +157,35 @@ static void test_pod(void **state)
 	assert_string_equal(a.ca_pem, "authority");
 	assert_null(a.token);
 	assert_non_null(strstr(a.token_file, "/token"));
+	assert_null(a.in_namespace);
+	access_free(&a);
+	put("namespace", "team\n");
+	assert_int_equal(access_of_pod("10.0.0.1", "443", dir, &a, &err), 0);
+	assert_string_equal(a.in_namespace, "team");
 	access_free(&a);
 	assert_int_equal(access_of_pod(NULL, "443", dir, &a, &err), -2);
 	assert_non_null(strstr(err.text, "not in a pod"));
 	put("token", "\n");
 	assert_int_equal(access_of_pod("10.0.0.1", "443", dir, &a, &err), -22);
 	assert_non_null(strstr(err.text, "service account: "));
+}
+
+/* Of the context; it may say none. */
+static void test_namespace(void **state)
+{
+	char path[128];
+	struct kube_access a;
+	struct error err;
+	snprintf(path, sizeof(path), "%s/config", dir);
+	assert_int_equal(read_config(SERVER, "    token: t\n", &a, &err), 0);
+	assert_null(a.in_namespace);
+	access_free(&a);
+	put("config", "clusters:\n- name: k\n  cluster:\n    server: https://10.0.0.1\ncontexts:\n"
+		      "- name: c\n  context:\n    cluster: k\n    user: u\n    namespace: team\n"
+		      "current-context: c\nusers:\n- name: u\n  user:\n    token: t\n");
+	assert_int_equal(access_read_config(path, &a, &err), 0);
+	assert_string_equal(a.in_namespace, "team");
+	access_free(&a);
 }
 
 static void test_base64(void **state)
@@ -185,9 +209,10 @@ static void test_base64(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_bad),   cmocka_unit_test(test_bad_context),
-		cmocka_unit_test(test_pod),   cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_token),     cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bad),       cmocka_unit_test(test_bad_context),
+		cmocka_unit_test(test_pod),       cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_namespace),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
