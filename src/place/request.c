@@ -41,6 +41,7 @@ static const char *const reason_names[PLACE_REASON_COUNT] = {
 	[PLACE_NUMA_NOT_FIT] = "NumaNotFit",
 	[PLACE_CARD_UUID_MISMATCH] = "CardUuidMismatch",
 	[PLACE_CARD_TIME_SLICING_EXHAUSTED] = "CardTimeSlicingExhausted",
+	[PLACE_QUOTA_NOT_FIT] = "ResourceQuotaNotFit",
 	[PLACE_CARD_INSUFFICIENT_MEMORY] = "CardInsufficientMemory",
 	[PLACE_CARD_INSUFFICIENT_CORE] = "CardInsufficientCore",
 	[PLACE_EXCLUSIVE_CONFLICT] = "ExclusiveDeviceAllocateConflict",

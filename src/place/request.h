@@ -2,8 +2,8 @@
  * What a container asks of a node's cards, and why a card can't serve it.
  *
  * The reasons and the order in which they are looked for are HAMi's, so that events and metrics read
- * as its users know them. Two of HAMi's are not here, since they concern no card: a namespace's
- * quota, and a node without the device at all.
+ * as its users know them. One of HAMi's is not here, since it concerns no card: a node without the
+ * device at all.
  */
 #ifndef ALLOT_PLACE_REQUEST_H
 #define ALLOT_PLACE_REQUEST_H
@@ -76,6 +76,7 @@ enum place_reason {
 	PLACE_NUMA_NOT_FIT,       /* it would serve, but its NUMA node has too few such cards */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
+	PLACE_QUOTA_NOT_FIT, /* of the pod's namespace: who knows of it says so, nothing here does */
 	PLACE_CARD_INSUFFICIENT_MEMORY,
 	PLACE_CARD_INSUFFICIENT_CORE,
 	PLACE_EXCLUSIVE_CONFLICT,      /* it is asked for alone, and is in use */

@@ -38,7 +38,7 @@ void cluster_end(struct cluster *cluster);
 
 /* For the extender's verbs, filter, prioritize and preempt. */
 struct model *cluster_model(struct cluster *cluster);
-/* May be asked: -EAGAIN until both lists have been complete once. */
+/* May be asked: -EAGAIN until all lists have been complete once. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
 /* May bind: -EAGAIN as well where another leads, by its name. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);

@@ -3,7 +3,7 @@
  * see, and asks what of it holds. The victims that it names are there for reasons of its own, such as memory of the machine,
  * and it has let off whom it could: they all stay. Where their end does not free enough of the cards as well, pods that have
  * some follow, of lower priority than the one that waits: as few as that takes, the lowest first, and of equals those that
- * came last to this node.
+ * came last to this node. Where it is the namespace's quota that is used up, only the end of pods of that helps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,11 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct stock stock;      /* without those that are to end */
-	struct model_pod **more; /* that may end as well, and hold cards here; owned */
-	bool *is_spared;         /* of `more`; owned */
+	struct stock stock;              /* without those that are to end */
+	const struct model_space *space; /* of the pod that waits; NULL: it has no quota */
+	struct quota_amounts used;       /* there, without those either */
+	struct model_pod **more;         /* that may end as well, and hold cards here; owned */
+	bool *is_spared;                 /* of `more`; owned */
 	size_t more_count;
 	json_t *list; /* of the answer */
 };
@@ -49,6 +51,26 @@ static bool is_named(const json_t *victims, const char *uid)
 			return true;
 	}
 	return false;
+}
+
+/* ---- who ends ---- */
+
+static void end(struct victims *v, const struct model_pod *pod)
+{
+	stock_discharge(&v->stock, &pod->charged->hold);
+	if (pod->space != v->space)
+		return;
+	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
+	quota_subtract(&v->used, &had);
+}
+
+static void spare(struct victims *v, const struct model_pod *pod)
+{
+	stock_charge(&v->stock, &pod->charged->hold);
+	if (pod->space != v->space)
+		return;
+	const struct quota_amounts has = stock_hold_sum(&pod->charged->hold);
+	quota_add(&v->used, &has);
 }
 
 /* ---- who else ---- */
@@ -76,7 +98,7 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 		return -ENOMEM;
 	for (struct model_pod *p = v->node->pods; p; p = p->next)
 		if (is_named(named, p->text))
-			stock_discharge(&v->stock, &p->charged->hold);
+			end(v, p);
 		else if (p->is_bound && p->priority < priority)
 			v->more[v->more_count++] = p;
 	sort_by_priority(v->more, v->more_count);
@@ -86,6 +108,8 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 static bool fits(struct model *m, const struct ask *ask, const struct victims *v)
 {
 	struct fit_reasons reasons;
+	if (v->space)
+		fit_hold_to(&m->fit, &v->space->limits, &v->used);
 	return !ask->broken.code && fit_check(&m->fit, &v->stock, &reasons);
 }
 
@@ -96,13 +120,13 @@ static bool add_victims(struct model *m, const struct ask *ask, struct victims *
 	while (!fits(m, ask, v)) {
 		if (ended == v->more_count)
 			return false;
-		stock_discharge(&v->stock, &v->more[ended++]->charged->hold);
+		end(v, v->more[ended++]);
 	}
 	for (size_t i = ended; i-- > 0;) {
-		stock_charge(&v->stock, &v->more[i]->charged->hold);
+		spare(v, v->more[i]);
 		v->is_spared[i] = fits(m, ask, v);
 		if (!v->is_spared[i])
-			stock_discharge(&v->stock, &v->more[i]->charged->hold);
+			end(v, v->more[i]);
 	}
 	v->more_count = ended;
 	return true;
@@ -148,7 +172,11 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 static void answer_for(struct model *m, const struct ask *ask, const char *name,
 		       const json_t *victims, json_t *answer)
 {
-	struct victims v = { .node = model_find_node(m, name), .list = json_array() };
+	struct victims v = { .node = model_find_node(m, name),
+			     .space = model_find_limited(m, ask->pod->pod_namespace),
+			     .list = json_array() };
+	if (v.space)
+		v.used = v.space->used;
 	const json_t *named = json_object_get(victims, "Pods");
 	json_t *violations = json_object_get(victims, "NumPDBViolations");
 	if (try_node(m, ask, named, &v)) {

@@ -11,16 +11,39 @@
 
 #define NOT_ENDED "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
 
+#define SOURCES (MODEL_QUOTAS + 1)
+
+static void node_gone(struct model *model, const json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = json_string_value(json_object_get(meta, "name"));
+	if (name)
+		model_node_gone(model, name);
+}
+
+static const struct source_row {
+	const char *word, *collection, *selector;
+	bool may_be_forbidden; /* then it is as if there were none */
+	int (*came)(struct model *model, const json_t *object, struct error *err);
+	void (*gone)(struct model *model, const json_t *object);
+} rows[SOURCES] = {
+	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_node, node_gone },
+	[MODEL_PODS] = { "pod", "/api/v1/pods", NOT_ENDED, false, model_pod, model_pod_gone },
+	[MODEL_QUOTAS] = { "ResourceQuota", "/api/v1/resourcequotas", "", true, model_quota,
+			   model_quota_gone },
+};
+
 struct source {
 	struct feed *feed;
 	enum model_kind kind;
 	struct kube_watch *watch;
-	bool is_synced, fails;
+	bool has_begun; /* the server has let us have some of it, once */
+	bool is_synced, fails, is_forbidden;
 };
 
 struct feed {
 	struct feed_terms terms;
-	struct source nodes, pods;
+	struct source source[SOURCES];
 	json_t *told; /* {"pod default/a": why it can't be read}, as it was logged */
 	uint64_t refused;
 };
@@ -33,8 +56,8 @@ static char *name_object(const struct source *s, const json_t *object)
 	const char *in = json_string_value(json_object_get(meta, "namespace"));
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	char *text = NULL;
-	if (asprintf(&text, "%s %s%s%s", s->kind == MODEL_NODES ? "node" : "pod", in ? in : "",
-		     in ? "/" : "", name ? name : "") < 0)
+	if (asprintf(&text, "%s %s%s%s", rows[s->kind].word, in ? in : "", in ? "/" : "",
+		     name ? name : "") < 0)
 		return NULL;
 	return text;
 }
@@ -63,6 +86,7 @@ static void note(struct source *s, const json_t *object, const struct error *why
 static void begin(void *data)
 {
 	struct source *s = data;
+	s->has_begun = true;
 	model_begin(s->feed->terms.model, s->kind);
 }
 
@@ -71,8 +95,7 @@ static void object_came(void *data, json_t *object)
 	struct source *s = data;
 	struct feed *feed = s->feed;
 	struct error err = { 0 };
-	int r = s->kind == MODEL_NODES ? model_node(feed->terms.model, object, &err)
-				       : model_pod(feed->terms.model, object, &err);
+	int r = rows[s->kind].came(feed->terms.model, object, &err);
 	feed->refused += r < 0;
 	note(s, object, r < 0 ? &err : NULL);
 	if (s->kind == MODEL_NODES && feed->terms.node)
@@ -82,32 +105,62 @@ static void object_came(void *data, json_t *object)
 static void object_gone(void *data, json_t *object)
 {
 	struct source *s = data;
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *name = json_string_value(json_object_get(meta, "name"));
 	note(s, object, NULL);
-	if (s->kind == MODEL_PODS)
-		model_pod_gone(s->feed->terms.model, object);
-	else if (name)
-		model_node_gone(s->feed->terms.model, name);
+	rows[s->kind].gone(s->feed->terms.model, object);
+}
+
+static void set_synced(struct source *s)
+{
+	struct feed *feed = s->feed;
+	bool was_ready = feed_is_ready(feed);
+	s->is_synced = true;
+	if (!was_ready && feed_is_ready(feed) && feed->terms.ready)
+		feed->terms.ready(feed->terms.data);
 }
 
 static void synced(void *data)
 {
 	struct source *s = data;
-	struct feed *feed = s->feed;
-	bool was_ready = feed_is_ready(feed);
-	s->is_synced = true;
-	model_synced(feed->terms.model, s->kind);
-	if (!was_ready && feed_is_ready(feed) && feed->terms.ready)
-		feed->terms.ready(feed->terms.data);
+	model_synced(s->feed->terms.model, s->kind);
+	set_synced(s);
 }
 
-/* Both watches fail together when the server is away: that is said once. */
+/* A server that was started just now forbids everything for a moment: it is meant where the others are told. */
+static bool is_meant(const struct feed *feed)
+{
+	bool is = true;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is &= rows[kind].may_be_forbidden ||
+		      (feed->source[kind].has_begun && !feed->source[kind].fails);
+	return is;
+}
+
+static void be_forbidden(struct source *s, const struct error *err)
+{
+	if (!is_meant(s->feed))
+		return; /* it is asked again */
+	if (!s->is_forbidden)
+		log_warning("%s: pods are held to no %s that is not known by now: "
+			    "allot-scheduler's role must have list and watch of them",
+			    err->text, rows[s->kind].word);
+	s->is_forbidden = true;
+	s->fails = false;
+	set_synced(s);
+}
+
+/* All watches fail together when the server is away: that is said once. */
 static void trouble(void *data, const struct error *err)
 {
 	struct source *s = data;
 	struct feed *feed = s->feed;
 	bool was_troubled = feed_is_troubled(feed);
+	if (err && err->code == EACCES && rows[s->kind].may_be_forbidden) {
+		be_forbidden(s, err);
+		return;
+	}
+	if (!err && s->is_forbidden)
+		log_info("Kubernetes API: each %s is told again", rows[s->kind].word);
+	s->is_forbidden = false;
 	s->fails = err != NULL;
 	if (err && !was_troubled)
 		log_warning("Kubernetes API: %s; it is asked again", err->text);
@@ -119,16 +172,17 @@ static void trouble(void *data, const struct error *err)
 
 /* ---- life ---- */
 
-static struct kube_watch *start(struct feed *feed, struct source *s, enum model_kind kind,
-				const char *collection, const char *selector)
+static struct kube_watch *start(struct feed *feed, enum model_kind kind)
 {
+	struct source *s = &feed->source[kind];
 	static const struct watch_handlers handlers = { .begin = begin,
 							.object = object_came,
 							.gone = object_gone,
 							.synced = synced,
 							.trouble = trouble };
 	*s = (struct source){ .feed = feed, .kind = kind };
-	s->watch = kube_watch_start(feed->terms.client, collection, selector, &handlers, s);
+	s->watch = kube_watch_start(feed->terms.client, rows[kind].collection, rows[kind].selector,
+				    &handlers, s);
 	return s->watch;
 }
 
@@ -139,8 +193,10 @@ int feed_start(const struct feed_terms *terms, struct feed **ret)
 		return -ENOMEM;
 	feed->terms = *terms;
 	feed->told = json_object();
-	if (!feed->told || !start(feed, &feed->nodes, MODEL_NODES, "/api/v1/nodes", "") ||
-	    !start(feed, &feed->pods, MODEL_PODS, "/api/v1/pods", NOT_ENDED)) {
+	bool is_whole = feed->told;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is_whole = is_whole && start(feed, kind);
+	if (!is_whole) {
 		feed_stop(feed);
 		return -ENOMEM;
 	}
@@ -152,8 +208,8 @@ struct feed *feed_stop(struct feed *feed)
 {
 	if (!feed)
 		return NULL;
-	kube_watch_stop(feed->nodes.watch);
-	kube_watch_stop(feed->pods.watch);
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		kube_watch_stop(feed->source[kind].watch);
 	json_decref(feed->told);
 	free(feed);
 	return NULL;
@@ -161,17 +217,25 @@ struct feed *feed_stop(struct feed *feed)
 
 bool feed_is_ready(const struct feed *feed)
 {
-	return feed->nodes.is_synced && feed->pods.is_synced;
+	bool is_ready = true;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		is_ready &= feed->source[kind].is_synced;
+	return is_ready;
 }
 
 bool feed_is_troubled(const struct feed *feed)
 {
-	return feed->nodes.fails || feed->pods.fails;
+	bool fails = false;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		fails |= feed->source[kind].fails;
+	return fails;
 }
 
 struct feed_counts feed_counts(const struct feed *feed)
 {
-	return (struct feed_counts){ .nodes = kube_watch_counts(feed->nodes.watch),
-				     .pods = kube_watch_counts(feed->pods.watch),
+	const struct source *s = feed->source;
+	return (struct feed_counts){ .nodes = kube_watch_counts(s[MODEL_NODES].watch),
+				     .pods = kube_watch_counts(s[MODEL_PODS].watch),
+				     .quotas = kube_watch_counts(s[MODEL_QUOTAS].watch),
 				     .refused = feed->refused };
 }

@@ -60,10 +60,19 @@ static enum place_reason check_card(struct fit *fit, const struct stock *stock,
 	if (fit->request->is_mutex && card[i].slots_used &&
 	    (reason == PLACE_FITS || reason > PLACE_CARD_TIME_SLICING_EXHAUSTED))
 		return PLACE_EXCLUSIVE_CONFLICT;
+	if ((reason == PLACE_FITS || reason > PLACE_QUOTA_NOT_FIT) &&
+	    fit_quota_refuses(&fit->quota, &card[i], request))
+		return PLACE_QUOTA_NOT_FIT;
 	return reason;
 }
 
 /* ---- a part by itself ---- */
+
+/* Which cards it gets says how much of a quota that is. */
+static bool is_by_card(const struct fit *fit)
+{
+	return fit->quota.state == FIT_QUOTA_BY_CARD;
+}
 
 static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 				 const enum place_reason *reason)
@@ -83,12 +92,13 @@ static bool look(struct fit *fit, const struct stock *stock, const struct place_
 		 const struct request_part *part, enum place_reason *reason)
 {
 	unsigned able = 0, wanted = part->place.count;
-	bool is_any = !part->place.numa_bind;
+	bool has_numa = part->place.numa_bind, is_any = !has_numa && !is_by_card(fit);
+	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count && !(is_any && able == wanted); i++) {
 		reason[i] = check_card(fit, stock, card, i, &part->place);
 		able += reason[i] == PLACE_FITS;
 	}
-	bool is_numa = able >= wanted && !is_any;
+	bool is_numa = able >= wanted && has_numa;
 	if (able >= wanted && (!is_numa || most_of_one_numa(card, stock->count, reason) >= wanted))
 		return true;
 	for (unsigned i = 0; i < stock->count; i++)
@@ -113,15 +123,17 @@ static struct place_link link_of(const struct stock *stock, unsigned i, unsigned
 	};
 }
 
-/* The cards of `among` that the request may have, to be chosen from; their places in the stock in `at`. */
-static void lay_out(struct fit *fit, const struct stock *stock, const struct place_card *card,
-		    uint64_t among, unsigned at[PLACE_MAX_CARDS])
+/* The cards of `among` that the part may have, to be chosen from; their places in the stock in `at`. */
+static void lay_out(struct fit *fit, const struct stock *stock, const struct request_part *part,
+		    const struct place_card *card, uint64_t among, unsigned at[PLACE_MAX_CARDS])
 {
 	struct place_node *node = &fit->node;
 	unsigned n = 0;
+	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count; i++)
 		if ((among >> i & 1) && is_kind(fit, stock, i) &&
-		    !(fit->request->is_mutex && card[i].slots_used)) {
+		    !(fit->request->is_mutex && card[i].slots_used) &&
+		    !fit_quota_refuses(&fit->quota, &card[i], &part->place)) {
 			node->card[n] = card[i];
 			at[n++] = i;
 		}
@@ -155,8 +167,9 @@ static bool place_part(struct fit *fit, const struct stock *stock, unsigned part
 {
 	struct place_choice choice;
 	unsigned at[PLACE_MAX_CARDS];
-	lay_out(fit, stock, card, among, at);
-	if (place_choose(&fit->node, &fit->request->part[part].place, &choice) < 0 ||
+	const struct request_part *p = &fit->request->part[part];
+	lay_out(fit, stock, p, card, among, at);
+	if (place_choose(&fit->node, &p->place, &choice) < 0 ||
 	    fit->picks + choice.count > REQUEST_SHARES_MAX)
 		return false;
 	for (unsigned i = 0; i < choice.count; i++)
@@ -164,21 +177,106 @@ static bool place_part(struct fit *fit, const struct stock *stock, unsigned part
 	return true;
 }
 
-/* The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. */
+/* A card's place among the `n` found, of which the one that gives least of its memory goes first. */
+static unsigned rank_by_need(const struct place_card *card, const unsigned *found, unsigned n,
+			     unsigned i, const struct place_request *r)
+{
+	uint64_t bytes = place_need(&card[i], r).memory_bytes;
+	while (n && place_need(&card[found[n - 1]], r).memory_bytes > bytes)
+		n--;
+	return n;
+}
+
+/*
+ * The first that serve: at once, and sometimes where the best of one part would leave nothing for the next one. Where a quota
+ * depends on the cards, those of which it takes least.
+ */
 static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 		      struct place_card *card, uint64_t among)
 {
 	const struct place_request *r = &fit->request->part[part].place;
 	unsigned found[PLACE_MAX_CARDS], n = 0;
+	uint64_t chosen = 0;
 	if (r->numa_bind || fit->picks + r->count > REQUEST_SHARES_MAX)
 		return false;
-	for (unsigned i = 0; i < stock->count && n < r->count; i++)
-		if ((among >> i & 1) && check_card(fit, stock, card, i, r) == PLACE_FITS)
-			found[n++] = i;
-	for (unsigned i = 0; n == r->count && i < n; i++)
-		add_pick(fit, part, card, found[i], place_need(&card[found[i]], r));
-	return n == r->count;
+	fit_quota_look_at(&fit->quota, &fit->request->part[part]);
+	for (unsigned i = 0; i < stock->count && (n < r->count || is_by_card(fit)); i++) {
+		if (!(among >> i & 1) || check_card(fit, stock, card, i, r) != PLACE_FITS)
+			continue;
+		unsigned at = is_by_card(fit) ? rank_by_need(card, found, n, i, r) : n;
+		memmove(&found[at + 1], &found[at], (n++ - at) * sizeof(found[0]));
+		found[at] = i;
+	}
+	if (n < r->count)
+		return false;
+	for (unsigned i = 0; i < r->count; i++)
+		chosen |= UINT64_C(1) << found[i];
+	for (unsigned i = 0; i < stock->count; i++)
+		if (chosen >> i & 1)
+			add_pick(fit, part, card, i, place_need(&card[i], r));
+	return true;
 }
+
+/* ---- the quota of what was picked ---- */
+
+enum stock_stage fit_stage(const struct request_part *part)
+{
+	return part->is_init ? STOCK_INIT : part->is_sidecar ? STOCK_SIDECAR : STOCK_APP;
+}
+
+/* By what would be charged. */
+static bool is_in_quota(struct fit *fit, const struct stock *stock)
+{
+	const struct request *request = fit->request;
+	struct stock_hold hold = { .share = fit->share };
+	if (!is_by_card(fit))
+		return true;
+	for (unsigned p = 0; p < request->count; p++)
+		for (unsigned i = 0; i < fit->picks; i++) {
+			const struct fit_pick *pick = &fit->pick[i];
+			if (pick->part != p)
+				continue;
+			hold.share[hold.count++] = (struct stock_share){
+				.card = stock->card[pick->card].uuid,
+				.memory_mib = (uint32_t)(pick->need.memory_bytes >> MIB_BITS),
+				.cores_pct = pick->need.cores_mpct / MPCT,
+				.container = (uint16_t)request->part[p].container,
+				.stage = (uint8_t)fit_stage(&request->part[p]),
+			};
+		}
+	const struct quota_amounts sum = stock_hold_sum(&hold);
+	return quota_allows(&fit->quota.left, &sum);
+}
+
+static void drop_picks(struct fit *fit, unsigned from)
+{
+	for (; fit->picks > from; fit->picks--) {
+		const struct fit_pick *pick = &fit->pick[fit->picks - 1];
+		struct place_card *card = &fit->card[pick->card];
+		card->slots_used--;
+		card->memory_used_bytes -= pick->need.memory_bytes;
+		card->cores_used_mpct -= pick->need.cores_mpct;
+	}
+}
+
+/* Where what `pick` finds would be more than the quota, it may still suffice for what takes least of it. */
+static bool pick_in_quota(struct fit *fit, const struct stock *stock, unsigned part, pick_fn *pick,
+			  uint64_t among)
+{
+	const unsigned before = fit->picks;
+	for (;; pick = pick_part) {
+		if (!pick(fit, stock, part, fit->card, among))
+			return false;
+		if (is_in_quota(fit, stock))
+			return true;
+		drop_picks(fit, before);
+		fit->quota.is_over = true;
+		if (pick == pick_part)
+			return false;
+	}
+}
+
+/* ---- all parts ---- */
 
 /* What an init container finds: the node as it is, with the sidecars that began before it. */
 static void lay_out_init(struct fit *fit, const struct stock *stock, const struct request_part *init)
@@ -196,6 +294,9 @@ static int fail(struct fit *fit, const struct stock *stock, unsigned part, struc
 	ret->part = &fit->request->part[part];
 	memset(ret->reason, PLACE_FITS, sizeof(ret->reason));
 	look(fit, stock, fit->card, ret->part, ret->reason);
+	for (unsigned i = 0; fit->quota.is_over && i < stock->count; i++)
+		if (ret->reason[i] == PLACE_FITS || ret->reason[i] == PLACE_ALLOCATED_INSUFFICIENT)
+			ret->reason[i] = PLACE_QUOTA_NOT_FIT;
 	return -ENOSPC;
 }
 
@@ -205,9 +306,10 @@ static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
 	const struct request *request = fit->request;
 	uint64_t used = 0;
 	fit->picks = 0;
+	fit->quota.is_over = false;
 	memcpy(fit->card, stock->card, stock->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < request->count; i++)
-		if (!request->part[i].is_init && !pick(fit, stock, i, fit->card, ALL_CARDS))
+		if (!request->part[i].is_init && !pick_in_quota(fit, stock, i, pick, ALL_CARDS))
 			return fail(fit, stock, i, ret);
 	for (unsigned i = 0; i < fit->picks; i++)
 		used |= UINT64_C(1) << fit->pick[i].card;
@@ -215,8 +317,8 @@ static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
 		if (!request->part[i].is_init)
 			continue;
 		lay_out_init(fit, stock, &request->part[i]);
-		if (!pick(fit, stock, i, fit->card, used) &&
-		    !pick(fit, stock, i, fit->card, ALL_CARDS))
+		if (!pick_in_quota(fit, stock, i, pick, used) &&
+		    !pick_in_quota(fit, stock, i, pick, ALL_CARDS))
 			return fail(fit, stock, i, ret);
 	}
 	return 0;
@@ -228,6 +330,13 @@ void fit_begin(struct fit *fit, const struct request *request)
 {
 	fit->request = request;
 	fit->types.count = fit->modes.count = 0;
+	fit_quota_clear(&fit->quota);
+}
+
+void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
+		 const struct quota_amounts *used)
+{
+	fit_quota_set(&fit->quota, fit->request, limits, used);
 }
 
 /*
@@ -258,30 +367,44 @@ static bool count_able(struct fit *fit, const struct stock *stock)
 	return false;
 }
 
+/* Where those of which it takes least are too much of a quota, no others are less. */
+static bool fit_together(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+{
+	if (place_all(fit, stock, pick_part, ret) == 0)
+		return true;
+	return !(fit->quota.is_over && !fit->quota.has_init) &&
+	       place_all(fit, stock, place_part, ret) == 0;
+}
+
 /* Several parts, each by itself first. */
 static bool check_parts(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
-	if (count_able(fit, stock))
+	if (!is_by_card(fit) && count_able(fit, stock))
 		return true;
 	for (size_t p = 0; p < request->count; p++) {
 		const struct place_request *place = &request->part[p].place;
 		ret->part = &request->part[p];
-		if ((fit->able[p] < place->count || place->numa_bind) &&
+		if ((is_by_card(fit) || fit->able[p] < place->count || place->numa_bind) &&
 		    !look(fit, stock, stock->card, ret->part, ret->reason))
 			return false;
 	}
-	return place_all(fit, stock, pick_part, ret) == 0 ||
-	       place_all(fit, stock, place_part, ret) == 0;
+	return fit_together(fit, stock, ret);
 }
 
 bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
+	ret->is_beyond_quota = fit->quota.is_beyond;
 	if (request->count > 1)
 		return check_parts(fit, stock, ret);
 	ret->part = request->part;
-	return !request->count || look(fit, stock, stock->card, ret->part, ret->reason);
+	if (!request->count)
+		return true;
+	if (!look(fit, stock, stock->card, ret->part, ret->reason))
+		return false;
+	return !is_by_card(fit) || request->part[0].place.count == 1 ||
+	       fit_together(fit, stock, ret);
 }
 
 void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
@@ -300,6 +423,7 @@ bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons
 		case PLACE_CARD_CORDONED:
 		case PLACE_CARD_TYPE_MISMATCH:
 		case PLACE_CARD_UUID_MISMATCH: break;
+		case PLACE_QUOTA_NOT_FIT: curable += !reasons->is_beyond_quota; break;
 		default: curable++;
 		}
 	return curable >= reasons->part->place.count;
@@ -337,6 +461,7 @@ static int make_shares(const struct fit *fit, const struct stock *stock, struct 
 int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons)
 {
+	ret_reasons->is_beyond_quota = fit->quota.is_beyond;
 	int r = place_all(fit, stock, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)
 		r = place_all(fit, stock, pick_part, ret_reasons);

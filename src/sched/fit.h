@@ -13,6 +13,7 @@
 
 #include "kube/shares.h"
 #include "place/choose.h"
+#include "sched/fit_quota.h"
 #include "sched/request.h"
 #include "sched/stock.h"
 
@@ -33,21 +34,27 @@ struct fit_memo {
 struct fit {
 	const struct request *request;
 	struct fit_memo types, modes;
+	struct fit_quota quota;
 	/* What is laid out to be chosen from, and what came of it. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
 	unsigned char able[REQUEST_SHARES_MAX]; /* how many cards serve each part */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
+	struct stock_share share[REQUEST_SHARES_MAX]; /* what they would be charged */
 };
 
 /* The request that all is about from now on; valid as long. To be called anew after any change of a node's cards. */
 void fit_begin(struct fit *fit, const struct request *request);
+/* After that: its namespace may have so much, and has that without it. Without this call there is no quota. */
+void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
+		 const struct quota_amounts *used);
 
 /* Why not. */
 struct fit_reasons {
 	const struct request_part *part;           /* the first that does not fit */
 	enum place_reason reason[PLACE_MAX_CARDS]; /* of each card */
+	bool is_beyond_quota;                      /* with nothing used of it, too */
 };
 
 /* Does it? A request of no part does. *ret is written where it does not. */
@@ -59,6 +66,9 @@ void fit_each_card(struct fit *fit, const struct stock *stock, const struct requ
 
 /* Would the end of others help, as far as the cards themselves tell? */
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons);
+
+/* When a part of the request runs. */
+enum stock_stage fit_stage(const struct request_part *part);
 
 /* As place_reasons_text(). */
 int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,

@@ -13,6 +13,7 @@ int model_new(const struct model_terms *terms, struct model **ret)
 	if (!m)
 		return -ENOMEM;
 	m->terms = *terms;
+	m->rooms = 1;
 	if (!m->terms.hold_ns)
 		m->terms.hold_ns = HOLD_NS;
 	*ret = m;
@@ -25,25 +26,33 @@ struct model *model_free(struct model *m)
 		return NULL;
 	model_pods_free(m);
 	model_nodes_free(m);
+	model_quotas_free(m);
 	table_free(&m->words);
 	free(m);
 	return NULL;
 }
 
+const struct request_terms *model_request_terms(const struct model *m)
+{
+	return &m->terms.request;
+}
+
 void model_begin(struct model *m, enum model_kind kind)
 {
-	if (kind == MODEL_NODES)
-		model_nodes_begin(m);
-	else
-		model_pods_begin(m);
+	switch (kind) {
+	case MODEL_NODES: model_nodes_begin(m); break;
+	case MODEL_PODS: model_pods_begin(m); break;
+	case MODEL_QUOTAS: model_quotas_begin(m); break;
+	}
 }
 
 void model_synced(struct model *m, enum model_kind kind)
 {
-	if (kind == MODEL_NODES)
-		model_nodes_synced(m);
-	else
-		model_pods_synced(m);
+	switch (kind) {
+	case MODEL_NODES: model_nodes_synced(m); break;
+	case MODEL_PODS: model_pods_synced(m); break;
+	case MODEL_QUOTAS: model_quotas_synced(m); break;
+	}
 	m->is_synced[kind] = true;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The cluster as the scheduler knows it: the cards of each node, and what of them each pod has, from the objects that a
  * watch brings, one after the other and in any order. What a pod has is what its annotations say, or what was reserved for
- * it a moment ago; it is given back when the pod ends or is gone.
+ * it a moment ago; it is given back when the pod ends or is gone. A namespace's quotas say what its pods may have together.
  *
  *     node -> card (place/node.h): total, used          pod -> its node, its shares of cards
  *
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "sched/quota.h"
 #include "sched/request.h"
 
 struct model;
@@ -23,16 +24,17 @@ struct model_terms {
 	uint64_t hold_ns; /* how long a reservation holds, or a choice that was never bound; 0: as HAMi, 300 s */
 };
 
-enum model_kind { MODEL_NODES, MODEL_PODS };
+enum model_kind { MODEL_NODES, MODEL_PODS, MODEL_QUOTAS };
 
 /* The texts in `terms` are kept, not copied. -ENOMEM. */
 int model_new(const struct model_terms *terms, struct model **ret);
 struct model *model_free(struct model *model); /* NULL is fine; returns NULL */
+const struct request_terms *model_request_terms(const struct model *model);
 
 /* A list follows: what it does not name by the time of model_synced() is gone. */
 void model_begin(struct model *model, enum model_kind kind);
 void model_synced(struct model *model, enum model_kind kind);
-/* Have both lists been complete once? Before that nothing may be decided. */
+/* Have nodes and pods been complete once? Before that nothing may be decided. Quotas may never come: who asks may wait for them. */
 bool model_is_ready(const struct model *model);
 
 /*
@@ -48,6 +50,12 @@ void model_node_gone(struct model *model, const char *name);
  */
 int model_pod(struct model *model, const json_t *pod, struct error *err);
 void model_pod_gone(struct model *model, const json_t *pod);
+
+/*
+ * A ResourceQuota is there, or has changed. -EINVAL: what it says of cards can't be meant: what was known of it stays; -ENOMEM.
+ */
+int model_quota(struct model *model, const json_t *quota, struct error *err);
+void model_quota_gone(struct model *model, const json_t *quota);
 
 /* It is so late now, by a clock that never goes back: what was held for too long is given back. To be called each second or so. */
 void model_advance(struct model *model, uint64_t now_ns);
@@ -66,6 +74,19 @@ struct model_passed_over {
 	const char *pod_namespace, *name;
 };
 size_t model_take_passed_over(struct model *model, struct model_passed_over *ret, size_t most);
+
+/* A namespace: what its pods may have, and have; the text is the model's, until the next call that changes it. */
+struct model_quota_view {
+	const char *pod_namespace;
+	struct quota_limits limits;
+	struct quota_amounts used;
+};
+/* false: it has no quota of cards. */
+bool model_find_quota(const struct model *model, const char *pod_namespace,
+		      struct model_quota_view *ret);
+/* Each namespace of a quota, or of a pod that is kept. */
+void model_each_quota(const struct model *model,
+		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
 struct model_counts {
 	size_t nodes;       /* that have cards */

@@ -3,6 +3,7 @@
  *
  *     nodes: name -> model_node   stock, and a list of the pods that are charged to it
  *     pods:  uid  -> model_pod    what its annotations note, what is reserved for it; at most one of both is charged
+ *     quotas: "namespace/name" -> model_quota, spaces: namespace -> model_space    model_quota.c
  *     open:  the pods that are bound to no node yet: only they have anything that time takes back
  *
  * A node is kept while it is there or a pod names it: pods may be heard of before their node.
@@ -34,6 +35,18 @@ struct model_hold {
 	uint64_t expires_ns; /* 0: never */
 };
 
+struct model_quota;
+
+/* A namespace, while pods or quotas are of it. */
+struct model_space {
+	struct table_entry entry;   /* by its name */
+	struct model_quota *quotas; /* of cards */
+	struct quota_limits limits; /* of all of these */
+	struct quota_amounts used;  /* by what its pods are charged */
+	size_t references;
+	char name[];
+};
+
 struct model_pod {
 	struct table_entry entry; /* by its uid */
 	struct model_hold noted, reserved;
@@ -45,7 +58,8 @@ struct model_pod {
 	uint64_t said;           /* a digest of what was noted */
 	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
 	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
-	const char *pod_namespace; /* a word */
+	const char *pod_namespace; /* the name of `space` */
+	struct model_space *space; /* a reference */
 	int32_t priority;
 	bool is_bound, is_ending, is_listed;
 	uint16_t name_at; /* in `text`, behind the uid */
@@ -54,10 +68,10 @@ struct model_pod {
 
 struct model {
 	struct model_terms terms;
-	struct table nodes, pods, words;
+	struct table nodes, pods, words, quotas, spaces;
 	struct model_pod *open;
-	bool is_synced[2]; /* enum model_kind */
-	uint64_t rooms;    /* how often there may have come to be more room */
+	bool is_synced[3]; /* enum model_kind */
+	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	uint64_t now_ns;
 	struct fit fit;
@@ -101,10 +115,23 @@ void model_pods_synced(struct model *model);
 void model_pods_advance(struct model *model);
 void model_pods_free(struct model *model);
 
+/* ---- model_quota.c ---- */
+
+/* Its entry, with a reference more; a new one where nothing is known yet. NULL: no memory. */
+struct model_space *model_space_take(struct model *model, const char *name);
+void model_space_give(struct model *model, struct model_space *space); /* NULL is fine */
+/* NULL: it has no quota of cards. */
+const struct model_space *model_find_limited(const struct model *model, const char *name);
+void model_quotas_begin(struct model *model);
+void model_quotas_synced(struct model *model);
+void model_quotas_free(struct model *model);
+
 /* ---- model_passed_over.c ---- */
 
 /* Something was given back for good, or a node says something else of its cards. */
 void model_note_room(struct model *model);
+/* A namespace may have more. */
+void model_note_room_in(struct model *model, const struct model_space *space);
 /* What a filter has answered for a pod that will be bound. */
 void model_note_turned_away(struct model *model, const char *uid, bool is_turned_away);
 

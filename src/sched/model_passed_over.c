@@ -15,6 +15,15 @@ void model_note_room(struct model *m)
 		m->room_ns = m->now_ns;
 }
 
+void model_note_room_in(struct model *m, const struct model_space *space)
+{
+	for (struct model_pod *pod = m->open; pod; pod = pod->next_open)
+		if (pod->space == space && pod->turned_away_at) {
+			pod->turned_away_at = 1;
+			m->room_ns = m->room_ns ? m->room_ns : m->now_ns;
+		}
+}
+
 void model_note_turned_away(struct model *m, const char *uid, bool is_turned_away)
 {
 	struct model_pod *pod = model_find_pod(m, uid);

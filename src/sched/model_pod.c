@@ -20,6 +20,8 @@ void model_lift(struct model_pod *pod)
 	if (!pod->charged)
 		return;
 	stock_discharge(&pod->charged->node->stock, &pod->charged->hold);
+	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
+	quota_subtract(&pod->space->used, &had);
 	*pod->at = pod->next;
 	if (pod->next)
 		pod->next->at = pod->at;
@@ -40,6 +42,8 @@ void model_put_back(struct model_pod *pod)
 		pod->next->at = &pod->next;
 	node->pods = pod;
 	stock_charge(&node->stock, &hold->hold);
+	const struct quota_amounts has = stock_hold_sum(&hold->hold);
+	quota_add(&pod->space->used, &has);
 }
 
 /* Of a hold that is not charged. */
@@ -95,7 +99,7 @@ static void free_pod(struct model *m, struct model_pod *pod)
 	drop_hold(m, &pod->reserved);
 	drop_request(pod);
 	set_open(m, pod, false);
-	word_give(&m->words, pod->pod_namespace);
+	model_space_give(m, pod->space);
 	free(pod);
 }
 
@@ -111,13 +115,14 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 	if (uid_size > UINT16_MAX)
 		return NULL;
 	struct model_pod *pod = calloc(1, sizeof(*pod) + uid_size + name_size);
-	const char *in = word_take(&m->words, from->pod_namespace);
-	if (!pod || !in) {
-		word_give(&m->words, in);
+	struct model_space *space = model_space_take(m, from->pod_namespace);
+	if (!pod || !space) {
+		model_space_give(m, space);
 		free(pod);
 		return NULL;
 	}
-	pod->pod_namespace = in;
+	pod->space = space;
+	pod->pod_namespace = space->name;
 	memcpy(pod->text, from->uid, uid_size);
 	memcpy(pod->text + uid_size, from->name, name_size);
 	pod->name_at = (uint16_t)uid_size;
@@ -320,9 +325,7 @@ int model_reserve(struct model *m, struct model_pod *pod, struct model_node *nod
 		return error_set_errno(err, ENOMEM, "reservation");
 	for (size_t i = 0; i < pod->request->count; i++) {
 		const struct request_part *part = &pod->request->part[i];
-		stage[part->container] = part->is_init      ? STOCK_INIT
-					 : part->is_sidecar ? STOCK_SIDECAR
-							    : STOCK_APP;
+		stage[part->container] = (uint8_t)fit_stage(part);
 	}
 	int r = make_hold(m, shares, stage, shares->containers, node->name, &reserved, err);
 	if (r < 0)

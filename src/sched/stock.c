@@ -85,6 +85,19 @@ static bool is_first_of_card(const struct stock_hold *hold, unsigned i)
 	return true;
 }
 
+struct quota_amounts stock_hold_sum(const struct stock_hold *hold)
+{
+	struct demand sum = { 0 };
+	for (unsigned i = 0; i < hold->count; i++)
+		if (is_first_of_card(hold, i)) {
+			const struct demand d = demand_of(hold, i);
+			add(&sum, &d);
+		}
+	return (struct quota_amounts){
+		{ [QUOTA_MEMORY] = sum.memory_mib, [QUOTA_CORES] = sum.cores_pct, [QUOTA_GPUS] = sum.slots }
+	};
+}
+
 static void apply(struct stock *stock, const struct stock_hold *hold, bool is_taken)
 {
 	for (unsigned i = 0; i < hold->count; i++) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "kube/shares.h"
 #include "place/node.h"
+#include "sched/quota.h"
 #include "sched/table.h"
 
 struct stock_use {
@@ -72,6 +73,9 @@ int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size
 		    struct table *words, struct stock_hold *ret, struct error *err);
 void stock_hold_free(struct stock_hold *hold, struct table *words); /* leaves an empty one */
 bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b);
+
+/* Of all its cards together, whoever's they are, as each is charged. */
+struct quota_amounts stock_hold_sum(const struct stock_hold *hold);
 
 /*
  * Counts it as used, or as given back. A card is charged what its containers have of it at a time: the most of any init

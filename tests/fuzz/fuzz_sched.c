@@ -1,7 +1,7 @@
 /*
  * What a scheduler hears: objects of a watch and calls of the extender's verbs, one a line, whose first letter says what it
- * is. However wrong they are, each is answered or refused in one line, what was decided fits the cards, and what ends gives
- * everything back.
+ * is. However wrong they are, each is answered or refused in one line, what was decided fits the cards and the namespace's
+ * quota, and what ends gives everything back.
  */
 #include "fuzz.h"
 
@@ -46,6 +46,18 @@ static void see_pod(struct fuzzing *f, const json_t *pod)
 		check_error(&err);
 }
 
+static void see_quota(struct fuzzing *f, const json_t *quota)
+{
+	struct error err = { 0 };
+	if (model_quota(f->model, quota, &err) < 0)
+		check_error(&err);
+}
+
+static void end_quota(struct fuzzing *f, const json_t *quota)
+{
+	model_quota_gone(f->model, quota);
+}
+
 static void end_node(struct fuzzing *f, const json_t *node)
 {
 	const char *name = json_string_value(
@@ -82,6 +94,28 @@ static void check_card(void *data, const struct model_card_view *view)
 		}
 }
 
+/* Others may have more than it by what was noted elsewhere: nobody is given more of that. */
+static void check_quota(const struct fuzzing *f, const struct decision *d)
+{
+	uint64_t gets[QUOTA_KINDS] = { [QUOTA_GPUS] = d->shares.count };
+	struct model_quota_view view;
+	for (size_t i = 0; i < d->shares.count; i++) {
+		gets[QUOTA_MEMORY] += d->shares.share[i].memory_mib;
+		gets[QUOTA_CORES] += d->shares.share[i].cores_pct;
+	}
+	if (!model_find_quota(f->model, d->pod_namespace, &view))
+		return;
+	for (int k = 0; k < QUOTA_KINDS; k++)
+		FUZZ_CHECK(!view.limits.has[k] || !gets[k] ||
+			   view.used.of[k] <= view.limits.most[k]);
+}
+
+static void check_nothing_used(void *data, const struct model_quota_view *view)
+{
+	/* There is nobody left, and nothing that they may have. */
+	FUZZ_CHECK(!view);
+}
+
 static void bind(struct fuzzing *f, const json_t *args)
 {
 	struct decision d;
@@ -93,6 +127,7 @@ static void bind(struct fuzzing *f, const json_t *args)
 	f->decided = &d.shares;
 	if (!strcmp(d.node, NODE))
 		model_each_card(f->model, check_card, f);
+	check_quota(f, &d);
 	decision_free(&d);
 }
 
@@ -170,6 +205,18 @@ static void see_node_with(struct fuzzing *f, const char *name, const char *text)
 	json_decref(node);
 }
 
+/* Of the namespace of those below. */
+static void see_quota_with(struct fuzzing *f, const char *text)
+{
+	static const char *const keys[] = { "limits.nvidia.com/gpumem",
+					    "limits.nvidia.com/gpucores", "limits.nvidia.com/gpu" };
+	json_t *quota = json_pack("{s:{s:s,s:s},s:{s:{s:s}}}", "metadata", "name", "t", "namespace",
+				  "n", "spec", "hard", keys[strlen(text) % 3], text);
+	if (quota)
+		see_quota(f, quota);
+	json_decref(quota);
+}
+
 /* A pod of uid "t" that asks for that, notes that, and wishes that. */
 static void see_pod_with(struct fuzzing *f, const char *limit, const char *text, const char *name,
 			 const char *value)
@@ -203,13 +250,14 @@ static void take_text(struct fuzzing *f, char what, const char *text)
 	case 'S': see_pod_with(f, limits[0], "1", KUBE_POD_ALLOCATED, text); break;
 	case 'L': see_pod_with(f, limits[length % 5], text, REQUEST_NUMA_BIND, "false"); break;
 	case 'W': see_pod_with(f, limits[0], "2", wishes[length % 7], text); break;
+	case 'Q': see_quota_with(f, text); break;
 	case 'R': model_release(f->model, text); break;
 	case 'T':
 		f->now_ns += length * 100 * SECOND;
 		model_advance(f->model, f->now_ns);
 		break;
-	case 'B': model_begin(f->model, length % 2); break;
-	case 'E': model_synced(f->model, length % 2); break;
+	case 'B': model_begin(f->model, length % 3); break;
+	case 'E': model_synced(f->model, length % 3); break;
 	default: break;
 	}
 }
@@ -220,8 +268,9 @@ static const struct {
 	char letter;
 	void (*take)(struct fuzzing *f, const json_t *object);
 } rows[] = {
-	{ 'n', see_node }, { 'm', end_node },   { 'p', see_pod }, { 'q', end_pod },
-	{ 'f', filter },   { 's', prioritize }, { 'v', preempt }, { 'b', bind },
+	{ 'n', see_node },  { 'm', end_node },   { 'p', see_pod }, { 'q', end_pod },
+	{ 'f', filter },    { 's', prioritize }, { 'v', preempt }, { 'b', bind },
+	{ 'u', see_quota }, { 'w', end_quota },
 };
 
 static void take_line(struct fuzzing *f, const char *line)
@@ -246,19 +295,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct model_terms terms = { .request = request_terms_default };
 	struct fuzzing f = { .now_ns = SECOND };
 	FUZZ_CHECK(model_new(&terms, &f.model) == 0);
-	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
+	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
 		model_begin(f.model, kind);
 		model_synced(f.model, kind);
 	}
 	for (char *line; (line = strsep(&rest, "\n"));)
 		take_line(&f, line);
 	/* A list that names nothing ends everything. */
-	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
+	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
 		model_begin(f.model, kind);
 		model_synced(f.model, kind);
 	}
 	model_advance(f.model, f.now_ns + 1000 * SECOND);
 	struct model_counts counts = model_counts(f.model);
+	model_each_quota(f.model, check_nothing_used, NULL);
 	FUZZ_CHECK(!counts.nodes && !counts.nodes_aside && !counts.pods && !counts.pods_waiting);
 	model_free(f.model);
 	free(text);

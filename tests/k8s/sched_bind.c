@@ -52,7 +52,10 @@ static const char *meta(const json_t *object, const char *key)
 
 static const char *kind_name(enum model_kind kind)
 {
-	return kind == MODEL_NODES ? "nodes" : "pods";
+	static const char *const names[] = {
+		[MODEL_NODES] = "nodes", [MODEL_PODS] = "pods", [MODEL_QUOTAS] = "quotas"
+	};
+	return names[kind];
 }
 
 void model_begin(struct model *model, enum model_kind kind)
@@ -88,6 +91,17 @@ int model_pod(struct model *model, const json_t *pod, struct error *err)
 void model_pod_gone(struct model *model, const json_t *pod)
 {
 	say("pod-gone %s", meta(pod, "name"));
+}
+
+int model_quota(struct model *model, const json_t *quota, struct error *err)
+{
+	say("quota %s", meta(quota, "name"));
+	return 0;
+}
+
+void model_quota_gone(struct model *model, const json_t *quota)
+{
+	say("quota-gone %s", meta(quota, "name"));
 }
 
 /* ---- commands ---- */

@@ -76,7 +76,7 @@ struct model *model_of_nothing(void)
 	struct model *m;
 	const struct model_terms terms = { .request = request_terms_default };
 	assert_int_equal(model_new(&terms, &m), 0);
-	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
+	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
 		model_begin(m, kind);
 		model_synced(m, kind);
 	}
@@ -97,6 +97,17 @@ void give_pod(struct model *m, json_t *pod)
 	if (model_pod(m, pod, &err) < 0)
 		fail_msg("%s", err.text);
 	json_decref(pod);
+}
+
+void give_quota(struct model *m, const char *name, const char *hard)
+{
+	struct error err;
+	json_t *quota = object_of("{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"},"
+				  "\"spec\":{\"hard\":{%s}}}",
+				  name, hard);
+	if (model_quota(m, quota, &err) < 0)
+		fail_msg("%s", err.text);
+	json_decref(quota);
 }
 
 json_t *filter_args(json_t *pod, const char *nodes)

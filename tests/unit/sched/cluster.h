@@ -37,6 +37,8 @@ struct model *model_of_nothing(void);
 /* The objects are given up. The test fails where the model does not take them. */
 void give_node(struct model *model, json_t *node);
 void give_pod(struct model *model, json_t *pod);
+/* Of namespace "ns". */
+void give_quota(struct model *model, const char *name, const char *hard);
 
 /* The verbs' arguments. `nodes`: names by commas. */
 json_t *filter_args(json_t *pod, const char *nodes);

@@ -1,7 +1,7 @@
 /*
  * A cluster at random: pods are made, filtered, bound, fail, end, in any order, while events come late, twice or not at all.
- * No card is ever given away by a byte or a percent more than it has, whatever order that was; and a model that has seen it
- * all is the same as one that sees the end alone.
+ * No card is ever given away by a byte or a percent more than it has, nor more than a quota lets the namespace have, whatever
+ * order that was; and a model that has seen it all is the same as one that sees the end alone.
  */
 #include <errno.h>
 
@@ -28,6 +28,8 @@ struct cluster {
 	json_t *node[NODES], *pod[PODS]; /* NULL: there is none */
 	unsigned made;                   /* pods, so far */
 	unsigned placed, refused;
+	bool has_quotas; /* they change as well */
+	unsigned over;   /* refused by a quota */
 	uint64_t now_ns;
 	struct model *model;
 };
@@ -111,6 +113,13 @@ static void check_card(void *data, const struct model_card_view *view)
 	assert_true(card->slots_used <= card->slots_total);
 }
 
+static struct model_quota_view quota_of(const struct model *m)
+{
+	struct model_quota_view view = { 0 };
+	model_find_quota(m, "ns", &view);
+	return view;
+}
+
 static json_t *cards_as_json;
 
 static void note_card(void *data, const struct model_card_view *view)
@@ -154,10 +163,36 @@ static void check_against_new(struct cluster *c)
 		fail_msg("%s\n%s", json_dumps(a, JSON_SORT_KEYS), json_dumps(b, JSON_SORT_KEYS));
 	json_decref(a);
 	json_decref(b);
+	give_quota(c->model, "all", "\"limits.nvidia.com/gpu\":\"1000000\"");
+	give_quota(again, "all", "\"limits.nvidia.com/gpu\":\"1000000\"");
+	const struct quota_amounts x = quota_of(c->model).used, y = quota_of(again).used;
+	assert_memory_equal(&x, &y, sizeof(x));
 	model_free(again);
 }
 
+/* Nobody was given more than what the quota lets them have; less than what they have takes nothing back. */
+static void check_quota(const struct cluster *c, const struct model_quota_view *before)
+{
+	const struct model_quota_view now = quota_of(c->model);
+	for (int k = 0; k < QUOTA_KINDS; k++)
+		assert_true(!now.limits.has[k] || now.used.of[k] <= now.limits.most[k] ||
+			    now.used.of[k] <= before->used.of[k]);
+}
+
 /* ---- steps ---- */
+
+static void change_quota(struct cluster *c)
+{
+	static const struct {
+		const char *resource;
+		unsigned most;
+	} rows[QUOTA_KINDS] = { { "gpumem", 20000 }, { "gpucores", 1500 }, { "gpu", 30 } };
+	char hard[128];
+	unsigned kind = below(QUOTA_KINDS);
+	snprintf(hard, sizeof(hard), "\"limits.nvidia.com/%s\":\"%u\"", rows[kind].resource,
+		 rows[kind].most / 8 + below(rows[kind].most));
+	give_quota(c->model, below(2) ? "one" : "other", hard);
+}
 
 static void make_pod(struct cluster *c, unsigned i)
 {
@@ -213,6 +248,7 @@ static void schedule_pod(struct cluster *c, unsigned i)
 	json_t *args = filter_args(json_incref(pod), node),
 	       *answer = extender_filter(c->model, args);
 	bool fits = *fitting(answer);
+	const struct model_quota_view before = quota_of(c->model);
 	json_t *bind = bind_args(
 		json_string_value(json_object_get(json_object_get(pod, "metadata"), "name")), node);
 	int r = extender_decide(c->model, bind, c->now_ns, &d, &err);
@@ -220,6 +256,8 @@ static void schedule_pod(struct cluster *c, unsigned i)
 		fail_msg("%s fits: %d, and then: %d %s: %s", node, fits, r, err.text,
 			 json_dumps(args, 0));
 	assert_true(fits || *reason_of(answer, node));
+	check_quota(c, &before);
+	c->over += strstr(reason_of(answer, node), "ResourceQuotaNotFit") != NULL;
 	c->placed += r == 0 && d.shares.count;
 	c->refused += r == -ENOSPC;
 	if (r == 0) {
@@ -259,6 +297,8 @@ static void step(struct cluster *c, bool *is_changed, bool may_change)
 	unsigned pod = below(PODS);
 	c->now_ns += UINT64_C(1000000) * below(2000);
 	model_advance(c->model, c->now_ns);
+	if (c->has_quotas && !below(20))
+		change_quota(c);
 	switch (below(12)) {
 	case 0:
 	case 1: end_pod(c, pod); break;
@@ -279,9 +319,10 @@ static void step(struct cluster *c, bool *is_changed, bool may_change)
 	}
 }
 
-static void run(bool may_change)
+/* How often a quota was in the way. */
+static unsigned run(bool may_change, bool has_quotas)
 {
-	struct cluster c = { .model = model_of_nothing() };
+	struct cluster c = { .model = model_of_nothing(), .has_quotas = has_quotas };
 	bool is_changed = false;
 	for (unsigned i = 0; i < NODES; i++) {
 		struct error err;
@@ -300,13 +341,14 @@ static void run(bool may_change)
 	for (unsigned i = 0; i < NODES; i++)
 		json_decref(c.node[i]);
 	model_free(c.model);
+	return c.over;
 }
 
 static void test_never_too_much(void **state)
 {
 	for (seed = 1; seed < ROUNDS; seed += 2) {
 		uint64_t of = seed;
-		run(false);
+		assert_int_equal(run(false, false), 0);
 		seed = of;
 	}
 }
@@ -315,14 +357,26 @@ static void test_any_order(void **state)
 {
 	for (seed = 2; seed < ROUNDS; seed += 2) {
 		uint64_t of = seed;
-		run(true);
+		assert_int_equal(run(true, false), 0);
 		seed = of;
 	}
+}
+
+static void test_within_quotas(void **state)
+{
+	unsigned over = 0;
+	for (seed = 3; seed < ROUNDS; seed += 2) {
+		uint64_t of = seed;
+		over += run(of % 4 == 3, true);
+		seed = of;
+	}
+	assert_true(over > 20 * ROUNDS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_never_too_much),
-					    cmocka_unit_test(test_any_order) };
+					    cmocka_unit_test(test_any_order),
+					    cmocka_unit_test(test_within_quotas) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
