@@ -182,6 +182,8 @@ int main(int argc, char **argv)
 	log_set_level(config_log_level(&scheduler.config));
 	raise_descriptor_limit();
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
+	scheduler.webhook.quota = routes_quota;
+	scheduler.webhook.data = &scheduler;
 
 	int r = loop_new(&scheduler.loop, &err);
 	if (r >= 0)

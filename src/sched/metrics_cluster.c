@@ -143,6 +143,44 @@ static void write_share(void *data, const struct model_share_view *view)
 	fprintf(w->out, "} %.17g\n", w->share->value(view));
 }
 
+/* ---- quotas ---- */
+
+struct quota_writing {
+	FILE *out;
+	const struct request_terms *terms;
+	bool is_limit;
+};
+
+static void write_quota(void *data, const struct model_quota_view *view)
+{
+	const struct quota_writing *w = data;
+	for (enum quota_kind k = 0; k < QUOTA_KINDS; k++) {
+		uint64_t limit = view->limits.most[k], used = view->used.of[k];
+		if (!view->limits.has[k] && (w->is_limit || !used))
+			continue;
+		fprintf(w->out, "hami_resource_quota_%s{" ZONE, w->is_limit ? "limit" : "used");
+		write_label(w->out, "namespace", view->pod_namespace);
+		write_label(w->out, "quota_name", quota_resource(w->terms, k));
+		if (!w->is_limit)
+			write_number_label(w->out, "limit", limit);
+		fprintf(w->out, "} %" PRIu64 "\n", w->is_limit ? limit : used);
+	}
+}
+
+static void write_quotas(FILE *out, const struct model *model)
+{
+	struct quota_writing w = { .out = out, .terms = model_request_terms(model) };
+	write_head(
+		out, "hami_resource_quota_used",
+		"What the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
+		"The limit is 0 where there is none.");
+	model_each_quota(model, write_quota, &w);
+	w.is_limit = true;
+	write_head(out, "hami_resource_quota_limit",
+		   "What they may have together, by the namespace's quotas.");
+	model_each_quota(model, write_quota, &w);
+}
+
 /* ---- the page's part ---- */
 
 static void write_counts(FILE *out, const struct model_counts *c)
@@ -181,4 +219,5 @@ void metrics_write_model(FILE *out, const struct model *model)
 		write_head(out, w.share->name, w.share->help);
 		model_each_share(model, write_share, &w);
 	}
+	write_quotas(out, model);
 }

@@ -60,6 +60,16 @@ static void count_review(struct scheduler *s, const json_t *request, const json_
 		 json_string_value(json_object_get(why, "message")));
 }
 
+bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
+{
+	const struct scheduler *s = data;
+	struct model_quota_view view;
+	if (!s->cluster || !model_find_quota(cluster_model(s->cluster), name, &view))
+		return false;
+	*ret = (struct webhook_quota){ view.limits, view.used };
+	return true;
+}
+
 static void do_webhook(struct scheduler *s, json_t *args, struct server_call *call,
 		       struct server_answer *ret)
 {

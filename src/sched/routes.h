@@ -9,5 +9,7 @@
 
 /* The server's handler; `data` is a struct scheduler. */
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
+/* The webhook's terms' `quota`; `data` is the same. */
+bool routes_quota(void *data, const char *name, struct webhook_quota *ret);
 
 #endif

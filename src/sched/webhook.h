@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "sched/quota.h"
 
 /* On a pod, where the operator lets them; on a namespace the webhook's configuration has to look for it. */
 #define WEBHOOK_LABEL "allot.dev/webhook"
@@ -23,9 +24,8 @@ enum webhook_guard { GUARD_ALLOW, GUARD_WARN, GUARD_REWRITE, GUARD_DENY };
 
 /* What a namespace may have, and has. */
 struct webhook_quota {
-	bool has_memory, has_cores;
-	int64_t memory_mib, memory_used_mib;
-	int64_t cores, cores_used; /* hundredths of a GPU's time */
+	struct quota_limits limits;
+	struct quota_amounts used;
 };
 
 /* Texts are the caller's. Lists are separated by commas, and their items are patterns of fnmatch(3). */

@@ -276,9 +276,21 @@ static int64_t memory_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
 }
 
+/* A count alone is so many whole GPUs. */
 static int64_t cores_of(const struct webhook_container *c)
 {
-	return is_vcuda(c) ? c->value[ASK_VCUDA_CORES] : c->value[ASK_GPU] * c->value[ASK_CORES];
+	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];
+	if (is_vcuda(c))
+		return c->value[ASK_VCUDA_CORES];
+	return c->value[ASK_GPU] * (is_whole ? PCT_MAX : c->value[ASK_CORES]);
+}
+
+/* At least: shares of cards. */
+static int64_t gpus_of(const struct webhook_container *c)
+{
+	if (is_vcuda(c))
+		return (c->value[ASK_VCUDA_CORES] - 1) / VCUDA_CORES_WHOLE + 1;
+	return c->value[ASK_GPU];
 }
 
 /* Init containers run one after the other, and before the others: the larger counts. */
@@ -295,31 +307,31 @@ static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct web
 	return init > sum ? init : sum;
 }
 
-static int check_left(struct webhook_work *w, const char *what, int64_t asked, int64_t limit,
-		      int64_t used)
-{
-	int64_t left = limit > used ? limit - used : 0;
-	if (asked <= left)
-		return 0;
-	return error_set(w->err, EACCES,
-			 "exceeding the quota of namespace %.63s: %" PRId64 " of %.100s asked, "
-			 "%" PRId64 " of %" PRId64 " are left",
-			 w->pod_namespace, asked, what, left, limit);
-}
+static const struct {
+	enum webhook_resource resource;
+	int64_t (*of)(const struct webhook_container *c);
+} quota_rows[QUOTA_KINDS] = {
+	[QUOTA_MEMORY] = { ASK_MEMORY, memory_of },
+	[QUOTA_CORES] = { ASK_CORES, cores_of },
+	[QUOTA_GPUS] = { ASK_GPU, gpus_of },
+};
 
 static int check_quota(struct webhook_work *w)
 {
 	struct webhook_quota quota = { 0 };
-	int r = 0;
 	if (!w->terms->quota || !w->terms->quota(w->terms->data, w->pod_namespace, &quota))
 		return 0;
-	if (quota.has_memory)
-		r = check_left(w, name_of(w, ASK_MEMORY), peak(w, memory_of), quota.memory_mib,
-			       quota.memory_used_mib);
-	if (r >= 0 && quota.has_cores)
-		r = check_left(w, name_of(w, ASK_CORES), peak(w, cores_of), quota.cores,
-			       quota.cores_used);
-	return r;
+	const struct quota_limits left = quota_left(&quota.limits, &quota.used);
+	for (int k = 0; k < QUOTA_KINDS; k++) {
+		uint64_t asked = (uint64_t)peak(w, quota_rows[k].of);
+		if (quota.limits.has[k] && asked > left.most[k])
+			return error_set(w->err, EACCES,
+					 "exceeding resource quota: namespace %.63s: %" PRIu64
+					 " of %.100s asked, %" PRIu64 " of %" PRIu64 " are left",
+					 w->pod_namespace, asked, name_of(w, quota_rows[k].resource),
+					 left.most[k], quota.limits.most[k]);
+	}
+	return 0;
 }
 
 int webhook_complete_asks(struct webhook_work *w)

@@ -14,7 +14,9 @@
 static bool quota(void *data, const char *name, struct webhook_quota *ret)
 {
 	*ret = (struct webhook_quota){
-		.has_memory = true, .memory_mib = 100000, .has_cores = true, .cores = 1000
+		.limits = { .has = { [QUOTA_MEMORY] = true, [QUOTA_CORES] = true, [QUOTA_GPUS] = true },
+			    .most = { [QUOTA_MEMORY] = 100000, [QUOTA_CORES] = 1000, [QUOTA_GPUS] = 200 } },
+		.used = { { [QUOTA_GPUS] = 20 } },
 	};
 	return true;
 }

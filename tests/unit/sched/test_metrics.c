@@ -72,6 +72,31 @@ static void test_cards_and_shares(void **state)
 	model_free(m);
 }
 
+static void test_quotas(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *pod = pod_object("p", GPU), *other = pod_object("o", GPU);
+	allocate(pod, "a", "a-0,NVIDIA,2048,30:;", "success", true);
+	give_pod(m, pod);
+	allocate(other, "a", "a-0,NVIDIA,100,0:;", "success", true);
+	json_object_set_new(json_object_get(other, "metadata"), "namespace", json_string("other"));
+	give_pod(m, other);
+	give_quota(m, "q", "\"limits.nvidia.com/gpumem\":\"20000\"");
+	char *page = page_of(m);
+#define OF(namespace, name) \
+	"{zone=\"vGPU\",namespace=\"" namespace "\",quota_name=\"nvidia.com/" name "\""
+	has_line(page, "hami_resource_quota_used" OF("ns", "gpumem") ",limit=\"20000\"} 2048");
+	has_line(page, "hami_resource_quota_used" OF("ns", "gpucores") ",limit=\"0\"} 30");
+	has_line(page, "hami_resource_quota_used" OF("ns", "gpu") ",limit=\"0\"} 1");
+	has_line(page, "hami_resource_quota_used" OF("other", "gpumem") ",limit=\"0\"} 100");
+	has_line(page, "hami_resource_quota_limit" OF("ns", "gpumem") "} 20000");
+	assert_null(strstr(page, "hami_resource_quota_limit" OF("ns", "gpu") "}"));
+	assert_null(strstr(page, "hami_resource_quota_limit" OF("other", "gpumem")));
+	assert_null(strstr(page, "hami_resource_quota_used" OF("other", "gpucores")));
+	free(page);
+	model_free(m);
+}
+
 /* A node says of its cards what it likes: a quote ends no label. */
 static void test_odd_words(void **state)
 {
@@ -95,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cards_and_shares),
+		cmocka_unit_test(test_quotas),
 		cmocka_unit_test(test_odd_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -353,12 +353,11 @@ static bool quota_of(void *data, const char *name, struct webhook_quota *ret)
 
 static void test_quotas(void **state)
 {
-	struct webhook_quota quota = { .has_memory = true,
-				       .memory_mib = 10000,
-				       .memory_used_mib = 4000,
-				       .has_cores = true,
-				       .cores = 100,
-				       .cores_used = 40 };
+	struct webhook_quota quota = {
+		.limits = { .has = { [QUOTA_MEMORY] = true, [QUOTA_CORES] = true },
+			    .most = { [QUOTA_MEMORY] = 10000, [QUOTA_CORES] = 100 } },
+		.used = { { [QUOTA_MEMORY] = 4000, [QUOTA_CORES] = 40 } }
+	};
 	struct webhook_terms terms = default_terms;
 	terms.quota = quota_of;
 	terms.data = &quota;
@@ -367,11 +366,13 @@ static void test_quotas(void **state)
 		POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3000','nvidia.com/gpucores':'30'"),
 		"[" OURS "]", NULL);
 	assert_denied(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3001'"), 403,
-		      "exceeding the quota of namespace default: 6002 of nvidia.com/gpumem asked, "
-		      "6000 of "
-		      "10000 are left");
+		      "exceeding resource quota: namespace default: 6002 of nvidia.com/gpumem "
+		      "asked, 6000 of 10000 are left");
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpucores':'61'"), 403,
 		      "61 of nvidia.com/gpucores asked, 60 of 100 are left");
+	/* A count alone is a whole GPU; how much memory that is, its node will tell. */
+	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403,
+		      "100 of nvidia.com/gpucores asked, 60 of 100 are left");
 	assert_denied(&terms, POD("'tencent.com/vcuda-core':'10','tencent.com/vcuda-memory':'24'"),
 		      403, "6144 of nvidia.com/gpumem asked");
 	/* Init containers have ended before the others begin; a sidecar has not. */
@@ -382,7 +383,15 @@ static void test_quotas(void **state)
 	"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/gpumem':'4000'}}}]}}"
 	assert_patch(&terms, INIT(""), "[" OURS "]", NULL);
 	assert_denied(&terms, INIT("'restartPolicy':'Always',"), 403, "8000 of nvidia.com/gpumem");
-	quota.memory_used_mib = 20000;
+	quota.limits.has[QUOTA_GPUS] = true;
+	quota.limits.most[QUOTA_GPUS] = 2;
+	quota.used.of[QUOTA_GPUS] = 1;
+	assert_denied(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'1'"), 403,
+		      "2 of nvidia.com/gpu asked, 1 of 2 are left");
+	quota.limits.has[QUOTA_CORES] = false;
+	assert_denied(&terms, POD("'tencent.com/vcuda-core':'200'"), 403,
+		      "2 of nvidia.com/gpu asked, 1 of 2 are left");
+	quota.used.of[QUOTA_MEMORY] = 20000;
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"), 403,
 		      "0 of 10000 are left");
 	json_t *response = respond_to(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"),
