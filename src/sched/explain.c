@@ -130,6 +130,22 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 	return object;
 }
 
+/* Of its namespace, with what the other pods of that have. */
+static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
+{
+	const struct model_space *space = model_find_limited(m, pod->pod_namespace);
+	json_t *list = space ? json_array() : NULL;
+	for (enum quota_kind k = 0; space && k < QUOTA_KINDS; k++)
+		if (space->limits.has[k])
+			json_array_append_new(list,
+					      json_pack("{s:s,s:I,s:I}", "resource",
+							quota_resource(&m->terms.request, k),
+							"limit", (json_int_t)space->limits.most[k],
+							"used", (json_int_t)space->used.of[k]));
+	if (list)
+		json_object_set_new(to, "quotas", list);
+}
+
 /* ---- the cluster ---- */
 
 struct kind {
@@ -217,19 +233,21 @@ static json_t *show_survey(const struct survey *s)
 
 /* ---- nodes ---- */
 
-static json_t *list_nodes(struct model *m, struct model_pod *pod, const struct survey *survey,
-			  const struct model_node *only)
+static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
+		      const struct survey *survey, const struct model_node *only)
 {
 	json_t *list = json_array();
 	/* What it has by now would be given back for what it is to get. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
+	model_hold_to_quota(m, pod->pod_namespace);
+	add_quotas(to, m, pod);
 	if (only)
 		json_array_append_new(list, explain_node(m, only, pod->request, true));
 	for (size_t i = 0; !only && i < survey->count; i++)
 		json_array_append_new(list, explain_node(m, survey->node[i], pod->request, false));
 	model_put_back(pod);
-	return list;
+	json_object_set_new(to, "nodes", list);
 }
 
 int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, struct error *err)
@@ -259,7 +277,7 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 	}
 	json_object_set_new(object, "cluster", show_survey(&survey));
 	if (looking.found->request && looking.found->request->count)
-		json_object_set_new(object, "nodes", list_nodes(m, looking.found, &survey, only));
+		add_nodes(object, m, looking.found, &survey, only);
 	free(survey.node);
 	*ret = object;
 	return 0;

@@ -48,7 +48,8 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_CARD_NOT_HEALTH:
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:
-	case PLACE_CARD_UUID_MISMATCH: return false;
+	case PLACE_CARD_UUID_MISMATCH:
+	case PLACE_QUOTA_NOT_FIT: return false; /* of whoever is on it */
 	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
 	case PLACE_EXCLUSIVE_CONFLICT:
 		lack.memory_bytes = card->memory_used_bytes;

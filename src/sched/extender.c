@@ -44,13 +44,6 @@ void ask_end(struct ask *ask)
 	*ask = (struct ask){ 0 };
 }
 
-void ask_hold_to_quota(struct model *m, const char *pod_namespace)
-{
-	const struct model_space *space = model_find_limited(m, pod_namespace);
-	if (space)
-		fit_hold_to(&m->fit, &space->limits, &space->used);
-}
-
 struct asked_nodes asked_nodes(const json_t *args)
 {
 	const json_t *list = json_object_get(args, "Nodes");

@@ -62,7 +62,7 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	/* What it has by now would be given back for what it gets. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
-	ask_hold_to_quota(m, pod->pod_namespace);
+	model_hold_to_quota(m, pod->pod_namespace);
 	int r = fit_choose(&m->fit, &node->stock, ret, &reasons);
 	model_put_back(pod);
 	if (r == -ENOSPC) {

@@ -112,7 +112,7 @@ static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 	json_t *one;
 	size_t i;
 	fit_begin(&f->model->fit, &f->ask->request);
-	ask_hold_to_quota(f->model, f->ask->pod->pod_namespace);
+	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
 	json_array_foreach(list, i, one)
 	{
 		const char *name = asked_name(nodes, i);

@@ -20,9 +20,6 @@ struct ask {
 int ask_begin(struct model *model, const json_t *args, struct ask *ret, struct error *err);
 void ask_end(struct ask *ask);
 
-/* Of the fit that has begun: what is left of the pods' namespace's quota holds, if there is one. */
-void ask_hold_to_quota(struct model *model, const char *pod_namespace);
-
 /* The nodes that came: names, or whole. An array each, NULL: none of the kind; whole ones go first. */
 struct asked_nodes {
 	const json_t *names, *whole;

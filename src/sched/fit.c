@@ -410,6 +410,7 @@ bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *r
 void fit_each_card(struct fit *fit, const struct stock *stock, const struct request_part *part,
 		   enum place_reason ret[PLACE_MAX_CARDS])
 {
+	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count; i++)
 		ret[i] = check_card(fit, stock, stock->card, i, &part->place);
 }

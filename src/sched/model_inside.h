@@ -122,6 +122,8 @@ struct model_space *model_space_take(struct model *model, const char *name);
 void model_space_give(struct model *model, struct model_space *space); /* NULL is fine */
 /* NULL: it has no quota of cards. */
 const struct model_space *model_find_limited(const struct model *model, const char *name);
+/* The fit that has begun: what is left of its pod's namespace's quota holds, if there is one. */
+void model_hold_to_quota(struct model *model, const char *pod_namespace);
 void model_quotas_begin(struct model *model);
 void model_quotas_synced(struct model *model);
 void model_quotas_free(struct model *model);

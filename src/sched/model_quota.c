@@ -51,6 +51,13 @@ const struct model_space *model_find_limited(const struct model *m, const char *
 	return space && quota_is_any(&space->limits) ? space : NULL;
 }
 
+void model_hold_to_quota(struct model *m, const char *pod_namespace)
+{
+	const struct model_space *space = model_find_limited(m, pod_namespace);
+	if (space)
+		fit_hold_to(&m->fit, &space->limits, &space->used);
+}
+
 /* ---- quotas ---- */
 
 /* Of all its quotas; pods that wait for more of it are told where there is more. */

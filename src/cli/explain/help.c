@@ -100,9 +100,17 @@ static void raise_the_quota(struct help *h)
 {
 	if (!cards_with(h, "ResourceQuotaNotFit"))
 		return;
+	const json_t *quotas = json_object_get(h->e, "quotas");
 	begin(h);
-	fprintf(h->out, "the quota of namespace %s: kubectl -n %s describe resourcequota\n",
-		explain_word(h->e, "namespace"), explain_word(h->e, "namespace"));
+	fprintf(h->out, "the end of other pods of namespace %s, or more of its ResourceQuota:",
+		explain_word(h->e, "namespace"));
+	for (size_t i = 0; i < json_array_size(quotas); i++) {
+		const json_t *quota = json_array_get(quotas, i);
+		fprintf(h->out, "%s they have %lld of %lld %s", i ? "," : "",
+			(long long)explain_number(quota, "used"),
+			(long long)explain_number(quota, "limit"), explain_word(quota, "resource"));
+	}
+	fputc('\n', h->out);
 }
 
 static void mend_cards(struct help *h)

@@ -228,6 +228,26 @@ static void test_many(void **state)
 	json_decref(e);
 }
 
+static void test_quota(void **state)
+{
+	json_t *e = parse("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK("1001") "]," CLUSTER(
+		"1", "0") ","
+			  "\"containers\":[\"main\"],\"quotas\":[{\"resource\":"
+			  "\"nvidia.com/gpumem\",\"limit\":5000,\"used\":4000},{\"resource\":"
+			  "\"nvidia.com/gpu\",\"limit\":3,\"used\":0}],\"nodes\":[{\"node\":\"a\","
+			  "\"verdict\":\"unfit\",\"why\":\"4/4 ResourceQuotaNotFit\","
+			  "\"container\":0,\"beside_others\":false,\"reasons\":"
+			  "{\"ResourceQuotaNotFit\":4},\"cards\":4}]}");
+	char *text = write_text(e);
+	assert_non_null(strstr(text, "4/4 ResourceQuotaNotFit"));
+	assert_non_null(strstr(text,
+			       "\nWhat would help\n  the end of other pods of namespace ns, or "
+			       "more of its ResourceQuota: they have 4000 of 5000 "
+			       "nvidia.com/gpumem, they have 0 of 3 nvidia.com/gpu\n"));
+	free(text);
+	json_decref(e);
+}
+
 #define META(annotations) \
 	"\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":" \
 	"{" annotations "}}"
@@ -271,10 +291,10 @@ static void test_of_the_pod_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),           cmocka_unit_test(test_never),
-		cmocka_unit_test(test_none_of_ours),     cmocka_unit_test(test_on_its_way),
-		cmocka_unit_test(test_card_by_card),     cmocka_unit_test(test_many),
-		cmocka_unit_test(test_of_the_pod_alone),
+		cmocka_unit_test(test_groups),       cmocka_unit_test(test_never),
+		cmocka_unit_test(test_none_of_ours), cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_card_by_card), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_quota),        cmocka_unit_test(test_of_the_pod_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

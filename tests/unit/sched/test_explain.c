@@ -69,6 +69,31 @@ static void test_what_it_asks_for(void **state)
 	model_free(m);
 }
 
+/* What its namespace may have is no matter of who is on the cards. */
+static void test_quota(void **state)
+{
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("n", 2, 8192, 100));
+	fill(m, "r", "n", "n-0,NVIDIA,4000,0:;");
+	give_quota(m, "q", "\"limits.nvidia.com/gpumem\":\"5000\"");
+	give_pod(m, pod_object("p", MEMORY("1001")));
+	json_t *answer = explained(m, "p", NULL);
+	assert_at(answer, "quotas",
+		  "[{\"resource\":\"nvidia.com/gpumem\",\"limit\":5000,\"used\":4000}]");
+	assert_at(answer, "nodes.0.verdict", "\"unfit\"");
+	assert_at(answer, "nodes.0.why", "\"2/2 ResourceQuotaNotFit\"");
+	assert_at(answer, "nodes.0.lacks", "nothing");
+	json_decref(answer);
+	answer = explained(m, "p", "n");
+	assert_at(answer, "nodes.0.card.1.reason", "\"ResourceQuotaNotFit\"");
+	json_decref(answer);
+	give_quota(m, "q", "\"limits.nvidia.com/gpumem\":\"5001\"");
+	answer = explained(m, "p", NULL);
+	assert_at(answer, "nodes.0.verdict", "\"fits\"");
+	json_decref(answer);
+	model_free(m);
+}
+
 static void test_verdicts(void **state)
 {
 	struct model *m = model_of_nothing();
@@ -283,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_it_asks_for),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_the_same_as_filter),
 		cmocka_unit_test(test_card_by_card),
 		cmocka_unit_test(test_what_is_lacking),
