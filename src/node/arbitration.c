@@ -208,6 +208,8 @@ static uint64_t step(struct arbitration *a)
 		publish(a);
 		listen(a);
 	}
+	if (a->spans)
+		arbitration_note_span(a, now_ns);
 	if (now_ns >= a->pulse_ns)
 		arbitration_pulse(a, now_ns);
 	a->stepped_ns = now_ns;
@@ -289,6 +291,7 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 	bell_wake(&a->changed);
 	worker_join(&a->worker);
 	arbiter_free(a->arbiter);
+	free(a->spans);
 	free(a);
 	return NULL;
 }

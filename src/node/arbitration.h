@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "gpu/gpu.h"
 #include "node/gang.h"
+#include "node/lease_spans.h"
 #include "region/region.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000) /* heartbeat and window samples */
@@ -83,6 +84,13 @@ struct arbitration *arbitration_stop(struct arbitration *a);
 #define ARBITRATION_UNNAMED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
+/*
+ * Notes from now on who has the card when, or no longer and forgets it: at first, so that it costs nothing. -ENOMEM.
+ */
+int arbitration_watch_spans(struct arbitration *a, bool is_watched);
+/* As lease_spans_since(); none where nobody watches. */
+size_t arbitration_spans(struct arbitration *a, uint64_t since,
+			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*
  * `device` is the card's place in the region. Both maps must outlive the lessee. -ENOSPC when the

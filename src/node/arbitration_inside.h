@@ -3,6 +3,7 @@
  *
  *   arbitration.c          the thread: looks, decides by the arbiter, publishes, sleeps
  *   arbitration_figures.c  what it tells of its tenants, and what is lent by that
+ *   arbitration_spans.c    who had the card when
  *   arbitration_turns.c    whose turn it is of a tenant's processes
  *   lessee.c               tenants and their processes come and go, shares change
  *
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "node/arbitration.h"
 #include "node/bell.h"
+#include "node/lease_spans.h"
 #include "node/observe.h"
 #include "node/window.h"
 #include "node/worker.h"
@@ -84,6 +86,7 @@ struct arbitration {
 	struct elastic_config elastic;
 	uint64_t lent_ns; /* when limits were last decided on */
 	struct window window_1s;
+	struct lease_spans *spans; /* NULL: nobody wants to know */
 };
 
 /*
@@ -103,6 +106,8 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /* How long its lease may rest before it should ring: learned between its leases, and its processes' turns. */
 void arbitration_publish_patience(struct lessee *l);
+/* Notes who has the card now; `spans` is there. */
+void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
 

@@ -65,6 +65,10 @@ struct config {
 	char metrics_tls_certificate[CONFIG_PATH_MAX], metrics_tls_key[CONFIG_PATH_MAX];
 	char metrics_names[CONFIG_PATH_MAX];     /* as metrics_names_parse() takes it */
 	bool metrics_open;                       /* everyone who can reach it may read */
+	/* The web page (node/page). */
+	char web_listen[CONFIG_PATH_MAX], web_token_file[CONFIG_PATH_MAX];
+	char web_change_token_file[CONFIG_PATH_MAX];
+	char web_tls_certificate[CONFIG_PATH_MAX], web_tls_key[CONFIG_PATH_MAX];
 	char container_engines[CONFIG_PATH_MAX]; /* as engines_parse() takes it */
 	/* The kubelet's device plugin (node/plugin). */
 	bool is_kube_plugin, is_kube_slice_hard;

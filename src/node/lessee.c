@@ -60,6 +60,8 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	a->lessee_count--;
 	arbitration_count_charge(a, lessee, arbiter_charged_ns(a->arbiter, lessee->index));
 	arbiter_remove(a->arbiter, lessee->index);
+	if (a->spans)
+		arbitration_note_span(a, clock_now_ns());
 	a->process_count -= (unsigned)lessee->observer.count;
 	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);

@@ -25,6 +25,7 @@
 #include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
+#include "node/page/page.h"
 #include "node/plugin/plugin.h"
 #include "node/sensor.h"
 #include "node/swap_turns.h"
@@ -379,6 +380,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 		return r;
 	r = metrics_start(node, &node->metrics, err);
 	if (r >= 0)
+		r = page_start(node, &node->page, err);
+	if (r >= 0)
 		r = node_kube_start(node, &node->kube, err);
 	if (r >= 0)
 		r = control_open(node, &node->control, err);
@@ -416,6 +419,7 @@ void node_close(struct node *node)
 		log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	node->plugin = plugin_stop(node->plugin);
 	node->metrics = metrics_stop(node->metrics);
+	node->page = page_stop(node->page);
 	node->kube = node_kube_stop(node->kube);
 	use_state_save(node);
 	node->violations = violations_stop(node->violations);

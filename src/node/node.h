@@ -49,6 +49,7 @@ struct control;
 struct drain;
 struct sensor;
 struct metrics;
+struct page;
 struct plugin;
 struct topology;
 struct violations;
@@ -136,6 +137,7 @@ struct node {
 	struct control *control;
 	struct plugin *plugin;            /* NULL: the kubelet has none of ours */
 	struct metrics *metrics;          /* NULL: nobody may ask */
+	struct page *page;                /* NULL: there is none */
 	struct node_kube *kube;           /* NULL: no Kubernetes is told of us */
 	struct loop_source *tick;         /* each second while there are tenants */
 	struct loop_source *fresh_source; /* is a census due before its time? */

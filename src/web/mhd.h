@@ -24,6 +24,7 @@
 	X(get_connection_info) \
 	X(lookup_connection_value) \
 	X(create_response_from_buffer) \
+	X(create_response_from_callback) \
 	X(add_response_header) \
 	X(queue_response) \
 	X(destroy_response)

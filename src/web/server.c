@@ -111,7 +111,7 @@ static void somebody_comes(void *data, uint32_t events)
 static bool is_overdue(const struct server *s, const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t limit_ns = c->stage == STAGE_IDLE ? s->terms.idle_ns : SERVER_DEADLINE_NS;
-	return c->stage != STAGE_HANDLER && now_ns - c->since_ns >= limit_ns;
+	return c->stage != STAGE_HANDLER && c->stage != STAGE_STREAM && now_ns - c->since_ns >= limit_ns;
 }
 
 /* Others wait to be let in, and nobody may keep its place by doing nothing. */
@@ -147,16 +147,32 @@ static void look(void *data, uint32_t events)
 
 /* ---- texts ---- */
 
+static struct server_text *text_of(const struct server *s, struct MHD_Response *response,
+				   const char *type)
+{
+	if (response) {
+		s->mhd->add_response_header(response, "Content-Type", type);
+		server_add_headers(s, response);
+	}
+	return (struct server_text *)(void *)response;
+}
+
 struct server_text *server_text_new(struct server *s, char *text, size_t length, const char *type)
 {
 	struct MHD_Response *response = s->mhd->create_response_from_buffer(length, text,
 									    MHD_RESPMEM_MUST_FREE);
-	if (!response) {
+	if (!response)
 		free(text);
-		return NULL;
-	}
-	s->mhd->add_response_header(response, "Content-Type", type);
-	return (struct server_text *)(void *)response;
+	return text_of(s, response, type);
+}
+
+struct server_text *server_text_of(struct server *s, const void *bytes, size_t length,
+				   const char *type)
+{
+	return text_of(s,
+		       s->mhd->create_response_from_buffer(length, (void *)(uintptr_t)bytes,
+							   MHD_RESPMEM_PERSISTENT),
+		       type);
 }
 
 struct server_text *server_text_free(struct server *s, struct server_text *text)

@@ -21,10 +21,15 @@
 struct server;
 struct server_text; /* a body that several answers share */
 struct server_call; /* a request that is answered later */
+struct server_part; /* of a stream; several streams may be sent it */
+
+struct server_header {
+	const char *name, *value;
+};
 
 struct server_request {
 	const char *method, *path;
-	const char *authorization; /* the header; NULL: there is none */
+	const char *authorization, *host, *origin; /* headers; NULL: there is none */
 	const char *body; /* the handler's until it returns; a NUL stands behind it; NULL: none */
 	size_t body_size;
 	struct server_call *call; /* for server_call_answer() */
@@ -38,7 +43,13 @@ struct server_answer {
 	const char *line;                  /* is copied */
 	const char *type;                  /* of own and line; NULL: plain text */
 	const char *header, *header_value; /* one more; NULL: none */
+	bool is_last; /* `text` is the server's from then on */
 	bool is_later; /* not yet: server_call_answer() has the rest. From a handler alone. */
+	/*
+	 * A stream of `type`, whose parts server_stream_send() has. It lasts until its reader closes it, or does not take
+	 * a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. From a handler alone.
+	 */
+	bool is_stream;
 };
 
 typedef void (*server_handler)(void *data, const struct server_request *request,
@@ -62,7 +73,12 @@ struct server_terms {
 	 * is answered before it is read. Of all requests together SERVER_BODIES times that, else 503. */
 	size_t body_max;
 	server_handler handler;
+	/* A stream is no more, and its call is not to be used again. NULL where no handler begins one. */
+	void (*stream_ended)(void *data, struct server_call *call);
 	void *data;
+	/* Of every answer; the caller's, constant. NULL: none. */
+	const struct server_header *headers;
+	size_t header_count;
 };
 #define SERVER_BODIES 8
 
@@ -75,6 +91,22 @@ unsigned server_connections(const struct server *server);
 /* The answer of a handler that said is_later: once, from any place, or never. */
 void server_call_answer(struct server_call *call, const struct server_answer *answer);
 
+/*
+ * A part of streams, of which `size` bytes are to be written by the caller before it is sent. NULL: out of memory. Who
+ * made it gives it back when it has been sent; streams that still take it keep it.
+ */
+struct server_part *server_part_new(size_t size);
+char *server_part_bytes(struct server_part *part);
+struct server_part *server_part_free(struct server_part *part); /* NULL is fine; returns NULL */
+/*
+ * Sends a stream its next part, and never keeps one for later: -EAGAIN while the one before has not been taken
+ * whole.
+ */
+int server_stream_send(struct server_call *call, struct server_part *part);
+
+/* Bytes that are constant. NULL: out of memory. */
+struct server_text *server_text_of(struct server *server, const void *bytes, size_t length,
+				   const char *type);
 /* Takes `text` over in any case; it may be sent to several. NULL: out of memory. */
 struct server_text *server_text_new(struct server *server, char *text, size_t length,
 				    const char *type);

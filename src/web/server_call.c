@@ -9,7 +9,7 @@
 
 /* ---- connections ---- */
 
-static void set_stage(struct server_call *c, enum stage stage)
+void server_set_stage(struct server_call *c, enum stage stage)
 {
 	c->stage = stage;
 	c->since_ns = clock_now_ns();
@@ -34,7 +34,7 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 		return;
 	}
 	*c = (struct server_call){ .next = s->calls, .generation = g, .fd = info->connect_fd };
-	set_stage(c, STAGE_NEW);
+	server_set_stage(c, STAGE_NEW);
 	s->calls = c;
 	g->count++;
 	if (s->count++ == 0)
@@ -46,6 +46,8 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 
 static void forget_request(struct server *s, struct server_call *c)
 {
+	if (c->is_stream)
+		server_stream_end(c);
 	s->bodies -= c->room;
 	free(c->body);
 	c->body = NULL;
@@ -88,7 +90,7 @@ void *server_request_began(void *data, const char *uri, struct MHD_Connection *a
 	const struct generation *g = data;
 	struct server_call *c = call_of(g->server, at);
 	if (c)
-		set_stage(c, STAGE_REQUEST);
+		server_set_stage(c, STAGE_REQUEST);
 	return NULL;
 }
 
@@ -101,10 +103,26 @@ void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 	if (!c)
 		return;
 	forget_request(g->server, c);
-	set_stage(c, STAGE_IDLE);
+	server_set_stage(c, STAGE_IDLE);
 }
 
 /* ---- answers ---- */
+
+void server_add_headers(const struct server *s, struct MHD_Response *response)
+{
+	for (size_t i = 0; i < s->terms.header_count; i++)
+		s->mhd->add_response_header(response, s->terms.headers[i].name,
+					    s->terms.headers[i].value);
+}
+
+void server_wake(struct server_call *c)
+{
+	c->is_suspended = false;
+	c->generation->server->mhd->resume_connection(c->at);
+	/* It is seen to when libmicrohttpd runs next; no event of its own would bring that about. */
+	c->generation->has_resumed = true;
+	loop_arm(c->generation->soon_timer, 0, 0);
+}
 
 static struct MHD_Response *make_response(const struct server *s, const struct generation *g,
 					  const struct server_answer *answer)
@@ -122,6 +140,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 				    answer->type ? answer->type : LINE_TYPE);
 	if (answer->header)
 		s->mhd->add_response_header(response, answer->header, answer->header_value);
+	server_add_headers(s, response);
 	/* Who came with the old certificate comes again with the new one. */
 	if (g != s->generations)
 		s->mhd->add_response_header(response, "Connection", "close");
@@ -132,13 +151,15 @@ static enum MHD_Result send_answer(const struct server *s, struct server_call *c
 				   struct MHD_Connection *at, const struct server_answer *answer)
 {
 	struct MHD_Response *response = (struct MHD_Response *)(void *)answer->text;
-	if (!response)
+	if (answer->is_stream)
+		response = server_stream_begin(c, answer->type);
+	else if (!response)
 		response = make_response(s, c->generation, answer);
 	if (!response)
 		return MHD_NO;
-	set_stage(c, STAGE_ANSWER);
+	server_set_stage(c, STAGE_ANSWER);
 	enum MHD_Result r = s->mhd->queue_response(at, answer->status, response);
-	if (!answer->text)
+	if (!answer->text || answer->is_last)
 		s->mhd->destroy_response(response);
 	return r;
 }
@@ -153,22 +174,22 @@ void server_call_answer(struct server_call *c, const struct server_answer *answe
 		c->status = no_memory.status;
 		c->answer = make_response(s, c->generation, &no_memory);
 	}
-	if (c->is_suspended) {
-		c->is_suspended = false;
-		s->mhd->resume_connection(c->at);
-		/* It is seen to when libmicrohttpd runs next; no event of its own would bring that about. */
-		c->generation->has_resumed = true;
-		loop_arm(c->generation->soon_timer, 0, 0);
-	}
+	if (c->is_suspended)
+		server_wake(c);
 }
 
 static enum MHD_Result send_kept(const struct server *s, struct server_call *c)
 {
-	set_stage(c, STAGE_ANSWER);
+	server_set_stage(c, STAGE_ANSWER);
 	return s->mhd->queue_response(c->at, c->status, c->answer);
 }
 
 /* ---- requests ---- */
+
+static const char *header_of(const struct server *s, const struct server_call *c, const char *name)
+{
+	return s->mhd->lookup_connection_value(c->at, MHD_HEADER_KIND, name);
+}
 
 static enum MHD_Result ask_handler(struct server *s, struct server_call *c, const char *url,
 				   const char *method)
@@ -184,13 +205,14 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 	const struct server_request request = {
 		.method = method,
 		.path = url,
-		.authorization = s->mhd->lookup_connection_value(c->at, MHD_HEADER_KIND,
-								 "Authorization"),
+		.authorization = header_of(s, c, "Authorization"),
+		.host = header_of(s, c, "Host"),
+		.origin = header_of(s, c, "Origin"),
 		.body = c->body,
 		.body_size = c->size,
 		.call = c,
 	};
-	set_stage(c, STAGE_HANDLER);
+	server_set_stage(c, STAGE_HANDLER);
 	s->terms.handler(s->terms.data, &request, &answer);
 	if (!answer.is_later)
 		return send_answer(s, c, c->at, &answer);

@@ -1,5 +1,5 @@
 /* Between the parts of the HTTP server: server.c has who is let in, the loop and certificates, server_call.c connections and
- * their requests. */
+ * their requests, server_stream.c answers that go on. */
 #ifndef ALLOT_WEB_SERVER_INSIDE_H
 #define ALLOT_WEB_SERVER_INSIDE_H
 
@@ -10,8 +10,8 @@
 
 #define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* for those whose time is over */
 
-/* What a connection does; each but the handler's turn has an end. */
-enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_IDLE };
+/* What a connection does; each has an end, but the handler's turn and a stream that waits for its next part. */
+enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
 /* A connection, which has one request at a time: so it is the call, too. */
 struct server_call {
@@ -27,6 +27,9 @@ struct server_call {
 	bool is_begun, is_suspended; /* the request */
 	struct MHD_Response *answer; /* that came later */
 	unsigned status;
+	bool is_stream;
+	struct server_part *part; /* being taken; NULL: none */
+	size_t part_taken;
 };
 
 /* What serves with one certificate. The first of the server's takes who comes; others end with their last connection. */
@@ -54,6 +57,17 @@ struct server {
 
 /* false: somebody may be let in again. */
 void server_set_deaf(struct server *server, bool is_deaf);
+
+void server_set_stage(struct server_call *call, enum stage stage);
+/* Adds those of every answer. */
+void server_add_headers(const struct server *server, struct MHD_Response *response);
+/* libmicrohttpd goes on with a call that was suspended. */
+void server_wake(struct server_call *call);
+
+/* The answer that a stream is; NULL: out of memory. */
+struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
+/* The call's stream is over. */
+void server_stream_end(struct server_call *call);
 
 /* What libmicrohttpd calls; `data` is the generation. */
 void server_connection_told(void *data, struct MHD_Connection *at, void **context,

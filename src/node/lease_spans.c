@@ -1,0 +1,36 @@
+#include "node/lease_spans.h"
+
+#include <stdio.h>
+
+static struct lease_span *span_of(struct lease_spans *s, uint64_t number)
+{
+	return &s->span[number % LEASE_SPANS_MAX];
+}
+
+void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant, uint64_t key,
+		      bool is_free)
+{
+	key = tenant ? key : 0;
+	if (key == s->key)
+		return;
+	if (s->key)
+		span_of(s, s->last)->end_ns = now_ns;
+	s->key = key;
+	if (!key)
+		return;
+	struct lease_span *span = span_of(s, ++s->last);
+	*span = (struct lease_span){ .begin_ns = now_ns, .number = s->last, .is_free = is_free };
+	snprintf(span->tenant, sizeof(span->tenant), "%s", tenant);
+}
+
+size_t lease_spans_since(const struct lease_spans *s, uint64_t since,
+			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since)
+{
+	uint64_t oldest = s->last > LEASE_SPANS_MAX ? s->last - LEASE_SPANS_MAX + 1 : 1;
+	uint64_t first = since + 1 > oldest ? since + 1 : oldest;
+	size_t count = 0;
+	for (uint64_t number = first; number <= s->last; number++)
+		ret[count++] = s->span[number % LEASE_SPANS_MAX];
+	*ret_since = s->key ? s->last - 1 : s->last;
+	return count;
+}

@@ -1,0 +1,44 @@
+/*
+ * Who had a card when: the last spans of time in which one tenant had its lease, or ran on it alone. A ring, which
+ * forgets the oldest. Pure, but for memory; not thread safe.
+ */
+#ifndef ALLOT_NODE_LEASE_SPANS_H
+#define ALLOT_NODE_LEASE_SPANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/region.h"
+
+#define LEASE_SPANS_MAX 256 /* 5 ms each at the shortest: more than a second */
+
+struct lease_span {
+	char tenant[REGION_NAME_MAX];
+	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not over */
+	uint64_t number;           /* of all of the card, from 1 */
+	bool is_free;              /* it ran without a lease, since nobody else did */
+};
+
+struct lease_spans {
+	struct lease_span span[LEASE_SPANS_MAX]; /* number n is at n % LEASE_SPANS_MAX */
+	uint64_t last;                           /* number of the last; 0: there was none */
+	/* What tells the one that is not over from the next; 0: it is over. */
+	uint64_t key;
+};
+
+/*
+ * Who has the card now; NULL: nobody. `key`, not 0, is another one with each tenant and each lease, and while it is the same the
+ * span goes on.
+ */
+void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
+		      bool is_free);
+
+/*
+ * Copies those that began after number `since`, or were not over when that was asked last, oldest first; returns how many. What `since`
+ * is at the next call is *ret_since: the last that is over.
+ */
+size_t lease_spans_since(const struct lease_spans *spans, uint64_t since,
+			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
+
+#endif

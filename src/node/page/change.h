@@ -1,0 +1,22 @@
+/*
+ * Changes that are asked for by HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue, whose body is the control
+ * protocol's request (docs/protocol.md) without `version` and `op`. Main thread only.
+ */
+#ifndef ALLOT_NODE_PAGE_CHANGE_H
+#define ALLOT_NODE_PAGE_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct node;
+
+/* Whether a path is one of these. Pure. */
+bool change_is_path(const char *path);
+/*
+ * Makes it, as a member of group allot may, and says so in the log. Returns the reply of the control protocol, to be freed;
+ * NULL: out of memory. *ret_status is HTTP's for it. `body` NULL: none.
+ */
+char *change_make(struct node *node, const char *path, const char *body, size_t size,
+		  unsigned *ret_status);
+
+#endif

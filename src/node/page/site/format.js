@@ -1,0 +1,119 @@
+// Figures as people read them, and elements that change only where what they show does.
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+export const GIB = 2 ** 30;
+
+export function bytes(value) {
+  if (value === null || value === undefined) return "not known";
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+export function percent(value) {
+  return `${value < 10 && value % 1 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
+export function seconds(value) {
+  if (value < 60) return `${value.toFixed(1)} s`;
+  const minutes = Math.floor(value / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(value % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function count(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+// An element: make("td", {className: "number"}, "text", child...)
+export function make(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties))
+    if (key.includes("-") || key === "role" || key === "scope") element.setAttribute(key, value);
+    else element[key] = value;
+  element.append(...children);
+  return element;
+}
+
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function setClass(element, name) {
+  if (element.className !== name) element.className = name;
+}
+
+// How far along, with a mark where it was asked to be. For the eye: the figures stand beside it.
+export class Bar {
+  constructor() {
+    this.fill = make("i");
+    this.mark = make("b");
+    this.element = make("span", { className: "bar", "aria-hidden": "true" }, this.fill, this.mark);
+  }
+
+  show(part, mark) {
+    const width = `${(100 * Math.min(1, Math.max(0, part || 0))).toFixed(1)}%`;
+    if (this.fill.style.width !== width) this.fill.style.width = width;
+    this.mark.hidden = mark === null || mark === undefined;
+    const left = this.mark.hidden ? "" : `${(100 * Math.min(1, mark)).toFixed(1)}%`;
+    if (this.mark.style.left !== left) this.mark.style.left = left;
+  }
+}
+
+// Keeps a list of children: one for each item, by its key, made and shown by these.
+export class List {
+  constructor(parent, keyOf, make) {
+    Object.assign(this, { parent, keyOf, make, parts: new Map() });
+  }
+
+  show(items) {
+    const before = this.parts;
+    this.parts = new Map();
+    let place = this.parent.firstElementChild;
+    for (const item of items) {
+      const key = this.keyOf(item);
+      const part = before.get(key) ?? this.make(item);
+      before.delete(key);
+      this.parts.set(key, part);
+      if (part.element === place) place = place.nextElementSibling;
+      else this.parent.insertBefore(part.element, place);
+      part.show(item);
+    }
+    for (const part of before.values()) part.element.remove();
+  }
+}
+
+// What a tenant is known by besides its name, everywhere on the page: a letter, a colour, a kind of line.
+const marks = new Map();
+const colours = 8;
+export const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+
+export function markOf(name) {
+  if (!marks.has(name)) {
+    const index = marks.size;
+    const turn = Math.floor(index / 26);
+    marks.set(name, {
+      letter: String.fromCharCode(65 + (index % 26)) + (turn || ""),
+      colour: index % colours,
+      dash: Math.floor(index / colours) % dashes.length,
+    });
+  }
+  return marks.get(name);
+}
+
+export function badge(name) {
+  const mark = markOf(name);
+  return make("span", { className: `badge m${mark.colour} d${mark.dash}`, "aria-hidden": "true" }, mark.letter);
+}
+
+export function colourOf(mark) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--m${mark.colour}`).trim();
+}
+
+export function variable(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

@@ -1,0 +1,100 @@
+// Who had which GPU when: a lane each, and the same in figures.
+import { List, badge, colourOf, make, markOf, percent, setText, variable } from "./format.js";
+
+const SHOWN_MS = 2000;
+const GAP_PX = 1;
+
+class Lane {
+  constructor({ index }) {
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.element = make("div", { className: "lane" }, make("span", {}, `GPU ${index}`), this.canvas);
+  }
+
+  show({ spans, now }) {
+    const { canvas } = this;
+    const scale = devicePixelRatio || 1;
+    const width = canvas.clientWidth;
+    const height = canvas.clientHeight;
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(height * scale);
+    }
+    const paint = canvas.getContext("2d");
+    paint.setTransform(scale, 0, 0, scale, 0, 0);
+    paint.clearRect(0, 0, width, height);
+    paint.font = "600 12px system-ui, sans-serif";
+    paint.textBaseline = "middle";
+    for (const span of spans) {
+      const left = ((span.begin - now) / SHOWN_MS + 1) * width;
+      const right = ((span.begin + span.length - now) / SHOWN_MS + 1) * width;
+      this.block(paint, span, Math.max(0, left), Math.max(1, right - Math.max(0, left) - GAP_PX), height);
+    }
+  }
+
+  // A tenant's colour, and where there is room its letter or name, so that nobody needs the colour.
+  block(paint, span, left, width, height) {
+    const mark = markOf(span.tenant);
+    paint.fillStyle = colourOf(mark);
+    const inset = span.kind === "free" ? 7 : 3;
+    paint.fillRect(left, inset, width, height - 2 * inset);
+    if (span.kind !== "free") {
+      paint.strokeStyle = variable("ink");
+      paint.strokeRect(left + 0.5, inset + 0.5, Math.max(0, width - 1), height - 2 * inset - 1);
+    }
+    const text = [`${mark.letter} ${span.tenant}`, mark.letter].find((words) => paint.measureText(words).width + 6 < width);
+    if (!text) return;
+    paint.fillStyle = variable("paper");
+    paint.fillText(text, left + 3, height / 2);
+  }
+}
+
+class TableRow {
+  constructor({ index, tenant }) {
+    this.cells = Array.from({ length: 3 }, () => make("td", { className: "number" }));
+    this.element = make("tr", {}, make("td", {}, String(index)), make("th", { scope: "row" }, badge(tenant), tenant), ...this.cells);
+  }
+
+  show({ turns, held }) {
+    [String(turns), `${(held / turns).toFixed(1)} ms`, percent((100 * held) / SHOWN_MS)]
+      .forEach((text, i) => setText(this.cells[i], text));
+  }
+}
+
+export class Leases {
+  constructor() {
+    this.spans = new Map(); // by GPU: by number
+    this.lanes = new List(document.getElementById("leases"), (item) => item.index, (item) => new Lane(item));
+    this.table = new List(document.getElementById("lease-table").tBodies[0],
+      (item) => `${item.index}/${item.tenant}`, (item) => new TableRow(item));
+  }
+
+  clear() {
+    this.spans.clear();
+  }
+
+  take(state) {
+    for (const { index, spans } of state.leases) {
+      const known = this.spans.get(index) ?? new Map();
+      this.spans.set(index, known);
+      for (const [number, tenant, begin, length, kind] of spans) known.set(number, { tenant, begin, length, kind });
+      for (const [number, span] of known)
+        if (span.begin + span.length < state.clock_ms - SHOWN_MS) known.delete(number);
+    }
+  }
+
+  show(state) {
+    this.take(state);
+    const lanes = state.leases.map(({ index }) => ({ index, now: state.clock_ms, spans: [...this.spans.get(index).values()] }));
+    this.lanes.show(lanes);
+    const rows = new Map();
+    for (const { index, spans, now } of lanes)
+      for (const span of spans) {
+        const key = `${index}/${span.tenant}`;
+        const row = rows.get(key) ?? { index, tenant: span.tenant, turns: 0, held: 0 };
+        row.turns++;
+        row.held += span.begin + span.length - Math.max(span.begin, now - SHOWN_MS);
+        rows.set(key, row);
+      }
+    this.table.show([...rows.values()].sort((a, b) => a.index - b.index || (a.tenant < b.tenant ? -1 : 1)));
+  }
+}

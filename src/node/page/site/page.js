@@ -1,0 +1,137 @@
+// The page: what comes from the daemon goes to its parts.
+import { Cards } from "./cards.js";
+import { Charts } from "./charts.js";
+import { SetDialog, TokenDialog } from "./dialogs.js";
+import { count, setClass, setText } from "./format.js";
+import { Leases } from "./leases.js";
+import { Record } from "./record.js";
+import { Source, ask, change, setToken } from "./source.js";
+import { Tenants } from "./tenants.js";
+import { Topology } from "./topology.js";
+import { Waiting } from "./waiting.js";
+
+const SUMMARY_MS = 3000;
+const connection = document.getElementById("connection");
+const summary = document.getElementById("summary");
+
+const record = new Record();
+const rights = { read: false, change: false };
+const token = new TokenDialog((value) => {
+  setToken(value);
+  source.start();
+});
+const dialog = new SetDialog(change);
+const tenants = new Tenants({
+  pause: (tenant) => act(tenant.state === "paused" ? "resume" : "pause", { name: tenant.id }),
+  set: (tenant) => dialog.open(tenant),
+});
+const parts = { cards: new Cards(), waiting: new Waiting(), leases: new Leases(), topology: new Topology() };
+const charts = new Charts(tenants);
+
+function say(text, isLost = false) {
+  setText(connection, text);
+  setClass(connection, isLost ? "lost" : "");
+}
+
+async function act(operation, request) {
+  try {
+    await change(operation, request);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+// Said to who listens to the page: seldom, and only what is news.
+let summaryAt = 0;
+function summarize(state) {
+  const states = new Map();
+  for (const tenant of state.tenants) states.set(tenant.state, (states.get(tenant.state) ?? 0) + 1);
+  // Who computes changes too often to be read out.
+  const settled = ["queued", "paused", "swapped"].filter((name) => states.has(name))
+    .map((name) => `${states.get(name)} ${name === "queued" ? "waiting for memory" : name}`);
+  const sick = state.devices.filter((device) => device.health !== "healthy").length;
+  if (sick) settled.push(`${count(sick, "GPU")} not well`);
+  const text = `${count(state.devices.length, "GPU")}, ${count(state.tenants.length, "tenant")}` +
+    (settled.length ? `: ${settled.join(", ")}.` : ".");
+  const now = performance.now();
+  if (text === summary.textContent || now - summaryAt < SUMMARY_MS && summaryAt) return;
+  summaryAt = now;
+  summary.textContent = text;
+}
+
+let epoch = 0;
+let seen = 0;
+const source = new Source({
+  async begins() {
+    Object.assign(rights, await ask("/api/rights"));
+    if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
+    const [history, topology] = await Promise.all([ask("/api/history"), ask("/api/topology")]);
+    record.load(history);
+    parts.topology.load(topology);
+    parts.leases.clear();
+  },
+
+  state(state) {
+    if (state.epoch !== epoch) parts.leases.clear();
+    epoch = state.epoch;
+    document.documentElement.dataset.states = ++seen;
+    setText(document.getElementById("host"), `${state.host}${state.simulated ? " (simulated)" : ""}`);
+    say(`live, ${state.daemon}`);
+    summarize(state);
+    for (const part of Object.values(parts)) part.show(state);
+    tenants.show(state, rights.change);
+    if (record.add(state)) charts.show(state, record);
+  },
+
+  lost(error) {
+    say(`not connected${error?.status ? `: ${error.message}` : ""}; trying again`, true);
+  },
+
+  refused() {
+    const isNamed = Boolean(sessionStorage.getItem("allot-token"));
+    say("a token is needed", true);
+    token.open(isNamed ? "That is not the daemon's token." : "");
+  },
+});
+
+// ---- theme ----
+
+const themes = ["auto", "dark", "light"];
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const themeButton = document.getElementById("theme");
+
+function theme() {
+  const chosen = localStorage.getItem("allot-theme");
+  return themes.includes(chosen) ? chosen : "auto";
+}
+
+function showTheme() {
+  const chosen = theme();
+  const isDark = chosen === "dark" || (chosen === "auto" && prefersDark.matches);
+  document.documentElement.dataset.theme = isDark ? "dark" : "light";
+  setText(themeButton, `Theme: ${chosen}`);
+  themeButton.setAttribute("aria-label", `Theme: ${chosen === "auto" ? "as the system has it" : chosen}`);
+  charts.rebuild();
+}
+
+function nextTheme() {
+  localStorage.setItem("allot-theme", themes[(themes.indexOf(theme()) + 1) % themes.length]);
+  showTheme();
+}
+
+themeButton.onclick = nextTheme;
+prefersDark.addEventListener("change", showTheme);
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches("input, select, textarea") || document.querySelector("dialog[open]");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/") {
+    event.preventDefault();
+    tenants.filter.focus();
+  } else if (event.key === "t") {
+    nextTheme();
+  }
+});
+
+showTheme();
+source.start();

@@ -1,0 +1,91 @@
+/* Answers that go on: a part at a time, to readers of whom none is waited for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/server_inside.h"
+
+#define BLOCK_BYTES ((size_t)16384)
+
+struct server_part {
+	unsigned references;
+	size_t size;
+	char bytes[];
+};
+
+struct server_part *server_part_new(size_t size)
+{
+	struct server_part *part = malloc(sizeof(*part) + size);
+	if (part) {
+		part->references = 1;
+		part->size = size;
+	}
+	return part;
+}
+
+char *server_part_bytes(struct server_part *part)
+{
+	return part->bytes;
+}
+
+struct server_part *server_part_free(struct server_part *part)
+{
+	if (part && --part->references == 0)
+		free(part);
+	return NULL;
+}
+
+/* Called by libmicrohttpd while there is room for more. */
+static ssize_t give(void *data, uint64_t position, char *to, size_t room)
+{
+	struct server_call *c = data;
+	if (!c->part) {
+		/* All is with the kernel: the connection sleeps until there is another part. */
+		server_set_stage(c, STAGE_STREAM);
+		c->is_suspended = true;
+		c->generation->server->mhd->suspend_connection(c->at);
+		return 0;
+	}
+	size_t size = c->part->size - c->part_taken;
+	size = size < room ? size : room;
+	memcpy(to, c->part->bytes + c->part_taken, size);
+	c->part_taken += size;
+	if (c->part_taken == c->part->size)
+		c->part = server_part_free(c->part);
+	return (ssize_t)size;
+}
+
+struct MHD_Response *server_stream_begin(struct server_call *c, const char *type)
+{
+	const struct server *s = c->generation->server;
+	/* Also where it comes to nothing: its handler is told of the end then. */
+	c->is_stream = true;
+	struct MHD_Response *response =
+		s->mhd->create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);
+	if (!response)
+		return NULL;
+	s->mhd->add_response_header(response, "Content-Type", type);
+	server_add_headers(s, response);
+	return response;
+}
+
+void server_stream_end(struct server_call *c)
+{
+	const struct server *s = c->generation->server;
+	c->is_stream = false;
+	c->part = server_part_free(c->part);
+	if (s->terms.stream_ended)
+		s->terms.stream_ended(s->terms.data, c);
+}
+
+int server_stream_send(struct server_call *c, struct server_part *part)
+{
+	if (!c->is_suspended)
+		return -EAGAIN;
+	part->references++;
+	c->part = part;
+	c->part_taken = 0;
+	server_set_stage(c, STAGE_ANSWER);
+	server_wake(c);
+	return 0;
+}

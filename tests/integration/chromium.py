@@ -1,0 +1,173 @@
+"""A real Chromium without a screen, told what to do by its DevTools protocol over a pair of pipes: no port, no driver
+and no library in between."""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def find_chromium():
+    """None: there is none that starts. Ubuntu's package is a stub that asks for a snap."""
+    for name in NAMES:
+        path = shutil.which(name)
+        if path:
+            done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False,
+                                  stdin=subprocess.DEVNULL)
+            if done.returncode == 0 and "snap" not in done.stderr:
+                return path
+    return None
+
+
+class Chromium:
+    """`browser.open(url)` gives a Tab."""
+
+    def __init__(self, directory, *options):
+        to_read, self.write_fd = os.pipe()
+        self.read_fd, to_write = os.pipe()
+
+        def place():
+            # Chromium reads 3 and writes 4; either may be the other's number here.
+            ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_read, to_write)]
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+
+        command = [find_chromium(), "--headless",
+                   "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                   "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                   "--disable-default-apps", "--disable-extensions", "--no-default-browser-check", "--mute-audio",
+                   "--remote-debugging-pipe", f"--user-data-dir={directory}", *options, "about:blank"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, pass_fds=(3, 4), preexec_fn=place)
+        os.close(to_read)
+        os.close(to_write)
+        self.rest = b""
+        self.number = 0
+        self.events = []
+
+    def message(self, seconds):
+        """The next, or None."""
+        deadline = time.monotonic() + seconds
+        while b"\0" not in self.rest:
+            ready, _, _ = select.select([self.read_fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                return None
+            part = os.read(self.read_fd, 1 << 16)
+            assert part, "Chromium has ended"
+            self.rest += part
+        one, _, self.rest = self.rest.partition(b"\0")
+        return json.loads(one)
+
+    def command(self, method, session=None, **parameters):
+        self.number += 1
+        request = {"id": self.number, "method": method, "params": parameters}
+        if session:
+            request["sessionId"] = session
+        data = json.dumps(request).encode() + b"\0"
+        while data:
+            data = data[os.write(self.write_fd, data):]
+        while True:
+            message = self.message(60)
+            assert message is not None, f"{method}: no answer in 60 s"
+            if message.get("id") == self.number:
+                assert "error" not in message, (method, message["error"])
+                return message["result"]
+            self.events.append(message)
+
+    def open(self, url, **more):
+        return Tab(self, url, **more)
+
+    def close(self):
+        os.close(self.write_fd)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.read_fd)
+
+
+class Tab:
+    def __init__(self, browser, url, width=1280, height=1000, scheme="light"):
+        self.browser = browser
+        target = browser.command("Target.createTarget", url="about:blank")["targetId"]
+        self.session = browser.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+            self.command(f"{domain}.enable")
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.prefer(scheme)
+        self.command("Page.navigate", url=url)
+
+    def command(self, method, **parameters):
+        return self.browser.command(method, self.session, **parameters)
+
+    def prefer(self, scheme):
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},
+                                                             {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+    def run(self, script):
+        """The value of a JavaScript expression, awaited."""
+        answer = self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, (script, answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def wait(self, script, seconds=30):
+        """Until an expression is true; returns its value."""
+        deadline = time.monotonic() + seconds
+        while True:
+            value = self.run(script)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                pytest.fail(f"{script}: not within {seconds} s; the page: {self.run('document.body.innerText')}")
+            time.sleep(0.05)
+
+    def press(self, key, modifiers=0):
+        codes = {"Enter": ("\r", 13), "Tab": ("", 9), "Escape": ("", 27), " ": (" ", 32)}
+        text, code = codes.get(key, (key, ord(key.upper()) if len(key) == 1 else 0))
+        for kind in ("keyDown", "keyUp"):
+            more = {"text": text} if text and kind == "keyDown" else {}
+            self.command("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code,
+                         modifiers=modifiers, **more)
+
+    def type(self, text):
+        self.command("Input.insertText", text=text)
+
+    def picture(self, path, selector="body"):
+        """Of an element, whole, also what is below the window."""
+        box = self.run(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
+                       "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()")
+        clip = dict(zip(("x", "y", "width", "height"), box), scale=1)
+        answer = self.command("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def heard(self, method):
+        """What was told under that name so far, of this tab."""
+        self.run("0")
+        return [event["params"] for event in self.browser.events
+                if event["method"] == method and event.get("sessionId") == self.session]
+
+    def complaints(self):
+        """Errors and warnings: of the console, of the browser, and what no script caught."""
+        told = [event["args"] for event in self.heard("Runtime.consoleAPICalled")
+                if event["type"] in ("error", "warning", "assert")]
+        told += [event["exceptionDetails"] for event in self.heard("Runtime.exceptionThrown")]
+        told += [event["entry"] for event in self.heard("Log.entryAdded")
+                 if event["entry"]["level"] in ("error", "warning")]
+        return told
+
+    def requests(self):
+        """The addresses of all that the page asked for."""
+        return [event["request"]["url"] for event in self.heard("Network.requestWillBeSent")]
+
+    def loaded_bytes(self):
+        """What came over the wire, headers included, but for the stream."""
+        return sum(event["encodedDataLength"] for event in self.heard("Network.loadingFinished"))
