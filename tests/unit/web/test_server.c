@@ -29,6 +29,8 @@ struct scene {
 	struct server_call *waiting[4]; /* requests for /later */
 	unsigned waiting_count;
 	size_t body_size; /* of the last */
+	struct server_call *stream[2];
+	unsigned streams_ended;
 };
 
 static void handle(void *data, const struct server_request *request, struct server_answer *ret)
@@ -49,7 +51,10 @@ static void handle(void *data, const struct server_request *request, struct serv
 		*ret = (struct server_answer){ .status = 200,
 					       .own = strdup(request->body),
 					       .type = "application/json" };
-	else if (!strcmp(request->path, "/page"))
+	else if (!strcmp(request->path, "/stream")) {
+		s->stream[s->stream[0] ? 1 : 0] = request->call;
+		*ret = (struct server_answer){ .status = 200, .is_stream = true, .type = "text/s" };
+	} else if (!strcmp(request->path, "/page"))
 		*ret = (struct server_answer){ .status = 200, .text = s->page };
 	else if (!strcmp(request->method, "GET") || !strcmp(request->method, "HEAD"))
 		*ret = (struct server_answer){ .status = 404, .line = "none\n" };
@@ -59,6 +64,17 @@ static void handle(void *data, const struct server_request *request, struct serv
 		};
 }
 
+static void stream_ended(void *data, struct server_call *call)
+{
+	struct scene *s = data;
+	s->streams_ended++;
+	for (unsigned i = 0; i < 2; i++)
+		if (s->stream[i] == call)
+			s->stream[i] = NULL;
+}
+
+static const struct server_header headers[] = { { "X-One", "1" }, { "X-Two", "2" } };
+
 static int setup_with(void **state, struct server_terms terms)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -67,6 +83,7 @@ static int setup_with(void **state, struct server_terms terms)
 	char *text = malloc(PAGE_BYTES);
 	memset(text, 'x', PAGE_BYTES);
 	terms.handler = handle;
+	terms.stream_ended = stream_ended;
 	terms.data = s;
 	if (address_parse("127.0.0.1:0", &address, &err) < 0 ||
 	    address_listen(&address, false, &s->listen_fd, &err) < 0 ||
@@ -99,6 +116,11 @@ static int setup_bodies(void **state)
 					 .connections_max = 4,
 					 .idle_ns = 3600 * NSEC_PER_SEC,
 				 });
+}
+
+static int setup_headers(void **state)
+{
+	return setup_with(state, (struct server_terms){ .headers = headers, .header_count = 2 });
 }
 
 static int teardown(void **state)
@@ -452,6 +474,129 @@ static void test_the_idle_make_room(void **state)
 	assert_int_equal(server_connections(s->server), 0);
 }
 
+static void test_headers_of_every_answer(void **state)
+{
+	struct scene *s = *state;
+	static const char wanted[] = "\r\nX-One: 1\r\nX-Two: 2\r\n";
+	assert_answer(s, "GET /none HTTP/1.1\r\n" HOST, wanted, false);
+	assert_answer(s, "DELETE /none HTTP/1.1\r\n" HOST, wanted, true);
+	assert_answer(s, "HEAD /page HTTP/1.1\r\n" HOST, wanted, false);
+	assert_answer_beside(s, "GET /stream HTTP/1.1\r\n" HOST, wanted);
+}
+
+/* ---- streams ---- */
+
+static struct server_part *part_of(char letter, size_t size)
+{
+	struct server_part *part = server_part_new(size);
+	assert_non_null(part);
+	memset(server_part_bytes(part), letter, size);
+	return part;
+}
+
+static int begin_stream(struct scene *s, unsigned number)
+{
+	int fd = connect_client(s);
+	say(fd, "GET /stream HTTP/1.1\r\n" HOST);
+	turn(s, 50);
+	assert_non_null(s->stream[number]);
+	return fd;
+}
+
+static size_t count_of(const char *text, char letter)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += *text == letter;
+	return count;
+}
+
+#define PART_BYTES ((size_t)200000) /* many times what the server keeps of an answer */
+
+static void test_parts_come_whole_and_in_order(void **state)
+{
+	struct scene *s = *state;
+	static const char letters[] = "QZW";
+	int fd[2] = { begin_stream(s, 0), begin_stream(s, 1) };
+	size_t length;
+	bool is_closed;
+	for (unsigned i = 0; letters[i]; i++) {
+		struct server_part *part = part_of(letters[i], PART_BYTES);
+		for (unsigned k = 0; k < 2; k++)
+			assert_int_equal(server_stream_send(s->stream[k], part), 0);
+		/* Nothing is kept for later. */
+		assert_int_equal(server_stream_send(s->stream[0], part), -EAGAIN);
+		server_part_free(part);
+		for (unsigned k = 0; k < 2; k++) {
+			char *text = hear(s, fd[k], &length, &is_closed);
+			const char *body = i ? text : strstr(text, "\r\n\r\n");
+			assert_int_equal(count_of(body, letters[i]), PART_BYTES);
+			assert_false(is_closed);
+			free(text);
+		}
+	}
+	/* Who has gone is noticed at the next part. */
+	close(fd[0]);
+	turn(s, 20);
+	for (unsigned i = 0; i < 100 && !s->streams_ended; i++) {
+		struct server_part *part = part_of('x', PART_BYTES);
+		if (s->stream[0])
+			server_stream_send(s->stream[0], part);
+		server_part_free(part);
+		turn(s, 10);
+	}
+	assert_int_equal(s->streams_ended, 1);
+	assert_null(s->stream[0]);
+	assert_non_null(s->stream[1]);
+	assert_int_equal(server_connections(s->server), 1);
+	close(fd[1]);
+}
+
+/* A stream that has nothing to say costs nothing and lasts; the server may end in the midst of it. */
+static void test_a_quiet_stream(void **state)
+{
+	struct scene *s = *state;
+	int fd = begin_stream(s, 0);
+	unsigned steps = 0;
+	uint64_t end_ns = clock_now_ns() + SERVER_DEADLINE_NS + NSEC_PER_SEC;
+	for (; clock_now_ns() < end_ns; steps++)
+		loop_step(s->loop, 500);
+	assert_in_range(steps, 1, 60); /* looks for those whose time is over */
+	assert_int_equal(s->streams_ended, 0);
+	struct server_part *part = part_of('y', PART_BYTES);
+	assert_int_equal(server_stream_send(s->stream[0], part), 0);
+	server_part_free(part);
+	close(fd);
+}
+
+static void test_a_slow_reader_is_dropped(void **state)
+{
+	struct scene *s = *state;
+	int slow = begin_stream(s, 0), fd = begin_stream(s, 1);
+	uint64_t began_ns = clock_now_ns(), last_ns = began_ns;
+	unsigned heard = 0;
+	char scrap[65536];
+	while (!s->streams_ended && clock_now_ns() - began_ns < 20 * NSEC_PER_SEC) {
+		struct server_part *part = part_of('z', PART_BYTES);
+		for (unsigned i = 0; i < 2; i++)
+			if (s->stream[i] && !server_stream_send(s->stream[i], part))
+				last_ns = i ? last_ns : clock_now_ns();
+		server_part_free(part);
+		turn(s, 2);
+		for (ssize_t n; (n = recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT)) > 0;)
+			heard += n > 0;
+		turn(s, 20);
+	}
+	/* What it did not take in its time was one part, and the other stream went on. */
+	assert_int_equal(s->streams_ended, 1);
+	assert_null(s->stream[0]);
+	assert_true(clock_now_ns() - last_ns >= SERVER_DEADLINE_NS);
+	assert_true(heard > 10);
+	assert_non_null(s->stream[1]);
+	close(slow);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +613,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_the_idle_make_room, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_headers_of_every_answer, setup_headers, teardown),
+		cmocka_unit_test_setup_teardown(test_parts_come_whole_and_in_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_quiet_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_slow_reader_is_dropped, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,12 @@ function axes(suffix) {
   ];
 }
 
+// All that there is, but a minute at least.
+function timeRange(_, least, most) {
+  const end = most ?? Date.now() / 1000;
+  return [Math.max(end - 600, Math.min(least ?? end, end - 60)), end];
+}
+
 class Plot {
   constructor(element, field, bound, most) {
     Object.assign(this, { element, field, bound, most });
@@ -33,7 +39,7 @@ class Plot {
     this.plot = new uPlot({
       width: Math.max(200, this.element.clientWidth), height: HEIGHT, legend: { show: false },
       cursor: { show: false }, series: [{}, ...lines], axes: axes(""),
-      scales: { x: { time: true, range: (_, __, max) => [(max ?? 600) - 600, max ?? 600] },
+      scales: { x: { time: true, range: timeRange },
         y: { range: (_, __, max) => [0, Math.max(this.most, (max ?? 0) * 1.05)] } },
     }, this.data(tenants, { times: [], rows: new Map() }), this.element);
   }

@@ -2,7 +2,7 @@
 import { Cards } from "./cards.js";
 import { Charts } from "./charts.js";
 import { SetDialog, TokenDialog } from "./dialogs.js";
-import { count, setClass, setText } from "./format.js";
+import { count, markOf, setClass, setText } from "./format.js";
 import { Leases } from "./leases.js";
 import { Record } from "./record.js";
 import { Source, ask, change, setToken } from "./source.js";
@@ -72,6 +72,8 @@ const source = new Source({
   },
 
   state(state) {
+    // Letters by the order in which tenants came, wherever they are shown first.
+    for (const tenant of state.tenants) markOf(tenant.name);
     if (state.epoch !== epoch) parts.leases.clear();
     epoch = state.epoch;
     document.documentElement.dataset.states = ++seen;

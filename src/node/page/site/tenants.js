@@ -53,7 +53,7 @@ class Row {
     setClass(this.state, tenant.violations ? "bad" : kind);
     setText(this.cards, tenant.devices.map((device) => device.index).join(", "));
     this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null);
-    setText(this.computeText, `${percent(got)} of ${asked ? `${percent(asked)} to ` : ""}${percent(limit)}`);
+    setText(this.computeText, `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     this.memory.show(used / quota, null);
     setText(this.memoryText, `${bytes(used)} of ${bytes(quota)}`);
     setText(this.waited, seconds(sum(tenant, "waited_s")));

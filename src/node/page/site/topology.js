@@ -1,7 +1,7 @@
 // The GPUs, how they hang together, and who is on which: a picture, and the links as a table.
 import { make, markOf, percent } from "./format.js";
 
-const NODE = { width: 150, height: 74 };
+const NODE = { width: 170, height: 74 };
 const CHIPS = 5;
 
 function draw(name, attributes, ...children) {

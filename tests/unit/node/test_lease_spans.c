@@ -1,0 +1,78 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "node/lease_spans.h"
+
+static size_t since(const struct lease_spans *s, uint64_t *told, struct lease_span *list)
+{
+	return lease_spans_since(s, *told, list, told);
+}
+
+static void test_who_had_it(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 0;
+	assert_int_equal(since(&s, &told, list), 0);
+	lease_spans_note(&s, 10, "a", 1, false);
+	lease_spans_note(&s, 15, "a", 1, false);
+	lease_spans_note(&s, 20, NULL, 0, false);
+	lease_spans_note(&s, 25, NULL, 0, false);
+	lease_spans_note(&s, 30, "b", 2, true);
+	assert_int_equal(since(&s, &told, list), 2);
+	assert_string_equal(list[0].tenant, "a");
+	assert_int_equal(list[0].begin_ns, 10);
+	assert_int_equal(list[0].end_ns, 20);
+	assert_false(list[0].is_free);
+	assert_string_equal(list[1].tenant, "b");
+	assert_int_equal(list[1].end_ns, 0);
+	assert_true(list[1].is_free);
+}
+
+static void test_what_goes_on_is_told_again(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 0;
+	lease_spans_note(&s, 10, "a", 1, false);
+	assert_int_equal(since(&s, &told, list), 1);
+	assert_int_equal(since(&s, &told, list), 1);
+	/* Another lease of the same tenant is another span. */
+	lease_spans_note(&s, 20, "a", 3, false);
+	assert_int_equal(since(&s, &told, list), 2);
+	assert_int_equal(list[0].end_ns, 20);
+	lease_spans_note(&s, 30, NULL, 0, false);
+	assert_int_equal(since(&s, &told, list), 1);
+	assert_int_equal(list[0].number, 2);
+	assert_int_equal(since(&s, &told, list), 0);
+}
+
+static void test_the_oldest_are_forgotten(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 0;
+	for (uint64_t i = 1; i <= 3 * LEASE_SPANS_MAX; i++)
+		lease_spans_note(&s, i, i % 2 ? "a" : "b", i, false);
+	assert_int_equal(since(&s, &told, list), LEASE_SPANS_MAX);
+	assert_int_equal(list[0].number, 2 * LEASE_SPANS_MAX + 1);
+	for (size_t i = 0; i < LEASE_SPANS_MAX; i++) {
+		assert_int_equal(list[i].begin_ns, list[i].number);
+		assert_int_equal(list[i].end_ns,
+				 i + 1 < LEASE_SPANS_MAX ? list[i].number + 1 : 0);
+	}
+	assert_int_equal(since(&s, &told, list), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_had_it),
+		cmocka_unit_test(test_what_goes_on_is_told_again),
+		cmocka_unit_test(test_the_oldest_are_forgotten),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
