@@ -63,8 +63,8 @@ struct config {
 	/* Metrics for Prometheus (node/metrics). */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
 	char metrics_tls_certificate[CONFIG_PATH_MAX], metrics_tls_key[CONFIG_PATH_MAX];
-	char metrics_names[CONFIG_PATH_MAX];     /* as metrics_names_parse() takes it */
-	bool metrics_open;                       /* everyone who can reach it may read */
+	char metrics_names[CONFIG_PATH_MAX]; /* as metrics_names_parse() takes it */
+	bool metrics_open;                   /* everyone who can reach it may read */
 	/* The web page (node/page). */
 	char web_listen[CONFIG_PATH_MAX], web_token_file[CONFIG_PATH_MAX];
 	char web_change_token_file[CONFIG_PATH_MAX];

@@ -58,8 +58,8 @@ static unsigned check_parts(const struct config *config, const char *file, confi
 			    void *data)
 {
 	static int (*const checks[])(const struct config *config,
-				     struct error *err) = { metrics_check, page_check,
-							    plugin_check, node_kube_check };
+				     struct error *err) = { metrics_check, page_check, plugin_check,
+							    node_kube_check };
 	unsigned bad = 0;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		struct error err = { 0 };

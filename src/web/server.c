@@ -111,7 +111,8 @@ static void somebody_comes(void *data, uint32_t events)
 static bool is_overdue(const struct server *s, const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t limit_ns = c->stage == STAGE_IDLE ? s->terms.idle_ns : SERVER_DEADLINE_NS;
-	return c->stage != STAGE_HANDLER && c->stage != STAGE_STREAM && now_ns - c->since_ns >= limit_ns;
+	return c->stage != STAGE_HANDLER && c->stage != STAGE_STREAM &&
+	       now_ns - c->since_ns >= limit_ns;
 }
 
 /* Others wait to be let in, and nobody may keep its place by doing nothing. */

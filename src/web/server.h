@@ -43,7 +43,7 @@ struct server_answer {
 	const char *line;                  /* is copied */
 	const char *type;                  /* of own and line; NULL: plain text */
 	const char *header, *header_value; /* one more; NULL: none */
-	bool is_last; /* `text` is the server's from then on */
+	bool is_last;                      /* `text` is the server's from then on */
 	bool is_later; /* not yet: server_call_answer() has the rest. From a handler alone. */
 	/*
 	 * A stream of `type`, whose parts server_stream_send() has. It lasts until its reader closes it, or does not take

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "web/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
+#define KERNEL_BYTES 65536 /* doubled by it: what it keeps of parts that a reader does not take */
 
 struct server_part {
 	unsigned references;
@@ -58,10 +60,13 @@ static ssize_t give(void *data, uint64_t position, char *to, size_t room)
 struct MHD_Response *server_stream_begin(struct server_call *c, const char *type)
 {
 	const struct server *s = c->generation->server;
+	int kept = KERNEL_BYTES;
+	/* Else megabytes: a slow reader would be told of what was so a minute ago. */
+	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
 	/* Also where it comes to nothing: its handler is told of the end then. */
 	c->is_stream = true;
-	struct MHD_Response *response =
-		s->mhd->create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);
+	struct MHD_Response *response = s->mhd->create_response_from_callback(
+		MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);
 	if (!response)
 		return NULL;
 	s->mhd->add_response_header(response, "Content-Type", type);

@@ -52,6 +52,7 @@ class Chromium:
         self.rest = b""
         self.number = 0
         self.events = []
+        self.tabs = []
 
     def message(self, seconds):
         """The next, or None."""
@@ -83,7 +84,13 @@ class Chromium:
             self.events.append(message)
 
     def open(self, url, **more):
-        return Tab(self, url, **more)
+        self.tabs.append(Tab(self, url, **more))
+        return self.tabs[-1]
+
+    def close_tabs(self):
+        while self.tabs:
+            self.command("Target.closeTarget", targetId=self.tabs.pop().target)
+        self.events.clear()
 
     def close(self):
         os.close(self.write_fd)
@@ -98,8 +105,8 @@ class Chromium:
 class Tab:
     def __init__(self, browser, url, width=1280, height=1000, scheme="light"):
         self.browser = browser
-        target = browser.command("Target.createTarget", url="about:blank")["targetId"]
-        self.session = browser.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.target = browser.command("Target.createTarget", url="about:blank")["targetId"]
+        self.session = browser.command("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
             self.command(f"{domain}.enable")
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -120,14 +127,16 @@ class Tab:
         return answer["result"].get("value")
 
     def wait(self, script, seconds=30):
-        """Until an expression is true; returns its value."""
+        """Until an expression is true; returns its value. What fails meanwhile, as where the page is not there yet, is not
+        true."""
         deadline = time.monotonic() + seconds
         while True:
-            value = self.run(script)
+            answer = self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+            value = None if "exceptionDetails" in answer else answer["result"].get("value")
             if value:
                 return value
             if time.monotonic() > deadline:
-                pytest.fail(f"{script}: not within {seconds} s; the page: {self.run('document.body.innerText')}")
+                pytest.fail(f"{script}: not within {seconds} s: {answer}; the page: {self.run('document.body.innerText')}")
             time.sleep(0.05)
 
     def press(self, key, modifiers=0):

@@ -51,14 +51,14 @@ int access_check(const struct config *config, struct error *err)
 int access_check_private(const struct config *config, const struct address *address,
 			 bool is_private, struct error *err)
 {
-	if (!is_private || address->storage.ss_family == AF_UNIX ||
-	    !is_none(config->web_token_file))
+	if (!is_private || address->storage.ss_family == AF_UNIX || !is_none(config->web_token_file))
 		return 0;
-	return error_set(err, EACCES,
-			 "web_listen: '%s' can be reached by every user of this machine, and a "
-			 "private daemon's tenants are its user's to see: name a web_token_file, or "
-			 "listen at unix:/path",
-			 config->web_listen);
+	return error_set(
+		err, EACCES,
+		"web_listen: '%s' can be reached by every user of this machine, and a "
+		"private daemon's tenants are its user's to see: name a web_token_file, or "
+		"listen at unix:/path",
+		config->web_listen);
 }
 
 bool access_is_plain_host(const char *host)

@@ -46,8 +46,8 @@ static unsigned status_of(int code)
 static char *make_line(const char *operation, const char *body, size_t size)
 {
 	json_error_t where;
-	cleanup_json json_t *request =
-		json_loadb(body ? body : "", body ? size : 0, JSON_REJECT_DUPLICATES, &where);
+	cleanup_json json_t *request = json_loadb(body ? body : "", body ? size : 0,
+						  JSON_REJECT_DUPLICATES, &where);
 	if (!json_is_object(request))
 		return strndup(body ? body : "", size);
 	if (json_object_set_new(request, "version", json_integer(1)) < 0 ||

@@ -8,13 +8,14 @@ struct row {
 	struct row *next;
 	char id[TENANT_ID_MAX];
 	unsigned card;
-	uint64_t last; /* moment that it has a sample of */
+	uint64_t last;                                 /* moment that it has a sample of */
 	struct history_sample sample[HISTORY_SAMPLES]; /* moment n is at n % HISTORY_SAMPLES */
 	bool is_there[HISTORY_SAMPLES];
 };
 
 struct history {
-	struct row *rows, *hint; /* in the order in which they came; the one that was added to last */
+	struct row *rows,
+		*hint; /* in the order in which they came; the one that was added to last */
 	unsigned count;
 	uint64_t moment; /* from 1; 0: there was none */
 	uint64_t moment_ns[HISTORY_SAMPLES];
@@ -134,7 +135,8 @@ static void write_values(const struct history *h, const struct row *row, const c
 	for (uint64_t n = oldest_moment(h); n <= h->moment; n++) {
 		unsigned place = (unsigned)(n % HISTORY_SAMPLES);
 		if (row->is_there[place])
-			json_text_real(t, NULL, (double)roundf(field(&row->sample[place]) * 10) / 10);
+			json_text_real(t, NULL,
+				       (double)roundf(field(&row->sample[place]) * 10) / 10);
 		else
 			json_text_null(t, NULL);
 	}

@@ -21,8 +21,8 @@
 struct history;
 
 struct history_sample {
-	float got_pct, limit_pct;      /* charged GPU time of the last second, and the limit in force */
-	float used_mib, quota_mib;     /* memory */
+	float got_pct, limit_pct;  /* charged GPU time of the last second, and the limit in force */
+	float used_mib, quota_mib; /* memory */
 };
 
 /* NULL: out of memory. */

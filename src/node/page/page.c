@@ -156,8 +156,8 @@ static const struct {
 		       struct server_answer *ret);
 	bool is_open;
 } paths[] = {
-	{ "/api/rights", answer_rights, true },      { "/api/state", answer_state, false },
-	{ "/api/history", answer_history, false },   { "/api/topology", answer_topology, false },
+	{ "/api/rights", answer_rights, true },    { "/api/state", answer_state, false },
+	{ "/api/history", answer_history, false }, { "/api/topology", answer_topology, false },
 	{ "/events", answer_events, false },
 };
 
@@ -172,8 +172,7 @@ static bool is_granted(struct page *p, enum access_verdict verdict, const struct
 					 .line = "a token is needed\n",
 					 .header = "WWW-Authenticate",
 					 .header_value = "Bearer realm=\"allot\"" },
-		[ACCESS_WRONG_HOST] = { .status = 403,
-					.line = "must be asked for by an address, or as localhost\n" },
+		[ACCESS_WRONG_HOST] = { .status = 403, .line = "must be asked for by an address, or as localhost\n" },
 		[ACCESS_WRONG_ORIGIN] = { .status = 403, .line = "another site asks\n" },
 		[ACCESS_NO_CHANGES] = { .status = 403,
 					.line = "nothing can be changed here: the setting "
@@ -287,7 +286,10 @@ static void log_start(const struct page *p, const char *text, bool has_tls)
 	bool has_token = strcmp(config->web_token_file, "none") != 0;
 	bool is_local = address_is_local(&p->address);
 	bool is_unix = p->address.storage.ss_family == AF_UNIX;
-	log_info("the page is served at %s%s%s, to %s; %s", is_unix ? "" : has_tls ? "https://" : "http://",
+	log_info("the page is served at %s%s%s, to %s; %s",
+		 is_unix   ? ""
+		 : has_tls ? "https://"
+			   : "http://",
 		 text, is_unix ? "" : "/",
 		 has_token ? is_local ? "those on this machine who name the token"
 				      : "those, also on other machines, who name the token"

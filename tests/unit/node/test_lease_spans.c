@@ -61,8 +61,7 @@ static void test_the_oldest_are_forgotten(void **state)
 	assert_int_equal(list[0].number, 2 * LEASE_SPANS_MAX + 1);
 	for (size_t i = 0; i < LEASE_SPANS_MAX; i++) {
 		assert_int_equal(list[i].begin_ns, list[i].number);
-		assert_int_equal(list[i].end_ns,
-				 i + 1 < LEASE_SPANS_MAX ? list[i].number + 1 : 0);
+		assert_int_equal(list[i].end_ns, i + 1 < LEASE_SPANS_MAX ? list[i].number + 1 : 0);
 	}
 	assert_int_equal(since(&s, &told, list), 1);
 }

@@ -61,7 +61,7 @@ class Row {
     this.actions.hidden = !mayChange;
     setText(this.pause, isPaused ? "Resume" : "Pause");
     const label = `${isPaused ? "Resume" : "Pause"} ${tenant.name}`;
-    if (this.pause.ariaLabel !== label) this.pause.ariaLabel = label;
+    if (this.pause.getAttribute("aria-label") !== label) this.pause.setAttribute("aria-label", label);
   }
 }
 

@@ -40,12 +40,19 @@ static int teardown(void **state)
 
 static void test_hosts(void **state)
 {
-	static const char *const plain[] = { "127.0.0.1", "127.0.0.1:9401", "localhost",
-					     "LocalHost:80", "[::1]", "[::1]:9401",
+	static const char *const plain[] = { "127.0.0.1",    "127.0.0.1:9401", "localhost",
+					     "LocalHost:80", "[::1]",          "[::1]:9401",
 					     "10.1.2.3:1" };
-	static const char *const others[] = { "",		"evil.example", "evil.example:9401",
-					      "localhost.evil.example", "127.0.0.1.evil.example",
-					      "[::1", "[::1]x", "[evil]", "1.2.3", ":9401" };
+	static const char *const others[] = { "",
+					      "evil.example",
+					      "evil.example:9401",
+					      "localhost.evil.example",
+					      "127.0.0.1.evil.example",
+					      "[::1",
+					      "[::1]x",
+					      "[evil]",
+					      "1.2.3",
+					      ":9401" };
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		if (!access_is_plain_host(plain[i]))
 			fail_msg("%s", plain[i]);
@@ -145,11 +152,14 @@ static void test_settings(void **state)
 	assert_settings("web_listen=off", NULL);
 	assert_settings("web_listen=127.0.0.1:9401", NULL);
 	assert_settings("web_listen=unix:/tmp/x", NULL);
-	assert_settings("web_listen=0.0.0.0:9401", "'0.0.0.0:9401' can be reached from other machines");
-	assert_settings("web_listen=0.0.0.0:9401 web_change_token_file=/x", "name a web_token_file");
+	assert_settings("web_listen=0.0.0.0:9401",
+			"'0.0.0.0:9401' can be reached from other machines");
+	assert_settings("web_listen=0.0.0.0:9401 web_change_token_file=/x",
+			"name a web_token_file");
 	assert_settings("web_listen=0.0.0.0:9401 web_token_file=/x", NULL);
 	assert_settings("web_token_file=x", "web_token_file: 'x': must be a full path, or none");
-	assert_settings("web_change_token_file=x", "web_change_token_file: 'x': must be a full path");
+	assert_settings("web_change_token_file=x",
+			"web_change_token_file: 'x': must be a full path");
 	assert_settings("web_tls_key=/x", "web_tls_certificate: is none: web_tls_key needs it");
 	assert_settings("web_tls_certificate=/x", "web_tls_key: is none");
 	assert_settings("web_tls_certificate=/x web_tls_key=/y", NULL);
@@ -175,8 +185,10 @@ static void test_a_private_daemon(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),	 cmocka_unit_test(test_origins),
-		cmocka_unit_test(test_who_may_what), cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_who_may_what),
+		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_a_private_daemon),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -51,8 +51,8 @@ static void test_what_stands_before_takes_no_comma(void **state)
 
 static void test_numbers(void **state)
 {
-	static const double numbers[] = { 0,	  0.004, 0.005, 0.1,   0.99,  0.996,	 1,	1.5,
-					  12.34,  99.99, 100,	1e6,   -0.5,  -0.001,	 -12.3, 86400.07 };
+	static const double numbers[] = { 0,     0.004, 0.005, 0.1, 0.99, 0.996,  1,     1.5,
+					  12.34, 99.99, 100,   1e6, -0.5, -0.001, -12.3, 86400.07 };
 	struct json_text t = { 0 };
 	json_text_open(&t, NULL, '[');
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -1,0 +1,92 @@
+"""What tests of the daemon's web page share: a daemon that serves it, and requests as its script makes them."""
+
+import http.client
+import json
+import re
+import socket
+
+from scrape import UnixConnection
+from servers import start_servers
+
+READ = "a-token-that-only-reads"
+CHANGE = "a-token-that-also-changes"
+
+
+def page_in(log):
+    """Where a daemon says that it serves its page: http://..."""
+    return re.search(r"the page is served at (\S+),", log).group(1)
+
+
+class Page:
+    """Of a machine's daemon, with both tokens."""
+
+    def __init__(self, machine, directory, settings="", card=""):
+        self.read_file, self.change_file = directory / "read-token", directory / "change-token"
+        self.read_file.write_text(READ + "\n")
+        self.change_file.write_text(CHANGE + "\n")
+        self.said = start_servers(machine, directory, f"web_listen = 127.0.0.1:0\nweb_token_file = {self.read_file}\n"
+                                                      f"web_change_token_file = {self.change_file}\n{settings}", card)
+        self.url = page_in(self.said)
+        self.address = self.url.split("/")[2]
+
+    def ask(self, path, method="GET", token=READ, body=None, **headers):
+        return ask(self.address, path, method, token, body, **headers)
+
+    def state(self, token=READ):
+        status, _, text = self.ask("/api/state", token=token)
+        assert status == 200, text
+        return json.loads(text)
+
+    def change(self, operation, request, token=CHANGE, **headers):
+        status, _, text = self.ask(f"/api/{operation}", "POST", token, json.dumps(request), **headers)
+        return status, text
+
+    def events(self, **more):
+        return Events(self.address, **more)
+
+
+def ask(address, path, method="GET", token=None, body=None, **headers):
+    """Status, headers and text of the answer."""
+    if address.startswith("unix:"):
+        connection = UnixConnection(address[len("unix:"):], 10)
+    else:
+        connection = http.client.HTTPConnection(address, timeout=10)
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request(method, path, body=body, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()
+
+
+class Events:
+    """The states of /events as they come."""
+
+    def __init__(self, address, token=READ, receive_bytes=None):
+        host, _, port = address.rpartition(":")
+        self.socket = socket.socket()
+        if receive_bytes:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.settimeout(20)
+        self.socket.connect((host, int(port)))
+        self.socket.sendall(f"GET /events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        self.answer = http.client.HTTPResponse(self.socket)
+
+    def begin(self):
+        self.answer.begin()
+        return self.answer.status
+
+    def next(self):
+        """None: the stream has ended."""
+        line = self.answer.readline()
+        if not line:
+            return None
+        assert line.startswith(b"data: ") and self.answer.readline() == b"\n", line[:80]
+        return json.loads(line[len(b"data: "):])
+
+    def close(self):
+        self.answer.close()
+        self.socket.close()

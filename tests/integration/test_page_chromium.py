@@ -1,0 +1,298 @@
+"""The daemon's web page in a real Chromium: what it shows changes, what it changes is changed, by hand and by keyboard, and
+nothing is asked of any other machine. ALLOT_SCREENSHOTS=DIR keeps pictures for the documentation."""
+
+import json
+import os
+import pathlib
+import re
+import time
+
+import pytest
+
+from chromium import Chromium, find_chromium
+from conftest import BUILD, GIB
+from page import CHANGE, READ, Page
+from servers import start
+
+pytestmark = pytest.mark.skipif(not find_chromium(), reason="no Chromium that starts without a snap: scripts/test "
+                                "installs Debian's package; Ubuntu's is a snap")
+LOAD_MAX = 200 << 10
+TAB = "Tab"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    chromium = Chromium(tmp_path_factory.mktemp("chromium"))
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    yield chromium
+    chromium.close_tabs()
+
+
+@pytest.fixture
+def page(machine, tmp_path):
+    return Page(machine, tmp_path)
+
+
+def look(browser, page, token=CHANGE, **more):
+    """A tab that names the token, as a user types it."""
+    tab = browser.open(page.url, **more)
+    tab.wait("document.querySelector('#token-dialog').open")
+    tab.type(token)
+    tab.press("Enter")
+    tab.wait("Number(document.documentElement.dataset.states) >= 2")
+    return tab
+
+
+def assert_well(tab, page):
+    assert tab.complaints() == [] or all("401" in str(told) for told in tab.complaints()), tab.complaints()
+    assert tab.requests() and all(url.startswith(page.url) for url in tab.requests()), set(tab.requests())
+
+
+def start_load(machine, name, *terms, kernel_us=1000):
+    tenant = machine.start("--name", name, *terms, "--", *machine.load("--seconds", 120, "--kernel-us", kernel_us))
+    machine.wait_for_tenant(name, lambda t: t["devices"][0]["memory_used_bytes"])
+    return tenant
+
+
+def row(name, column):
+    """JavaScript for a cell of a tenant's row."""
+    return (f"[...document.querySelectorAll('#tenant-table tbody tr')].find(r => r.cells[0].textContent.endsWith({json.dumps(name)}))"
+            f"?.cells[{column}].textContent")
+
+
+def test_live_values_and_no_complaints(browser, machine, page):
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "60")
+    tab = look(browser, page, token=READ)
+    tab.wait(f"/^[^0]/.test({row('able', 3)} ?? '0')")
+    # Somebody comes, works, and goes; figures change meanwhile, without a click.
+    held = tab.run(row("able", 5))
+    baker = start_load(machine, "baker", "--memory", "4GiB", "--cores", "30")
+    tab.wait(f"{row('baker', 1)} && {row('able', 5)} !== {json.dumps(held)}")
+    tab.wait("document.querySelectorAll('#legend li').length === 2")
+    assert "1 GPU, 2 tenants" in tab.wait("document.querySelector('#summary').textContent.includes('2 tenants') && "
+                                          "document.querySelector('#summary').textContent")
+    tab.wait("document.querySelectorAll('#lease-table tbody tr').length === 2")
+    # Both charts have lines, the topology has who is on it, and a reader of the screen hears so.
+    assert tab.run("document.querySelectorAll('.uplot canvas').length") == 2
+    tab.wait("[...document.querySelectorAll('.chip title')].map(t => t.textContent).sort().join() === 'able,baker'")
+    assert tab.run("document.querySelector('#topology svg').getAttribute('role')") == "img"
+    assert "able, baker" in tab.run("document.querySelector('#topology-text').textContent")
+    # Who may only look is offered nothing else.
+    assert tab.run("[...document.querySelectorAll('#tenant-table td button')].every(b => !b.checkVisibility())")
+    baker.terminate()
+    tab.wait("document.querySelectorAll('#tenant-table tbody tr').length === 1")
+    assert_well(tab, page)
+
+
+def test_it_loads_little_and_soon(browser, machine, page):
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "60")
+    tab = look(browser, page)
+    tab.command("Page.reload")
+    before = len(tab.heard("Network.requestWillBeSent"))
+    loaded = tab.loaded_bytes()
+    tab.wait("performance.timing.loadEventEnd > 0 && Number(document.documentElement.dataset.states) >= 1")
+    assert 0 < tab.loaded_bytes() - loaded < LOAD_MAX
+    assert len(tab.heard("Network.requestWillBeSent")) > before
+    # On a machine with nothing else to do it takes a tenth of a second; here others may have the processors.
+    took_ms = tab.run("performance.timing.loadEventEnd - performance.timing.navigationStart")
+    print(f"load: {took_ms} ms, {tab.loaded_bytes() - loaded} bytes")
+    assert took_ms < 10000
+    assert_well(tab, page)
+
+
+def test_a_quota_is_changed_and_a_tenant_paused(browser, machine, page):
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "60")
+    tab = look(browser, page)
+    tab.wait("document.querySelector('button[aria-label=\"Change able\"]')?.checkVisibility()")
+    tab.run("document.querySelector('button[aria-label=\"Change able\"]').click()")
+    tab.wait("document.querySelector('#set-dialog').open")
+    assert tab.run("[...document.querySelectorAll('#set-devices input')].map(i => i.value).join()") == "8,60,60"
+    # What can't be is refused in the daemon's words, and the dialog stays.
+    tab.run("(() => { const i = document.querySelectorAll('#set-devices input'); i[0].value = 6; i[1].value = 40; i[2].value = 20; })()")
+    tab.run("document.querySelector('#set-dialog button[type=submit]').click()")
+    tab.wait("document.querySelector('#set-error').textContent.includes('cores_limit_pct')")
+    assert machine.tenants()["able"]["devices"][0]["memory_quota_bytes"] == 8 * GIB
+    tab.run("document.querySelectorAll('#set-devices input')[2].value = 40")
+    tab.run("document.querySelector('#set-dialog button[type=submit]').click()")
+    tab.wait("!document.querySelector('#set-dialog').open")
+    device = machine.tenants()["able"]["devices"][0]
+    assert (device["memory_quota_bytes"], device["cores_pct"], device["cores_limit_pct"]) == (6 * GIB, 40, 40)
+    tab.wait(f"{row('able', 4)}.endsWith('of 6.0 GiB') && {row('able', 3)}.endsWith('of 40 %')")
+    tab.run("document.querySelector('button[aria-label=\"Pause able\"]').click()")
+    tab.wait(f"{row('able', 1)}.includes('paused')")
+    tab.wait("document.querySelector('#summary').textContent.includes('1 paused')")
+    tab.wait("Boolean(document.querySelector('button[aria-label=\"Resume able\"]'))")
+    tab.run("document.querySelector('button[aria-label=\"Resume able\"]').click()")
+    tab.wait(f"!{row('able', 1)}.includes('paused')")
+    # The refusal is told by the browser too; nothing else is.
+    assert all("400" in str(told) or "401" in str(told) for told in tab.complaints()), tab.complaints()
+
+
+def test_a_tenant_waits_and_goes_on(browser, machine, page):
+    first = start_load(machine, "first", "--memory", "100GiB", "--on-full", "wait")
+    tab = look(browser, page)
+    tab.wait("!document.querySelector('#waiting-none').hidden")
+    machine.start("--name", "second", "--memory", "90GiB", "--on-full", "wait", "--", *machine.load("--seconds", 120))
+    text = tab.wait("document.querySelector('#waiting li')?.textContent")
+    assert re.search(r"second number 1, for [0-9.]+ s: wants 90.0 GiB of GPU 0, where [0-9.]+ GiB can be had; "
+                     r"held by first 100 GiB$", text), text
+    tab.wait("document.querySelector('#waiting li').textContent !== " + json.dumps(text))
+    tab.wait(f"{row('second', 1)}.includes('queued')")
+    first.terminate()
+    tab.wait("!document.querySelector('#waiting li') && !document.querySelector('#waiting-none').hidden")
+    tab.wait(f"/running|idle/.test({row('second', 1)})")
+    assert_well(tab, page)
+
+
+def test_a_wrong_token_and_a_better_one(browser, page):
+    tab = browser.open(page.url)
+    tab.wait("document.querySelector('#token-dialog').open")
+    tab.type("not-the-daemons-token")
+    tab.press("Enter")
+    tab.wait("document.querySelector('#token-error').textContent.includes('not the daemon')")
+    assert tab.run("document.activeElement.id") == "token"
+    tab.type(READ)
+    tab.press("Enter")
+    tab.wait("document.querySelector('#connection').textContent.startsWith('live')")
+    # It is kept for this tab alone, and in no cookie.
+    assert tab.run("document.cookie + '|' + localStorage.getItem('allot-token')") == "|null"
+
+
+def test_by_keyboard(browser, machine, page):
+    """From the first key to a changed quota, and each thing on the way has a name."""
+    for name in ("able", "baker"):
+        start_load(machine, name, "--memory", "8GiB", "--cores", "40")
+    tab = look(browser, page)
+    tab.wait("document.querySelectorAll('#tenant-table tbody tr').length === 2")
+    tab.run("document.activeElement.blur()")
+    tab.press("/")
+    assert tab.run("document.activeElement.id") == "filter"
+    tab.type("bak")
+    tab.wait("document.querySelectorAll('#tenant-table tbody tr').length === 1")
+    names = []
+    for _ in range(30):
+        tab.press(TAB)
+        names.append(tab.run("document.activeElement.ariaLabel || document.activeElement.textContent"))
+        if names[-1] == "Change baker":
+            break
+    assert names[-1] == "Change baker" and names[-2] == "Pause baker" and all(names), names
+    tab.press("Enter")
+    tab.wait("document.querySelector('#set-dialog').open")
+    assert tab.run("document.querySelector('#set-dialog').contains(document.activeElement)")
+    tab.run("document.activeElement.select()")
+    tab.type("5")
+    tab.press("Enter")
+    tab.wait("!document.querySelector('#set-dialog').open")
+    assert machine.tenants()["baker"]["devices"][0]["memory_quota_bytes"] == 5 * GIB
+    assert tab.run("document.activeElement.ariaLabel") == "Change baker", "the focus is back"
+    # A dialog is left by Escape, and letters there are letters.
+    tab.press("Enter")
+    tab.wait("document.querySelector('#set-dialog').open")
+    tab.press("Escape")
+    tab.wait("!document.querySelector('#set-dialog').open")
+    before = tab.run("document.documentElement.dataset.theme")
+    tab.press("t")
+    assert tab.run("document.documentElement.dataset.theme") != before
+    assert_well(tab, page)
+
+
+def test_every_control_and_picture_has_a_name(browser, machine, page):
+    """By the browser's own tree for readers of the screen."""
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "40")
+    tab = look(browser, page)
+    tab.wait("document.querySelectorAll('#lease-table tbody tr').length === 1")
+    tab.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    nodes = tab.command("Accessibility.getFullAXTree")["nodes"]
+    roles = {}
+    for node in nodes:
+        if node.get("ignored"):
+            continue
+        role, name = node["role"]["value"], node.get("name", {}).get("value", "")
+        roles.setdefault(role, []).append(name)
+    for role in ("button", "textbox", "searchbox", "combobox", "img", "region", "link", "columnheader", "rowheader", "heading"):
+        assert all(roles.get(role, [])), (role, roles.get(role))
+    assert {"GPUs", "Tenants", "Waiting for memory", "The last ten minutes", "Who is where"} <= set(roles["heading"])
+    assert len(roles["table"]) == 4 and "status" in roles and "main" in roles and "banner" in roles
+    assert roles["searchbox"] == ["Filter"] and "GPU" in roles["combobox"]
+    # Sorting says so.
+    tab.run("[...document.querySelectorAll('#tenant-table th button')].find(b => b.textContent === 'Memory').click()")
+    assert tab.run("[...document.querySelectorAll('#tenant-table th')].find(h => h.textContent === 'Memory').ariaSort") == "descending"
+
+
+def test_text_can_be_read_dark_and_light(browser, machine, page):
+    """The contrast of text with what is behind it is 4.5 at least (WCAG 2.1, AA), in both themes; a choice is kept."""
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "40")
+    script = """(() => {
+      const part = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+      const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+      const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
+      const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+      const bad = [];
+      for (const e of document.querySelectorAll('body *')) {
+        if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility() || e.closest('svg')) continue;
+        const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+        if ((a + 0.05) / (b + 0.05) < 4.5) bad.push([e.outerHTML.slice(0, 80), (a + 0.05) / (b + 0.05)]);
+      }
+      return JSON.stringify(bad);
+    })()"""
+    tab = look(browser, page)
+    for scheme in ("light", "dark"):
+        tab.prefer(scheme)
+        tab.wait(f"document.documentElement.dataset.theme === '{scheme}'")
+        assert json.loads(tab.run(script)) == [], scheme
+    tab.run("document.querySelector('#theme').click()")
+    tab.run("document.querySelector('#theme').click()")
+    assert tab.run("document.documentElement.dataset.theme + document.querySelector('#theme').textContent") == \
+        "lightTheme: light"
+    tab.command("Page.reload")
+    tab.wait("Number(document.documentElement.dataset.states) >= 1")
+    assert tab.run("document.documentElement.dataset.theme") == "light"
+    tab.run("localStorage.clear()")
+
+
+def test_it_comes_back_with_the_daemon(browser, machine, page):
+    tab = look(browser, page)
+    # No tenant is held meanwhile: `allot run` would start the next daemon by itself.
+    (daemon,) = machine.daemons()
+    os.kill(daemon, 9)
+    tab.wait("document.querySelector('#connection').className === 'lost'")
+    # The same address again.
+    directory = page.read_file.parent
+    settings = (directory / "settings").read_text().replace("127.0.0.1:0", page.address)
+    (directory / "settings").write_text(settings)
+    start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", machine.run_dir / "sim.sock", "--nvml",
+          BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
+    tab.wait("document.querySelector('#connection').textContent.startsWith('live')")
+    start_load(machine, "able", "--memory", "8GiB")
+    tab.wait(f"{row('able', 1)}")
+
+
+def test_hidden_it_asks_for_nothing(browser, machine, page):
+    tab = look(browser, page)
+    tab.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true}),"
+            "document.dispatchEvent(new Event('visibilitychange'))")
+    seen = tab.run("document.documentElement.dataset.states")
+    time.sleep(1)
+    assert int(tab.run("document.documentElement.dataset.states")) <= int(seen) + 1
+    tab.run("delete document.hidden, document.dispatchEvent(new Event('visibilitychange'))")
+    tab.wait(f"Number(document.documentElement.dataset.states) > {seen} + 1")
+
+
+@pytest.mark.skipif("ALLOT_SCREENSHOTS" not in os.environ, reason="ALLOT_SCREENSHOTS names no folder")
+def test_pictures_for_the_documentation(browser, machine2, tmp_path):
+    folder = pathlib.Path(os.environ["ALLOT_SCREENSHOTS"])
+    page = Page(machine2, tmp_path, card="[card]\n")
+    for name, cores in (("train", 45), ("eval", 30), ("notebook", 15)):
+        start_load(machine2, name, "--gpu", "0", "--memory", f"{cores}GiB", "--cores", cores)
+    start_load(machine2, "serve", "--gpu", "1", "--memory", "90GiB", "--on-full", "wait")
+    machine2.start("--name", "batch", "--gpu", "1", "--memory", "80GiB", "--on-full", "wait", "--", *machine2.load("--seconds", 120))
+    for scheme in ("light", "dark"):
+        tab = look(browser, page, scheme=scheme, width=1180)
+        tab.wait("document.querySelector('#waiting li')")
+        time.sleep(20 if scheme == "light" else 5)
+        tab.picture(folder / f"page-{scheme}.png")
