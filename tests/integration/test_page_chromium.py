@@ -293,6 +293,9 @@ def test_pictures_for_the_documentation(browser, machine2, tmp_path):
     machine2.start("--name", "batch", "--gpu", "1", "--memory", "80GiB", "--on-full", "wait", "--", *machine2.load("--seconds", 120))
     for scheme in ("light", "dark"):
         tab = look(browser, page, scheme=scheme, width=1180)
-        tab.wait("document.querySelector('#waiting li')")
+        tab.wait("Boolean(document.querySelector('#waiting li'))")
         time.sleep(20 if scheme == "light" else 5)
+        tab.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true}),"
+                "document.dispatchEvent(new Event('visibilitychange')),"
+                "document.querySelector('#host').textContent = 'node-1 (simulated)'")
         tab.picture(folder / f"page-{scheme}.png")

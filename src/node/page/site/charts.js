@@ -20,6 +20,24 @@ function timeRange(_, least, most) {
   return [Math.max(end - 600, Math.min(least ?? end, end - 60)), end];
 }
 
+// At the end of each tenant's line, its letter: lines are not told apart by colour alone.
+function drawLetters(plot, tenants) {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.font = `700 ${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textBaseline = "middle";
+  tenants.forEach((tenant, i) => {
+    const values = plot.data[1 + 2 * i];
+    const last = values.findLastIndex((value) => value !== null);
+    if (last < 0) return;
+    const mark = markOf(tenant.name);
+    ctx.fillStyle = colourOf(mark);
+    ctx.fillText(mark.letter, plot.valToPos(plot.data[0][last], "x", true) + 3 * devicePixelRatio,
+      plot.valToPos(values[last], "y", true));
+  });
+  ctx.restore();
+}
+
 class Plot {
   constructor(element, field, bound, most) {
     Object.assign(this, { element, field, bound, most });
@@ -38,7 +56,8 @@ class Plot {
     this.plot?.destroy();
     this.plot = new uPlot({
       width: Math.max(200, this.element.clientWidth), height: HEIGHT, legend: { show: false },
-      cursor: { show: false }, series: [{}, ...lines], axes: axes(""),
+      cursor: { show: false }, padding: [null, 24, null, null],
+      hooks: { draw: [(plot) => drawLetters(plot, tenants)] }, series: [{}, ...lines], axes: axes(""),
       scales: { x: { time: true, range: timeRange },
         y: { range: (_, __, max) => [0, Math.max(this.most, (max ?? 0) * 1.05)] } },
     }, this.data(tenants, { times: [], rows: new Map() }), this.element);

@@ -99,7 +99,7 @@ export function markOf(name) {
     marks.set(name, {
       letter: String.fromCharCode(65 + (index % 26)) + (turn || ""),
       colour: index % colours,
-      dash: Math.floor(index / colours) % dashes.length,
+      dash: index % dashes.length,
     });
   }
   return marks.get(name);

@@ -1,8 +1,9 @@
 // Who had which GPU when: a lane each, and the same in figures.
 import { List, badge, colourOf, make, markOf, percent, setText, variable } from "./format.js";
 
-const SHOWN_MS = 2000;
+const SHOWN_MS = 1000;
 const GAP_PX = 1;
+const EDGE_PX = 6; // narrower ones would be all edge
 
 class Lane {
   constructor({ index }) {
@@ -37,7 +38,7 @@ class Lane {
     paint.fillStyle = colourOf(mark);
     const inset = span.kind === "free" ? 7 : 3;
     paint.fillRect(left, inset, width, height - 2 * inset);
-    if (span.kind !== "free") {
+    if (span.kind !== "free" && width >= EDGE_PX) {
       paint.strokeStyle = variable("ink");
       paint.strokeRect(left + 0.5, inset + 0.5, Math.max(0, width - 1), height - 2 * inset - 1);
     }
