@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "node/census.h"
@@ -23,15 +22,7 @@ struct events {
 	struct page_told told;
 	struct history *history; /* NULL: nobody has looked of late */
 	uint64_t left_ns;        /* when the last reader went */
-	uint64_t states, cost_ns;
 };
-
-static uint64_t thread_time_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 /* The state as an event; NULL: out of memory. */
 static struct server_part *make_event(struct events *e)
@@ -54,13 +45,10 @@ static struct server_part *make_event(struct events *e)
 static void tell(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
-	uint64_t begun_ns = thread_time_ns();
 	struct server_part *part = make_event(e);
 	for (unsigned i = 0; part && i < e->count; i++)
 		server_stream_send(e->reader[i], part);
 	server_part_free(part);
-	e->states++;
-	e->cost_ns += thread_time_ns() - begun_ns;
 }
 
 static void sample(void *data, uint32_t loop_events)
@@ -120,12 +108,6 @@ void events_remove(struct events *e, struct server_call *call)
 const struct history *events_history(const struct events *e)
 {
 	return e->history;
-}
-
-void events_cost(const struct events *e, uint64_t *ret_states, uint64_t *ret_ns)
-{
-	*ret_states = e->states;
-	*ret_ns = e->cost_ns;
 }
 
 int events_new(struct node *node, struct events **ret, struct error *err)

@@ -29,7 +29,4 @@ void events_remove(struct events *events, struct server_call *call);
  * has looked for so long.
  */
 const struct history *events_history(const struct events *events);
-/* States and processor time for them, ever. */
-void events_cost(const struct events *events, uint64_t *ret_states, uint64_t *ret_ns);
-
 #endif

@@ -26,6 +26,7 @@ function drawLetters(plot, tenants) {
   ctx.save();
   ctx.font = `700 ${11 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textBaseline = "middle";
+  ctx.textAlign = "left";
   tenants.forEach((tenant, i) => {
     const values = plot.data[1 + 2 * i];
     const last = values.findLastIndex((value) => value !== null);
