@@ -63,11 +63,12 @@ static char *pod_text(unsigned p)
 	unsigned card = p % PODS_PER_NODE;
 	snprintf(name, sizeof(name), "job-%08u", p);
 	node_name(p / PODS_PER_NODE, node);
+	unsigned mib = card == 7 ? 81920 : 20480 + 4096 * (p % 11),
+		 pct = card == 7 ? 100 : 30 + p % 50;
 	snprintf(shares, sizeof(shares), "GPU-%08x-0000-4000-8000-%012x,NVIDIA,%u,%u:;",
-		 p / PODS_PER_NODE, card, card == 7 ? 81920 : 20480 + 4096 * (p % 11),
-		 card == 7 ? 100 : 30 + p % 50);
+		 p / PODS_PER_NODE, card, mib, pct);
 	json_t *pod = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s,s:s}},s:{s:s,s:i,s:[{s:s,s:s,s:"
-				"{s:{s:s,s:s}}}]},"
+				"{s:{s:s,s:s,s:i,s:i}}}]},"
 				"s:{s:s}}",
 				"metadata", "name", name, "namespace", "team-a", "uid", name,
 				"resourceVersion", "2000", "annotations", KUBE_POD_NODE, node,
@@ -75,7 +76,8 @@ static char *pod_text(unsigned p)
 				KUBE_POD_BIND_PHASE, "success", "spec", "nodeName", node,
 				"priority", 0, "containers", "name", "main", "image",
 				"registry/train:1", "resources", "limits", "nvidia.com/gpu", "1",
-				"cpu", "8", "status", "phase", "Running");
+				"cpu", "8", "nvidia.com/gpumem", (int)mib, "nvidia.com/gpucores",
+				(int)pct, "status", "phase", "Running");
 	char *text = json_dumps(pod, JSON_COMPACT);
 	json_decref(pod);
 	return text;
@@ -107,18 +109,21 @@ static const struct {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 #define KIND_OF_NO_TYPE 2
 
-static json_t *pod_asking(unsigned kind, unsigned number)
+static json_t *pod_asking(unsigned kind, unsigned number, const char *policy)
 {
 	char text[2048];
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"name\":\"new-%u\",\"namespace\":\"team-b\",\"uid\":\"new-%u\","
-		 "\"resourceVersion\":\"1\",\"annotations\":{\"nvidia.com/use-gputype\":\"%s\"}},"
+		 "\"resourceVersion\":\"1\",\"annotations\":{\"nvidia.com/use-gputype\":\"%s\","
+		 "\"hami.io/node-scheduler-policy\":\"%s\"}},"
 		 "\"spec\":{\"containers\":[%s]},\"status\":{\"phase\":\"Pending\"}}",
-		 number, number, kind == KIND_OF_NO_TYPE ? "A100" : "H100", kinds[kind].containers);
+		 number, number, kind == KIND_OF_NO_TYPE ? "A100" : "H100", policy,
+		 kinds[kind].containers);
 	return json_loads(text, 0, NULL);
 }
 
-static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned names, unsigned nodes)
+static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned names,
+		       unsigned nodes, const char *policy)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < names; i++) {
@@ -126,7 +131,7 @@ static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned n
 		node_name((from + i) % nodes, name);
 		json_array_append_new(list, json_string(name));
 	}
-	json_t *args = json_pack("{s:o,s:n,s:o}", "Pod", pod_asking(kind, number), "Nodes",
+	json_t *args = json_pack("{s:o,s:n,s:o}", "Pod", pod_asking(kind, number, policy), "Nodes",
 				 "NodeNames", list);
 	char *text = json_dumps(args, JSON_COMPACT);
 	json_decref(args);
@@ -210,7 +215,7 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 	uint64_t all_ns[ROUNDS], own_ns[ROUNDS], cpu_ns[ROUNDS];
 	size_t fit = 0;
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		char *text = args_text(kind, 0, i, nodes, nodes);
+		char *text = args_text(kind, 0, i, nodes, nodes, "binpack");
 		uint64_t begun_ns = clock_now_ns();
 		json_t *args = json_loads(text, 0, NULL);
 		uint64_t read_ns = clock_now_ns(), read_cpu_ns = computed_ns();
@@ -230,6 +235,34 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 	       kinds[kind].what, fit, part_ms(own_ns, ROUNDS, 0.5), part_ms(own_ns, ROUNDS, 0.99),
 	       part_ms(cpu_ns, ROUNDS, 0.5), part_ms(cpu_ns, ROUNDS, 0.99),
 	       part_ms(all_ns, ROUNDS, 0.5), part_ms(all_ns, ROUNDS, 0.99));
+}
+
+/* Another pod each time, whose cards are given back to another node in between: nothing can be remembered from before. */
+static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, const char *policy)
+{
+	uint64_t own_ns[ROUNDS], cpu_ns[ROUNDS];
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct error err;
+		char *text = args_text(kind, 0, i, nodes, nodes, policy);
+		json_t *args = json_loads(text, 0, NULL);
+		char *changed = pod_text(i * 97 % (nodes * PODS_PER_NODE));
+		json_t *pod = json_loads(changed, 0, NULL);
+		model_pod_gone(m, pod);
+		if (model_pod(m, pod, &err) < 0)
+			die("pod", &err);
+		uint64_t begun_ns = clock_now_ns(), begun_cpu_ns = computed_ns();
+		json_t *ranks = extender_prioritize(m, args);
+		cpu_ns[i] = computed_ns() - begun_cpu_ns;
+		own_ns[i] = clock_now_ns() - begun_ns;
+		json_decref(ranks);
+		json_decref(pod);
+		json_decref(args);
+		free(changed);
+		free(text);
+	}
+	printf("  prioritize by %s, %-31s: p50 %6.2f ms, p99 %6.2f ms (computed %6.2f, %6.2f)\n",
+	       policy, kinds[kind].what, part_ms(own_ns, ROUNDS, 0.5), part_ms(own_ns, ROUNDS, 0.99),
+	       part_ms(cpu_ns, ROUNDS, 0.5), part_ms(cpu_ns, ROUNDS, 0.99));
 }
 
 /* kube-scheduler's default: it asks about so many of the nodes (its documentation, percentageOfNodesToScore). */
@@ -252,7 +285,7 @@ static bool place(struct model *m, unsigned number, unsigned nodes)
 	struct decision d;
 	struct error err = { 0 };
 	unsigned names = names_asked(nodes);
-	char *text = args_text(0, number, number * 97 % nodes, names, nodes);
+	char *text = args_text(0, number, number * 97 % nodes, names, nodes, "binpack");
 	json_t *args = json_loads(text, 0, NULL), *answer = extender_filter(m, args);
 	const char *best = NULL;
 	json_int_t most = -1;
@@ -316,6 +349,10 @@ static void measure(unsigned nodes)
 	       nodes, counts.cards, counts.pods, s, resident_mib() - empty_mib, resident_mib());
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		time_filter(m, kind, nodes);
+	for (unsigned kind = 0; kind < 2; kind++) {
+		time_prioritize(m, kind, nodes, "binpack");
+		time_prioritize(m, kind, nodes, "fragmentation");
+	}
 	time_places(m, nodes);
 	printf("  %.1f MiB the whole process\n", resident_mib());
 	model_free(m);

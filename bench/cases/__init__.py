@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, policies, response, scale, sensors, shares, swap_trainings, together,
+               overhead, packing, policies, response, scale, sensors, shares, swap_trainings, together,
                topology, training)
 
 
@@ -70,6 +70,8 @@ CASES = [
          lambda s: 20 if s.quick else 60),
     Case("start", calls.start, "start of a process that uses no GPU, by turns",
          lambda s: 3 if s.quick else 8),
+    Case("cluster_packing", packing.cluster_packing, "how full a cluster gets, by policy, on virtual time",
+         lambda s: 20 if s.quick else 900, is_long=True),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
          lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),

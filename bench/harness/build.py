@@ -14,6 +14,7 @@ PLACES = {
     "call-cost": "bench",
     "start-cost": "bench",
     "peer-copy": "bench",
+    "cluster-packing": "bench",
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
     "gpu-checkpoint": "tests/gpu",

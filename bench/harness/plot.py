@@ -57,7 +57,7 @@ class Canvas:
             file.write("\n".join(self.parts) + "\n</svg>\n")
 
 
-def bars(path, title, rows, unit):
+def bars(path, title, rows, unit, labels=LABELS):
     """Rows one under the other, each with the bars of what is known of it."""
     rows = [row for row in rows if row.unit == unit]
     if not rows:
@@ -70,7 +70,7 @@ def bars(path, title, rows, unit):
     width = 860
     most = nice_ceiling(max(max(value, 0) for group in groups for _, value in group) or 1)
     canvas = Canvas(width, height, title)
-    canvas.legend(16, 46, [(LABELS[key], COLORS[key]) for key in keys])
+    canvas.legend(16, 46, [(labels[key], COLORS[key]) for key in keys])
 
     def place(value):
         return left + max(value, 0) / most * (width - left - right)

@@ -74,6 +74,7 @@ class Result:
         self.rows = []
         self.charts = []        # functions of a path's stem, see plot.py
         self.skipped = []       # {"name", "reason"}
+        self.has_gpu = True     # False: none takes part, it is the same on any
         self.part = None        # (number, of so many), when only some cells were to be measured
 
     def add(self, row):
@@ -94,15 +95,18 @@ class Result:
         gpu = re.sub(r"[^a-z0-9]+", "-", self.machine.gpu.lower()).strip("-")
         if self.machine.sim and "sim" not in gpu:
             gpu = "sim-" + gpu
+        if not self.has_gpu:
+            gpu = "no-gpu"
         part = f"-part-{self.part[0]}-of-{self.part[1]}" if self.part else ""
         return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{part}")
 
     def json(self):
         """The documented form: bench/README.md."""
-        values = {"version": 1, "bench": self.bench, "gpu": self.machine.gpu,
-                "driver": self.machine.driver, "simulated": bool(self.machine.sim),
+        none = None if self.has_gpu else "none"
+        values = {"version": 1, "bench": self.bench, "gpu": none or self.machine.gpu,
+                "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),
                 "date": self.date, "commit": self.commit,
-                "rival_source": None if self.machine.sim else self.rival_source,
+                "rival_source": None if none or self.machine.sim else self.rival_source,
                 "part": f"{self.part[0]}/{self.part[1]}" if self.part else None,
                 "cases": [row.json() for row in self.rows],
                 "skipped": self.skipped or None}

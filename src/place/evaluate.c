@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "place/room.h"
 #include "place/score.h"
 #include "place/share.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions: so much of them is told apart */
+#define LOSS_DIGITS 1e12 /* of room: all that there is of it is worth 1 at most */
 
 typedef void evaluate_fn(const struct place_costs *costs, const struct place_node *node,
 			 const struct place_request *request, struct place_scale *ret);
@@ -82,13 +84,25 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
+/* A request of no mix finds no room worth anything, and leaves the choice to what comes after. */
+static void room_fill(const struct place_costs *costs, const struct place_node *node,
+		      const struct place_request *request, struct place_scale *ret)
+{
+	double loss[PLACE_MAX_CARDS];
+	if (!node->mix)
+		return;
+	place_room_losses(node->mix, node, request, loss);
+	for (unsigned i = 0; i < node->card_count; i++)
+		ret->card[i] = (int64_t)(loss[i] * LOSS_DIGITS + (loss[i] < 0 ? -0.5 : 0.5));
+}
+
 static const struct evaluator {
 	const char *name;
 	evaluate_fn *fill;
 } evaluators[] = {
 	{ "link", link_fill },         { "fragment", fragment_fill }, { "share", share_fill },
-	{ "capacity", capacity_fill }, { "balance", balance_fill },   { "binpack", binpack_fill },
-	{ "spread", spread_fill },
+	{ "capacity", capacity_fill }, { "balance", balance_fill },   { "room", room_fill },
+	{ "binpack", binpack_fill },   { "spread", spread_fill },
 };
 #define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
 

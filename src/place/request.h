@@ -32,7 +32,7 @@ struct place_words {
 	size_t count;
 };
 
-#define PLACE_MAX_EVALUATORS 4
+#define PLACE_MAX_EVALUATORS 5
 
 /* How much each part of a card's score (score.h) counts. */
 struct place_weights {

@@ -18,7 +18,6 @@
 
 /* In the order of enum webhook_guard. */
 static const char *const guards[] = { "allow", "warn", "rewrite", "deny", NULL };
-static const char *const node_policies[] = { "binpack", "spread", NULL };
 static const char *const levels[] = { "error", "warning", "info", "debug", NULL };
 static const enum log_level level_of[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
 					   LOG_LEVEL_DEBUG };
@@ -91,10 +90,14 @@ static const struct settings_row rows[] = {
 	  .help = "off, in-cluster or a kubeconfig's path; off: it is a webhook alone" },
 	{ "lease", SETTINGS_TEXT, AT(lease), "kube-system/allot-scheduler", .check = check_lease,
 	  .help = "the Lease by which one of several replicas leads; none: there is one" },
-	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = node_policies,
-	  .help = "binpack or spread: which nodes are taken first, where a pod does not say" },
+	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = request_nodes_words,
+	  .help = "binpack, spread or fragmentation: which nodes are taken first, where a pod does "
+		  "not "
+		  "say" },
 	{ "gpu_policy", SETTINGS_TEXT, AT(gpu_policy), "spread", .check = check_policy,
-	  .help = "the same of cards: binpack, spread, topology-aware, numa, mutex; by commas" },
+	  .help = "the same of cards: binpack, spread, topology-aware, numa, mutex, fragmentation; "
+		  "by "
+		  "commas" },
 	{ "bind_limit", SETTINGS_DURATION, AT(bind_limit_ns), "25s", .min = S(1), .max = S(600),
 	  .help = "of one binding, with its wait for the node's lock" },
 	{ "lock_expiry", SETTINGS_DURATION, AT(lock_expiry_ns), "300s", .min = S(10),
@@ -248,7 +251,7 @@ struct request_terms config_request_terms(const struct config *c)
 		.default_count = c->default_gpus,
 		.default_memory_mib = (c->default_memory_bytes + MIB - 1) / MIB,
 		.default_cores_pct = c->default_cores,
-		.node_policy = node_policies[c->node_policy],
+		.node_policy = request_nodes_words[c->node_policy],
 		.gpu_policy = c->gpu_policy,
 	};
 }

@@ -80,8 +80,7 @@ static void add_request(json_t *to, const struct request *request)
 	json_object_set_new(to, "asks", list);
 	add_words(to, "use_type", request->use_type);
 	add_words(to, "nouse_type", request->nouse_type);
-	json_object_set_new(to, "node_policy",
-			    json_string(request->is_node_spread ? "spread" : "binpack"));
+	json_object_set_new(to, "node_policy", json_string(request_nodes_words[request->nodes]));
 	if (request->is_mutex)
 		json_object_set_new(to, "mutex", json_true());
 	if (request->mode)

@@ -85,18 +85,32 @@ int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct e
 
 /* ---- prioritize ---- */
 
-static double score_of(struct model *m, const struct asked_nodes *nodes, size_t i)
+/* Of what takes the same of the room, the fuller node: less than any request of a kind that is asked for is worth. */
+#define TIE 1e-12
+
+/* Higher is better but for REQUEST_NODES_SPREAD. `mix` NULL: HAMi's score. */
+static double score_cards(struct model *m, const struct place_mix *mix, const struct stock *stock,
+			  const struct place_tally *room)
+{
+	double score = place_cards_score(stock->card, stock->count);
+	return mix ? TIE * score - model_room_loss(m, stock, room) : score;
+}
+
+static double score_of(struct model *m, const struct place_mix *mix,
+		       const struct asked_nodes *nodes, size_t i)
 {
 	const char *name = asked_name(nodes, i);
-	struct stock stock;
+	const double none = mix ? -MODEL_ROOM_ALL : 0; /* of no cards */
+	struct stock stock = { 0 };
 	if (!nodes->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
-		return node ? place_cards_score(node->stock.card, node->stock.count) : 0;
+		return node ? score_cards(m, mix, &node->stock, node->room) : none;
 	}
 	if (asked_stock(m, json_array_get(nodes->whole, i), &stock, NULL) < 0)
-		return 0;
-	double score = place_cards_score(stock.card, stock.count);
+		return none;
+	double score = score_cards(m, mix, &stock, NULL);
 	stock_free(&stock);
+	model_room_words_gone(m);
 	return score;
 }
 
@@ -108,26 +122,43 @@ static int rank(double score, double best, double worst)
 	return (int)((SCORE_MOST - 1) * (score - worst) / (best - worst));
 }
 
+/* {"Host","Score"}: both are there already, and only get a reference more. NULL: no memory. */
+static json_t *make_rank(const struct asked_nodes *nodes, size_t i, json_t *score)
+{
+	json_t *name = nodes->whole ? NULL : json_array_get(nodes->names, i);
+	const char *of_whole = nodes->whole ? asked_name(nodes, i) : NULL;
+	json_t *one = json_object();
+	if (json_is_string(name))
+		json_object_set_nocheck(one, "Host", name);
+	else
+		json_object_set_new(one, "Host", json_string(of_whole ? of_whole : ""));
+	if (json_object_set_nocheck(one, "Score", score) < 0) {
+		json_decref(one);
+		return NULL;
+	}
+	return one;
+}
+
 static json_t *make_ranks(const struct asked_nodes *nodes, const double *score, size_t count,
 			  bool is_spread)
 {
 	double most = count ? score[0] : 0, least = most;
-	json_t *list = json_array();
+	json_t *list = json_array(), *ranks[SCORE_MOST + 1];
+	for (unsigned r = 0; r <= SCORE_MOST; r++)
+		ranks[r] = json_integer(r);
 	for (size_t i = 1; i < count; i++) {
 		most = score[i] > most ? score[i] : most;
 		least = score[i] < least ? score[i] : least;
 	}
 	for (size_t i = 0; list && i < count; i++) {
-		const char *name = asked_name(nodes, i);
 		int is = is_spread ? rank(score[i], least, most) : rank(score[i], most, least);
-		json_t *one = json_object();
-		json_object_set_new(one, "Host", json_string(name ? name : ""));
-		json_object_set_new(one, "Score", json_integer(is));
-		if (json_array_append_new(list, one) < 0) {
+		if (json_array_append_new(list, make_rank(nodes, i, ranks[is])) < 0) {
 			json_decref(list);
 			list = NULL;
 		}
 	}
+	for (unsigned r = 0; r <= SCORE_MOST; r++)
+		json_decref(ranks[r]);
 	return list;
 }
 
@@ -142,9 +173,13 @@ json_t *extender_prioritize(struct model *m, const json_t *args)
 	/* The answer has no place for an error: nodes that nothing is known of are all alike. */
 	if (ask_begin(m, args, &ask, NULL) < 0)
 		return make_ranks(&nodes, score, count, false);
+	const struct place_mix *mix = NULL;
+	if (ask.request.nodes == REQUEST_NODES_FRAGMENTATION && ask.request.count)
+		mix = model_mix(m);
+	fit_begin(&m->fit, &ask.request);
 	for (size_t i = 0; i < count; i++)
-		score[i] = score_of(m, &nodes, i);
-	json_t *list = make_ranks(&nodes, score, count, ask.request.is_node_spread);
+		score[i] = score_of(m, mix, &nodes, i);
+	json_t *list = make_ranks(&nodes, score, count, ask.request.nodes == REQUEST_NODES_SPREAD);
 	ask_end(&ask);
 	return list;
 }

@@ -22,8 +22,8 @@
 json_t *extender_filter(struct model *model, const json_t *args);
 
 /*
- * [{"Host","Score"}], 0 to 10, by HAMi's node score: 10 for the best of those asked about alone, so that it is taken whatever
- * lies between; 0 to 9 for the others in proportion.
+ * [{"Host","Score"}], 0 to 10, by HAMi's node score or, with the policy "fragmentation", by the room that is lost: 10 for the
+ * best of those asked about alone, so that it is taken whatever lies between; 0 to 9 for the others in proportion.
  */
 json_t *extender_prioritize(struct model *model, const json_t *args);
 

@@ -54,6 +54,16 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 	return 0;
 }
 
+/* Is any of its cards chosen by the room that is left for others? */
+static bool is_by_room(const struct request *request)
+{
+	const struct place_request *place = &request->part[0].place;
+	for (unsigned i = 0; i < place->evaluator_count; i++)
+		if (!strcmp(place->evaluator[i], "room"))
+			return true;
+	return false;
+}
+
 static int choose(struct model *m, struct model_node *node, struct model_pod *pod,
 		  struct kube_shares *ret, struct error *err)
 {
@@ -63,6 +73,8 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
+	if (is_by_room(pod->request))
+		fit_set_mix(&m->fit, model_mix(m));
 	int r = fit_choose(&m->fit, &node->stock, ret, &reasons);
 	model_put_back(pod);
 	if (r == -ENOSPC) {

@@ -48,9 +48,9 @@ static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 }
 
 /* As place_check_card(), and in that order, with what src/place knows nothing of. */
-static enum place_reason check_card(struct fit *fit, const struct stock *stock,
-				    const struct place_card *card, unsigned i,
-				    const struct place_request *request)
+enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
+				 const struct place_card *card, unsigned i,
+				 const struct place_request *request)
 {
 	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
@@ -95,7 +95,7 @@ static bool look(struct fit *fit, const struct stock *stock, const struct place_
 	bool has_numa = part->place.numa_bind, is_any = !has_numa && !is_by_card(fit);
 	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count && !(is_any && able == wanted); i++) {
-		reason[i] = check_card(fit, stock, card, i, &part->place);
+		reason[i] = fit_check_card(fit, stock, card, i, &part->place);
 		able += reason[i] == PLACE_FITS;
 	}
 	bool is_numa = able >= wanted && has_numa;
@@ -201,7 +201,7 @@ static bool pick_part(struct fit *fit, const struct stock *stock, unsigned part,
 		return false;
 	fit_quota_look_at(&fit->quota, &fit->request->part[part]);
 	for (unsigned i = 0; i < stock->count && (n < r->count || is_by_card(fit)); i++) {
-		if (!(among >> i & 1) || check_card(fit, stock, card, i, r) != PLACE_FITS)
+		if (!(among >> i & 1) || fit_check_card(fit, stock, card, i, r) != PLACE_FITS)
 			continue;
 		unsigned at = is_by_card(fit) ? rank_by_need(card, found, n, i, r) : n;
 		memmove(&found[at + 1], &found[at], (n++ - at) * sizeof(found[0]));
@@ -331,6 +331,12 @@ void fit_begin(struct fit *fit, const struct request *request)
 	fit->request = request;
 	fit->types.count = fit->modes.count = 0;
 	fit_quota_clear(&fit->quota);
+	fit->node.mix = NULL;
+}
+
+void fit_set_mix(struct fit *fit, const struct place_mix *mix)
+{
+	fit->node.mix = mix;
 }
 
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
@@ -355,8 +361,8 @@ static bool count_able(struct fit *fit, const struct stock *stock)
 	for (unsigned i = 0; i < stock->count; i++) {
 		bool is_able_to_all = !is_numa;
 		for (size_t p = 0; p < request->count; p++) {
-			bool is_able = check_card(fit, stock, stock->card, i,
-						  &request->part[p].place) == PLACE_FITS;
+			bool is_able = fit_check_card(fit, stock, stock->card, i,
+						      &request->part[p].place) == PLACE_FITS;
 			fit->able[p] += is_able;
 			is_able_to_all &= is_able;
 		}
@@ -412,7 +418,7 @@ void fit_each_card(struct fit *fit, const struct stock *stock, const struct requ
 {
 	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count; i++)
-		ret[i] = check_card(fit, stock, stock->card, i, &part->place);
+		ret[i] = fit_check_card(fit, stock, stock->card, i, &part->place);
 }
 
 bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)

@@ -49,6 +49,16 @@ void fit_begin(struct fit *fit, const struct request *request);
 /* After that: its namespace may have so much, and has that without it. Without this call there is no quota. */
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 		 const struct quota_amounts *used);
+/* What else is asked for, to choose cards by from now on; valid as long. */
+void fit_set_mix(struct fit *fit, const struct place_mix *mix);
+
+/*
+ * Of card[i], which may be used otherwise than in the stock: why it does not serve a share of a part of the fit's request, or
+ * PLACE_FITS.
+ */
+enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
+				 const struct place_card *card, unsigned i,
+				 const struct place_request *part);
 
 /* Why not. */
 struct fit_reasons {

@@ -27,6 +27,7 @@ struct model *model_free(struct model *m)
 	model_pods_free(m);
 	model_nodes_free(m);
 	model_quotas_free(m);
+	model_room_free(m);
 	table_free(&m->words);
 	free(m);
 	return NULL;

@@ -17,6 +17,8 @@
 #include "sched/table.h"
 
 struct model_pod;
+struct model_room;  /* model_room.c */
+struct place_tally; /* place/room.h */
 
 struct model_node {
 	struct table_entry entry; /* by its name */
@@ -24,6 +26,8 @@ struct model_node {
 	struct model_pod *pods;   /* that are charged here */
 	size_t references;        /* of what pods hold */
 	uint64_t said;            /* a digest of its annotations, to know them again */
+	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
+	bool is_room_old;         /* its cards are used otherwise since */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
 	char name[];
@@ -75,6 +79,7 @@ struct model {
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	uint64_t now_ns;
 	struct fit fit;
+	struct model_room *room; /* owned; NULL: nothing was asked for yet */
 };
 
 static inline const char *model_pod_name(const struct model_pod *pod)
@@ -136,6 +141,29 @@ void model_note_room(struct model *model);
 void model_note_room_in(struct model *model, const struct model_space *space);
 /* What a filter has answered for a pod that will be bound. */
 void model_note_turned_away(struct model *model, const char *uid, bool is_turned_away);
+
+/* ---- model_room.c ---- */
+
+/* A pod is there that was not known: what it asks for is counted. */
+void model_count_request(struct model *model, const struct request *request);
+/*
+ * What is asked for, with the prices of now. Valid until the next change of a node's cards or the next count; NULL: nothing is
+ * asked for, or there is no memory.
+ */
+const struct place_mix *model_mix(struct model *model);
+/*
+ * What a request, that of the model's `fit`, would take of the room on such cards, by the prices of the last model_mix(): its
+ * shares go where each takes least. MODEL_ROOM_ALL, what all room of the cluster is worth, where it does not fit. `room`: the
+ * node's, which has not changed since; NULL: it is counted.
+ */
+#define MODEL_ROOM_ALL 1.0
+double model_room_loss(struct model *model, const struct stock *stock,
+		       const struct place_tally *room);
+/* The node has no cards any more. */
+void model_room_forget(struct model *model, struct model_node *node);
+/* The same of cards that are no node's of the model's. */
+void model_room_words_gone(struct model *model);
+void model_room_free(struct model *model);
 
 /* FNV-1a of 64 bits (draft-eastlake-fnv) of one text after the other; NULL is another than "". */
 static inline uint64_t model_digest(uint64_t digest, const char *text)

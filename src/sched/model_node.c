@@ -7,8 +7,9 @@
 
 /* ---- entries ---- */
 
-static void forget_cards(struct model_node *node)
+static void forget_cards(struct model *m, struct model_node *node)
 {
+	model_room_forget(m, node);
 	stock_free(&node->stock);
 	free(node->aside);
 	node->aside = NULL;
@@ -20,7 +21,7 @@ static void drop_if_unused(struct model *m, struct model_node *node)
 	if (node->is_there || node->references)
 		return;
 	table_remove(&m->nodes, &node->entry);
-	forget_cards(node);
+	forget_cards(m, node);
 	free(node);
 }
 
@@ -74,7 +75,7 @@ static int take_cards(struct model *m, struct model_node *node, const struct sto
 	int r = stock_read(said, &m->words, &stock, &why);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "node %s", node->name);
-	forget_cards(node);
+	forget_cards(m, node);
 	node->stock = stock;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
 		stock_charge(&node->stock, &p->charged->hold);
@@ -112,7 +113,7 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 static void go(struct model *m, struct model_node *node)
 {
 	node->is_there = false;
-	forget_cards(node);
+	forget_cards(m, node);
 	drop_if_unused(m, node);
 }
 
@@ -151,12 +152,12 @@ void model_nodes_synced(struct model *m)
 static void free_node(void *data, void *thing)
 {
 	struct model_node *node = thing;
-	forget_cards(node);
+	forget_cards(data, node);
 	free(node);
 }
 
 void model_nodes_free(struct model *m)
 {
-	table_each(&m->nodes, free_node, NULL);
+	table_each(&m->nodes, free_node, m);
 	table_free(&m->nodes);
 }

@@ -22,6 +22,7 @@ void model_lift(struct model_pod *pod)
 	stock_discharge(&pod->charged->node->stock, &pod->charged->hold);
 	const struct quota_amounts had = stock_hold_sum(&pod->charged->hold);
 	quota_subtract(&pod->space->used, &had);
+	pod->charged->node->is_room_old = true;
 	*pod->at = pod->next;
 	if (pod->next)
 		pod->next->at = pod->at;
@@ -41,6 +42,7 @@ void model_put_back(struct model_pod *pod)
 	if (pod->next)
 		pod->next->at = &pod->next;
 	node->pods = pod;
+	node->is_room_old = true;
 	stock_charge(&node->stock, &hold->hold);
 	const struct quota_amounts has = stock_hold_sum(&hold->hold);
 	quota_add(&pod->space->used, &has);
@@ -220,6 +222,17 @@ static int take_request(struct model_pod *pod, struct request *request, const st
 	return 0;
 }
 
+/* Once for each pod; of those that are bound the same, so that a scheduler that was started just now knows what is asked for. */
+static void count_request(struct model *m, const struct kube_pod *from,
+			  const struct request *request)
+{
+	struct request of_bound = { 0 };
+	if (*from->node && request_read(from, &m->terms.request, &of_bound, NULL) < 0)
+		return;
+	model_count_request(m, *from->node ? &of_bound : request);
+	request_free(&of_bound);
+}
+
 /* ---- pods ---- */
 
 static int take(struct model *m, const struct kube_pod *from, struct model_pod *pod,
@@ -258,8 +271,10 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	/* One that a filter was asked about will be bound, even if it asks for nothing. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
 	bool is_ours = request.count || broken.code || noted_text(from) || is_asked_about;
-	if (is_ours && !pod)
+	if (is_ours && !pod) {
 		pod = new_pod(m, from);
+		count_request(m, from, &request);
+	}
 	if (pod && !is_ours) {
 		forget(m, pod);
 		pod = NULL;

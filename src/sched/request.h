@@ -9,8 +9,9 @@
  *     tencent.com/vcuda-core, tencent.com/vcuda-memory     as kube/vcuda.h has it
  *
  *     nvidia.com/use-gputype, nouse-gputype, use-gpuuuid, nouse-gpuuuid, numa-bind, vgpu-mode
- *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex; by commas, the first goes first
- *     hami.io/node-scheduler-policy      binpack, spread
+ *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex, and of allot's own fragmentation; by
+ *                                        commas, the first goes first
+ *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
  *
  * Pure but for memory; thread safe.
@@ -49,13 +50,23 @@ struct request_part {
 	struct place_request place; /* its texts are the request's; of any type */
 };
 
+/* Which nodes are taken first. */
+enum request_nodes {
+	REQUEST_NODES_BINPACK,
+	REQUEST_NODES_SPREAD,
+	REQUEST_NODES_FRAGMENTATION, /* where the least room is lost for what else is asked for: place/room.h */
+	REQUEST_NODES_COUNT,
+};
+/* Their words, in that order, NULL at the end. */
+extern const char *const request_nodes_words[];
+
 struct request {
 	size_t containers;         /* of the pod, of both kinds */
 	size_t count;              /* of parts; 0: it asks for no card */
 	struct request_part *part; /* in the containers' order; owned */
 	/* Of cards, the same for all parts: fit.h compares each but once. */
 	struct place_words use_type, nouse_type;
-	bool is_node_spread; /* else binpack */
+	enum request_nodes nodes;
 	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
 	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
 	char *text;        /* what words and mode point into; owned */

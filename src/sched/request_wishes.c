@@ -78,9 +78,9 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
-	{ "binpack", "binpack" }, { "spread", "spread" }, { "topology-aware", "link" },
-	{ "numa", "link" }, /* what is near comes together */
-	{ "mutex", NULL },
+	{ "binpack", "binpack" },     { "spread", "spread" },
+	{ "topology-aware", "link" }, { "numa", "link" }, /* what is near comes together */
+	{ "fragmentation", "room" },  { "mutex", NULL },
 };
 
 static int add_policy(const char *word, struct request *request, struct place_request *place,
@@ -91,8 +91,9 @@ static int add_policy(const char *word, struct request *request, struct place_re
 		row++;
 	if (row == end)
 		return error_set(
-			err, EINVAL,
-			"'%.40s': must be of binpack, spread, topology-aware, numa and mutex", word);
+			err,
+			EINVAL, "'%.40s': must be of binpack, spread, topology-aware, numa, mutex and fragmentation",
+			word);
 	if (!row->evaluator) {
 		request->is_mutex = true;
 		return 0;
@@ -126,12 +127,19 @@ static int read_gpu_policy(const char *text, struct request *request, struct pla
 	return r;
 }
 
+const char *const request_nodes_words[] = { [REQUEST_NODES_BINPACK] = "binpack",
+					    [REQUEST_NODES_SPREAD] = "spread",
+					    [REQUEST_NODES_FRAGMENTATION] = "fragmentation",
+					    [REQUEST_NODES_COUNT] = NULL };
+
 static int read_node_policy(const char *text, struct request *request, struct error *err)
 {
-	request->is_node_spread = !strcmp(text, "spread");
-	if (!request->is_node_spread && strcmp(text, "binpack") != 0)
-		return error_set(err, EINVAL, "'%.40s': must be binpack or spread", text);
-	return 0;
+	for (unsigned i = 0; i < REQUEST_NODES_COUNT; i++)
+		if (!strcmp(text, request_nodes_words[i])) {
+			request->nodes = (enum request_nodes)i;
+			return 0;
+		}
+	return error_set(err, EINVAL, "'%.40s': must be binpack, spread or fragmentation", text);
 }
 
 /* ---- weights ---- */

@@ -29,7 +29,7 @@ static void names(void **state)
 
 	for (; place_evaluator_name(n); n++)
 		assert_true(place_evaluator_exists(place_evaluator_name(n)));
-	assert_int_equal(n, 7);
+	assert_int_equal(n, 8);
 	assert_false(place_evaluator_exists("Link"));
 }
 

@@ -252,6 +252,120 @@ static void test_scores(void **state)
 	model_free(m);
 }
 
+static const char *best_node(struct model *m, json_t *pod, const char *nodes)
+{
+	static char best[16];
+	json_t *args = filter_args(pod, nodes), *list = extender_prioritize(m, args), *one;
+	size_t i;
+	*best = '\0';
+	json_array_foreach(list, i, one) if (json_integer_value(json_object_get(one, "Score")) == 10)
+		snprintf(best, sizeof(best), "%s", json_string_value(json_object_get(one, "Host")));
+	json_decref(list);
+	json_decref(args);
+	return best;
+}
+
+static json_t *pod_by_room(const char *name, const char *limits, const char *type)
+{
+	json_t *pod = pod_object(name, limits);
+	annotate(pod, "hami.io/node-scheduler-policy", "fragmentation");
+	annotate(pod, "hami.io/gpu-scheduler-policy", "fragmentation");
+	if (type)
+		annotate(pod, "nvidia.com/use-gputype", type);
+	return pod;
+}
+
+static json_t *node_of_type(const char *name, unsigned cards, const char *type)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < cards; i++)
+		json_array_append_new(
+			list, object_of("{\"id\":\"%s-%u\",\"count\":10,\"devmem\":16000,"
+					"\"devcore\":100,\"type\":\"NVIDIA-%s\",\"health\":true}",
+					name, i, type));
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_t *node = node_saying(name, text, NULL);
+	free(text);
+	json_decref(list);
+	return node;
+}
+
+/*
+ * One card with 60 % left, and two that are free: 10 % go on the former, as by binpack; but not where most ask for 60 %, who
+ * would lose their room there, and lose none on a card that is free.
+ */
+static void test_room(void **state)
+{
+	struct model *m = model_of_nothing();
+	char name[8];
+	give_node(m, node_of_type("a", 1, "T4"));
+	give_node(m, node_of_type("b", 2, "T4"));
+	give_node(m, node_saying("bare", NULL, NULL));
+	give_pod(m, running("r", "a", "a-0,NVIDIA,1600,40:;"));
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		give_pod(m,
+			 pod_by_room(name, MEMORY("1600") ",\"nvidia.com/gpucores\":\"10\"", NULL));
+	}
+	assert_string_equal(best_node(m,
+				      pod_by_room("p",
+						  MEMORY("1600") ",\"nvidia.com/gpucores\":"
+								 "\"10\"",
+						  NULL),
+				      "a,bare,b,nowhere"),
+			    "a");
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "l%u", i);
+		give_pod(m,
+			 pod_by_room(name, MEMORY("1600") ",\"nvidia.com/gpucores\":\"60\"", NULL));
+	}
+	assert_string_equal(best_node(m,
+				      pod_by_room("p",
+						  MEMORY("1600") ",\"nvidia.com/gpucores\":"
+								 "\"10\"",
+						  NULL),
+				      "a,bare,b,nowhere"),
+			    "b");
+	model_free(m);
+}
+
+/* Who can have any card leaves those that others need: what is rare is dear. Binpack would take the fuller node. */
+static void test_room_of_a_type(void **state)
+{
+	struct model *m = model_of_nothing();
+	struct decision d;
+	struct error err;
+	char name[8];
+	give_node(m, node_of_type("v", 2, "V100"));
+	give_node(m, node_of_type("t", 4, "T4"));
+	give_pod(m, running("r", "v", "v-0,NVIDIA,16000,100:;"));
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "v%u", i);
+		give_pod(m, pod_by_room(name, GPU, i % 2 ? "V100" : NULL));
+	}
+	json_t *binpack = pod_object("p", GPU);
+	assert_string_equal(best_node(m, binpack, "v,t"), "v");
+	assert_string_equal(best_node(m, pod_by_room("p", GPU, NULL), "v,t"), "t");
+	assert_string_equal(best_node(m, pod_by_room("p", GPU, "V100"), "v"), "v");
+	/* A pod of two containers of which one can't be there is no pod of that node's, whatever it costs. */
+	json_t *whole = json_pack("{s:o,s:{s:[o,o]}}", "Pod", pod_by_room("p", GPU, NULL), "Nodes",
+				  "items", node_of_type("new", 1, "T4"),
+				  node_of_type("v", 2, "V100"));
+	json_t *list = extender_prioritize(m, whole);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "Score")), 10);
+	json_decref(list);
+	json_decref(whole);
+	/* And of one node's cards: the one whose part is of no use to who wants a whole card. */
+	give_pod(m, running("q", "t", "t-2,NVIDIA,1600,10:;"));
+	give_pod(m, pod_by_room("part", MEMORY("1600") ",\"nvidia.com/gpucores\":\"10\"", NULL));
+	json_t *args = bind_args("part", "t");
+	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
+	assert_string_equal(d.shares.share[0].card, "t-2");
+	json_decref(args);
+	decision_free(&d);
+	model_free(m);
+}
+
 /* The seed's two cards, by 9.75 and 24.75: which of them is taken. */
 static void test_card_policy(void **state)
 {
@@ -487,6 +601,8 @@ int main(void)
 		cmocka_unit_test(test_room_for_both),
 		cmocka_unit_test(test_scores),
 		cmocka_unit_test(test_card_policy),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_room_of_a_type),
 		cmocka_unit_test(test_dry_run),
 		cmocka_unit_test(test_decide_refuses),
 		cmocka_unit_test(test_not_ready),

@@ -6,6 +6,8 @@
 #include <errno.h>
 
 #include "cluster.h"
+#include "place/room.h"
+#include "sched/model_inside.h"
 #include "kube/annotations.h"
 
 #define NODES 6
@@ -71,8 +73,8 @@ static void random_limits(char *text, size_t size)
 
 static json_t *random_pod(struct cluster *c)
 {
-	static const char *const policies[] = { "binpack", "spread", "topology-aware", "mutex",
-						"numa,binpack" };
+	static const char *const policies[] = { "binpack", "spread",       "topology-aware",
+						"mutex",   "numa,binpack", "fragmentation" };
 	char limits[4][128];
 	for (unsigned i = 0; i < 4; i++)
 		random_limits(limits[i], sizeof(limits[i]));
@@ -87,7 +89,7 @@ static json_t *random_pod(struct cluster *c)
 		c->made, c->made, below(3) ? "" : limits[0], below(2) ? "Always" : "",
 		below(3) ? "" : limits[1], limits[2], below(2) ? "" : limits[3]);
 	c->made++;
-	annotate(pod, "hami.io/gpu-scheduler-policy", policies[below(5)]);
+	annotate(pod, "hami.io/gpu-scheduler-policy", policies[below(6)]);
 	if (!below(5))
 		annotate(pod, "nvidia.com/numa-bind", "true");
 	return pod;
@@ -136,6 +138,40 @@ static json_t *cards_of(const struct model *m)
 	cards_as_json = json_object();
 	model_each_card(m, note_card, NULL);
 	return cards_as_json;
+}
+
+struct rooms {
+	const struct place_mix *mix;
+	uint64_t of[PLACE_KINDS_MAX];
+};
+
+/* The room that nodes are said to have, counted here card by card, and its price: all of it together is worth 1. */
+static void add_room(void *data, void *thing)
+{
+	struct rooms *rooms = data;
+	const struct model_node *node = thing;
+	struct place_tally tally = { 0 };
+	for (unsigned i = 0; i < node->stock.count; i++) {
+		struct place_fits fits;
+		place_card_fits(rooms->mix, &node->stock.card[i], &fits);
+		place_tally_add(rooms->mix, &fits, &tally);
+	}
+	for (unsigned k = 0; k < rooms->mix->count; k++) {
+		rooms->of[k] += place_room(rooms->mix, &tally, k);
+		assert_int_equal(node->room ? place_room(rooms->mix, node->room, k) : 0,
+				 place_room(rooms->mix, &tally, k));
+	}
+}
+
+static void check_rooms(struct cluster *c)
+{
+	struct rooms rooms = { .mix = model_mix(c->model) };
+	double worth = 0;
+	assert_non_null(rooms.mix);
+	table_each(&c->model->nodes, add_room, &rooms);
+	for (unsigned k = 0; k < rooms.mix->count; k++)
+		worth += rooms.mix->kind[k].price * ((double)rooms.of[k] + 1);
+	assert_true(worth > 1 - 1e-9 && worth < 1 + 1e-9);
 }
 
 /* One that has never seen anything but this. */
@@ -332,6 +368,8 @@ static unsigned run(bool may_change, bool has_quotas)
 	for (unsigned i = 0; i < STEPS; i++) {
 		step(&c, &is_changed, may_change);
 		model_each_card(c.model, check_card, &is_changed);
+		if (i % 64 == 63)
+			check_rooms(&c);
 	}
 	check_against_new(&c);
 	/* Cards were given away, and were full. */

@@ -145,7 +145,7 @@ static void test_wishes(void **state)
 	assert_int_equal(p->use_uuid.count, 0);
 	assert_int_equal(p->nouse_uuid.count, 1);
 	assert_string_equal(p->nouse_uuid.word[0], "GPU-b");
-	assert_true(p->numa_bind && r.is_mutex && r.is_node_spread);
+	assert_true(p->numa_bind && r.is_mutex && r.nodes == REQUEST_NODES_SPREAD);
 	assert_string_equal(r.mode, "hami-core");
 	assert_int_equal(p->evaluator_count, 3);
 	assert_string_equal(p->evaluator[0], "link");
@@ -156,15 +156,33 @@ static void test_wishes(void **state)
 	request_free(&r);
 }
 
+/* Every word at once: as many evaluators as a request has place for. */
+static void test_all_policies(void **state)
+{
+	static const char *const expected[PLACE_MAX_EVALUATORS] = { "room", "spread", "link",
+								    "binpack", "fragment" };
+	json_t *pod = pod_object("a", GPU);
+	annotate(pod, "hami.io/gpu-scheduler-policy",
+		 "fragmentation,spread,numa,binpack,topology-aware,mutex,fragmentation");
+	annotate(pod, "hami.io/node-scheduler-policy", "fragmentation");
+	struct request r = read_good(pod);
+	const struct place_request *p = &r.part[0].place;
+	assert_int_equal(p->evaluator_count, PLACE_MAX_EVALUATORS);
+	for (unsigned i = 0; i < PLACE_MAX_EVALUATORS; i++)
+		assert_string_equal(p->evaluator[i], expected[i]);
+	assert_true(r.nodes == REQUEST_NODES_FRAGMENTATION && r.is_mutex);
+	request_free(&r);
+}
+
 static void test_bad_wishes(void **state)
 {
 	static const char *const rows[][3] = {
 		{ "hami.io/gpu-scheduler-policy", "best",
 		  "hami.io/gpu-scheduler-policy: 'best': must be of binpack, spread, "
 		  "topology-aware, "
-		  "numa and mutex" },
-		{ "hami.io/node-scheduler-policy", "mutex",
-		  "hami.io/node-scheduler-policy: 'mutex': must be binpack or spread" },
+		  "numa, mutex and fragmentation" },
+		{ "hami.io/node-scheduler-policy",
+		  "mutex", "hami.io/node-scheduler-policy: 'mutex': must be binpack, spread or fragmentation" },
 		{ "hami.io/device-scoring-weights", "slot=1,core=1",
 		  "hami.io/device-scoring-weights: 'slot=1,core=1': must be "
 		  "slot=N,core=N,memory=N, "
@@ -221,10 +239,10 @@ static void test_terms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),     cmocka_unit_test(test_none),
-		cmocka_unit_test(test_bad),        cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_bad_wishes), cmocka_unit_test(test_containers),
-		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_limits),       cmocka_unit_test(test_none),
+		cmocka_unit_test(test_bad),          cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_all_policies), cmocka_unit_test(test_bad_wishes),
+		cmocka_unit_test(test_containers),   cmocka_unit_test(test_terms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
