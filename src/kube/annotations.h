@@ -11,6 +11,8 @@
 #define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
+/* allot's own. */
+#define KUBE_NODE_USE "allot.dev/node-use" /* uses.h */
 
 /* On a pod, written by the system: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
@@ -24,6 +26,13 @@
 #define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
 #define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
+#define KUBE_PLACEMENT \
+	"placement" /* use or guarantee: by what its cores are placed: sched/filler.h */
+/*
+ * On a pod that was placed by use, written by the scheduler: its shares as in KUBE_POD_ALLOCATED, but with the cores that
+ * it asked for. There they are 0, as nothing of a card's time is promised to it.
+ */
+#define KUBE_BORROWED "borrowed"
 /* On a pod that waits, written by allot-scheduler: since when there may be room, so that it is tried again. */
 #define KUBE_ROOM_SINCE "room-since"
 

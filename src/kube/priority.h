@@ -14,6 +14,8 @@
 #define KUBE_PRIORITY_ENV "CUDA_TASK_PRIORITY"
 /* What HAMi's high is: above the usual, with room on both sides for what an operator sets. */
 #define KUBE_PRIORITY_HIGH 10
+/* Of containers that were placed by use: everybody else goes before them. */
+#define KUBE_PRIORITY_FILLER (-100)
 
 /*
  * Allot's priority of the pod's container, by the limit of that name: 0 where it has none. -EINVAL, -ERANGE with the

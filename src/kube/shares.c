@@ -11,6 +11,7 @@
 #include "kube/blame.h"
 
 #define SHARES_MAX 4096 /* of a pod; also of its containers */
+#define BORROWED_MOST_PCT 100
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
 
 void shares_free(struct kube_shares *shares)
@@ -141,7 +142,7 @@ int shares_parse_of(const char *text, size_t init, size_t containers, struct kub
 	return 0;
 }
 
-char *shares_format(const struct kube_shares *shares)
+static char *format(const struct kube_shares *shares, bool is_borrowed)
 {
 	size_t size = shares->count * SHARE_TEXT_MAX + shares->containers + 1, at = 0, next = 0;
 	char *text = malloc(size);
@@ -152,12 +153,42 @@ char *shares_format(const struct kube_shares *shares)
 			const struct kube_share *s = &shares->share[next];
 			at += (size_t)snprintf(text + at, size - at,
 					       "%s,%s,%" PRIu64 ",%u:", s->card, s->kind,
-					       s->memory_mib, s->cores_pct);
+					       s->memory_mib,
+					       is_borrowed ? s->borrowed_pct : s->cores_pct);
 		}
 		text[at++] = ';';
 	}
 	text[at] = '\0';
 	return text;
+}
+
+char *shares_format(const struct kube_shares *shares)
+{
+	return format(shares, false);
+}
+
+char *shares_format_borrowed(const struct kube_shares *shares)
+{
+	return format(shares, true);
+}
+
+bool shares_borrow(const struct kube_shares *shares)
+{
+	for (size_t i = 0; i < shares->count; i++)
+		if (shares->share[i].borrowed_pct)
+			return true;
+	return false;
+}
+
+unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share)
+{
+	size_t count;
+	const struct kube_share *one = shares_of(borrowed, share->container, &count);
+	for (; !share->cores_pct && count; one++, count--)
+		if (!strcmp(one->card, share->card) && one->memory_mib == share->memory_mib)
+			return one->cores_pct < BORROWED_MOST_PCT ? one->cores_pct
+								  : BORROWED_MOST_PCT;
+	return 0;
 }
 
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,

@@ -22,6 +22,8 @@ struct kube_share {
 	char kind[SHARE_KIND_MAX]; /* "NVIDIA" */
 	uint64_t memory_mib;
 	unsigned cores_pct;
+	/* In place of cores_pct, which is 0: to be used while others leave it (KUBE_BORROWED). Not in the text. */
+	unsigned borrowed_pct;
 };
 
 struct kube_shares {
@@ -41,6 +43,12 @@ int shares_parse_of(const char *text, size_t init, size_t containers, struct kub
 /* NULL: no memory; to be freed by free(). */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
+
+/* The same with what is borrowed in place of the cores: KUBE_BORROWED. */
+char *shares_format_borrowed(const struct kube_shares *shares);
+bool shares_borrow(const struct kube_shares *shares);
+/* What a share borrows, by such a list. 0: nothing, or it is another share by now. */
+unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
 /* The shares of a container: where they begin, and how many. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,

@@ -199,6 +199,9 @@ static const struct setting settings[] = {
 	  "labels of this node, by commas, as gpu=on,rack=a3; or none" },
 	{ "kube_live_terms", KIND_SWITCH, AT(is_kube_live_terms), "on", 0,
 	  0, "on or off: pods' annotations, as allot.dev/memory, change the terms of containers that run" },
+	{ "kube_use_window", KIND_DURATION, AT(kube_use_window_ns), "0s", 0, S(600),
+	  "over what time the use of cards is measured and published, as 5m, for a scheduler "
+	  "that places by use; 0s: not at all" },
 	{ "kube_split_count", KIND_COUNT, AT(kube_split_count), "10", 1, 1000,
 	  "containers that may share a card, as schedulers are told" },
 	{ "kube_memory_scaling", KIND_FACTOR, AT(kube_memory_scaling), "1", 0, 100,

@@ -91,6 +91,7 @@ struct config {
 	unsigned kube_split_count;
 	bool is_kube_live_terms;
 	double kube_memory_scaling, kube_core_scaling;
+	uint64_t kube_use_window_ns; /* over which the cards' use is measured; 0: it is not published */
 };
 
 /* Every setting at its default. */

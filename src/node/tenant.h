@@ -61,11 +61,13 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	uint64_t denied, waited_ns; /* of processes that are gone */
-	double limit_logged_pct;    /* the limit in force that the log has; 0: none yet */
-	uint64_t told_ns;           /* of the time charged, what its GPU tasks have been told */
-	uint64_t counted_ns;        /* of it, what is in its namespace's use */
-	uint64_t worked_ns;         /* when it was last seen to have been charged more; 0: never */
+	uint64_t denied, waited_ns;  /* of processes that are gone */
+	double limit_logged_pct;     /* the limit in force that the log has; 0: none yet */
+	uint64_t told_ns;            /* of the time charged, what its GPU tasks have been told */
+	uint64_t counted_ns;         /* of it, what is in its namespace's use */
+	uint64_t published_ns;       /* of it, what is in its card's published use ... */
+	uint64_t published_since_ns; /* ... which has it in view since then; 0: not yet */
+	uint64_t worked_ns;          /* when it was last seen to have been charged more; 0: never */
 };
 
 /* A process that a daemon before this one knew, and that has not moved over yet. */

@@ -7,6 +7,7 @@
 
 #include "kube/annotations.h"
 #include "kube/blame.h"
+#include "kube/live.h"
 #include "kube/object.h"
 #include "kube/patch.h"
 
@@ -18,14 +19,22 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 {
 	char now[24];
 	snprintf(now, sizeof(now), "%" PRId64, now_s);
+	bool borrows = shares_borrow(&d->shares);
+	cleanup_free char *borrowed = borrows ? shares_format_borrowed(&d->shares) : NULL;
 	const struct patch_pair annotation[] = {
-		{ KUBE_POD_NODE, d->node },       { KUBE_POD_TIME, now },
-		{ KUBE_POD_TO_ALLOCATE, shares }, { KUBE_POD_ALLOCATED, shares },
-		{ KUBE_POD_BIND_TIME, now },      { KUBE_POD_BIND_PHASE, "allocating" },
+		{ KUBE_POD_NODE, d->node },
+		{ KUBE_POD_TIME, now },
+		{ KUBE_POD_TO_ALLOCATE, shares },
+		{ KUBE_POD_ALLOCATED, shares },
+		{ KUBE_POD_BIND_TIME, now },
+		{ KUBE_POD_BIND_PHASE, "allocating" },
+		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed }, /* the last: where there is any */
 	};
 	const struct patch_pair label = { KUBE_POD_NODE, d->node };
-	return patch_metadata(annotation, sizeof(annotation) / sizeof(annotation[0]), &label,
-			      strlen(d->node) <= LABEL_MAX, version);
+	if (borrows && !borrowed)
+		return NULL;
+	return patch_metadata(annotation, sizeof(annotation) / sizeof(annotation[0]) - !borrows,
+			      &label, strlen(d->node) <= LABEL_MAX, version);
 }
 
 char *bind_failed_patch(const char *version)

@@ -16,6 +16,7 @@
 #include "kube/live.h"
 #include "kube/patch.h"
 #include "kube/when.h"
+#include "sched/evictor.h"
 #include "sched/extender.h"
 #include "sched/leader.h"
 
@@ -32,7 +33,8 @@ struct cluster {
 	struct model *model;
 	struct feed *feed;
 	struct binder *binder;
-	struct leader *leader; /* NULL: there is no other replica */
+	struct evictor *evictor; /* NULL: nobody is evicted */
+	struct leader *leader;   /* NULL: there is no other replica */
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
@@ -140,6 +142,11 @@ static void client_ready(void *data, uint32_t events)
 struct model *cluster_model(struct cluster *c)
 {
 	return c->model;
+}
+
+struct evictor_counts cluster_evictor_counts(const struct cluster *c)
+{
+	return evictor_counts(c->evictor);
 }
 
 bool cluster_leads(const struct cluster *c)
@@ -274,6 +281,14 @@ static int start_parts(struct cluster *c)
 		r = feed_start(&feed, &c->feed);
 	if (r >= 0)
 		r = start_leader(c);
+	const struct evictor_terms evict = { .client = c->client,
+					     .model = c->model,
+					     .component = c->terms.component,
+					     .patience_ns = c->terms.filler_patience_ns,
+					     .may_act = may_act,
+					     .data = c };
+	if (r >= 0 && c->terms.model.request.places_by_use && evict.patience_ns)
+		r = evictor_start(&evict, &c->evictor);
 	if (r >= 0)
 		advance(c);
 	return r;
@@ -322,6 +337,7 @@ struct cluster *cluster_stop(struct cluster *c)
 	if (!c)
 		return NULL;
 	leader_free(c->leader);
+	evictor_stop(c->evictor);
 	binder_free(c->binder);
 	while (!LIST_EMPTY(&c->asked))
 		forget(LIST_FIRST(&c->asked));

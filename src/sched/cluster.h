@@ -11,6 +11,7 @@
 
 #include "net/loop.h"
 #include "sched/bind.h"
+#include "sched/evictor.h"
 #include "sched/feed.h"
 #include "sched/model.h"
 
@@ -23,6 +24,7 @@ struct cluster_terms {
 	struct model_terms model;
 	uint64_t bind_limit_ns;                   /* 0: BIND_LIMIT_NS */
 	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
+	uint64_t filler_patience_ns;              /* evictor.h; 0: nobody is evicted */
 	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
 	/* After cluster_end(); NULL: not wanted. */
 	void (*ended)(void *data);
@@ -54,6 +56,7 @@ struct feed_counts cluster_feed_counts(const struct cluster *cluster);
 struct bind_counts cluster_bind_counts(const struct cluster *cluster);
 /* As bind_look(). */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
+struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
 
 #endif

@@ -104,6 +104,12 @@ static const struct settings_row rows[] = {
 	  .max = S(3600), .help = "a node's lock of another pod is taken over after this long" },
 	{ "hold_limit", SETTINGS_DURATION, AT(hold_ns), "300s", .min = S(10), .max = S(3600),
 	  .help = "cards are kept for a pod that is not bound for this long at most" },
+	{ "place_by_use", SETTINGS_SWITCH, AT(places_by_use), "off",
+	  .help = "on or off: pods that say so are placed by what others use of cards, not by what "
+		  "they were promised" },
+	{ "filler_patience", SETTINGS_DURATION, AT(filler_patience_ns), "60s", .min = 0,
+	  .max = S(86400),
+	  .help = "one of these is evicted when it has had too little for this long; 0: never" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",
@@ -253,6 +259,7 @@ struct request_terms config_request_terms(const struct config *c)
 		.default_cores_pct = c->default_cores,
 		.node_policy = request_nodes_words[c->node_policy],
 		.gpu_policy = c->gpu_policy,
+		.places_by_use = c->places_by_use,
 	};
 }
 

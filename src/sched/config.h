@@ -22,6 +22,8 @@ struct config {
 	unsigned node_policy; /* the place among the row's words */
 	char gpu_policy[SETTINGS_TEXT_MAX];
 	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns;
+	bool places_by_use;
+	uint64_t filler_patience_ns; /* 0: fillers are never evicted */
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;

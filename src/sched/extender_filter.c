@@ -130,6 +130,26 @@ static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 	}
 }
 
+/* ---- who is in the way ---- */
+
+#define DISPLACE_NODES_MOST 64 /* are looked at, of those that fillers are on or may be */
+
+/* No node fits: is it for fillers, which are there on sufferance? What ends for others' sake is looked at on the first such node. */
+static void look_for_fillers(struct filtering *f)
+{
+	unsigned looked_at = 0;
+	const char *name;
+	json_t *why;
+	if (!f->model->terms.request.places_by_use || f->ask->request.is_filler)
+		return;
+	json_object_foreach(f->failed, name, why)
+	{
+		if (looked_at++ == DISPLACE_NODES_MOST ||
+		    model_want(f->model, &f->ask->request, f->ask->pod->uid, name))
+			return;
+	}
+}
+
 /* ---- the answer ---- */
 
 static json_t *make_answer(const struct filtering *f, const struct asked_nodes *nodes,
@@ -168,6 +188,8 @@ json_t *extender_filter(struct model *m, const json_t *args)
 		judge_all(&f, &nodes);
 		if (nodes.names && !ask.broken.code)
 			model_note_turned_away(m, ask.pod->uid, !json_array_size(f.fit));
+		if (nodes.names && !json_array_size(f.fit))
+			look_for_fillers(&f);
 		ask_end(&ask);
 	}
 	json_t *answer = make_answer(&f, &nodes, err.code ? err.text : "");

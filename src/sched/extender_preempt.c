@@ -75,19 +75,26 @@ static void spare(struct victims *v, const struct model_pod *pod)
 
 /* ---- who else ---- */
 
+/* Who fills what others leave goes first, whatever its priority. */
+static bool is_before(const struct model_pod *a, const struct model_pod *b)
+{
+	bool a_fills = model_is_filler(a), b_fills = model_is_filler(b);
+	return a_fills != b_fills ? a_fills : a->priority < b->priority;
+}
+
 /* The lowest priority first; where it is the same, as they stand in the node's list: the last that came first. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		for (size_t k = i; k && pod[k]->priority < pod[k - 1]->priority; k--) {
+		for (size_t k = i; k && is_before(pod[k], pod[k - 1]); k--) {
 			struct model_pod *other = pod[k];
 			pod[k] = pod[k - 1];
 			pod[k - 1] = other;
 		}
 }
 
-/* Those who are named end; those of lower priority may. */
-static int sort_out(const json_t *named, int32_t priority, struct victims *v)
+/* Those who are named end; those of lower priority may, and for who is no filler itself those who are. */
+static int sort_out(const json_t *named, int32_t priority, bool is_filler, struct victims *v)
 {
 	size_t count = 0;
 	for (const struct model_pod *p = v->node->pods; p; p = p->next)
@@ -99,7 +106,8 @@ static int sort_out(const json_t *named, int32_t priority, struct victims *v)
 	for (struct model_pod *p = v->node->pods; p; p = p->next)
 		if (is_named(named, p->text))
 			end(v, p);
-		else if (p->is_bound && p->priority < priority)
+		else if (p->is_bound &&
+			 (p->priority < priority || (!is_filler && model_is_filler(p))))
 			v->more[v->more_count++] = p;
 	sort_by_priority(v->more, v->more_count);
 	return 0;
@@ -158,7 +166,8 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
 	if (!v->node || v->node->aside || stock_copy(&v->node->stock, &v->stock) < 0 ||
-	    sort_out(named, priority_of(ask), v) < 0 || !add_victims(m, ask, v))
+	    sort_out(named, priority_of(ask), ask->request.is_filler, v) < 0 ||
+	    !add_victims(m, ask, v))
 		return false;
 	bool is_whole = answer_named(v->list, named);
 	for (size_t k = 0; k < v->more_count; k++)

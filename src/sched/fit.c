@@ -4,15 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/filler.h"
+
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
+#define CORES_MOST_PCT 100000u /* more is taken of no card, whatever is summed up */
 #define SHARE_KIND "NVIDIA"
 /* Of HAMi's plugin, which makes instances when it is asked to: not ours to give. */
 #define MODE_DYNAMIC "mig"
 /* A score of a link (place_link_score) is so many for each NVLink, and tens for the level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
+
+/* ---- whose eyes ---- */
+
+/* Who fills what others leave finds other cards: their time is taken by use. */
+static const struct stock *seen_by(struct fit *fit, const struct stock *stock, struct stock *ret)
+{
+	if (!fit->request->is_filler || !stock->seen)
+		return stock;
+	*ret = *stock;
+	ret->card = fit->seen;
+	for (unsigned i = 0; i < stock->count; i++) {
+		const struct filler_card card = {
+			.total_pct = stock->card[i].cores_total_mpct / MPCT,
+			.guaranteed_pct = stock->use[i].cores_pct,
+			.borrowed_pct = stock->use[i].borrowed_pct,
+			.use = use_of(stock->seen, i, fit->now_ns),
+		};
+		uint64_t taken_pct = filler_taken_pct(&card, fit->now_ns);
+		fit->seen[i] = stock->card[i];
+		fit->seen[i].cores_used_mpct =
+			(uint32_t)((taken_pct < CORES_MOST_PCT ? taken_pct : CORES_MOST_PCT) * MPCT);
+	}
+	return ret;
+}
 
 /* ---- a card by itself ---- */
 
@@ -398,9 +425,11 @@ static bool check_parts(struct fit *fit, const struct stock *stock, struct fit_r
 	return fit_together(fit, stock, ret);
 }
 
-bool fit_check(struct fit *fit, const struct stock *stock, struct fit_reasons *ret)
+bool fit_check(struct fit *fit, const struct stock *cards, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
+	struct stock view;
+	const struct stock *stock = seen_by(fit, cards, &view);
 	ret->is_beyond_quota = fit->quota.is_beyond;
 	if (request->count > 1)
 		return check_parts(fit, stock, ret);
@@ -460,14 +489,21 @@ static int make_shares(const struct fit *fit, const struct stock *stock, struct 
 			strcpy(s->card, stock->card[pick->card].uuid);
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
+			/* Where nothing is known of the card's use it was judged by promises, and is one. */
+			if (request->is_filler && use_of(stock->seen, pick->card, fit->now_ns)) {
+				s->borrowed_pct = s->cores_pct;
+				s->cores_pct = 0;
+			}
 		}
 	*ret = shares;
 	return 0;
 }
 
-int fit_choose(struct fit *fit, const struct stock *stock, struct kube_shares *ret,
+int fit_choose(struct fit *fit, const struct stock *cards, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons)
 {
+	struct stock view;
+	const struct stock *stock = seen_by(fit, cards, &view);
 	ret_reasons->is_beyond_quota = fit->quota.is_beyond;
 	int r = place_all(fit, stock, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)

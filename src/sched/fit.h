@@ -32,13 +32,15 @@ struct fit_memo {
 };
 
 struct fit {
+	uint64_t now_ns; /* the caller's: by what is known of cards' use */
 	const struct request *request;
 	struct fit_memo types, modes;
 	struct fit_quota quota;
 	/* What is laid out to be chosen from, and what came of it. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
-	unsigned char able[REQUEST_SHARES_MAX]; /* how many cards serve each part */
+	struct place_card seen[PLACE_MAX_CARDS]; /* by who fills what others leave */
+	unsigned char able[REQUEST_SHARES_MAX];  /* how many cards serve each part */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 	struct stock_share share[REQUEST_SHARES_MAX]; /* what they would be charged */

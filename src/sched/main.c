@@ -149,6 +149,7 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.model = { .request = config_request_terms(config), .hold_ns = config->hold_ns },
 		.bind_limit_ns = config->bind_limit_ns,
 		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
+		.filler_patience_ns = config->filler_patience_ns,
 		.lease_namespace = has_lease ? lease_namespace : NULL,
 		.lease_name = has_lease ? lease_name : NULL,
 		.ended = cluster_ended,

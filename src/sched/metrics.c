@@ -58,6 +58,28 @@ static void write_expiry(FILE *out, const struct config *config)
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
+/* Pods that were placed by use, and had to go. */
+static void write_evictions(FILE *out, const struct cluster *cluster)
+{
+	const struct evictor_counts counts = cluster_evictor_counts(cluster);
+	const struct {
+		const char *name, *help;
+		uint64_t count;
+	} rows[] = {
+		{ "allot_scheduler_fillers_evicted_total",
+		  "Pods placed by use that were evicted, as others used what they had.",
+		  counts.evicted },
+		{ "allot_scheduler_fillers_refused_total",
+		  "Evictions of these that a disruption budget has refused.", counts.refused },
+		{ "allot_scheduler_fillers_failed_total", "Evictions of these that have failed.",
+		  counts.failed },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		write_head(out, rows[i].name, "counter", rows[i].help);
+		fprintf(out, "%s %" PRIu64 "\n", rows[i].name, rows[i].count);
+	}
+}
+
 char *metrics_page(const struct scheduler *s)
 {
 	const struct metrics *m = &s->metrics;
@@ -74,8 +96,10 @@ char *metrics_page(const struct scheduler *s)
 		   "Pods that the webhook let in with changes.");
 	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
 	write_expiry(out, &s->config);
-	if (s->cluster)
+	if (s->cluster) {
 		metrics_write_model(out, cluster_model(s->cluster));
+		write_evictions(out, s->cluster);
+	}
 	if (fclose(out) == 0)
 		return text;
 	free(text);

@@ -85,9 +85,39 @@ static const struct card_row {
 	  "of its time given out, its memory in MiB." },
 };
 
+static double use_now(const struct model_card_view *v)
+{
+	return v->use->now_pct;
+}
+
+static double use_peak(const struct model_card_view *v)
+{
+	return v->use->peak_pct;
+}
+
+static double borrowed(const struct model_card_view *v)
+{
+	return (double)v->borrowed_pct;
+}
+
+/* Of cards whose use is known: with place_by_use. */
+static const struct use_row {
+	const char *name;
+	double (*value)(const struct model_card_view *view);
+	const char *help;
+} use_rows[] = {
+	{ "allot_scheduler_card_used_ratio", use_now,
+	  "Percent of the device's time that was used of late, but for pods placed by use." },
+	{ "allot_scheduler_card_used_peak_ratio", use_peak,
+	  "The same at its peak over the last minutes: by this others are placed." },
+	{ "allot_scheduler_card_borrowed_ratio", borrowed,
+	  "Percent of the device's time that pods placed by use have asked for." },
+};
+
 struct writing {
 	FILE *out;
 	const struct card_row *card;
+	const struct use_row *use;
 	const struct share_row *share;
 };
 
@@ -106,6 +136,18 @@ static void write_card(void *data, const struct model_card_view *view)
 	if (w->card->has_type)
 		write_label(w->out, "device_type", c->type);
 	fprintf(w->out, "} %.17g\n", w->card->value(c));
+}
+
+static void write_use(void *data, const struct model_card_view *view)
+{
+	const struct writing *w = data;
+	if (!view->use)
+		return;
+	/* The first label has no comma before it. */
+	fprintf(w->out, "%s{device_index=\"%u\"", w->use->name, view->index);
+	write_label(w->out, "node", view->node);
+	write_label(w->out, "device_uuid", view->card->uuid);
+	fprintf(w->out, "} %.17g\n", w->use->value(view));
 }
 
 /* ---- shares ---- */
@@ -213,6 +255,11 @@ void metrics_write_model(FILE *out, const struct model *model)
 		struct writing w = { .out = out, .card = &card_rows[i] };
 		write_head(out, w.card->name, w.card->help);
 		model_each_card(model, write_card, &w);
+	}
+	for (size_t i = 0; i < sizeof(use_rows) / sizeof(use_rows[0]); i++) {
+		struct writing w = { .out = out, .use = &use_rows[i] };
+		write_head(out, w.use->name, w.use->help);
+		model_each_card(model, write_use, &w);
 	}
 	for (size_t i = 0; i < sizeof(share_rows) / sizeof(share_rows[0]); i++) {
 		struct writing w = { .out = out, .share = &share_rows[i] };

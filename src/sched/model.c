@@ -66,6 +66,7 @@ void model_advance(struct model *m, uint64_t now_ns)
 {
 	if (now_ns > m->now_ns)
 		m->now_ns = now_ns;
+	m->fit.now_ns = m->now_ns;
 	model_pods_advance(m);
 }
 
@@ -114,6 +115,7 @@ struct walk {
 	void (*card)(void *data, const struct model_card_view *view);
 	void (*share)(void *data, const struct model_share_view *view);
 	void *data;
+	uint64_t now_ns;
 };
 
 static void show_cards(void *data, void *thing)
@@ -121,14 +123,19 @@ static void show_cards(void *data, void *thing)
 	const struct walk *walk = data;
 	const struct model_node *node = thing;
 	for (unsigned i = 0; i < node->stock.count; i++)
-		walk->card(walk->data,
-			   &(struct model_card_view){ node->name, i, &node->stock.card[i] });
+		walk->card(walk->data, &(struct model_card_view){
+					       .node = node->name,
+					       .index = i,
+					       .card = &node->stock.card[i],
+					       .use = use_of(&node->use, i, walk->now_ns),
+					       .borrowed_pct = node->stock.use[i].borrowed_pct });
 }
 
 void model_each_card(const struct model *m,
 		     void (*each)(void *data, const struct model_card_view *view), void *data)
 {
-	table_each(table_of(&m->nodes), show_cards, &(struct walk){ .card = each, .data = data });
+	table_each(table_of(&m->nodes), show_cards,
+		   &(struct walk){ .card = each, .data = data, .now_ns = m->now_ns });
 }
 
 static void show_shares(void *data, void *thing)

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "sched/quota.h"
 #include "sched/request.h"
+#include "sched/use.h"
 
 struct model;
 
@@ -88,6 +89,21 @@ bool model_find_quota(const struct model *model, const char *pod_namespace,
 void model_each_quota(const struct model *model,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
+/*
+ * Fillers (filler.h) that have had too little for `patience_ns`, or are in the way of others, and are to go: each is told of once, and is taken to go for two
+ * minutes. To be called each second or so. `most` at a time; texts are the model's, until the next call that changes it.
+ */
+struct model_eviction {
+	const char *pod_namespace, *name, *uid, *node;
+	bool is_displaced; /* another pod needs its memory or its place; else it has too little of: */
+	const char *card;
+	unsigned used_pct, asked_pct; /* of that card: by others; by all fillers */
+};
+size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
+			    size_t most);
+/* It may not be evicted: it stays for some minutes, and others go in its place. A uid that is not known is fine. */
+void model_keep_filler(struct model *model, const char *uid);
+
 struct model_counts {
 	size_t nodes;       /* that have cards */
 	size_t nodes_aside; /* whose cards can't be true */
@@ -100,6 +116,8 @@ struct model_card_view {
 	const char *node;
 	unsigned index; /* of the node's list */
 	const struct place_card *card;
+	const struct use_card *use; /* what is used of it; NULL: not known */
+	uint64_t borrowed_pct;      /* that pods placed by use have asked for */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

@@ -11,10 +11,12 @@
 #ifndef ALLOT_SCHED_MODEL_INSIDE_H
 #define ALLOT_SCHED_MODEL_INSIDE_H
 
+#include "sched/digest.h"
 #include "sched/fit.h"
 #include "sched/model.h"
 #include "sched/stock.h"
 #include "sched/table.h"
+#include "sched/use.h"
 
 struct model_pod;
 struct model_room;  /* model_room.c */
@@ -28,6 +30,7 @@ struct model_node {
 	uint64_t said;            /* a digest of its annotations, to know them again */
 	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
 	bool is_room_old;         /* its cards are used otherwise since */
+	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
 	char name[];
@@ -65,6 +68,11 @@ struct model_pod {
 	const char *pod_namespace; /* the name of `space` */
 	struct model_space *space; /* a reference */
 	int32_t priority;
+	int64_t since_s;   /* when it was placed, as its annotation says; 0: it does not */
+	uint64_t going_ns; /* its eviction was asked for: until then it is taken to go */
+	uint64_t kept_ns;  /* that was refused: until then it stays */
+	struct model_node *wants; /* it would find room there if fillers ended; NULL: nowhere; a reference */
+	uint64_t wants_ns; /* since then */
 	bool is_bound, is_ending, is_listed;
 	uint16_t name_at; /* in `text`, behind the uid */
 	char text[];
@@ -85,6 +93,18 @@ struct model {
 static inline const char *model_pod_name(const struct model_pod *pod)
 {
 	return pod->text + pod->name_at;
+}
+
+/* Its end is under way, or was asked for. */
+static inline bool model_is_going(const struct model *model, const struct model_pod *pod)
+{
+	return pod->is_ending || pod->going_ns > model->now_ns;
+}
+
+/* It was placed by use: sched/filler.h. */
+static inline bool model_is_filler(const struct model_pod *pod)
+{
+	return pod->charged && stock_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
 }
 
 /* ---- model_node.c ---- */
@@ -165,13 +185,17 @@ void model_room_forget(struct model *model, struct model_node *node);
 void model_room_words_gone(struct model *model);
 void model_room_free(struct model *model);
 
-/* FNV-1a of 64 bits (draft-eastlake-fnv) of one text after the other; NULL is another than "". */
-static inline uint64_t model_digest(uint64_t digest, const char *text)
-{
-	for (const char *c = text ? text : "\xff"; *c; c++)
-		digest = (digest ^ (unsigned char)*c) * UINT64_C(1099511628211);
-	return (digest ^ 0xfe) * UINT64_C(1099511628211);
-}
-#define MODEL_DIGEST_FIRST UINT64_C(14695981039346656037)
+/* ---- model_filler.c, model_displace.c ---- */
+
+/* It is taken to go from now on. *ret gets its names. */
+void model_name_victim(struct model *model, struct model_pod *filler, struct model_eviction *ret);
+/*
+ * A filter's call has found no node for the pod. Would the end of fillers make room on this one? Then it is remembered, and they
+ * are told of by model_take_evictions() some seconds later.
+ */
+bool model_want(struct model *model, const struct request *request, const char *uid,
+		const char *node);
+void model_forget_want(struct model *model, struct model_pod *pod);
+size_t model_take_displaced(struct model *model, struct model_eviction *ret, size_t most);
 
 #endif

@@ -16,12 +16,24 @@ static void forget_cards(struct model *m, struct model_node *node)
 	node->said = 0;
 }
 
+/* What can't be read is as if nothing were said: promises stand. */
+static int hear_use(struct model *m, struct model_node *node, const char *text, struct error *err)
+{
+	if (!m->terms.request.places_by_use)
+		return 0;
+	struct error why = { 0 };
+	int r = use_hear(&node->use, text, &node->stock, m->now_ns, &why);
+	node->stock.seen = &node->use;
+	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
+}
+
 static void drop_if_unused(struct model *m, struct model_node *node)
 {
 	if (node->is_there || node->references)
 		return;
 	table_remove(&m->nodes, &node->entry);
 	forget_cards(m, node);
+	use_free(&node->use);
 	free(node);
 }
 
@@ -92,8 +104,8 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
 	const struct stock_said said = model_node_said(object);
-	uint64_t digest = model_digest(MODEL_DIGEST_FIRST, said.cards);
-	digest = model_digest(model_digest(digest, said.scores), said.cordon);
+	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
+	digest = digest_add(digest_add(digest, said.scores), said.cordon);
 	struct model_node *node = model_node_take(m, name);
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);
@@ -106,6 +118,8 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		node->said = digest;
 		node->is_there = node->is_listed = true;
 	}
+	if (r >= 0)
+		r = hear_use(m, node, annotation(object, KUBE_NODE_USE), err);
 	model_node_give(m, node);
 	return r;
 }
@@ -114,6 +128,7 @@ static void go(struct model *m, struct model_node *node)
 {
 	node->is_there = false;
 	forget_cards(m, node);
+	use_free(&node->use);
 	drop_if_unused(m, node);
 }
 
@@ -153,6 +168,7 @@ static void free_node(void *data, void *thing)
 {
 	struct model_node *node = thing;
 	forget_cards(data, node);
+	use_free(&node->use);
 	free(node);
 }
 

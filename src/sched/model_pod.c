@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "kube/blame.h"
+#include "kube/live.h"
 #include "sched/model_inside.h"
 
 static void free_pod_read(struct kube_pod **pod)
@@ -82,6 +83,7 @@ static void set_open(struct model *m, struct model_pod *pod, bool is_open)
 	if (pod->next_open)
 		pod->next_open->at_open = pod->at_open;
 	pod->at_open = NULL;
+	model_forget_want(m, pod);
 }
 
 static void drop_request(struct model_pod *pod)
@@ -167,6 +169,21 @@ static int make_hold(struct model *m, const struct kube_shares *shares, const ui
 	return 0;
 }
 
+/* What can't be read, or is no longer of these shares, is passed over: they say themselves what is promised. */
+static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
+			    struct error *err)
+{
+	const char *text = pod_annotation(from, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
+	struct kube_shares borrowed = { 0 };
+	int r = text ? shares_parse(text, &borrowed, err) : 0;
+	if (r == -ENOMEM)
+		return r;
+	for (size_t i = 0; i < shares->count && borrowed.count; i++)
+		shares->share[i].borrowed_pct = shares_borrowed(&borrowed, &shares->share[i]);
+	shares_free(&borrowed);
+	return 0;
+}
+
 static int read_noted(struct model *m, const struct kube_pod *from, const char *text,
 		      struct model_hold *ret, struct error *err)
 {
@@ -178,7 +195,9 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 		return error_add(err, r,
 				 from->allocated ? KUBE_POD_ALLOCATED : KUBE_POD_TO_ALLOCATE);
 	read_stages(from, stage);
-	r = make_hold(m, &shares, stage, from->init_containers, pod_node(from), ret, err);
+	r = overlay_borrowed(from, &shares, err);
+	if (r >= 0)
+		r = make_hold(m, &shares, stage, from->init_containers, pod_node(from), ret, err);
 	shares_free(&shares);
 	return r;
 }
@@ -188,8 +207,11 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 		      struct error *err)
 {
 	const char *text = noted_text(from);
-	uint64_t digest = model_digest(MODEL_DIGEST_FIRST, text);
-	digest = model_digest(model_digest(digest, pod_node(from)), *from->node ? "bound" : "");
+	uint64_t digest = digest_add(DIGEST_FIRST, text);
+	digest = digest_add(digest_add(digest, pod_node(from)), *from->node ? "bound" : "");
+	if (text)
+		digest = digest_add(digest,
+				    pod_annotation(from, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED));
 	struct model_hold noted = { 0 };
 	if (pod->said == digest)
 		return 0;
@@ -242,6 +264,8 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 	const json_t *spec = json_object_get(from->object, "spec");
 	pod->priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
 	pod->is_ending = from->is_ending;
+	if (pod_bind_time(from, &pod->since_s, NULL) < 0)
+		pod->since_s = 0;
 	pod->is_bound = is_bound;
 	set_open(m, pod, !is_bound);
 	if (is_bound)

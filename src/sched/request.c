@@ -145,6 +145,9 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami && !r_vcuda)
 		return error_set(err, EINVAL, "asks by %s and by %s: must be one of them",
 				 terms->count, terms->vcuda.cores);
+	/* A card alone is no part of one; and of gpu-manager's units the kubelet has no more than are promised. */
+	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
+		request->is_filler = false;
 	if (!r_hami || !r_vcuda)
 		request->part[request->count++] = (struct request_part){
 			.container = container,

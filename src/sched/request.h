@@ -13,6 +13,7 @@
  *                                        commas, the first goes first
  *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
+ *     allot.dev/placement                use: it fills what others leave of cards' time (filler.h); guarantee
  *
  * Pure but for memory; thread safe.
  */
@@ -35,6 +36,7 @@ struct request_terms {
 	uint64_t default_memory_mib;          /* 0: all that the card has */
 	unsigned default_cores_pct;           /* 0: no guarantee */
 	const char *node_policy, *gpu_policy; /* as in the annotations */
+	bool places_by_use; /* those that say so; else allot.dev/placement means nothing */
 };
 
 /* HAMi's names and defaults: one card, all its memory; nodes binpack, cards spread. */
@@ -67,6 +69,7 @@ struct request {
 	/* Of cards, the same for all parts: fit.h compares each but once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
+	bool is_filler;    /* its cores are not to be promised, but lent while others leave them */
 	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
 	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */
 	char *text;        /* what words and mode point into; owned */

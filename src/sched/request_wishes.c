@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "kube/annotations.h"
+#include "kube/live.h"
 
+#define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define BLANKS " \t"
 #define POLICY_WORDS_MAX 8
 #define WEIGHT_MOST 1000000
@@ -197,6 +200,20 @@ static bool is_true(const char *text)
 	return false;
 }
 
+/* By its own word, or by the kind of its work. */
+static int read_placement(const struct kube_pod *pod, struct request *request, struct error *err)
+{
+	const char *placement = pod_annotation(pod, OWN(KUBE_PLACEMENT));
+	const char *workload = pod_annotation(pod, OWN(KUBE_WORKLOAD));
+	if (placement && strcmp(placement, "use") != 0 && strcmp(placement, "guarantee") != 0)
+		return error_set(err, EINVAL,
+				 OWN(KUBE_PLACEMENT) ": '%.40s': must be use or guarantee",
+				 placement);
+	request->is_filler = placement ? !strcmp(placement, "use")
+				       : workload && !strcmp(workload, "inference");
+	return 0;
+}
+
 int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
 			struct request *request, struct place_request *ret_place, struct error *err)
 {
@@ -216,6 +233,9 @@ int request_read_wishes(const struct kube_pod *pod, const struct request_terms *
 	r = weights ? read_weights(weights, &place, err) : 0;
 	if (r < 0)
 		return error_add(err, r, REQUEST_WEIGHTS);
+	r = terms->places_by_use ? read_placement(pod, request, err) : 0;
+	if (r < 0)
+		return r;
 	place.numa_bind = is_true(pod_annotation(pod, REQUEST_NUMA_BIND));
 	*ret_place = place;
 	return 0;

@@ -35,7 +35,7 @@ static int find_card(const struct stock *stock, const char *uuid)
 }
 
 struct demand {
-	uint64_t memory_mib, cores_pct, slots;
+	uint64_t memory_mib, cores_pct, slots, borrowed_pct;
 };
 
 static void add(struct demand *to, const struct demand *by)
@@ -43,6 +43,7 @@ static void add(struct demand *to, const struct demand *by)
 	to->memory_mib += by->memory_mib;
 	to->cores_pct += by->cores_pct;
 	to->slots += by->slots;
+	to->borrowed_pct += by->borrowed_pct;
 }
 
 static void raise_to(struct demand *to, const struct demand *least)
@@ -50,6 +51,8 @@ static void raise_to(struct demand *to, const struct demand *least)
 	to->memory_mib = to->memory_mib > least->memory_mib ? to->memory_mib : least->memory_mib;
 	to->cores_pct = to->cores_pct > least->cores_pct ? to->cores_pct : least->cores_pct;
 	to->slots = to->slots > least->slots ? to->slots : least->slots;
+	to->borrowed_pct = to->borrowed_pct > least->borrowed_pct ? to->borrowed_pct
+								  : least->borrowed_pct;
 }
 
 /* What the hold has of the card of share `from`, its first of that card. */
@@ -59,7 +62,7 @@ static struct demand demand_of(const struct stock_hold *hold, unsigned from)
 	const struct stock_share *before = NULL; /* the last of an init container's */
 	for (unsigned i = from; i < hold->count; i++) {
 		const struct stock_share *s = &hold->share[i];
-		const struct demand one = { s->memory_mib, s->cores_pct, 1 };
+		const struct demand one = { s->memory_mib, s->cores_pct, 1, s->borrowed_pct };
 		if (s->card != hold->share[from].card)
 			continue;
 		if (s->stage != STOCK_INIT) {
@@ -109,6 +112,7 @@ static void apply(struct stock *stock, const struct stock_hold *hold, bool is_ta
 		use->memory_mib += is_taken ? d.memory_mib : -d.memory_mib;
 		use->cores_pct += is_taken ? d.cores_pct : -d.cores_pct;
 		use->slots += is_taken ? d.slots : -d.slots;
+		use->borrowed_pct += is_taken ? d.borrowed_pct : -d.borrowed_pct;
 		tell(stock, (unsigned)card);
 	}
 }
@@ -121,6 +125,15 @@ void stock_charge(struct stock *stock, const struct stock_hold *hold)
 void stock_discharge(struct stock *stock, const struct stock_hold *hold)
 {
 	apply(stock, hold, false);
+}
+
+uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card)
+{
+	uint64_t pct = 0;
+	for (unsigned i = 0; i < hold->count; i++)
+		if ((!card || hold->share[i].card == card) && is_first_of_card(hold, i))
+			pct += demand_of(hold, i).borrowed_pct;
+	return pct;
 }
 
 void stock_clear(struct stock *stock)
@@ -152,6 +165,7 @@ int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
 			.stage = from->container < containers ? stage[from->container] : STOCK_APP,
+			.borrowed_pct = (uint8_t)from->borrowed_pct, /* at most 100 */
 		};
 		if (!to->card) {
 			stock_hold_free(&hold, words);
@@ -177,7 +191,7 @@ bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b)
 		const struct stock_share *x = &a->share[i], *y = &b->share[i];
 		is_equal = x->card == y->card && x->memory_mib == y->memory_mib &&
 			   x->cores_pct == y->cores_pct && x->container == y->container &&
-			   x->stage == y->stage;
+			   x->stage == y->stage && x->borrowed_pct == y->borrowed_pct;
 	}
 	return is_equal;
 }
@@ -208,6 +222,7 @@ int stock_copy(const struct stock *from, struct stock *ret)
 {
 	size_t n = from->count;
 	struct stock to = { .words = from->words,
+			    .seen = from->seen,
 			    .card = copy_of(from->card, n * sizeof(*from->card)),
 			    .use = copy_of(from->use, n * sizeof(*from->use)),
 			    .score = copy_of(from->score, n * n * sizeof(*from->score)) };

@@ -17,9 +17,11 @@
 #include "place/node.h"
 #include "sched/quota.h"
 #include "sched/table.h"
+#include "sched/use.h"
 
 struct stock_use {
 	uint64_t memory_mib, cores_pct, slots;
+	uint64_t borrowed_pct; /* of time that is promised to others, or to nobody: no part of cores_pct */
 	const char *mode; /* a word */
 };
 
@@ -28,6 +30,7 @@ struct stock {
 	struct place_card *card; /* uuid and type are words; owned, as are the others */
 	struct stock_use *use;
 	uint16_t *score; /* of the link of cards i and j: score[i * count + j]; NULL: not known */
+	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
 	struct table *words;
 };
 
@@ -59,6 +62,7 @@ struct stock_share {
 	uint32_t memory_mib, cores_pct;
 	uint16_t container;
 	uint8_t stage; /* enum stock_stage */
+	uint8_t borrowed_pct;
 };
 
 #define STOCK_SHARES_MAX 512 /* of a pod */
@@ -73,6 +77,8 @@ int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size
 		    struct table *words, struct stock_hold *ret, struct error *err);
 void stock_hold_free(struct stock_hold *hold, struct table *words); /* leaves an empty one */
 bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b);
+/* How much of a card's time it borrows, as it is charged; of any card: `card` NULL. */
+uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card);
 
 /* Of all its cards together, whoever's they are, as each is charged. */
 struct quota_amounts stock_hold_sum(const struct stock_hold *hold);

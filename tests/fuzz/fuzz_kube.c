@@ -17,6 +17,7 @@
 #include "kube/node_lock.h"
 #include "kube/priority.h"
 #include "kube/scores.h"
+#include "kube/uses.h"
 #include "kube/vcuda.h"
 #include "kube/when.h"
 #include "kube/yaml.h"
@@ -46,6 +47,25 @@ static void take_cards(const char *text)
 	}
 	free(written);
 	cards_free(&cards);
+}
+
+static void take_uses(const char *text)
+{
+	struct kube_uses uses, again;
+	struct error err = { 0 };
+	if (uses_parse(text, &uses, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	char *written = uses_format(&uses);
+	FUZZ_CHECK(written && uses_parse(written, &again, NULL) == 0);
+	FUZZ_CHECK(again.count == uses.count && again.said_s == uses.said_s);
+	char *twice = uses_format(&again);
+	FUZZ_CHECK(twice && !strcmp(written, twice));
+	free(twice);
+	free(written);
+	uses_free(&again);
+	uses_free(&uses);
 }
 
 static void take_scores(const char *text)
@@ -276,6 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t s;
 	take_cards(text);
 	take_scores(text);
+	take_uses(text);
 	take_shares(text);
 	take_lock(text);
 	take_choice(text);

@@ -292,7 +292,9 @@ static void take_line(struct fuzzing *f, const char *line)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *rest = text;
-	const struct model_terms terms = { .request = request_terms_default };
+	struct model_terms terms = { .request = request_terms_default };
+	struct model_eviction evictions[4];
+	terms.request.places_by_use = true;
 	struct fuzzing f = { .now_ns = SECOND };
 	FUZZ_CHECK(model_new(&terms, &f.model) == 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
@@ -301,6 +303,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (char *line; (line = strsep(&rest, "\n"));)
 		take_line(&f, line);
+	FUZZ_CHECK(model_take_evictions(f.model, 0, evictions, 4) <= 4);
 	/* A list that names nothing ends everything. */
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
 		model_begin(f.model, kind);

@@ -24,7 +24,7 @@ PRIORITY = "nvidia.com/priority"
 
 
 class Node:
-    def __init__(self, cluster, door, directory, name, settings=""):
+    def __init__(self, cluster, door, directory, name, settings="", **more):
         self.cluster = cluster
         self.path = f"/api/v1/nodes/{name}"
         self.name = name
@@ -35,7 +35,7 @@ class Node:
         self.daemon = Daemon(
             directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
                 f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = hami\nkube_pod_resources = none\n"
-                f"kube_slice_limit = hard\nstate_dir = {directory}/state\nwatch_tasks = off\n{settings}"))
+                f"kube_slice_limit = hard\nstate_dir = {directory}/state\nwatch_tasks = off\n{settings}"), **more)
         self.daemon.start()
         self.plugin = self.kubelet.wait_registered()
 
@@ -72,9 +72,10 @@ def make_node(request, cluster, tmp_path):
     door = Door(cluster.port)
     made = []
 
-    def make(settings=""):
+    def make(settings="", **more):
+        """`more`: of the Daemon."""
         name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
-        made.append(Node(cluster, door, tmp_path, name, settings))
+        made.append(Node(cluster, door, tmp_path, name, settings, **more))
         return made[-1]
 
     yield make

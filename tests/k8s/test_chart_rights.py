@@ -91,6 +91,27 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
 
 
+def test_placing_by_use_needs_one_right_more(accounts, cluster):
+    """And the daemons say what is used, unless they are told how."""
+    values = ["scheduler.settings.place_by_use=true", *VALUES["own-kube-scheduler"]]
+    made = accounts(["daemon.enabled=false", *values], "rights-fillers")
+    account = of_kind(made, "ServiceAccount")["metadata"]["name"]
+    rights = rights_in(cluster, "rights-fillers", account, "default")
+    assert rights == flat(without_leases(SCHEDULER_RULES)) | {("", "pods/eviction", "*", "create")}
+
+
+@pytest.mark.parametrize("values, line", [
+    ([], None),
+    (["scheduler.settings.place_by_use=off"], None),
+    (["scheduler.settings.place_by_use=on"], "kube_use_window = 5m"),
+    (["scheduler.settings.place_by_use=true", "daemon.settings.kube_use_window=2m"], "kube_use_window = 2m"),
+])
+def test_daemons_say_what_is_used(helm, values, line):
+    (settings,) = [one["data"]["allotd.conf"] for one in helm.render(values)
+                   if one["kind"] == "ConfigMap" and "allotd.conf" in one["data"]]
+    assert [one for one in settings.splitlines() if one.startswith("kube_use_window")] == ([line] if line else [])
+
+
 def test_no_role_has_more_than_it_names(helm):
     for values in VALUES.values():
         for one in helm.render(values):

@@ -16,6 +16,7 @@
 #include "node/kube/live_terms.h"
 #include "node/kube/node_object.h"
 #include "node/kube/pods.h"
+#include "node/kube/use_publisher.h"
 #include "node/kube/wanted.h"
 #include "node/node.h"
 
@@ -31,6 +32,7 @@ struct node_kube {
 	struct node_pods *pods;
 	struct giving_up *giving_up;
 	struct live_terms *live;      /* NULL: the setting kube_live_terms is off */
+	struct use_publisher *uses;   /* NULL: the setting kube_use_window is 0 */
 	bool object_fails, pods_fail; /* the two watches */
 };
 
@@ -47,6 +49,9 @@ int node_kube_check(const struct config *config, struct error *err)
 			err, EINVAL,
 			"kube_api: '%.100s': must be off, in-cluster or a kubeconfig's full path",
 			config->kube_api);
+	if (config->kube_use_window_ns && config->kube_use_window_ns < NSEC_PER_SEC)
+		return error_set(err, EINVAL,
+				 "kube_use_window: less than a second: must be 0s or 1s to 10m");
 	r = wanted_check_labels(config->kube_labels, err);
 	return r < 0 ? error_add(err, r, "kube_labels") : 0;
 }
@@ -152,15 +157,22 @@ void node_kube_refresh(struct node_kube *k)
 				&wanted, &err);
 	cards_free(&cards);
 	scores_free(&scores);
-	if (r < 0)
+	if (r < 0) {
 		log_warning("node %s: %s", k->name, err.text);
-	else
-		node_object_want(k->object, &wanted);
+		return;
+	}
+	wanted.uses = use_publisher_text(k->uses);
+	node_object_want(k->object, &wanted);
 }
 
 void node_kube_claims_changed(struct node_kube *k)
 {
 	live_terms_look(k->live, false);
+}
+
+static void use_changed(void *data)
+{
+	node_kube_refresh(data);
 }
 
 static void health_changed(void *data, struct card *card)
@@ -189,6 +201,11 @@ static int start(struct node_kube *k, struct error *err)
 		k->live = live_terms_start(k->node, k->client, k->name, k->pods);
 	if (!k->object || !k->giving_up || (is_live && !k->live))
 		return error_set_errno(err, ENOMEM, "kube_api");
+	r = k->node->config.kube_use_window_ns
+		    ? use_publisher_start(k->node, use_changed, k, &k->uses, err)
+		    : 0;
+	if (r < 0)
+		return r;
 	r = loop_add(k->node->loop, kube_client_fd(k->client), EPOLLIN, client_ready, k, &k->source);
 	if (r >= 0)
 		r = loop_add_timer(k->node->loop, look, k, &k->timer);
@@ -227,6 +244,7 @@ struct node_kube *node_kube_stop(struct node_kube *k)
 	health_unsubscribe(k->node, health_changed, k);
 	loop_remove(k->source);
 	loop_remove(k->timer);
+	use_publisher_stop(k->uses);
 	giving_up_stop(k->giving_up);
 	live_terms_stop(k->live);
 	pods_stop(k->pods);

@@ -88,7 +88,7 @@ static void patched(void *data, const struct kube_answer *answer)
 static void send(struct node_object *o, const struct wanting *w, const char *handshake)
 {
 	char path[PATH_MAX_BYTES];
-	struct patch_pair annotation[3];
+	struct patch_pair annotation[4]; /* those that are wanting, and the handshake */
 	size_t annotations = w->annotations;
 	memcpy(annotation, w->annotation, sizeof(w->annotation));
 	if (handshake)

@@ -90,6 +90,7 @@ void wanted_free(struct wanted *wanted)
 {
 	free(wanted->cards);
 	free(wanted->scores);
+	free(wanted->uses);
 	free(wanted->label_text);
 	*wanted = (struct wanted){ 0 };
 }
@@ -102,7 +103,7 @@ static bool is_same(const char *a, const char *b)
 bool wanted_equal(const struct wanted *a, const struct wanted *b)
 {
 	bool is_equal = is_same(a->cards, b->cards) && is_same(a->scores, b->scores) &&
-			a->labels == b->labels;
+			is_same(a->uses, b->uses) && a->labels == b->labels;
 	for (size_t i = 0; is_equal && i < a->labels; i++)
 		is_equal = is_same(a->label[i].name, b->label[i].name) &&
 			   is_same(a->label[i].value, b->label[i].value);
@@ -121,8 +122,9 @@ struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadat
 {
 	struct wanting w = { 0 };
 	const struct patch_pair annotation[] = { { KUBE_NODE_REGISTER, wanted->cards },
-						 { KUBE_NODE_SCORE, wanted->scores } };
-	for (size_t i = 0; i < 2; i++)
+						 { KUBE_NODE_SCORE, wanted->scores },
+						 { KUBE_NODE_USE, wanted->uses } };
+	for (size_t i = 0; i < 3; i++)
 		if (annotation[i].value && !has(metadata, "annotations", &annotation[i]))
 			w.annotation[w.annotations++] = annotation[i];
 	for (size_t i = 0; i < wanted->labels; i++)

@@ -18,6 +18,7 @@
 struct wanted {
 	char *cards;      /* hami.io/node-nvidia-register; owned */
 	char *scores;     /* hami.io/node-nvidia-score; NULL: the links are not known; owned */
+	char *uses;       /* allot.dev/node-use; NULL: it is not published; owned */
 	char *label_text; /* what the labels point into; owned */
 	struct patch_pair label[WANTED_LABELS_MAX];
 	size_t labels;
@@ -34,7 +35,7 @@ int wanted_check_labels(const char *labels, struct error *err);
 
 /* What a patch has to set so that the Node object's metadata say what is wanted. */
 struct wanting {
-	struct patch_pair annotation[2], label[WANTED_LABELS_MAX]; /* of `wanted` */
+	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* of `wanted` */
 	size_t annotations, labels;
 };
 struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata);

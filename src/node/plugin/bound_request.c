@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kube/live.h"
 #include "kube/priority.h"
 #include "node/plugin/bound.h"
 
@@ -32,7 +33,7 @@ static struct claim_device_request *device_of(struct claim_request *request, str
 	return d;
 }
 
-static int add_share(const struct node *node, const struct kube_share *share,
+static int add_share(const struct node *node, const struct kube_share *share, unsigned borrowed_pct,
 		     struct claim_request *request, struct error *err)
 {
 	struct card *card = find_card(node, share->card);
@@ -46,10 +47,11 @@ static int add_share(const struct node *node, const struct kube_share *share,
 		return error_set(err, EINVAL, "shares of more than %d GPUs", REGION_MAX_DEVICES);
 	d->terms.memory_bytes += share->memory_mib * MIB;
 	d->terms.cores_pct += share->cores_pct;
+	d->terms.limit_pct += borrowed_pct;
 	return 0;
 }
 
-/* Kernel time: none asked for is a fair part of what others leave. */
+/* Kernel time: none asked for is a fair part of what others leave, or what was borrowed, behind all others. */
 static void set_limits(const struct node *node, struct claim_request *request)
 {
 	for (unsigned i = 0; i < request->device_count; i++) {
@@ -58,6 +60,12 @@ static void set_limits(const struct node *node, struct claim_request *request)
 			terms->cores_pct = CORES_MOST_PCT;
 		terms->has_cores = terms->cores_pct > 0;
 		terms->has_limit = true;
+		if (!terms->has_cores && terms->limit_pct > 0) {
+			request->priority = KUBE_PRIORITY_FILLER;
+			if (terms->limit_pct > CORES_MOST_PCT)
+				terms->limit_pct = CORES_MOST_PCT;
+			continue;
+		}
 		terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard
 					   ? terms->cores_pct
 					   : CORES_MOST_PCT;
@@ -81,8 +89,16 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
+	struct kube_shares borrowed = { 0 };
+	const char *text = pod_annotation(pod, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
+	if (text)
+		r = shares_parse(text, &borrowed, err);
+	if (r < 0)
+		return error_add(err, r, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
 	for (size_t i = 0; r >= 0 && i < choice->share_count; i++)
-		r = add_share(node, &choice->share[i], ret, err);
+		r = add_share(node, &choice->share[i],
+			      shares_borrowed(&borrowed, &choice->share[i]), ret, err);
+	shares_free(&borrowed);
 	if (r < 0)
 		return r;
 	set_limits(node, ret);

@@ -150,13 +150,48 @@ static void test_too_much(void **state)
 	free(text);
 }
 
+/* What is borrowed is the same list, with other cores; it holds for just these shares. */
+static void test_borrowed(void **state)
+{
+	struct kube_shares shares, borrowed;
+	assert_int_equal(shares_parse(";a,NVIDIA,1000,0:b,NVIDIA,2000,0:;", &shares, NULL), 0);
+	assert_false(shares_borrow(&shares));
+	shares.share[0].borrowed_pct = 20;
+	shares.share[1].borrowed_pct = 5;
+	assert_true(shares_borrow(&shares));
+	char *text = shares_format_borrowed(&shares);
+	assert_string_equal(text, ";a,NVIDIA,1000,20:b,NVIDIA,2000,5:;");
+	assert_int_equal(shares_parse(text, &borrowed, NULL), 0);
+	assert_int_equal(shares_borrowed(&borrowed, &shares.share[0]), 20);
+	assert_int_equal(shares_borrowed(&borrowed, &shares.share[1]), 5);
+	/* Another card, amount or container; one to which time is promised. */
+	struct kube_share other = shares.share[0];
+	strcpy(other.card, "c");
+	assert_int_equal(shares_borrowed(&borrowed, &other), 0);
+	other = shares.share[0];
+	other.memory_mib++;
+	assert_int_equal(shares_borrowed(&borrowed, &other), 0);
+	other = shares.share[0];
+	other.container = 0;
+	assert_int_equal(shares_borrowed(&borrowed, &other), 0);
+	other = shares.share[0];
+	other.cores_pct = 20;
+	assert_int_equal(shares_borrowed(&borrowed, &other), 0);
+	/* More than a card has. */
+	borrowed.share[0].cores_pct = 4000000000;
+	assert_int_equal(shares_borrowed(&borrowed, &shares.share[0]), 100);
+	free(text);
+	shares_free(&borrowed);
+	shares_free(&shares);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_nothing_left),
 		cmocka_unit_test(test_erase),          cmocka_unit_test(test_of_a_pod),
 		cmocka_unit_test(test_equal),          cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_borrowed),       cmocka_unit_test(test_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,21 @@ static void test_bodies(void **state)
 	      "\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1\"}}");
 }
 
+/* What was placed by use says so, beside what HAMi's readers see: no cores. */
+static void test_borrowed(void **state)
+{
+	struct kube_share share = {
+		.card = "GPU-a", .kind = "NVIDIA", .memory_mib = 3000, .borrowed_pct = 20
+	};
+	struct decision d = decision;
+	d.shares = (struct kube_shares){ 1, 1, &share };
+	char *body = bind_pod_patch(&d, "GPU-a,NVIDIA,3000,0:;", 1, "77");
+	assert_non_null(strstr(body, "\"allot.dev/borrowed\":\"GPU-a,NVIDIA,3000,20:;\""));
+	assert_non_null(
+		strstr(body, "\"hami.io/vgpu-devices-allocated\":\"GPU-a,NVIDIA,3000,0:;\""));
+	free(body);
+}
+
 /* A label's value has 63 bytes at most. */
 static void test_label_of_a_long_name(void **state)
 {
@@ -98,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_borrowed),
 		cmocka_unit_test(test_label_of_a_long_name),
 		cmocka_unit_test(test_which_pod),
 		cmocka_unit_test(test_what_a_pod_says),

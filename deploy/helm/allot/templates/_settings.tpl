@@ -11,6 +11,12 @@
 {{- end }}
 {{- end }}
 
+{{/* "true": pods are placed by what others use of cards. */}}
+{{- define "allot.placesByUse" -}}
+{{- $value := get .Values.scheduler.settings "place_by_use" -}}
+{{- or (eq (toString $value) "true") (eq (toString $value) "on") -}}
+{{- end }}
+
 {{- define "allot.daemonSettings" -}}
 {{- $daemon := .Values.daemon -}}
 {{- $own := dict "kube_api" "in-cluster" "kube_plugin" true "kube_vocabulary" .Values.vocabulary -}}
@@ -25,6 +31,9 @@
 {{- else }}
 {{- $_ := set $own "metrics_open" true }}
 {{- end }}
+{{- end }}
+{{- if and .Values.scheduler.enabled (eq (include "allot.placesByUse" .) "true") (not (hasKey $daemon.settings "kube_use_window")) }}
+{{- $_ := set $own "kube_use_window" "5m" }}
 {{- end }}
 {{- include "allot.lines" (merge $own $daemon.settings) | trim }}
 {{- end }}

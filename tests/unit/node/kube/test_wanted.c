@@ -111,6 +111,12 @@ static void test_settings(void **state)
 			    "full path");
 	assert_int_equal(config_set(&config, "kube_api", "in-cluster", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), 0);
+	assert_int_equal(config_set(&config, "kube_use_window", "5ms", &err), 0);
+	assert_int_equal(node_kube_check(&config, &err), -22);
+	assert_string_equal(err.text,
+			    "kube_use_window: less than a second: must be 0s or 1s to 10m");
+	assert_true(config_set(&config, "kube_use_window", "11m", &err) < 0);
+	assert_int_equal(config_set(&config, "kube_use_window", "5m", &err), 0);
 	assert_int_equal(config_set(&config, "kube_labels", "gpu", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
 	assert_string_equal(err.text, "kube_labels: 'gpu': must be NAME=VALUE, as gpu=on");

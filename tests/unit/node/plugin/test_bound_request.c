@@ -83,6 +83,31 @@ static void test_limits(void **state)
 	assert_true(!terms->has_cores && terms->limit_pct == 100);
 }
 
+/* Placed by use: nothing is promised, no more than was asked for, behind all others, whatever priority it asks for. */
+static void test_borrowed(void **state)
+{
+	struct kube_share share = { .container = 1, .card = "GPU-0", .memory_mib = 1000 };
+	const struct promise_request *terms = &request.device[0].terms;
+
+	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/borrowed",
+			       ";GPU-0,NVIDIA,1000,20:;");
+	assert_int_equal(make(&share, 1), 0);
+	assert_true(!terms->has_cores && terms->has_limit && terms->limit_pct == 20);
+	assert_int_equal(request.priority, -100);
+	/* Of other shares it says nothing. */
+	share.memory_mib = 2000;
+	assert_int_equal(make(&share, 1), 0);
+	assert_true(!terms->has_cores && terms->limit_pct == 100);
+	assert_int_equal(request.priority, 0);
+	json_decref(pod.object);
+	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/borrowed",
+			       "20");
+	assert_int_equal(make(&share, 1), -EINVAL);
+	assert_string_equal(err.text, "allot.dev/borrowed: '...20': must end with ';'");
+	json_decref(pod.object);
+	pod.object = NULL;
+}
+
 static void test_shares_of_a_card_add_up(void **state)
 {
 	const struct kube_share shares[] = {
@@ -168,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, start, end),
 		cmocka_unit_test_setup_teardown(test_limits, start, end),
+		cmocka_unit_test_setup_teardown(test_borrowed, start, end),
 		cmocka_unit_test_setup_teardown(test_shares_of_a_card_add_up, start, end),
 		cmocka_unit_test_setup_teardown(test_more_memory_than_there_is, start, end),
 		cmocka_unit_test_setup_teardown(test_priority, start, end),
