@@ -24,6 +24,8 @@
 #define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
 #define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */
 #define KUBE_CONCURRENCY "concurrency" /* how many requests it will serve at a time */
+#define KUBE_GANG "gang"               /* whose pods are placed together: sched/gang_read.h */
+#define KUBE_GANG_SIZE "gang-size"     /* how many that are */
 /* On a pod that waits, written by allot-scheduler: since when there may be room, so that it is tried again. */
 #define KUBE_ROOM_SINCE "room-since"
 

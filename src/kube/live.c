@@ -118,7 +118,8 @@ static const struct {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
 	{ VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },     { KUBE_DURATION, NULL },
-	{ KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },
+	{ KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },   { KUBE_GANG, NULL },
+	{ KUBE_GANG_SIZE, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 

@@ -37,19 +37,31 @@ static bool is_up_to_date(const struct model *m, const struct model_pod *pod)
 	return !pod->turned_away_at || pod->turned_away_at > m->rooms;
 }
 
+/* Is it to be told of? */
+static bool is_passed_over(const struct model *m, const struct model_pod *pod, bool is_late)
+{
+	if (pod->is_ending)
+		return false;
+	return pod->is_called || (is_late && !is_up_to_date(m, pod) && !pod->charged);
+}
+
 size_t model_take_passed_over(struct model *m, struct model_passed_over *ret, size_t most)
 {
+	bool is_late = m->room_ns && m->now_ns - m->room_ns >= ITSELF_NS;
 	size_t count = 0;
-	if (!m->room_ns || m->now_ns - m->room_ns < ITSELF_NS)
+	if (!is_late && !m->has_called)
 		return 0;
 	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
-		if (is_up_to_date(m, pod) || pod->charged || pod->is_ending)
+		if (!is_passed_over(m, pod, is_late))
 			continue;
 		if (count == most)
 			return count; /* the others come the next time */
 		ret[count++] = (struct model_passed_over){ pod->pod_namespace, model_pod_name(pod) };
 		pod->turned_away_at = 0;
+		pod->is_called = false;
 	}
-	m->room_ns = 0;
+	m->has_called = false;
+	if (is_late)
+		m->room_ns = 0;
 	return count;
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sched/bind.h"
 #include "sched/feed.h"
@@ -127,7 +128,7 @@ static void begin_bind(struct driver *d, char **word)
 		return;
 	}
 	char *name = strdup(word[2]);
-	int r = bind_start(d->binder, &decision, ended, name);
+	int r = bind_start(d->binder, &decision, clock_now_ns(), ended, name);
 	shares_free(&decision.shares);
 	if (r < 0)
 		free(name);
