@@ -13,7 +13,7 @@
 struct bind_node {
 	struct binder *binder;
 	char *name;
-	TAILQ_HEAD(bind_jobs, bind_job) jobs;
+	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_sight sight;
 	struct alarm go;  /* the first goes on then */
 	struct alarm due; /* the time of one that waits behind it is over */
@@ -216,24 +216,11 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 
 /* ---- what is asked for ---- */
 
-/* Behind those whose time ends sooner, but never before the first, which is at work. */
-static void line_up(struct bind_node *node, struct bind_job *job)
-{
-	struct bind_job *before = TAILQ_LAST(&node->jobs, bind_jobs);
-	while (before && before != TAILQ_FIRST(&node->jobs) && before->until_ns > job->until_ns)
-		before = TAILQ_PREV(before, bind_jobs, link);
-	if (before)
-		TAILQ_INSERT_AFTER(&node->jobs, before, job, link);
-	else
-		TAILQ_INSERT_HEAD(&node->jobs, job, link);
-}
-
-int bind_start(struct binder *b, const struct decision *decision, uint64_t asked_ns, bind_done done,
-	       void *data)
+int bind_start(struct binder *b, const struct decision *decision, bind_done done, void *data)
 {
 	if (text_index_find(&b->by_uid, decision->uid))
 		return -EALREADY;
-	struct bind_job *job = job_new(&b->terms, decision, asked_ns + b->terms.limit_ns);
+	struct bind_job *job = job_new(&b->terms, decision, clock_now_ns() + b->terms.limit_ns);
 	struct bind_node *node = text_index_find(&b->by_name, decision->node);
 	if (job && !node)
 		node = add_node(b, decision->node);
@@ -250,7 +237,7 @@ int bind_start(struct binder *b, const struct decision *decision, uint64_t asked
 	job->data = data;
 	bool is_first = TAILQ_EMPTY(&node->jobs);
 	bool is_waited_for = !is_first && TAILQ_FIRST(&node->jobs)->is_waiting_for_lock;
-	line_up(node, job);
+	TAILQ_INSERT_TAIL(&node->jobs, job, link);
 	text_index_add(&b->by_uid, &job->by_uid, job->decision.uid, job);
 	if (is_first || (is_waited_for && let_holder_first(node)))
 		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);

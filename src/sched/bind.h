@@ -58,11 +58,10 @@ struct binder *binder_free(struct binder *binder);
 typedef void (*bind_done)(void *data, const struct error *err);
 
 /*
- * Of the decision a copy is made. Its time counts from when it was asked for, by clock_now_ns(). `done` is called once, and
- * not before this returns. -EALREADY: the pod's binding is under way; -ENOMEM.
+ * Of the decision a copy is made. `done` is called once, and not before this returns. -EALREADY: the pod's binding is under
+ * way; -ENOMEM.
  */
-int bind_start(struct binder *binder, const struct decision *decision, uint64_t asked_ns,
-	       bind_done done, void *data);
+int bind_start(struct binder *binder, const struct decision *decision, bind_done done, void *data);
 
 bool bind_is_under_way(const struct binder *binder, const char *uid);
 

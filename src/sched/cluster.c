@@ -194,8 +194,7 @@ static void bound(void *data, const struct error *err)
 	done(of, err);
 }
 
-static int start_bind(void *of, const struct decision *decision, uint64_t asked_ns, bind_done done,
-		      void *data)
+static int start_bind(void *of, const struct decision *decision, bind_done done, void *data)
 {
 	struct cluster *c = of;
 	struct asked *asked = calloc(1, sizeof(*asked));
@@ -205,7 +204,7 @@ static int start_bind(void *of, const struct decision *decision, uint64_t asked_
 		.cluster = c, .done = done, .data = data, .uid = strdup(decision->uid)
 	};
 	LIST_INSERT_HEAD(&c->asked, asked, link);
-	int r = asked->uid ? bind_start(c->binder, decision, asked_ns, bound, asked) : -ENOMEM;
+	int r = asked->uid ? bind_start(c->binder, decision, bound, asked) : -ENOMEM;
 	if (r < 0)
 		forget(asked);
 	return r;
@@ -283,9 +282,8 @@ static int start_parts(struct cluster *c)
 	int r = model_new(&c->terms.model, &c->model);
 	if (r >= 0)
 		r = binder_new(&bind, &c->binder);
-	uint64_t bind_ns = c->terms.bind_limit_ns ? c->terms.bind_limit_ns : BIND_LIMIT_NS;
 	const struct gather_terms gather = {
-		.model = c->model, .wait_ns = bind_ns / 2, .start = start_bind, .data = c
+		.model = c->model, .wait_ns = c->terms.gang_wait_ns, .start = start_bind, .data = c
 	};
 	if (r >= 0)
 		r = gather_new(&gather, &c->gather);

@@ -4,8 +4,8 @@
  *
  *     waits -> held -> come -> goes -> bound
  *
- * Room is kept for as many as the gang's size at once, or for none; nobody is bound before as many were asked to be, each to
- * the node where its room is: by then kube-scheduler, too, has said yes to each of these nodes.
+ * Room is kept for as many as the gang's size at once, or for none; nobody is bound before as many are asked to be, each to
+ * the node where its room is: by then kube-scheduler, too, has what each of them needs there.
  */
 #ifndef ALLOT_SCHED_GANG_H
 #define ALLOT_SCHED_GANG_H
@@ -18,7 +18,7 @@ enum gang_state {
 	GANG_ABSENT, /* it is ending, or may not be scheduled yet: as if it were not there */
 	GANG_WAITS,
 	GANG_HELD,  /* room is kept for it */
-	GANG_COME,  /* and it was asked to be bound there */
+	GANG_COME,  /* and it is asked to be bound there, and waits for the others */
 	GANG_GOES,  /* it is being bound */
 	GANG_BOUND, /* with cards */
 	GANG_EASY,  /* it asks for no cards: that it is there is enough */

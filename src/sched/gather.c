@@ -32,12 +32,13 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 	return NULL;
 }
 
-/* Whoever is told may ask for another. */
+/* It waits no more. Whoever is told may ask for another. */
 static void tell(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;
 	bind_done done = w->done;
 	void *data = w->data;
+	model_come(g->terms.model, w->decision.uid, false);
 	drop(g, w);
 	done(data, &why);
 }
@@ -69,11 +70,10 @@ static int add(struct gather *g, const struct decision *decision, uint64_t now_n
 
 /* ---- who begins ---- */
 
-static int start(struct gather *g, const struct decision *decision, uint64_t asked_ns,
-		 bind_done done, void *data)
+static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
 {
 	model_go(g->terms.model, decision->uid);
-	int r = g->terms.start(g->terms.data, decision, asked_ns, done, data);
+	int r = g->terms.start(g->terms.data, decision, done, data);
 	if (r < 0)
 		model_release(g->terms.model, decision->uid);
 	return r;
@@ -85,7 +85,7 @@ static bool start_if_turn(struct gather *g, struct waiting *w)
 	struct error err;
 	if (model_turn(g->terms.model, w->decision.uid) != MODEL_TURN_GO)
 		return false;
-	int r = start(g, &w->decision, w->asked_ns, w->done, w->data);
+	int r = start(g, &w->decision, w->done, w->data);
 	if (r >= 0) {
 		drop(g, w);
 		return true;
@@ -111,10 +111,10 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 		error_set(&err, ECANCELED, "the pod's binding was asked for again");
 		tell(g, before, &err);
 	}
-	model_come(g->terms.model, decision->uid);
+	model_come(g->terms.model, decision->uid, true);
 	if (model_turn(g->terms.model, decision->uid) == MODEL_TURN_WAIT)
 		return add(g, decision, now_ns, done, data);
-	int r = start(g, decision, now_ns, done, data);
+	int r = start(g, decision, done, data);
 	if (g->count)
 		start_all(g);
 	return r;
@@ -122,16 +122,23 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 
 /* ---- time ---- */
 
+/* The first that is not to wait any longer. */
+static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
+{
+	struct waiting *w;
+	TAILQ_FOREACH(w, &g->waiting, link)
+	if (now_ns - w->asked_ns >= g->terms.wait_ns ||
+	    model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST)
+		return w;
+	return NULL;
+}
+
 void gather_advance(struct gather *g, uint64_t now_ns)
 {
-	struct waiting *w, *next;
+	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
-	for (w = TAILQ_FIRST(&g->waiting); w; w = next) {
-		next = TAILQ_NEXT(w, link);
-		bool is_lost = model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST;
-		if (!is_lost && now_ns - w->asked_ns < g->terms.wait_ns)
-			continue;
+	while ((w = find_late(g, now_ns))) {
 		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));
 		error_set(&err, EAGAIN, "pod %.63s/%.128s: %s", w->decision.pod_namespace,
 			  w->decision.pod, text);

@@ -1,7 +1,7 @@
 /*
- * Bindings of gangs' pods that wait for each other: those that are asked for first begin when as many as the gang's size were,
- * all at once; so kube-scheduler has agreed to the node of each before any is bound. Whoever waits for too long is told to ask
- * again, which counts on: its room stays where it is. Pods in no gang do not wait. One thread.
+ * Bindings of gangs' pods that wait for each other: they begin when as many as the gang's size are asked for, all at once. While
+ * one waits, kube-scheduler keeps for its pod what it gives out, such as the machine's memory; so by then there is all that each
+ * of them needs. Whoever waits for too long is told to ask again; its room is kept on. Pods in no gang do not wait. One thread.
  */
 #ifndef ALLOT_SCHED_GATHER_H
 #define ALLOT_SCHED_GATHER_H
@@ -15,9 +15,8 @@ struct gather;
 struct gather_terms {
 	struct model *model; /* must be there, longer than this */
 	uint64_t wait_ns;    /* so long at most */
-	/* Begins one that was asked for then. 0: `done` is called once, later; else it is not. */
-	int (*start)(void *data, const struct decision *decision, uint64_t asked_ns, bind_done done,
-		     void *of);
+	/* Begins one. 0: `done` is called once, later; else it is not. */
+	int (*start)(void *data, const struct decision *decision, bind_done done, void *of);
 	void *data;
 };
 

@@ -150,6 +150,7 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 			   .hold_ns = config->hold_ns,
 			   .gang_hold_ns = config->has_gangs ? config->gang_hold_ns : 0 },
 		.bind_limit_ns = config->bind_limit_ns,
+		.gang_wait_ns = config->gang_wait_ns,
 		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
 		.lease_namespace = has_lease ? lease_namespace : NULL,
 		.lease_name = has_lease ? lease_name : NULL,

@@ -68,12 +68,13 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_release(struct model *model, const char *uid);
 
 /*
- * Pods of a gang (gang.h) are bound when as many as its size were asked to be. model_come(): extender_decide() has decided for
- * this one. model_turn(): may its binding begin? LOST: its room is kept no longer, and it is to be asked for anew. model_go():
- * it begins. A pod that is in no gang may at once. model_turn_text(): why not, as snprintf().
+ * Pods of a gang (gang.h) are bound while as many as its size are asked to be. model_come(): extender_decide() has decided for
+ * this one, and it waits from now on; or it does not any more. model_turn(): may its binding begin? LOST: its room is kept no
+ * longer, and it is to be asked for anew. model_go(): it begins. A pod that is in no gang may at once. model_turn_text(): why
+ * not, as snprintf().
  */
 enum model_turn { MODEL_TURN_GO, MODEL_TURN_WAIT, MODEL_TURN_LOST };
-void model_come(struct model *model, const char *uid);
+void model_come(struct model *model, const char *uid, bool has_come);
 enum model_turn model_turn(const struct model *model, const char *uid);
 void model_go(struct model *model, const char *uid);
 int model_turn_text(const struct model *model, const char *uid, char *text, size_t size);

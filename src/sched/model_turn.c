@@ -1,4 +1,4 @@
-/* When the bindings of a gang's pods begin: once as many as its size have been asked for. */
+/* When the bindings of a gang's pods begin: while as many as its size are asked for. */
 #include <stdio.h>
 
 #include "sched/model_gang.h"
@@ -9,11 +9,12 @@ static struct gang_member *member_of(const struct model *m, const char *uid)
 	return pod && pod->member && pod->member->gang->size ? pod->member : NULL;
 }
 
-void model_come(struct model *m, const char *uid)
+void model_come(struct model *m, const char *uid, bool has_come)
 {
 	struct gang_member *member = member_of(m, uid);
-	if (member && gang_state_of(member) == GANG_HELD)
-		member->has_come = true;
+	enum gang_state state = member ? gang_state_of(member) : GANG_ABSENT;
+	if (state == GANG_HELD || state == GANG_COME)
+		member->has_come = has_come;
 }
 
 enum model_turn model_turn(const struct model *m, const char *uid)

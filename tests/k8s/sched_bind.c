@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "sched/bind.h"
 #include "sched/feed.h"
@@ -128,7 +127,7 @@ static void begin_bind(struct driver *d, char **word)
 		return;
 	}
 	char *name = strdup(word[2]);
-	int r = bind_start(d->binder, &decision, clock_now_ns(), ended, name);
+	int r = bind_start(d->binder, &decision, ended, name);
 	shares_free(&decision.shares);
 	if (r < 0)
 		free(name);

@@ -155,7 +155,7 @@ static void test_bound_when_all_have_come(void **state)
 		snprintf(name, sizeof(name), "p%u", i);
 		snprintf(uid, sizeof(uid), "uid-p%u", i);
 		assert_int_equal(decide(s.m, name, "a", 0, &err), 0);
-		model_come(s.m, uid);
+		model_come(s.m, uid, true);
 		assert_int_equal(model_turn(s.m, "uid-p0"), i < 3 ? MODEL_TURN_WAIT : MODEL_TURN_GO);
 	}
 	model_go(s.m, "uid-p2");
@@ -166,7 +166,7 @@ static void test_bound_when_all_have_come(void **state)
 	assert_int_equal(model_counts(s.m).reservations, 4);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	assert_int_equal(decide(s.m, "p0", "a", 0, &err), 0);
-	model_come(s.m, "uid-p0");
+	model_come(s.m, "uid-p0", true);
 	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
 	end(&s);
 }
@@ -177,7 +177,7 @@ static void test_those_that_do_not_come(void **state)
 	struct error err;
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	assert_int_equal(decide(s.m, "p0", "a", 1 * SECOND, &err), 0);
-	model_come(s.m, "uid-p0");
+	model_come(s.m, "uid-p0", true);
 	/* The others are called, as kube-scheduler may not think of them. */
 	model_advance(s.m, 6 * SECOND);
 	assert_int_equal(called(s.m), 3);
@@ -352,7 +352,7 @@ static void test_more_than_its_size(void **state)
 		snprintf(name, sizeof(name), "p%u", i);
 		snprintf(uid, sizeof(uid), "uid-p%u", i);
 		assert_int_equal(decide(s.m, name, "a", 0, &err), 0);
-		model_come(s.m, uid);
+		model_come(s.m, uid, true);
 	}
 	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
 	end(&s);
@@ -397,7 +397,7 @@ static void test_the_rest_of_one_after_a_restart(void **state)
 	ask(s.m, s.pod[1], "a,b", "a", NULL, NULL);
 	/* It has begun: nobody waits for the others then. */
 	assert_int_equal(decide(s.m, "p1", "a", 0, &err), 0);
-	model_come(s.m, "uid-p1");
+	model_come(s.m, "uid-p1", true);
 	assert_int_equal(model_turn(s.m, "uid-p1"), MODEL_TURN_GO);
 	end(&s);
 }
