@@ -99,8 +99,11 @@ size_t gang_seat(const struct gang_trial *trial, size_t count, size_t needed,
 	return most;
 }
 
-uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns)
+uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt)
 {
 	unsigned doublings = failures > DOUBLINGS_MAX ? DOUBLINGS_MAX : failures - 1;
-	return hold_ns << doublings;
+	uint64_t pause_ns = hold_ns << doublings;
+	/* The upper bits, of 0 to 1023: Knuth's multiplicative hashing (The Art of Computer Programming, 6.4). */
+	uint32_t drawn = ((salt ^ failures) * UINT32_C(2654435761)) >> 22;
+	return pause_ns + pause_ns / 1024 * drawn;
 }

@@ -71,9 +71,10 @@ size_t gang_seat(const struct gang_trial *trial, size_t count, size_t needed,
 		 struct gang_seat *order);
 
 /*
- * How long a gang whose pods have not all come leaves its room to others: as long as that was kept, then twice as long, up
- * to 16 times. `failures`: how often in a row, 1 or more.
+ * How long a gang whose pods have not all come leaves its room to others: as long as that was kept or up to twice that, the
+ * next time twice as long, up to 16 times. `failures`: how often in a row, 1 or more. `salt`: another one for each gang: two
+ * that had what the other needed are to come back at different times.
  */
-uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns);
+uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);
 
 #endif

@@ -268,7 +268,8 @@ static void advance_one(void *data, void *thing)
 	}
 	model_gang_release(m, gang);
 	gang->failures++;
-	gang->paused_until_ns = m->now_ns + gang_pause_ns(gang->failures, m->terms.gang_hold_ns);
+	gang->paused_until_ns = m->now_ns + gang_pause_ns(gang->failures, m->terms.gang_hold_ns,
+							  gang->entry.hash);
 }
 
 void model_gangs_advance(struct model *m)

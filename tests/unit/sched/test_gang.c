@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -49,10 +50,19 @@ static void test_beginning(void **state)
 
 static void test_pauses(void **state)
 {
-	assert_int_equal(gang_pause_ns(1, 30), 30);
-	assert_int_equal(gang_pause_ns(2, 30), 60);
-	assert_int_equal(gang_pause_ns(5, 30), 480);
-	assert_int_equal(gang_pause_ns(1000, 30), 480);
+	const uint64_t hold_ns = UINT64_C(30) * 1000000000;
+	for (unsigned salt = 1; salt < 1000; salt++) {
+		for (unsigned n = 1; n < 100; n++) {
+			uint64_t pause_ns = gang_pause_ns(n, hold_ns, salt);
+			unsigned doublings = n < 5 ? n - 1 : 4;
+			assert_true(pause_ns >= hold_ns << doublings);
+			assert_true(pause_ns < hold_ns << (doublings + 1));
+		}
+		/* Two neighbours are apart, sooner or later by as long as room is kept. */
+		int64_t apart_ns = (int64_t)(gang_pause_ns(5, hold_ns, salt) -
+					     gang_pause_ns(5, hold_ns, salt + 1));
+		assert_true(llabs(apart_ns) > (int64_t)hold_ns);
+	}
 }
 
 /* ---- seats: member i may have those of may[i], and takes the first that is free ---- */

@@ -190,7 +190,7 @@ static void test_those_that_do_not_come(void **state)
 	    "gang train: its pods did not all come to be bound in time");
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"4\"");
 	ask(s.m, lone, "a", "a", NULL, NULL);
-	model_advance(s.m, 2 * GANG_HOLD_NS + 2 * SECOND);
+	model_advance(s.m, 3 * GANG_HOLD_NS + 2 * SECOND);
 	assert_int_equal(called(s.m), 4);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	json_decref(lone);
