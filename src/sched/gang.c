@@ -48,9 +48,19 @@ enum gang_verdict gang_judge(const struct gang_roll *roll)
 
 /* ---- room for several ---- */
 
+/* Does somebody sit before it who may be in its way, and whose place it may take? */
+static bool may_go_first(const struct gang_trial *trial, const struct gang_seat *order, size_t k)
+{
+	for (size_t j = 0; j < k; j++)
+		if (order[j].is_taken &&
+		    !trial->is_like(trial->data, order[j].member, order[k].member))
+			return true;
+	return false;
+}
+
 /*
- * In that order. Returns how many sit; *ret_first: the place in the order of the first that does not while somebody sits who
- * may be in its way; `count`: there is none.
+ * In that order. Returns how many sit; *ret_first: the place in the order of the first that does not, but might in another;
+ * `count`: there is none.
  */
 static size_t seat_all(const struct gang_trial *trial, struct gang_seat *order, size_t count,
 		       size_t *ret_first)
@@ -59,9 +69,9 @@ static size_t seat_all(const struct gang_trial *trial, struct gang_seat *order, 
 	*ret_first = count;
 	for (size_t k = 0; k < count; k++) {
 		order[k].is_taken = trial->seat(trial->data, order[k].member);
-		if (!order[k].is_taken && seated && *ret_first == count)
-			*ret_first = k;
 		seated += order[k].is_taken;
+		if (!order[k].is_taken && *ret_first == count && may_go_first(trial, order, k))
+			*ret_first = k;
 	}
 	return seated;
 }

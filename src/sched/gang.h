@@ -55,6 +55,8 @@ struct gang_trial {
 	/* Member i takes what suits it best of what the others have left. false: nothing does. */
 	bool (*seat)(void *data, size_t i);
 	void (*unseat)(void *data, size_t i);
+	/* Nothing tells these two apart: where one finds nothing the other would not, either. */
+	bool (*is_like)(void *data, size_t i, size_t k);
 	void *data;
 };
 

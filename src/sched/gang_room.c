@@ -8,39 +8,69 @@
 
 /* ---- a node for one ---- */
 
-static bool is_better(const struct request *request, double score, double best)
-{
-	return request->is_node_spread ? score < best : score > best;
-}
+/*
+ * What was found of each node, for the next pod: pods of a gang are mostly alike, and one takes of one node alone. So each
+ * but the first of them looks at one node.
+ */
+struct scan {
+	const struct request *request; /* NULL: nothing is known */
+	const json_t *names;           /* that are asked about */
+	struct scanned {
+		struct model_node *node; /* NULL: there is no such one */
+		double score;
+		bool is_fit;
+	} * of; /* each of them; owned */
+	size_t count, most;
+};
 
-/* Has it room for this request? */
-static bool suits(struct model *m, const struct model_node *node)
+static void look_at(struct model *m, struct scanned *of)
 {
 	struct fit_reasons reasons;
-	return node && !node->aside && node->stock.count &&
-	       fit_check(&m->fit, &node->stock, &reasons);
+	const struct stock *stock = of->node ? &of->node->stock : NULL;
+	of->is_fit = stock && !of->node->aside && stock->count &&
+		     fit_check(&m->fit, stock, &reasons);
+	of->score = of->is_fit ? place_cards_score(stock->card, stock->count) : 0;
 }
 
-/* The one that its policy takes first. NULL: none of these fits. */
-static struct model_node *best_of(struct model *m, const struct request *request,
-				  const json_t *names)
+static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
 {
-	struct model_node *best = NULL;
-	double best_score = 0;
+	size_t i, count = json_array_size(names);
 	const json_t *name;
-	size_t i;
-	fit_begin(&m->fit, request);
+	if (count > scan->most) {
+		struct scanned *more = realloc(scan->of, count * sizeof(*more));
+		if (!more)
+			return -1;
+		scan->of = more;
+		scan->most = count;
+	}
 	json_array_foreach(names, i, name)
 	{
 		const char *text = json_string_value(name);
-		struct model_node *node = text ? model_find_node(m, text) : NULL;
-		if (!suits(m, node))
-			continue;
-		double score = place_cards_score(node->stock.card, node->stock.count);
-		if (!best || is_better(request, score, best_score)) {
-			best = node;
-			best_score = score;
-		}
+		scan->of[i].node = text ? model_find_node(m, text) : NULL;
+		look_at(m, &scan->of[i]);
+	}
+	scan->count = count;
+	return 0;
+}
+
+/* The one that its policy takes first. NULL: none of these fits. */
+static struct scanned *best_of(struct model *m, struct scan *scan, const struct request *request,
+			       const json_t *names)
+{
+	struct scanned *best = NULL;
+	bool is_known = scan->request && scan->names == names &&
+			request_is_equal(scan->request, request);
+	fit_begin(&m->fit, request);
+	scan->request = NULL;
+	if (!is_known && look_at_all(m, scan, names) < 0)
+		return NULL;
+	scan->request = request;
+	scan->names = names;
+	for (size_t i = 0; i < scan->count; i++) {
+		struct scanned *one = &scan->of[i];
+		double ahead = best ? one->score - best->score : 0;
+		if (one->is_fit && (!best || (request->is_node_spread ? ahead < 0 : ahead > 0)))
+			best = one;
 	}
 	return best;
 }
@@ -71,34 +101,55 @@ struct seating {
 	const struct gang_member *asker;
 	struct seat *seat; /* owned */
 	size_t count;
+	struct scan scan;
 };
+
+static const json_t *names_of(const struct seating *s, size_t i)
+{
+	const struct gang_member *member = s->seat[i].member;
+	return member->asked ? member->asked : s->asker->asked;
+}
 
 static bool seat_one(void *data, size_t i)
 {
-	const struct seating *s = data;
+	struct seating *s = data;
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
-	const json_t *names = seat->member->asked ? seat->member->asked : s->asker->asked;
+	if (pod->charged)
+		s->scan.request = NULL; /* a node changes */
 	model_lift(pod);
-	struct model_node *node = best_of(s->model, pod->request, names);
-	if (!node || !hold_of(s->model, pod, node, &seat->hold)) {
+	struct scanned *best = best_of(s->model, &s->scan, pod->request, names_of(s, i));
+	if (!best || !hold_of(s->model, pod, best->node, &seat->hold)) {
 		if (!pod->reserved.node)
 			model_put_back(pod);
+		s->scan.request = pod->charged ? NULL : s->scan.request;
 		return false;
 	}
-	stock_charge(&node->stock, &seat->hold.hold);
+	stock_charge(&best->node->stock, &seat->hold.hold);
+	fit_begin(&s->model->fit, pod->request);
+	look_at(s->model, best);
 	return true;
 }
 
 static void unseat_one(void *data, size_t i)
 {
-	const struct seating *s = data;
+	struct seating *s = data;
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
 	stock_discharge(&seat->hold.node->stock, &seat->hold.hold);
 	model_drop_hold(s->model, &seat->hold);
 	if (!pod->reserved.node)
 		model_put_back(pod);
+	s->scan.request = NULL;
+}
+
+static bool is_like(void *data, size_t i, size_t k)
+{
+	const struct seating *s = data;
+	const struct model_pod *a = s->seat[i].member->pod, *b = s->seat[k].member->pod;
+	/* One that has something of an earlier try finds that room, and it alone. */
+	return !a->charged && !b->charged && names_of(s, i) == names_of(s, k) &&
+	       request_is_equal(a->request, b->request);
 }
 
 static bool takes_part(const struct gang_member *member)
@@ -128,7 +179,7 @@ static int begin(struct seating *s, const struct gang *gang)
 
 static size_t seat_gang(struct seating *s, size_t needed)
 {
-	const struct gang_trial trial = { seat_one, unseat_one, s };
+	const struct gang_trial trial = { seat_one, unseat_one, is_like, s };
 	cleanup_free struct gang_seat *order = calloc(s->count + 1, sizeof(*order));
 	return order ? gang_seat(&trial, s->count, needed, order) : 0;
 }
@@ -152,6 +203,7 @@ static void end(struct seating *s, bool is_kept)
 			model_put_back(seat->member->pod);
 		model_drop_hold(m, &seat->hold);
 	}
+	free(s->scan.of);
 	free(s->seat);
 }
 
@@ -209,22 +261,25 @@ bool gang_room_suits(struct model *m, const struct gang_member *member,
 		     const struct model_node *node)
 {
 	struct model_pod *pod = member->pod;
+	struct scanned of = { .node = model_find_node(m, node->name) };
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
-	bool is_fit = model_find_node(m, node->name) == node && suits(m, node);
+	look_at(m, &of);
 	model_put_back(pod);
-	return is_fit;
+	return of.is_fit;
 }
 
 bool gang_room_move(struct model *m, struct gang_member *member)
 {
 	struct model_pod *pod = member->pod;
 	struct model_hold hold = { 0 };
+	struct scan scan = { 0 };
 	uint64_t expires_ns = pod->reserved.expires_ns;
 	model_lift(pod);
-	struct model_node *node = best_of(m, pod->request, member->asked);
-	bool is_found = node && hold_of(m, pod, node, &hold);
+	const struct scanned *best = best_of(m, &scan, pod->request, member->asked);
+	bool is_found = best && hold_of(m, pod, best->node, &hold);
 	model_put_back(pod);
+	free(scan.of);
 	if (!is_found)
 		return false;
 	model_reserve_hold(m, pod, &hold);

@@ -238,10 +238,12 @@ void gang_note_asked(struct gang_member *member, json_t *names)
 			same = one->asked;
 			break;
 		}
+	/* Of one that had not asked yet, it was taken to be what the last one that did was asked about. */
+	if (member->asked || same != member->gang->failed_for)
+		member->gang->failed_at = 0;
 	json_incref(same);
 	json_decref(member->asked);
 	member->asked = same;
-	member->gang->failed_at = 0;
 }
 
 /* ---- time ---- */

@@ -1,11 +1,13 @@
 """Gangs, through a real kube-scheduler that knows nothing of them: pods of a group are placed whole or not at all."""
 
+import random
 import re
+import time
 
 import pytest
 
 from daemon import wait_until
-from test_sched import CARD_MIB, Nodes, Scheduler, events_of
+from test_sched import CARD_MIB, KILLS, Nodes, Scheduler, events_of
 
 PROFILE = "gangs-of-the-test"  # the schedulerName of this file's pods alone
 NAME, SIZE = "allot.dev/gang", "allot.dev/gang-size"
@@ -115,3 +117,20 @@ def test_what_kube_scheduler_refuses(cluster, nodes):
     nodes.place("wide", gpus=2, mib=CARD_MIB)
     assert not nodes.bound(names)
     nodes.end(*names, "wide")
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_scheduler_killed_meanwhile(nodes, scheduler, kill):
+    """What was kept is forgotten, who is bound is not: the rest comes to it."""
+    draw = random.Random(kill)
+    nodes.add(cards=3)
+    nodes.add(cards=3)
+    names = nodes.gang(f"killed-{kill}", 6)
+    after = draw.randrange(4)
+    wait_until(lambda: len(nodes.bound(names)) >= after, 60, "some of them")
+    time.sleep(draw.random() * 0.3)
+    scheduler.process.kill()
+    scheduler.process.wait()
+    scheduler.launch()
+    nodes.wait_until_placed(names)
+    nodes.end(*names)

@@ -73,12 +73,13 @@ struct room {
 	const unsigned *may; /* bits */
 	bool is_taken[SEATS];
 	int seat[8];
-	unsigned taken;
+	unsigned taken, tries;
 };
 
 static bool seat(void *data, size_t i)
 {
 	struct room *room = data;
+	room->tries++;
 	for (int k = 0; k < SEATS; k++)
 		if ((room->may[i] >> k & 1) && !room->is_taken[k]) {
 			room->is_taken[k] = true;
@@ -97,10 +98,16 @@ static void unseat(void *data, size_t i)
 	room->taken--;
 }
 
+static bool is_like(void *data, size_t i, size_t k)
+{
+	const struct room *room = data;
+	return room->may[i] == room->may[k];
+}
+
 static size_t seat_in(struct room *room, const unsigned *may, size_t count, size_t needed)
 {
 	struct gang_seat order[8];
-	const struct gang_trial trial = { seat, unseat, room };
+	const struct gang_trial trial = { seat, unseat, is_like, room };
 	*room = (struct room){ .may = may };
 	return gang_seat(&trial, count, needed, order);
 }
@@ -113,6 +120,8 @@ static void test_seats(void **state)
 	/* Too few: nobody sits, and the most that did is told. */
 	assert_int_equal(seat_in(&room, (const unsigned[]){ 7, 7, 7, 7 }, 4, 4), 3);
 	assert_int_equal(room.taken, 0);
+	/* As they are alike, another order would be no better. */
+	assert_int_equal(room.tries, 4);
 	assert_int_equal(seat_in(&room, (const unsigned[]){ 0, 0 }, 2, 1), 0);
 	assert_int_equal(seat_in(&room, (const unsigned[]){ 0 }, 0, 1), 0);
 }

@@ -122,6 +122,8 @@ static void test_room_is_kept_for_all(void **state)
 {
 	struct scene s = begin(2, 3, 4);
 	struct error err;
+	assert_int_equal(decide(s.m, "p0", "b", 0, &err), -EAGAIN);
+	assert_non_null(strstr(err.text, "gang train: no room is kept for it"));
 	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"),
 	       *answer = extender_filter(s.m, args);
 	char first[8];
@@ -141,6 +143,17 @@ static void test_room_is_kept_for_all(void **state)
 	assert_int_equal(decide(s.m, "p0", first, 0, &err), 0);
 	json_decref(lone);
 	end(&s);
+}
+
+static size_t victims(struct model *m, json_t *pod, const char *uid)
+{
+	json_t *args = json_pack("{s:O,s:{s:{s:[{s:s}],s:i}}}", "Pod", pod, "NodeNameToMetaVictims",
+				 "a", "Pods", "UID", uid, "NumPDBViolations", 0);
+	json_t *answer = extender_preempt(m, args);
+	size_t nodes = json_object_size(json_object_get(answer, "NodeNameToMetaVictims"));
+	json_decref(answer);
+	json_decref(args);
+	return nodes;
 }
 
 /* ---- whose turn it is ---- */
@@ -168,6 +181,11 @@ static void test_bound_when_all_have_come(void **state)
 	assert_int_equal(decide(s.m, "p0", "a", 0, &err), 0);
 	model_come(s.m, "uid-p0", true);
 	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
+	/* None of which anybody hears anything more: their room is given back, and looked for anew. */
+	model_advance(s.m, 1000 * SECOND);
+	assert_int_equal(model_counts(s.m).reservations, 0);
+	ask(s.m, s.pod[2], "a", "a", NULL, NULL);
+	assert_int_equal(model_turn(s.m, "uid-p2"), MODEL_TURN_LOST);
 	end(&s);
 }
 
@@ -188,6 +206,7 @@ static void test_those_that_do_not_come(void **state)
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[0], "a", "", "a",
 	    "gang train: its pods did not all come to be bound in time");
+	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 0);
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"4\"");
 	ask(s.m, lone, "a", "a", NULL, NULL);
 	model_advance(s.m, 3 * GANG_HOLD_NS + 2 * SECOND);
@@ -404,6 +423,23 @@ static void test_the_rest_of_one_after_a_restart(void **state)
 
 /* ---- other verbs ---- */
 
+static void test_one_that_runs_keeps_what_it_has(void **state)
+{
+	struct scene s = begin(3, 1, 4);
+	bound(s.m, s.pod[0], "a", "a-0");
+	ask(s.m, s.pod[3], "b", "", NULL, NULL); /* as b alone is known of */
+	ask(s.m, s.pod[1], "a", "a", NULL, NULL);
+	ask(s.m, s.pod[2], "a", "a", NULL, NULL);
+	assert_int_equal(model_counts(s.m).reservations, 3);
+	/* b is for p3 no longer, and nothing else is. */
+	give_node(s.m, node_object("c", 0, 1000, 100));
+	ask(s.m, s.pod[3], "c", "", NULL, NULL);
+	assert_int_equal(model_counts(s.m).reservations, 2);
+	ask(s.m, s.pod[1], "a", "", "a", "gang train: room for 3 of 4");
+	assert_int_equal(model_counts(s.m).reservations, 2);
+	end(&s);
+}
+
 static void test_dry_runs_change_nothing(void **state)
 {
 	struct scene s = begin(4, 0, 4);
@@ -416,17 +452,6 @@ static void test_dry_runs_change_nothing(void **state)
 	json_decref(answer);
 	json_decref(args);
 	end(&s);
-}
-
-static size_t victims(struct model *m, json_t *pod, const char *uid)
-{
-	json_t *args = json_pack("{s:O,s:{s:{s:[{s:s}],s:i}}}", "Pod", pod, "NodeNameToMetaVictims",
-				 "a", "Pods", "UID", uid, "NumPDBViolations", 0);
-	json_t *answer = extender_preempt(m, args);
-	size_t nodes = json_object_size(json_object_get(answer, "NodeNameToMetaVictims"));
-	json_decref(answer);
-	json_decref(args);
-	return nodes;
 }
 
 static void test_nobody_ends_for_half_a_gang(void **state)
@@ -499,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_one_that_ends_before_they_are_bound),
 		cmocka_unit_test(test_one_that_ends_afterwards),
 		cmocka_unit_test(test_the_rest_of_one_after_a_restart),
+		cmocka_unit_test(test_one_that_runs_keeps_what_it_has),
 		cmocka_unit_test(test_dry_runs_change_nothing),
 		cmocka_unit_test(test_nobody_ends_for_half_a_gang),
 		cmocka_unit_test(test_switched_off),

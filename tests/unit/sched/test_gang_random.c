@@ -421,7 +421,7 @@ static void test_nodes_come_and_go(void **state)
 /* ---- two that can't both be ---- */
 
 #define SIZE 5
-#define CALLS_MAX 20000
+#define CALLS_MAX 5000
 
 enum contest {
 	FOR_CARDS,   /* there are seven */

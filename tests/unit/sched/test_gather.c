@@ -161,6 +161,27 @@ static void test_the_same_pod_again(void **state)
 	end(&s);
 }
 
+static void test_room_that_has_moved(void **state)
+{
+	struct scene s = begin("3");
+	struct error told[3];
+	gather(&s);
+	bind(&s, "p0", 1 * SECOND, &told[0]);
+	bind(&s, "p1", 1 * SECOND, &told[1]);
+	/* kube-scheduler was started anew, and does not want it on that node any more. */
+	give_node(s.m, node_object("b", 1, 1000, 100));
+	json_t *args = filter_args(pod_object("p0", GPU), "b"), *answer = extender_filter(s.m, args);
+	assert_string_equal(fitting(answer), "b");
+	json_decref(answer);
+	json_decref(args);
+	bind(&s, "p2", 2 * SECOND, &told[2]);
+	assert_int_equal(s.started, 0);
+	gather_advance(s.g, 2 * SECOND);
+	assert_int_equal(told[0].code, EAGAIN);
+	assert_int_equal(gather_count(s.g), 2);
+	end(&s);
+}
+
 static void test_one_that_can_not_begin(void **state)
 {
 	struct scene s = begin("3");
@@ -194,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_it_waits_no_longer),
 		cmocka_unit_test(test_its_room_is_gone),
 		cmocka_unit_test(test_the_same_pod_again),
+		cmocka_unit_test(test_room_that_has_moved),
 		cmocka_unit_test(test_one_that_can_not_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
