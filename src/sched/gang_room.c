@@ -13,8 +13,9 @@
  * but the first of them looks at one node.
  */
 struct scan {
-	const struct request *request; /* NULL: nothing is known */
-	const json_t *names;           /* that are asked about */
+	bool is_known;
+	uint64_t source;     /* of the request */
+	const json_t *names; /* that are asked about */
 	struct scanned {
 		struct model_node *node; /* NULL: there is no such one */
 		double score;
@@ -54,19 +55,17 @@ static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
 }
 
 /* The one that its policy takes first. NULL: none of these fits. */
-static struct scanned *best_of(struct model *m, struct scan *scan, const struct request *request,
+static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_member *member,
 			       const json_t *names)
 {
+	const struct request *request = member->pod->request;
 	struct scanned *best = NULL;
-	bool is_known = scan->request && scan->names == names &&
-			request_is_equal(scan->request, request);
+	bool is_known = scan->is_known && scan->names == names && scan->source == member->source;
 	fit_begin(&m->fit, request);
-	scan->request = NULL;
-	if (!is_known && look_at_all(m, scan, names) < 0)
-		return NULL;
-	scan->request = request;
+	scan->is_known = is_known || look_at_all(m, scan, names) >= 0;
+	scan->source = member->source;
 	scan->names = names;
-	for (size_t i = 0; i < scan->count; i++) {
+	for (size_t i = 0; scan->is_known && i < scan->count; i++) {
 		struct scanned *one = &scan->of[i];
 		double ahead = best ? one->score - best->score : 0;
 		if (one->is_fit && (!best || (request->is_node_spread ? ahead < 0 : ahead > 0)))
@@ -116,13 +115,13 @@ static bool seat_one(void *data, size_t i)
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
 	if (pod->charged)
-		s->scan.request = NULL; /* a node changes */
+		s->scan.is_known = false; /* a node changes */
 	model_lift(pod);
-	struct scanned *best = best_of(s->model, &s->scan, pod->request, names_of(s, i));
+	struct scanned *best = best_of(s->model, &s->scan, seat->member, names_of(s, i));
 	if (!best || !hold_of(s->model, pod, best->node, &seat->hold)) {
 		if (!pod->reserved.node)
 			model_put_back(pod);
-		s->scan.request = pod->charged ? NULL : s->scan.request;
+		s->scan.is_known &= !pod->charged;
 		return false;
 	}
 	stock_charge(&best->node->stock, &seat->hold.hold);
@@ -140,16 +139,16 @@ static void unseat_one(void *data, size_t i)
 	model_drop_hold(s->model, &seat->hold);
 	if (!pod->reserved.node)
 		model_put_back(pod);
-	s->scan.request = NULL;
+	s->scan.is_known = false;
 }
 
 static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
-	const struct model_pod *a = s->seat[i].member->pod, *b = s->seat[k].member->pod;
+	const struct gang_member *a = s->seat[i].member, *b = s->seat[k].member;
 	/* One that has something of an earlier try finds that room, and it alone. */
-	return !a->charged && !b->charged && names_of(s, i) == names_of(s, k) &&
-	       request_is_equal(a->request, b->request);
+	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
+	       a->source == b->source;
 }
 
 static bool takes_part(const struct gang_member *member)
@@ -276,7 +275,7 @@ bool gang_room_move(struct model *m, struct gang_member *member)
 	struct scan scan = { 0 };
 	uint64_t expires_ns = pod->reserved.expires_ns;
 	model_lift(pod);
-	const struct scanned *best = best_of(m, &scan, pod->request, member->asked);
+	const struct scanned *best = best_of(m, &scan, member, member->asked);
 	bool is_found = best && hold_of(m, pod, best->node, &hold);
 	model_put_back(pod);
 	free(scan.of);

@@ -204,7 +204,7 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 	free(gang);
 }
 
-int model_gang_take(struct model *m, struct model_pod *pod, const json_t *object,
+int model_gang_take(struct model *m, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_said *said, const struct error *broken, struct error *err)
 {
 	if (!said->name) {
@@ -220,7 +220,8 @@ int model_gang_take(struct model *m, struct model_pod *pod, const json_t *object
 	free(member->broken);
 	member->broken = broken->code ? strdup(broken->text) : NULL;
 	member->size = said->size;
-	member->is_gated = gang_is_gated(object);
+	member->is_gated = gang_is_gated(from->object);
+	member->source = request_source(from);
 	if (pod->is_bound)
 		member->has_come = member->is_going = false;
 	look(m, gang);

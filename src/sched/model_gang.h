@@ -15,10 +15,11 @@ struct gang_member {
 	struct gang *gang;
 	struct model_pod *pod;
 	struct gang_member *next;
-	unsigned size; /* that it says; 0: none */
-	char *broken;  /* why what it says of its gang can't be read; owned, NULL: it can */
-	json_t *asked; /* names of the nodes of its last filter; NULL: there was none */
-	bool is_gated; /* nobody may schedule it yet */
+	unsigned size;   /* that it says; 0: none */
+	uint64_t source; /* request_source() */
+	char *broken;    /* why what it says of its gang can't be read; owned, NULL: it can */
+	json_t *asked;   /* names of the nodes of its last filter; NULL: there was none */
+	bool is_gated;   /* nobody may schedule it yet */
 	bool has_come, is_going; /* of the room that is kept for it: GANG_COME, GANG_GOES */
 };
 
@@ -48,7 +49,7 @@ static inline const char *gang_name(const struct gang *gang)
 }
 
 /* Takes in what the pod says of its gang, and why that can't be read; it has been taken in else. -ENOMEM. */
-int model_gang_take(struct model *model, struct model_pod *pod, const json_t *object,
+int model_gang_take(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_said *said, const struct error *broken, struct error *err);
 /* It ends, or is gone. */
 void model_gang_leave(struct model *model, struct model_pod *pod);

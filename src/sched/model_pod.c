@@ -297,7 +297,7 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 		pod->is_listed = true;
 		r = take(m, from, pod, &request, &broken, err);
 		if (r >= 0 && (gang.name || pod->member))
-			r = model_gang_take(m, pod, from->object, &gang, &gang_broken, err);
+			r = model_gang_take(m, pod, from, &gang, &gang_broken, err);
 	}
 	request_free(&request);
 	return r;
