@@ -126,6 +126,9 @@ static void look(struct model *m, struct gang *gang)
 			gang->size = one->size;
 		else if (one->size && one->size != gang->size)
 			gang->other_size = one->size;
+	for (const struct gang_member *one = gang->first; one; one = one->next)
+		if (gang_state_of(one) == GANG_ABSENT)
+			model_drop_reserved(m, one->pod);
 	const struct gang_roll roll = gang_roll_of(gang);
 	bool is_there = gang->size && gang_there(&roll) >= gang->size;
 	if ((!is_there || gang->other_size) && !gang_has_begun(&roll))

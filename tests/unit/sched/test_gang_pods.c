@@ -387,6 +387,27 @@ static void test_one_that_ends_before_they_are_bound(void **state)
 	end(&s);
 }
 
+/* It is there until it has ended, but nothing is kept for it. */
+static void test_one_that_is_ending(void **state)
+{
+	struct scene s = begin(5, 0, 5);
+	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
+	assert_int_equal(model_counts(s.m).reservations, 5);
+	json_t *meta = json_object_get(s.pod[4], "metadata");
+	json_object_set_new(meta, "deletionTimestamp", json_string("2026-01-01T00:00:00Z"));
+	give_pod(s.m, json_incref(s.pod[4]));
+	assert_int_equal(model_counts(s.m).reservations, 4);
+	json_t *lone = pod_object("lone", CARD);
+	ask(s.m, lone, "a", "a", NULL, NULL);
+	meta = json_object_get(s.pod[3], "metadata");
+	json_object_set_new(meta, "deletionTimestamp", json_string("2026-01-01T00:00:00Z"));
+	give_pod(s.m, json_incref(s.pod[3]));
+	assert_int_equal(model_counts(s.m).reservations, 0);
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	json_decref(lone);
+	end(&s);
+}
+
 static void test_one_that_ends_afterwards(void **state)
 {
 	struct scene s = begin(4, 0, 4);
@@ -522,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_gated_pods_and_such_without_cards),
 		cmocka_unit_test(test_more_than_its_size),
 		cmocka_unit_test(test_one_that_ends_before_they_are_bound),
+		cmocka_unit_test(test_one_that_is_ending),
 		cmocka_unit_test(test_one_that_ends_afterwards),
 		cmocka_unit_test(test_the_rest_of_one_after_a_restart),
 		cmocka_unit_test(test_one_that_runs_keeps_what_it_has),
