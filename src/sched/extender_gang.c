@@ -76,8 +76,7 @@ static void place_jointly(struct model *m, struct gang_member *member, const str
 	struct gang *gang = member->gang;
 	if (gang->paused_until_ns) {
 		say(ret, GANG_NOT_SO, gang,
-		    "its pods did not all come to be bound in time: others go first for %u s",
-		    (unsigned)((gang->paused_until_ns - m->now_ns) / 1000000000) + 1);
+		    "its pods did not all come to be bound in time: others go first");
 		return;
 	}
 	if (model_gang_still_fails(m, member)) {
