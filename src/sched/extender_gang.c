@@ -47,6 +47,12 @@ static void say_room(const struct gang *gang, const struct gang_roll *roll, size
 	say(ret, GANG_NOT_NOW, gang, "room for %zu of %u", gang_settled(roll) + fits, roll->size);
 }
 
+static void say_paused(const struct gang *gang, struct gang_answer *ret)
+{
+	say(ret, GANG_NOT_SO, gang,
+	    "its pods did not all come to be bound in time: others go first");
+}
+
 static void say_node(const struct gang_member *member, struct gang_answer *ret)
 {
 	ret->node = member->pod->reserved.node->name;
@@ -75,8 +81,7 @@ static void place_jointly(struct model *m, struct gang_member *member, const str
 {
 	struct gang *gang = member->gang;
 	if (gang->paused_until_ns) {
-		say(ret, GANG_NOT_SO, gang,
-		    "its pods did not all come to be bound in time: others go first");
+		say_paused(gang, ret);
 		return;
 	}
 	if (model_gang_still_fails(m, member)) {
@@ -164,6 +169,32 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 		return error_set(err, ESTALE, "gang %.63s: room is kept for it on node %.253s",
 				 gang_name(member->gang), pod->reserved.node->name);
 	return 0;
+}
+
+/* ---- explanations ---- */
+
+bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
+{
+	const struct gang_member *member = pod->member;
+	if (!member || pod->is_bound || pod->is_ending)
+		return false;
+	const struct gang *gang = member->gang;
+	const struct gang_roll roll = gang_roll_of(gang);
+	enum gang_state state = gang_state_of(member);
+	if (say_wrong(member, &roll, ret))
+		return true;
+	if (state == GANG_HELD || state == GANG_COME)
+		say(ret, GANG_NOT_NOW, gang, "%u of %u pods have come to be bound",
+		    gang_settled(&roll) + roll.count[GANG_COME], roll.size);
+	else if (state != GANG_WAITS || gang_judge(&roll) != GANG_JOINTLY)
+		return false;
+	else if (gang->paused_until_ns)
+		say_paused(gang, ret);
+	else if (gang->failed_at)
+		say_room(gang, &roll, gang->failed_fits, ret);
+	else
+		say(ret, GANG_NOT_NOW, gang, "room for all %u is to be looked for", roll.size);
+	return true;
 }
 
 /* ---- preempt ---- */

@@ -34,6 +34,9 @@ void extender_gang_filter(struct model *model, const struct ask *ask, json_t *na
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 
+/* Why a pod that is not bound waits for its gang, as it is now; nothing is looked for. false: it does not. */
+bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
+
 /* For preempt: would the end of all pods of lower priority make room for as many of its gang as are missing? */
 bool extender_gang_may_preempt(struct model *model, const struct ask *ask, int32_t priority);
 
