@@ -8,6 +8,12 @@
 
 /* ---- a node for one ---- */
 
+static void begin_fit(struct model *m, const struct model_pod *pod)
+{
+	fit_begin(&m->fit, pod->request);
+	model_hold_to_quota(m, pod->pod_namespace);
+}
+
 /*
  * What was found of each node, for the next pod: pods of a gang are mostly alike, and one takes of one node alone. So each
  * but the first of them looks at one node.
@@ -61,7 +67,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	const struct request *request = member->pod->request;
 	struct scanned *best = NULL;
 	bool is_known = scan->is_known && scan->names == names && scan->source == member->source;
-	fit_begin(&m->fit, request);
+	begin_fit(m, member->pod);
 	scan->is_known = is_known || look_at_all(m, scan, names) >= 0;
 	scan->source = member->source;
 	scan->names = names;
@@ -80,7 +86,7 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 {
 	struct fit_reasons reasons;
 	struct kube_shares shares;
-	fit_begin(&m->fit, pod->request);
+	begin_fit(m, pod);
 	if (fit_choose(&m->fit, &node->stock, &shares, &reasons) < 0)
 		return false;
 	int r = model_make_hold(m, pod, node, &shares, ret, NULL);
@@ -103,6 +109,21 @@ struct seating {
 	struct scan scan;
 };
 
+/* As if it were the pod's for good: its namespace's quota has to have room for all of them together as well. */
+static void charge(struct model_pod *pod, const struct model_hold *hold)
+{
+	const struct quota_amounts has = stock_hold_sum(&hold->hold);
+	stock_charge(&hold->node->stock, &hold->hold);
+	quota_add(&pod->space->used, &has);
+}
+
+static void discharge(struct model_pod *pod, const struct model_hold *hold)
+{
+	const struct quota_amounts had = stock_hold_sum(&hold->hold);
+	stock_discharge(&hold->node->stock, &hold->hold);
+	quota_subtract(&pod->space->used, &had);
+}
+
 static const json_t *names_of(const struct seating *s, size_t i)
 {
 	const struct gang_member *member = s->seat[i].member;
@@ -124,8 +145,8 @@ static bool seat_one(void *data, size_t i)
 		s->scan.is_known &= !pod->charged;
 		return false;
 	}
-	stock_charge(&best->node->stock, &seat->hold.hold);
-	fit_begin(&s->model->fit, pod->request);
+	charge(pod, &seat->hold);
+	begin_fit(s->model, pod);
 	look_at(s->model, best);
 	return true;
 }
@@ -135,7 +156,7 @@ static void unseat_one(void *data, size_t i)
 	struct seating *s = data;
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
-	stock_discharge(&seat->hold.node->stock, &seat->hold.hold);
+	discharge(pod, &seat->hold);
 	model_drop_hold(s->model, &seat->hold);
 	if (!pod->reserved.node)
 		model_put_back(pod);
@@ -190,7 +211,7 @@ static void end(struct seating *s, bool is_kept)
 	for (size_t i = 0; i < s->count; i++) {
 		struct seat *seat = &s->seat[i];
 		if (seat->hold.node)
-			stock_discharge(&seat->hold.node->stock, &seat->hold.hold);
+			discharge(seat->member->pod, &seat->hold);
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		struct seat *seat = &s->seat[i];
@@ -262,7 +283,7 @@ bool gang_room_suits(struct model *m, const struct gang_member *member,
 	struct model_pod *pod = member->pod;
 	struct scanned of = { .node = model_find_node(m, node->name) };
 	model_lift(pod);
-	fit_begin(&m->fit, pod->request);
+	begin_fit(m, pod);
 	look_at(m, &of);
 	model_put_back(pod);
 	return of.is_fit;

@@ -65,8 +65,8 @@ struct model_pod {
 	uint64_t said;           /* a digest of what was noted */
 	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
 	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
-	const char *pod_namespace; /* the name of `space` */
-	struct model_space *space; /* a reference */
+	const char *pod_namespace;  /* the name of `space` */
+	struct model_space *space;  /* a reference */
 	struct gang_member *member; /* NULL: it is in no gang */
 	int32_t priority;
 	bool is_bound, is_ending, is_listed;

@@ -3,7 +3,7 @@
  * another pod's end; where that comes to it before it comes here, it is told once more that there is no room, and
  * then tries again only minutes later, unless something else happens.
  */
-#include "sched/model_inside.h"
+#include "sched/model_gang.h"
 
 /* It will have tried again by itself, if the news came here first. */
 #define ITSELF_NS UINT64_C(2000000000)
@@ -17,11 +17,14 @@ void model_note_room(struct model *m)
 
 void model_note_room_in(struct model *m, const struct model_space *space)
 {
-	for (struct model_pod *pod = m->open; pod; pod = pod->next_open)
+	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
+		if (pod->space == space && pod->member)
+			pod->member->gang->failed_at = 0;
 		if (pod->space == space && pod->turned_away_at) {
 			pod->turned_away_at = 1;
 			m->room_ns = m->room_ns ? m->room_ns : m->now_ns;
 		}
+	}
 }
 
 void model_note_turned_away(struct model *m, const char *uid, bool is_turned_away)

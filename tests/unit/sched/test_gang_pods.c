@@ -461,6 +461,21 @@ static void test_one_that_runs_keeps_what_it_has(void **state)
 	end(&s);
 }
 
+static void test_quotas_have_room_for_all(void **state)
+{
+	struct scene s = begin(5, 0, 4);
+	give_quota(s.m, "q", "\"limits.nvidia.com/gpu\":\"3\"");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: room for 3 of 4");
+	assert_int_equal(model_counts(s.m).reservations, 0);
+	give_quota(s.m, "q", "\"limits.nvidia.com/gpu\":\"4\"");
+	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
+	/* And they have taken all of it. */
+	json_t *lone = pod_object("lone", CARD);
+	ask(s.m, lone, "a", "", "a", "ResourceQuotaNotFit");
+	json_decref(lone);
+	end(&s);
+}
+
 static void test_dry_runs_change_nothing(void **state)
 {
 	struct scene s = begin(4, 0, 4);
@@ -547,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_one_that_ends_afterwards),
 		cmocka_unit_test(test_the_rest_of_one_after_a_restart),
 		cmocka_unit_test(test_one_that_runs_keeps_what_it_has),
+		cmocka_unit_test(test_quotas_have_room_for_all),
 		cmocka_unit_test(test_dry_runs_change_nothing),
 		cmocka_unit_test(test_nobody_ends_for_half_a_gang),
 		cmocka_unit_test(test_switched_off),
