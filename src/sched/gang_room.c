@@ -74,7 +74,8 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	for (size_t i = 0; scan->is_known && i < scan->count; i++) {
 		struct scanned *one = &scan->of[i];
 		double ahead = best ? one->score - best->score : 0;
-		if (one->is_fit && (!best || (request->is_node_spread ? ahead < 0 : ahead > 0)))
+		if (one->is_fit &&
+		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
 			best = one;
 	}
 	return best;

@@ -295,7 +295,8 @@ int main(void)
 		cmocka_unit_test(test_limits),       cmocka_unit_test(test_none),
 		cmocka_unit_test(test_bad),          cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_all_policies), cmocka_unit_test(test_bad_wishes),
-		cmocka_unit_test(test_containers),   cmocka_unit_test(test_terms), cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_containers),   cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_sources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
