@@ -33,6 +33,8 @@
  * it asked for. There they are 0, as nothing of a card's time is promised to it.
  */
 #define KUBE_BORROWED "borrowed"
+#define KUBE_GANG "gang"           /* whose pods are placed together: sched/gang_read.h */
+#define KUBE_GANG_SIZE "gang-size" /* how many that are */
 /* On a pod that waits, written by allot-scheduler: since when there may be room, so that it is tried again. */
 #define KUBE_ROOM_SINCE "room-since"
 

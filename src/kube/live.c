@@ -119,7 +119,7 @@ static const struct {
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
 	{ VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },     { KUBE_DURATION, NULL },
 	{ KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },   { KUBE_PLACEMENT, NULL },
-	{ KUBE_BORROWED, NULL },
+	{ KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },         { KUBE_GANG_SIZE, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 

@@ -301,22 +301,6 @@ void job_go_on(struct bind_job *job)
 
 /* ---- life ---- */
 
-static int copy_decision(const struct decision *from, struct decision *to)
-{
-	size_t count = from->shares.count;
-	to->pod_namespace = strdup(from->pod_namespace);
-	to->pod = strdup(from->pod);
-	to->uid = strdup(from->uid);
-	to->node = strdup(from->node);
-	to->shares = from->shares;
-	to->shares.share = calloc(count + 1, sizeof(*to->shares.share));
-	if (!to->pod_namespace || !to->pod || !to->uid || !to->node || !to->shares.share)
-		return -ENOMEM;
-	if (count)
-		memcpy(to->shares.share, from->shares.share, count * sizeof(*to->shares.share));
-	return 0;
-}
-
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns)
 {
@@ -324,7 +308,7 @@ struct bind_job *job_new(const struct bind_terms *terms, const struct decision *
 	if (!job)
 		return NULL;
 	*job = (struct bind_job){ .terms = terms, .until_ns = until_ns };
-	if (copy_decision(decision, &job->decision) < 0)
+	if (decision_copy(decision, &job->decision) < 0)
 		return job_free(job);
 	job->shares = shares_format(&job->decision.shares);
 	return job->shares ? job : job_free(job);

@@ -18,10 +18,12 @@
 #include "kube/when.h"
 #include "sched/evictor.h"
 #include "sched/extender.h"
+#include "sched/gather.h"
 #include "sched/leader.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
 #define CALL_BACK_MOST 32      /* at a time, each second */
+#define UNSIZED_MOST 32        /* the same */
 #define CALL_BACK_PATH_MAX 600 /* of names as Kubernetes has them: 63 and 253 bytes */
 
 struct cluster {
@@ -34,7 +36,8 @@ struct cluster {
 	struct feed *feed;
 	struct binder *binder;
 	struct evictor *evictor; /* NULL: nobody is evicted */
-	struct leader *leader;   /* NULL: there is no other replica */
+	struct gather *gather;
+	struct leader *leader; /* NULL: there is no other replica */
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
@@ -87,6 +90,7 @@ static void leader_changed(void *data, bool is_leader)
 		return;
 	}
 	log_info("leads no longer");
+	gather_cancel(c->gather);
 	binder_cancel(c->binder);
 }
 
@@ -120,11 +124,24 @@ static void call_back(struct cluster *c, const struct model_passed_over *pod)
 		kube_call_start(c->client, &request, NULL, called_back, NULL);
 }
 
+static void tell_unsized(struct cluster *c)
+{
+	struct model_unsized groups[UNSIZED_MOST];
+	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
+	while (n-- > 0)
+		log_warning(
+			"pods of group %s (%s) do not say how many they are, by " KUBE_LIVE_DOMAIN
+			"/" KUBE_GANG_SIZE ": each is placed by itself",
+			groups[n].group, groups[n].by);
+}
+
 static void advance(void *data)
 {
 	struct cluster *c = data;
 	struct model_passed_over pods[CALL_BACK_MOST];
 	model_advance(c->model, clock_now_ns());
+	gather_advance(c->gather, clock_now_ns());
+	tell_unsized(c);
 	if (cluster_check_leads(c, NULL) >= 0)
 		for (size_t n = model_take_passed_over(c->model, pods, CALL_BACK_MOST); n-- > 0;)
 			call_back(c, &pods[n]);
@@ -184,8 +201,9 @@ static void bound(void *data, const struct error *err)
 	done(of, err);
 }
 
-static int start_bind(struct cluster *c, const struct decision *decision, bind_done done, void *data)
+static int start_bind(void *of, const struct decision *decision, bind_done done, void *data)
 {
+	struct cluster *c = of;
 	struct asked *asked = calloc(1, sizeof(*asked));
 	if (!asked)
 		return -ENOMEM;
@@ -210,15 +228,12 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	/* What is reserved for that is not to be chosen anew. */
 	if (uid && bind_is_under_way(c->binder, uid))
 		return error_set(err, EALREADY, "the pod's binding is under way");
-	r = extender_decide(c->model, args, clock_now_ns(), &decision, err);
+	uint64_t now_ns = clock_now_ns();
+	r = extender_decide(c->model, args, now_ns, &decision, err);
 	if (r < 0)
 		return r;
-	r = start_bind(c, &decision, done, data);
-	if (r < 0) {
-		model_release(c->model, decision.uid);
-		error_set_errno(err, -r, "binding");
-	}
-	return r;
+	r = gather_bind(c->gather, &decision, now_ns, done, data);
+	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
 struct feed_counts cluster_feed_counts(const struct cluster *c)
@@ -274,6 +289,11 @@ static int start_parts(struct cluster *c)
 	int r = model_new(&c->terms.model, &c->model);
 	if (r >= 0)
 		r = binder_new(&bind, &c->binder);
+	const struct gather_terms gather = {
+		.model = c->model, .wait_ns = c->terms.gang_wait_ns, .start = start_bind, .data = c
+	};
+	if (r >= 0)
+		r = gather_new(&gather, &c->gather);
 	const struct feed_terms feed = {
 		.client = c->client, .model = c->model, .ready = ready, .node = node_seen, .data = c
 	};
@@ -325,6 +345,7 @@ void cluster_end(struct cluster *c)
 	if (c->is_ending)
 		return;
 	c->is_ending = true;
+	gather_cancel(c->gather);
 	binder_cancel(c->binder);
 	if (c->leader)
 		leader_release(c->leader);
@@ -338,6 +359,7 @@ struct cluster *cluster_stop(struct cluster *c)
 		return NULL;
 	leader_free(c->leader);
 	evictor_stop(c->evictor);
+	gather_free(c->gather);
 	binder_free(c->binder);
 	while (!LIST_EMPTY(&c->asked))
 		forget(LIST_FIRST(&c->asked));

@@ -110,6 +110,12 @@ static const struct settings_row rows[] = {
 	{ "filler_patience", SETTINGS_DURATION, AT(filler_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
 	  .help = "one of these is evicted when it has had too little for this long; 0: never" },
+	{ "gangs", SETTINGS_SWITCH, AT(has_gangs),
+	  "on", .help = "on or off: pods that say they are of one group are placed together or not at all" },
+	{ "gang_wait", SETTINGS_DURATION, AT(gang_wait_ns), "12s", .min = S(1), .max = S(120),
+	  .help = "a binding waits for those of the same gang for this long" },
+	{ "gang_limit", SETTINGS_DURATION, AT(gang_hold_ns), "30s", .min = S(2), .max = S(600),
+	  .help = "room is kept for a gang whose pods have not all come for this long at most" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",
@@ -189,11 +195,23 @@ static int check_resources(const struct config *c, struct error *err)
 	return 0;
 }
 
+/* Room has to be kept for those that wait for each other. */
+static int check_gangs(const struct config *c, struct error *err)
+{
+	if (c->gang_hold_ns >= c->gang_wait_ns)
+		return 0;
+	return error_set(err, EINVAL, "gang_limit: %.0f s: must be at least gang_wait, %.0f s",
+			 (double)c->gang_hold_ns / (double)NSEC_PER_SEC,
+			 (double)c->gang_wait_ns / (double)NSEC_PER_SEC);
+}
+
 static int check(const void *config, struct error *err)
 {
 	const struct config *c = config;
 	struct address address;
 	int r = check_tls(c, err);
+	if (r >= 0)
+		r = check_gangs(c, err);
 	if (r >= 0)
 		r = check_resources(c, err);
 	if (r >= 0)

@@ -5,6 +5,10 @@
 #ifndef ALLOT_SCHED_DECISION_H
 #define ALLOT_SCHED_DECISION_H
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "kube/shares.h"
 
@@ -29,5 +33,25 @@ static inline void decision_free(struct decision *decision)
 	*decision = (struct decision){ 0 };
 }
 #define cleanup_decision cleanup(decision_free)
+
+/* -ENOMEM: *ret is none. */
+static inline int decision_copy(const struct decision *from, struct decision *ret)
+{
+	size_t count = from->shares.count;
+	struct decision to = { .pod_namespace = strdup(from->pod_namespace),
+			       .pod = strdup(from->pod),
+			       .uid = strdup(from->uid),
+			       .node = strdup(from->node),
+			       .shares = from->shares };
+	to.shares.share = calloc(count + 1, sizeof(*to.shares.share));
+	if (!to.pod_namespace || !to.pod || !to.uid || !to.node || !to.shares.share) {
+		decision_free(&to);
+		return -ENOMEM;
+	}
+	if (count)
+		memcpy(to.shares.share, from->shares.share, count * sizeof(*to.shares.share));
+	*ret = to;
+	return 0;
+}
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "kube/blame.h"
 #include "sched/explain_node.h"
+#include "sched/extender_gang.h"
 
 #define MIB_BITS 20
 #define MPCT 1000
@@ -124,6 +125,9 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 			json_integer((json_int_t)((hold->expires_ns - m->now_ns) / SECOND_NS)));
 	if (pod->broken)
 		json_object_set_new(object, "broken", explain_text(pod->broken));
+	struct gang_answer gang;
+	if (extender_gang_why(pod, &gang))
+		json_object_set_new(object, "gang", explain_text(gang.text));
 	if (pod->request)
 		add_request(object, pod->request);
 	return object;

@@ -17,7 +17,7 @@
  * Every node that the pod fits, by names (nodeCacheCapable) or, where nodes came whole, as they came: these are judged by
  * what stands in them, as an autoscaler's nodes are not there yet. Why each other one does not, in HAMi's words:
  * "3/8 CardInsufficientMemory, 5/8 CardNotHealth"; where nobody's end would help, in FailedAndUnresolvableNodes.
- * Nothing is reserved.
+ * Nothing is reserved, but, by names, for a pod whose gang has room: for all of the gang (extender_gang.h).
  */
 json_t *extender_filter(struct model *model, const json_t *args);
 
@@ -36,7 +36,8 @@ json_t *extender_preempt(struct model *model, const json_t *args);
 /*
  * For the verb bind: chooses the pod's cards on the node that is asked for, and reserves them. -EINVAL: the arguments can't be
  * read, or the pod's request; -ENOENT: no such pod or node is known; -ESTALE: the pod is another one by now, is bound, or
- * ending; -ENOSPC: the cards do not suffice any more, with the reasons; -EAGAIN: the lists have not come yet; -ENOMEM.
+ * ending; -ENOSPC: the cards do not suffice any more, with the reasons; -EAGAIN: the lists have not come yet, or no room is kept for its
+ * gang; -ENOMEM.
  * *ret is to be freed by decision_free().
  */
 int extender_decide(struct model *model, const json_t *args, uint64_t now_ns, struct decision *ret,

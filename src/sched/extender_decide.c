@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "sched/extender.h"
-#include "sched/extender_inside.h"
+#include "sched/extender_gang.h"
+#include "sched/model_gang.h"
 
 #define REASON_MAX 320
 
@@ -115,7 +116,9 @@ static int decide(struct model *m, const struct bind_args *a, struct decision *r
 		shares.containers = pod->request->containers;
 		return fill(a, &shares, ret, err);
 	}
-	r = check_node(a, node, err);
+	r = extender_gang_check(m, pod, a->node, err);
+	if (r >= 0)
+		r = check_node(a, node, err);
 	if (r >= 0)
 		r = choose(m, node, pod, &shares, err);
 	if (r < 0)
@@ -123,6 +126,8 @@ static int decide(struct model *m, const struct bind_args *a, struct decision *r
 	r = fill(a, &shares, &d, err);
 	if (r >= 0)
 		r = model_reserve(m, pod, node, &d.shares, err);
+	if (r >= 0 && pod->member)
+		model_gang_reserved(m, pod->member);
 	shares_free(&shares);
 	if (r < 0) {
 		decision_free(&d);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sched/extender.h"
-#include "sched/extender_inside.h"
+#include "sched/extender_gang.h"
 
 #define REASON_MAX 320
 /* Nodes are much alike: so many different reasons are kept, to be said again. */
@@ -24,6 +24,8 @@ struct filtering {
 	struct model *model;
 	const struct ask *ask;
 	json_t *fit, *failed, *hopeless;
+	struct gang_answer gang; /* what its gang says */
+	json_t *gang_text;
 	struct kept_text kept[TEXTS_KEPT];
 };
 
@@ -106,6 +108,18 @@ static bool judge_whole(struct filtering *f, const char *name, const json_t *nod
 	return fits;
 }
 
+/* One that its gang has a word in: it may have that node alone, or none yet. */
+static bool judge_for_gang(struct filtering *f, const char *name)
+{
+	const struct gang_answer *gang = &f->gang;
+	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
+		return true;
+	/* What the node itself lacks is said first: the end of others may help there. */
+	if (gang->word != GANG_NOT_NOW || judge_known(f, name))
+		json_object_set(f->hopeless, name, f->gang_text);
+	return false;
+}
+
 static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 {
 	const json_t *list = nodes->whole ? nodes->whole : nodes->names;
@@ -123,6 +137,8 @@ static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 			say(f->hopeless, name, f->ask->broken.text);
 		else if (!f->ask->request.count)
 			fits = true;
+		else if (f->gang.word != GANG_AS_ANY)
+			fits = judge_for_gang(f, name);
 		else
 			fits = nodes->whole ? judge_whole(f, name, one) : judge_known(f, name);
 		if (fits)
@@ -185,6 +201,10 @@ json_t *extender_filter(struct model *m, const json_t *args)
 	if (nodes.names && model_is_ready(m))
 		model_pod_ahead(m, json_object_get(args, "Pod"), NULL);
 	if (ask_begin(m, args, &ask, &err) >= 0) {
+		if (nodes.names && ask.lifted && ask.lifted->member) {
+			extender_gang_filter(m, &ask, json_object_get(args, "NodeNames"), &f.gang);
+			f.gang_text = json_string(f.gang.text);
+		}
 		judge_all(&f, &nodes);
 		if (nodes.names && !ask.broken.code)
 			model_note_turned_away(m, ask.pod->uid, !json_array_size(f.fit));
@@ -195,6 +215,7 @@ json_t *extender_filter(struct model *m, const json_t *args)
 	json_t *answer = make_answer(&f, &nodes, err.code ? err.text : "");
 	for (unsigned i = 0; i < TEXTS_KEPT; i++)
 		json_decref(f.kept[i].text);
+	json_decref(f.gang_text);
 	json_decref(f.fit);
 	json_decref(f.failed);
 	json_decref(f.hopeless);

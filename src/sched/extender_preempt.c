@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sched/extender.h"
-#include "sched/extender_inside.h"
+#include "sched/extender_gang.h"
 
 /* ---- what came ---- */
 
@@ -214,6 +214,9 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	const char *name;
 	struct ask ask;
 	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
+		/* Nobody ends for one of a gang that has no room for the others then. */
+		if (!extender_gang_may_preempt(m, &ask, priority_of(&ask)))
+			victims = NULL;
 		fit_begin(&m->fit, &ask.request);
 		json_object_foreach(victims, name, one) answer_for(m, &ask, name, one, all);
 		ask_end(&ask);

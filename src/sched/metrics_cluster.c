@@ -240,6 +240,10 @@ static void write_counts(FILE *out, const struct model_counts *c)
 		  c->pods_waiting },
 		{ "allot_scheduler_reservations", "Pods whose cards are kept while they are bound.",
 		  c->reservations },
+		{ "allot_scheduler_gangs_waiting", "Gangs of which no pod has cards yet.",
+		  c->gangs_waiting },
+		{ "allot_scheduler_gangs_placed",
+		  "Gangs of which as many as their size have cards.", c->gangs_placed },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		write_head(out, rows[i].name, rows[i].help);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sched/model_inside.h"
+#include "sched/model_gang.h"
 
 #define HOLD_NS (UINT64_C(300) * 1000000000)
 
@@ -28,6 +28,7 @@ struct model *model_free(struct model *m)
 	model_nodes_free(m);
 	model_quotas_free(m);
 	model_room_free(m);
+	table_free(&m->gangs);
 	table_free(&m->words);
 	free(m);
 	return NULL;
@@ -67,13 +68,14 @@ void model_advance(struct model *m, uint64_t now_ns)
 	if (now_ns > m->now_ns)
 		m->now_ns = now_ns;
 	m->fit.now_ns = m->now_ns;
+	model_gangs_advance(m);
 	model_pods_advance(m);
 }
 
 void model_release(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
-	if (pod)
+	if (pod && !(pod->member && model_gang_keeps(m, pod->member)))
 		model_drop_reserved(m, pod);
 }
 
@@ -97,6 +99,16 @@ static void count_pod(void *data, void *thing)
 	c->reservations += pod->reserved.node != NULL;
 }
 
+static void count_gang(void *data, void *thing)
+{
+	struct model_counts *c = data;
+	const struct gang *gang = thing;
+	const struct gang_roll roll = gang_roll_of(gang);
+	bool is_placed = gang->size && roll.count[GANG_BOUND] + roll.count[GANG_EASY] >= gang->size;
+	c->gangs_placed += is_placed;
+	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&roll);
+}
+
 /* Nobody changes a table by looking at each of its things. */
 static struct table *table_of(const struct table *table)
 {
@@ -108,6 +120,7 @@ struct model_counts model_counts(const struct model *m)
 	struct model_counts c = { 0 };
 	table_each(table_of(&m->nodes), count_node, &c);
 	table_each(table_of(&m->pods), count_pod, &c);
+	table_each(table_of(&m->gangs), count_gang, &c);
 	return c;
 }
 

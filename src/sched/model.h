@@ -23,6 +23,7 @@ struct model;
 struct model_terms {
 	struct request_terms request;
 	uint64_t hold_ns; /* how long a reservation holds, or a choice that was never bound; 0: as HAMi, 300 s */
+	uint64_t gang_hold_ns; /* the same of the room for a gang whose pods have not all come; 0: there are no gangs */
 };
 
 enum model_kind { MODEL_NODES, MODEL_PODS, MODEL_QUOTAS };
@@ -68,8 +69,27 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_release(struct model *model, const char *uid);
 
 /*
+ * Pods of a gang (gang.h) are bound while as many as its size are asked to be. model_come(): extender_decide() has decided for
+ * this one, and it waits from now on; or it does not any more. model_turn(): may its binding begin? LOST: its room is kept no
+ * longer, and it is to be asked for anew. model_go(): it begins. A pod that is in no gang may at once. model_turn_text(): why
+ * not, as snprintf().
+ */
+enum model_turn { MODEL_TURN_GO, MODEL_TURN_WAIT, MODEL_TURN_LOST };
+void model_come(struct model *model, const char *uid, bool has_come);
+enum model_turn model_turn(const struct model *model, const char *uid);
+void model_go(struct model *model, const char *uid);
+int model_turn_text(const struct model *model, const char *uid, char *text, size_t size);
+
+/* Groups of pods that nobody has said the size of, each once: their pods are placed each by itself. Texts as below. */
+struct model_unsized {
+	const char *group; /* "namespace/name" */
+	const char *by;    /* the annotation or label that names it */
+};
+size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
+
+/*
  * Pods that no node was found for, before something of the cards was given back: each is told of once, some seconds later,
- * unless it has got what it asked for meanwhile. `most` at a time; texts are the model's, until the next call that changes it.
+ * unless it has got what it asked for meanwhile; and pods of gangs that are to come. `most` at a time; texts are the model's, until the next call that changes it.
  */
 struct model_passed_over {
 	const char *pod_namespace, *name;
@@ -108,6 +128,8 @@ struct model_counts {
 	size_t nodes;       /* that have cards */
 	size_t nodes_aside; /* whose cards can't be true */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
+	size_t gangs_waiting; /* nobody of which is bound */
+	size_t gangs_placed;  /* as many as their size are */
 };
 struct model_counts model_counts(const struct model *model);
 

@@ -6,6 +6,8 @@
  *     quotas: "namespace/name" -> model_quota, spaces: namespace -> model_space    model_quota.c
  *     open:  the pods that are bound to no node yet: only they have anything that time takes back
  *
+ *     gangs: "namespace/name" -> gang   model_gang.h
+ *
  * A node is kept while it is there or a pod names it: pods may be heard of before their node.
  */
 #ifndef ALLOT_SCHED_MODEL_INSIDE_H
@@ -21,6 +23,7 @@
 struct model_pod;
 struct model_room;  /* model_room.c */
 struct place_tally; /* place/room.h */
+struct gang_member; /* model_gang.h */
 
 struct model_node {
 	struct table_entry entry; /* by its name */
@@ -65,8 +68,9 @@ struct model_pod {
 	uint64_t said;           /* a digest of what was noted */
 	uint64_t turned_away_at; /* the model's `rooms` + 1 as a filter found no node for it; 0: none did, or it was told of */
 	uint64_t unseen_until_ns; /* known by a filter's call alone, no watch has named it yet; 0: one has */
-	const char *pod_namespace; /* the name of `space` */
-	struct model_space *space; /* a reference */
+	const char *pod_namespace;  /* the name of `space` */
+	struct model_space *space;  /* a reference */
+	struct gang_member *member; /* NULL: it is in no gang */
 	int32_t priority;
 	int64_t since_s;   /* when it was placed, as its annotation says; 0: it does not */
 	uint64_t going_ns; /* its eviction was asked for: until then it is taken to go */
@@ -74,17 +78,19 @@ struct model_pod {
 	struct model_node *wants; /* it would find room there if fillers ended; NULL: nowhere; a reference */
 	uint64_t wants_ns; /* since then */
 	bool is_bound, is_ending, is_listed;
+	bool is_called;   /* to be told of, as one that was passed over */
 	uint16_t name_at; /* in `text`, behind the uid */
 	char text[];
 };
 
 struct model {
 	struct model_terms terms;
-	struct table nodes, pods, words, quotas, spaces;
+	struct table nodes, pods, words, quotas, spaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
 	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
+	bool has_called; /* there is a pod that is_called */
 	uint64_t now_ns;
 	struct fit fit;
 	struct model_room *room; /* owned; NULL: nothing was asked for yet */
@@ -125,12 +131,23 @@ void model_nodes_free(struct model *model);
 struct model_pod *model_find_pod(const struct model *model, const char *uid);
 /* What it has is given back, until it is put back: to look at a node as it is without it. */
 void model_lift(struct model_pod *pod);
+/* One that was not lifted stays as it is. */
 void model_put_back(struct model_pod *pod);
 /*
  * The same as model_pod(), of a pod that a filter's call was about: it may be ahead of the watch. Without a watch that names
  * it, it is forgotten after a while.
  */
 int model_pod_ahead(struct model *model, json_t *pod, struct error *err);
+/*
+ * What these shares are on that node, to be charged by stock_charge(). -EINVAL, -ENOMEM. To be given up by model_drop_hold(),
+ * while it is not charged, or by model_reserve_hold().
+ */
+int model_make_hold(struct model *model, const struct model_pod *pod, struct model_node *node,
+		    const struct kube_shares *shares, struct model_hold *ret, struct error *err);
+/* Nobody is told of room. */
+void model_drop_hold(struct model *model, struct model_hold *hold);
+/* Charges it, in place of what was reserved for the pod before; it is the pod's. */
+void model_reserve_hold(struct model *model, struct model_pod *pod, struct model_hold *hold);
 /* Charges these shares for so long, in place of what was reserved for it before. -EINVAL, -ENOMEM: nothing is reserved. */
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);

@@ -3,7 +3,7 @@
  * another pod's end; where that comes to it before it comes here, it is told once more that there is no room, and
  * then tries again only minutes later, unless something else happens.
  */
-#include "sched/model_inside.h"
+#include "sched/model_gang.h"
 
 /* It will have tried again by itself, if the news came here first. */
 #define ITSELF_NS UINT64_C(2000000000)
@@ -17,11 +17,14 @@ void model_note_room(struct model *m)
 
 void model_note_room_in(struct model *m, const struct model_space *space)
 {
-	for (struct model_pod *pod = m->open; pod; pod = pod->next_open)
+	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
+		if (pod->space == space && pod->member)
+			pod->member->gang->failed_at = 0;
 		if (pod->space == space && pod->turned_away_at) {
 			pod->turned_away_at = 1;
 			m->room_ns = m->room_ns ? m->room_ns : m->now_ns;
 		}
+	}
 }
 
 void model_note_turned_away(struct model *m, const char *uid, bool is_turned_away)
@@ -37,19 +40,31 @@ static bool is_up_to_date(const struct model *m, const struct model_pod *pod)
 	return !pod->turned_away_at || pod->turned_away_at > m->rooms;
 }
 
+/* Is it to be told of? */
+static bool is_passed_over(const struct model *m, const struct model_pod *pod, bool is_late)
+{
+	if (pod->is_ending)
+		return false;
+	return pod->is_called || (is_late && !is_up_to_date(m, pod) && !pod->charged);
+}
+
 size_t model_take_passed_over(struct model *m, struct model_passed_over *ret, size_t most)
 {
+	bool is_late = m->room_ns && m->now_ns - m->room_ns >= ITSELF_NS;
 	size_t count = 0;
-	if (!m->room_ns || m->now_ns - m->room_ns < ITSELF_NS)
+	if (!is_late && !m->has_called)
 		return 0;
 	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
-		if (is_up_to_date(m, pod) || pod->charged || pod->is_ending)
+		if (!is_passed_over(m, pod, is_late))
 			continue;
 		if (count == most)
 			return count; /* the others come the next time */
 		ret[count++] = (struct model_passed_over){ pod->pod_namespace, model_pod_name(pod) };
 		pod->turned_away_at = 0;
+		pod->is_called = false;
 	}
-	m->room_ns = 0;
+	m->has_called = false;
+	if (is_late)
+		m->room_ns = 0;
 	return count;
 }

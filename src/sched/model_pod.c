@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "kube/blame.h"
 #include "kube/live.h"
+#include "sched/model_gang.h"
 #include "sched/model_inside.h"
 
 static void free_pod_read(struct kube_pod **pod)
@@ -34,7 +35,7 @@ void model_lift(struct model_pod *pod)
 void model_put_back(struct model_pod *pod)
 {
 	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->noted;
-	if (!hold->node)
+	if (pod->charged || !hold->node)
 		return;
 	struct model_node *node = hold->node;
 	pod->charged = hold;
@@ -49,15 +50,20 @@ void model_put_back(struct model_pod *pod)
 	quota_add(&pod->space->used, &has);
 }
 
-/* Of a hold that is not charged. */
-static void drop_hold(struct model *m, struct model_hold *hold)
+void model_drop_hold(struct model *m, struct model_hold *hold)
 {
 	stock_hold_free(&hold->hold, &m->words);
-	if (hold->node) {
-		model_note_room(m);
+	if (hold->node)
 		model_node_give(m, hold->node);
-	}
 	*hold = (struct model_hold){ 0 };
+}
+
+/* Of a hold that is not charged any more. */
+static void drop_hold(struct model *m, struct model_hold *hold)
+{
+	if (hold->node)
+		model_note_room(m);
+	model_drop_hold(m, hold);
 }
 
 /* ---- entries ---- */
@@ -101,6 +107,7 @@ static void free_pod(struct model *m, struct model_pod *pod)
 	model_lift(pod);
 	drop_hold(m, &pod->noted);
 	drop_hold(m, &pod->reserved);
+	model_gang_leave(m, pod);
 	drop_request(pod);
 	set_open(m, pod, false);
 	model_space_give(m, pod->space);
@@ -294,7 +301,12 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 		return error_set_errno(err, ENOMEM, "pod");
 	/* One that a filter was asked about will be bound, even if it asks for nothing. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
-	bool is_ours = request.count || broken.code || noted_text(from) || is_asked_about;
+	struct gang_said gang = { 0 };
+	struct error gang_broken = { 0 };
+	if (m->terms.gang_hold_ns)
+		gang_read(from->object, &gang, &gang_broken);
+	bool is_ours = request.count || broken.code || noted_text(from) || is_asked_about ||
+		       gang.name;
 	if (is_ours && !pod) {
 		pod = new_pod(m, from);
 		count_request(m, from, &request);
@@ -309,6 +321,8 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 			pod->unseen_until_ns = 0;
 		pod->is_listed = true;
 		r = take(m, from, pod, &request, &broken, err);
+		if (r >= 0 && (gang.name || pod->member))
+			r = model_gang_take(m, pod, from, &gang, &gang_broken, err);
 	}
 	request_free(&request);
 	return r;
@@ -355,10 +369,9 @@ void model_pod_gone(struct model *m, const json_t *object)
 
 /* ---- reservations ---- */
 
-int model_reserve(struct model *m, struct model_pod *pod, struct model_node *node,
-		  const struct kube_shares *shares, struct error *err)
+int model_make_hold(struct model *m, const struct model_pod *pod, struct model_node *node,
+		    const struct kube_shares *shares, struct model_hold *ret, struct error *err)
 {
-	struct model_hold reserved = { 0 };
 	cleanup_free uint8_t *stage = calloc(shares->containers + 1, 1);
 	if (!stage)
 		return error_set_errno(err, ENOMEM, "reservation");
@@ -366,23 +379,37 @@ int model_reserve(struct model *m, struct model_pod *pod, struct model_node *nod
 		const struct request_part *part = &pod->request->part[i];
 		stage[part->container] = (uint8_t)fit_stage(part);
 	}
-	int r = make_hold(m, shares, stage, shares->containers, node->name, &reserved, err);
-	if (r < 0)
-		return r;
-	reserved.expires_ns = m->now_ns + m->terms.hold_ns;
+	return make_hold(m, shares, stage, shares->containers, node->name, ret, err);
+}
+
+void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hold *hold)
+{
+	hold->expires_ns = m->now_ns + m->terms.hold_ns;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
 	/* What an earlier try noted is over: its room may be another's before this one ends. */
 	drop_hold(m, &pod->noted);
-	pod->reserved = reserved;
+	pod->reserved = *hold;
+	*hold = (struct model_hold){ 0 };
 	model_put_back(pod);
-	return 0;
+}
+
+int model_reserve(struct model *m, struct model_pod *pod, struct model_node *node,
+		  const struct kube_shares *shares, struct error *err)
+{
+	struct model_hold hold;
+	int r = model_make_hold(m, pod, node, shares, &hold, err);
+	if (r >= 0)
+		model_reserve_hold(m, pod, &hold);
+	return r;
 }
 
 void model_drop_reserved(struct model *m, struct model_pod *pod)
 {
 	if (!pod->reserved.node)
 		return;
+	if (pod->member)
+		pod->member->has_come = pod->member->is_going = false;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
 	model_put_back(pod);

@@ -80,5 +80,7 @@ struct request {
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);
 void request_free(struct request *request); /* leaves one of zeros */
+/* A digest of what is read of it: whatever fits one pod fits another of the same digest as well, and just as well. */
+uint64_t request_source(const struct kube_pod *pod);
 
 #endif

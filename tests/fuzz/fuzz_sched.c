@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kube/annotations.h"
+#include "kube/live.h"
 #include "kube/object.h"
 #include "sched/explain.h"
 #include "sched/extender.h"
@@ -235,6 +236,23 @@ static void see_pod_with(struct fuzzing *f, const char *limit, const char *text,
 	json_decref(pod);
 }
 
+/* Once it may. */
+static void begin_binding(struct fuzzing *f, const char *uid)
+{
+	char text[256];
+	FUZZ_CHECK(model_turn_text(f->model, uid, text, sizeof(text)) > 0);
+	if (model_turn(f->model, uid) == MODEL_TURN_GO)
+		model_go(f->model, uid);
+}
+
+static void take_told(struct fuzzing *f)
+{
+	struct model_passed_over pods[4];
+	struct model_unsized groups[4];
+	FUZZ_CHECK(model_take_passed_over(f->model, pods, 4) <= 4);
+	FUZZ_CHECK(model_take_unsized(f->model, groups, 4) <= 4);
+}
+
 static void take_text(struct fuzzing *f, char what, const char *text)
 {
 	static const char *const limits[] = { "nvidia.com/gpu", "nvidia.com/gpumem",
@@ -251,6 +269,11 @@ static void take_text(struct fuzzing *f, char what, const char *text)
 	case 'L': see_pod_with(f, limits[length % 5], text, REQUEST_NUMA_BIND, "false"); break;
 	case 'W': see_pod_with(f, limits[0], "2", wishes[length % 7], text); break;
 	case 'Q': see_quota_with(f, text); break;
+	case 'G': see_pod_with(f, limits[0], "1", KUBE_LIVE_DOMAIN "/" KUBE_GANG, text); break;
+	case 'Z': see_pod_with(f, limits[0], "1", KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE, text); break;
+	case 'K': model_come(f->model, text, true); break;
+	case 'J': begin_binding(f, text); break;
+	case 'U': take_told(f); break;
 	case 'R': model_release(f->model, text); break;
 	case 'T':
 		f->now_ns += length * 100 * SECOND;
@@ -292,7 +315,7 @@ static void take_line(struct fuzzing *f, const char *line)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *rest = text;
-	struct model_terms terms = { .request = request_terms_default };
+	struct model_terms terms = { .request = request_terms_default, .gang_hold_ns = 30 * SECOND };
 	struct model_eviction evictions[4];
 	terms.request.places_by_use = true;
 	struct fuzzing f = { .now_ns = SECOND };
@@ -313,6 +336,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct model_counts counts = model_counts(f.model);
 	model_each_quota(f.model, check_nothing_used, NULL);
 	FUZZ_CHECK(!counts.nodes && !counts.nodes_aside && !counts.pods && !counts.pods_waiting);
+	FUZZ_CHECK(!counts.reservations && !counts.gangs_waiting && !counts.gangs_placed);
 	model_free(f.model);
 	free(text);
 	return 0;

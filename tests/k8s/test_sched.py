@@ -33,9 +33,10 @@ Share = collections.namedtuple("Share", "card mib cores")
 
 
 class Scheduler:
-    def __init__(self, cluster, directory):
+    def __init__(self, cluster, directory, settings=()):
         self.cluster = cluster
         self.directory = directory
+        self.settings = settings
         self.port, = free_ports(1)
         self.door = Door(cluster.port)  # to the API server
         self.process = None
@@ -45,7 +46,7 @@ class Scheduler:
         with open(self.directory / "allot-scheduler.log", "ab") as log:
             self.process = subprocess.Popen(
                 [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
-                 f"127.0.0.1:{self.port}"],
+                 f"127.0.0.1:{self.port}", *self.settings],
                 stdin=subprocess.DEVNULL, stderr=log)
         wait_until(self.is_ready, 60, "allot-scheduler")
 
@@ -81,6 +82,8 @@ def scheduler(cluster, build_programs, tmp_path_factory):
 class Nodes:
     """Some that belong to one test."""
 
+    profile = PROFILE
+
     def __init__(self, cluster, name):
         self.cluster = cluster
         self.name = name
@@ -102,7 +105,7 @@ class Nodes:
         if cores is not None:
             asked[CORES] = str(cores)
         return self.cluster.make_pod(name, annotations=annotations, limits=limits or {"main": asked},
-                                     more={"schedulerName": PROFILE, "nodeSelector": {"of": self.name}}, **more)
+                                     more={"schedulerName": self.profile, "nodeSelector": {"of": self.name}}, **more)
 
     def done(self, names):
         """Those that are bound, and whose shares were given to their containers."""

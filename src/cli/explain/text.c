@@ -107,6 +107,8 @@ static void write_binding(const json_t *e, FILE *out)
 		else
 			fprintf(out, "waits: node %s is chosen; it is not bound yet",
 				explain_word(e, "on"));
+		if (*explain_word(e, "gang"))
+			fprintf(out, "; %s", explain_word(e, "gang"));
 		return;
 	}
 	fprintf(out, "waits: node %s is chosen, and it is being bound",
@@ -133,6 +135,8 @@ static void write_waiting(const json_t *e, FILE *out)
 		fprintf(out, "waits");
 	else if (*explain_word(e, "broken"))
 		fprintf(out, "waits: what it asks for can't be read: %s", explain_word(e, "broken"));
+	else if (*explain_word(e, "gang"))
+		fprintf(out, "waits: %s", explain_word(e, "gang"));
 	else if (!json_array_size(json_object_get(e, "asks")))
 		fprintf(out, "waits, but asks for no GPU");
 	else if (!t.all)

@@ -144,6 +144,9 @@ static void test_none_of_ours(void **state)
 		    "ns/p waits: what it asks for can't be read: container 0: limits: "
 		    "nvidia.com/gpumem: "
 		    "'-1': must be more\n");
+	assert_text("{" POD ",\"state\":\"waiting\",\"gang\":\"gang train: 3 of 4 pods are there\","
+		    "\"asks\":[]}",
+		    "ns/p waits: gang train: 3 of 4 pods are there\n");
 	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[]}",
 		    "ns/p waits, but asks for no GPU\n");
 	assert_text("{" POD ",\"state\":\"ending\"}", "ns/p is being deleted\n");
@@ -158,6 +161,12 @@ static void test_on_its_way(void **state)
 	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":280," SHARES "}",
 		    "ns/p waits: node n is chosen, and its cards are kept for 280 s; it is not "
 		    "bound yet\n"
+		    "  main is to get of GPU-a: 2.9 GiB\n");
+	assert_text("{" POD
+		    ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
+		    "pods have come to be bound\"," SHARES "}",
+		    "ns/p waits: node n is chosen, and its cards are kept for 9 s; it is not bound "
+		    "yet; gang train: 1 of 4 pods have come to be bound\n"
 		    "  main is to get of GPU-a: 2.9 GiB\n");
 	assert_text("{" POD ",\"state\":\"reserved\"," SHARES
 		    ",\"binding\":{\"node\":\"n\",\"pods_before\":2,"

@@ -74,7 +74,8 @@ void allocate(json_t *pod, const char *node, const char *shares, const char *pha
 struct model *model_of_nothing(void)
 {
 	struct model *m;
-	const struct model_terms terms = { .request = request_terms_default };
+	const struct model_terms terms = { .request = request_terms_default,
+					   .gang_hold_ns = GANG_HOLD_NS };
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
 		model_begin(m, kind);

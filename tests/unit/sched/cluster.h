@@ -17,6 +17,7 @@
 #include "sched/extender.h"
 #include "sched/model.h"
 
+#define GANG_HOLD_NS (UINT64_C(30) * 1000000000) /* of the models here */
 #define GPU "\"nvidia.com/gpu\":\"1\""
 
 /* A text that is JSON. It must be: the test fails else. */

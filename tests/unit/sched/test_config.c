@@ -55,6 +55,9 @@ static void test_what_no_line_shows(void **state)
 							       { 0 } }),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "'a.b/c' is cores_resource already"));
+	assert_int_equal(check(&err, (const char *const[][2]){ { "gang_limit", "11s" }, { 0 } }),
+			 -EINVAL);
+	assert_string_equal(err.text, "gang_limit: 11 s: must be at least gang_wait, 12 s");
 }
 
 /* What the webhook writes, and what the scheduler reads, is of the same names. */

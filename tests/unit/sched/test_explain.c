@@ -288,6 +288,39 @@ static void assert_refused(struct model *m, const char *pod, const char *node, i
 		fail_msg("%s", err.text);
 }
 
+/* Nothing is looked for by that: it is what a filter has found, or may. */
+static void test_one_of_a_gang(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *pod = pod_object("p", GPU), *other = pod_object("q", GPU);
+	annotate(pod, "allot.dev/gang", "train");
+	annotate(pod, "allot.dev/gang-size", "2");
+	annotate(other, "allot.dev/gang", "train");
+	give_node(m, node_object("n", 1, 1000, 100));
+	give_pod(m, json_incref(pod));
+	json_t *answer = explained(m, "p", NULL);
+	assert_at(answer, "gang", "\"gang train: 1 of 2 pods are there\"");
+	json_decref(answer);
+	give_pod(m, other);
+	answer = explained(m, "p", NULL);
+	assert_at(answer, "gang", "\"gang train: room for all 2 is to be looked for\"");
+	json_decref(answer);
+	json_t *args = filter_args(json_incref(pod), "n");
+	json_decref(extender_filter(m, args));
+	answer = explained(m, "p", NULL);
+	assert_at(answer, "gang", "\"gang train: room for 1 of 2\"");
+	json_decref(answer);
+	give_node(m, node_object("n", 2, 1000, 100));
+	json_decref(extender_filter(m, args));
+	answer = explained(m, "p", NULL);
+	assert_at(answer, "gang", "\"gang train: 0 of 2 pods have come to be bound\"");
+	assert_at(answer, "state", "\"reserved\"");
+	json_decref(answer);
+	json_decref(args);
+	json_decref(pod);
+	model_free(m);
+}
+
 static void test_what_is_not_known(void **state)
 {
 	const struct model_terms terms = { .request = request_terms_default };
@@ -314,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_lacking),
 		cmocka_unit_test(test_containers_in_each_others_way),
 		cmocka_unit_test(test_where_it_is),
+		cmocka_unit_test(test_one_of_a_gang),
 		cmocka_unit_test(test_what_is_not_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,6 +219,59 @@ static void test_containers(void **state)
 	request_free(&r);
 }
 
+/* Two pods that are alike but for one thing, and one that is the same. */
+static void test_sources(void **state)
+{
+	static const char *const limits[] = { GPU,
+					      "\"nvidia.com/gpu\":\"2\"",
+					      "\"nvidia.com/gpumem\":\"1000\"",
+					      "\"nvidia.com/gpumem\":\"1001\"",
+					      "\"nvidia.com/gpumem-percentage\":\"10\"",
+					      "\"nvidia.com/gpucores\":\"10\"",
+					      "" };
+	static const char *const wishes[][2] = {
+		{ "none", "" },
+		{ "nvidia.com/use-gpuuuid", "GPU-1" },
+		{ "nvidia.com/use-gpuuuid", "GPU-2" },
+		{ "nvidia.com/nouse-gpuuuid", "GPU-2" },
+		{ "nvidia.com/use-gputype", "H200" },
+		{ "nvidia.com/use-gputype", "H200,A100" },
+		{ "nvidia.com/nouse-gputype", "H200" },
+		{ "nvidia.com/numa-bind", "true" },
+		{ "nvidia.com/vgpu-mode", "hami-core" },
+		{ "hami.io/gpu-scheduler-policy", "binpack" },
+		{ "hami.io/gpu-scheduler-policy", "mutex" },
+		{ "hami.io/gpu-scheduler-policy", "topology-aware,numa" },
+		{ "hami.io/node-scheduler-policy", "spread" },
+		{ "hami.io/device-scoring-weights", "slot=1,core=1,memory=3" },
+		{ "hami.io/device-scoring-weights", "slot=1,core=2,memory=3" },
+	};
+	enum { LIMITS = 7, WISHES = 15, ALL = LIMITS + WISHES };
+	uint64_t source[2][ALL];
+	for (size_t side = 0; side < 2; side++)
+		for (size_t i = 0; i < ALL; i++) {
+			struct kube_pod *read;
+			json_t *pod = pod_object(side ? "a" : "b", i < LIMITS ? limits[i] : GPU);
+			if (i >= LIMITS)
+				annotate(pod, wishes[i - LIMITS][0], wishes[i - LIMITS][1]);
+			/* What others write says nothing of what it asks for. */
+			annotate(pod, side ? "hami.io/vgpu-time" : "allot.dev/room-since", "1");
+			annotate(pod, side ? "a.b/c" : "batch.kubernetes.io/index", "1");
+			assert_int_equal(pod_read(pod, &read, NULL), 0);
+			source[side][i] = request_source(read);
+			pod_free(read);
+			json_decref(pod);
+		}
+	for (size_t i = 0; i < ALL; i++)
+		for (size_t k = 0; k < ALL; k++) {
+			/* The first of both says the same. */
+			bool is_same = i == k || (i % LIMITS == 0 && k % LIMITS == 0 &&
+						  i <= LIMITS && k <= LIMITS);
+			if ((source[0][i] == source[1][k]) != is_same)
+				fail_msg("%zu and %zu", i, k);
+		}
+}
+
 static void test_terms(void **state)
 {
 	struct request_terms terms = request_terms_default;
@@ -243,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_bad),          cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_all_policies), cmocka_unit_test(test_bad_wishes),
 		cmocka_unit_test(test_containers),   cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_sources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

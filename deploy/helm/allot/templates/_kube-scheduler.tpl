@@ -5,8 +5,8 @@ preemptVerb: preempt
 bindVerb: bind
 weight: 1
 nodeCacheCapable: true
-# A binding says itself what it failed of.
-httpTimeout: {{ add (int .Values.scheduler.bindSeconds) 2 }}s
+# A binding says itself what it failed of, after it has waited for those of its gang.
+httpTimeout: {{ add (int .Values.scheduler.gangSeconds) (int .Values.scheduler.bindSeconds) 2 }}s
 managedResources:
   {{- include "allot.managedResources" . | trim | nindent 2 }}
 {{- end }}

@@ -45,6 +45,7 @@
 {{- $_ := set $own "tls_certificate" "/etc/allot/tls/tls.crt" }}
 {{- $_ := set $own "tls_key" "/etc/allot/tls/tls.key" }}
 {{- $_ := set $own "bind_limit" (printf "%vs" $scheduler.bindSeconds) }}
+{{- $_ := set $own "gang_wait" (printf "%vs" $scheduler.gangSeconds) }}
 {{- if $scheduler.kubeScheduler.enabled }}
 {{- $_ := set $own "http_listen" "127.0.0.1:9398" }}
 {{- $_ := set $own "lease" "none" }}

@@ -1,0 +1,136 @@
+"""Gangs, through a real kube-scheduler that knows nothing of them: pods of a group are placed whole or not at all."""
+
+import random
+import re
+import time
+
+import pytest
+
+from daemon import wait_until
+from test_sched import CARD_MIB, KILLS, Nodes, Scheduler, events_of
+
+PROFILE = "gangs-of-the-test"  # the schedulerName of this file's pods alone
+NAME, SIZE = "allot.dev/gang", "allot.dev/gang-size"
+
+
+@pytest.fixture(scope="module")
+def scheduler(cluster, build_programs, tmp_path_factory):
+    build_programs("etcd", "kube-apiserver", "kube-scheduler")
+    scheduler = Scheduler(cluster, tmp_path_factory.mktemp("scheduler"), ["--gang-wait", "3s", "--gang-limit", "5s"])
+    scheduler.launch()
+    cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}", name=PROFILE)
+    yield scheduler
+    cluster.end("kube-scheduler")
+    scheduler.end()
+    scheduler.door.close()
+
+
+class GangNodes(Nodes):
+    profile = PROFILE
+
+    def gang(self, name, pods, size=None, **more):
+        """Each of them wants a whole card."""
+        names = [f"{name}-{i}" for i in range(pods)]
+        for one in names:
+            self.ask(one, annotations={NAME: name, SIZE: str(size or pods)}, **more)
+        return names
+
+    def reasons(self, name):
+        return [event["message"] for event in events_of(self.cluster, name) if event["type"] == "Warning"]
+
+    def wait_for_reason(self, names, reason):
+        for name in names:
+            wait_until(lambda name=name: any(reason in why for why in self.reasons(name)), 60, f"{name}: {reason}")
+
+    def bound(self, names):
+        pods = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
+        return [pod["metadata"]["name"] for pod in pods
+                if pod["metadata"]["name"] in names and pod["spec"].get("nodeName")]
+
+    def wait_until_placed(self, names):
+        wait_until(lambda: len(self.done(names)) == len(names), 60, f"the placement of {names}")
+
+    def end(self, *names):
+        for name in names:
+            self.cluster.delete_pod(name)
+
+
+@pytest.fixture
+def nodes(request, cluster, scheduler):
+    nodes = GangNodes(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
+    yield nodes
+    nodes.stop()
+
+
+def test_a_gang_waits_for_room_for_all(nodes):
+    nodes.add(cards=2)
+    nodes.add(cards=2)
+    nodes.place("in-the-way", mib=CARD_MIB)
+    names = nodes.gang("train", 4)
+    nodes.wait_for_reason(names, "gang train: room for 3 of 4")
+    assert not nodes.bound(names)
+    nodes.end("in-the-way")
+    nodes.wait_until_placed(names)
+    nodes.end(*names)
+
+
+def test_the_last_one_calls_the_others(nodes):
+    nodes.add(cards=4)
+    names = nodes.gang("late", 3, size=4)
+    nodes.wait_for_reason(names, "of 4 pods are there")
+    assert not nodes.bound(names)
+    nodes.ask("late-last", annotations={NAME: "late", SIZE: "4"})
+    nodes.wait_until_placed([*names, "late-last"])
+    nodes.end(*names, "late-last")
+
+
+def test_one_of_two_gangs(nodes):
+    """Eight pods at once for five cards: one gang has its four, the other none of the fifth."""
+    nodes.add(cards=3)
+    nodes.add(cards=2)
+    gangs = [[f"{gang}-{i}" for i in range(4)] for gang in ("left", "right")]
+    for pair in zip(*gangs):
+        for name in pair:
+            nodes.ask(name, annotations={NAME: name.split("-")[0], SIZE: "4"})
+    wait_until(lambda: 4 in [len(nodes.done(names)) for names in gangs], 60, "one of them")
+    first, second = sorted(gangs, key=lambda names: -len(nodes.bound(names)))
+    nodes.wait_for_reason(second, "room for 1 of 4")
+    assert not nodes.bound(second)
+    # It has its turn when the other has ended.
+    nodes.end(*first)
+    nodes.wait_until_placed(second)
+    nodes.end(*second)
+
+
+def test_what_kube_scheduler_refuses(cluster, nodes):
+    """There are cards for all four, and memory of the machine for three: nobody is bound, and others have their turn."""
+    nodes.add(cards=5)
+    memory = {"memory": "150Gi"}  # of 512
+    names = [f"large-{i}" for i in range(4)]
+    for name in names:
+        nodes.ask(name, limits={"main": {"nvidia.com/gpu": "1", **memory}},
+                  annotations={NAME: "large", SIZE: "4"})
+    wait_until(lambda: [name for name in names if any("have come to be bound" in why for why in nodes.reasons(name))],
+               60, "some of them waiting for the others")
+    assert not nodes.bound(names)
+    # What was kept for them is another's then.
+    nodes.place("wide", gpus=2, mib=CARD_MIB)
+    assert not nodes.bound(names)
+    nodes.end(*names, "wide")
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_scheduler_killed_meanwhile(nodes, scheduler, kill):
+    """What was kept is forgotten, who is bound is not: the rest comes to it."""
+    draw = random.Random(kill)
+    nodes.add(cards=3)
+    nodes.add(cards=3)
+    names = nodes.gang(f"killed-{kill}", 6)
+    after = draw.randrange(4)
+    wait_until(lambda: len(nodes.bound(names)) >= after, 60, "some of them")
+    time.sleep(draw.random() * 0.3)
+    scheduler.process.kill()
+    scheduler.process.wait()
+    scheduler.launch()
+    nodes.wait_until_placed(names)
+    nodes.end(*names)
