@@ -122,8 +122,11 @@ def wait_until_known(scheduler, pod):
 
 def test_why_a_pod_waits(cluster, scheduler, account):
     for name, mib in (("explain-a", 40960), ("explain-b", 8192)):
-        cluster.make_gpu_node(name, [{"id": f"GPU-{name}-{i}", "devmem": mib} for i in range(2)])
-    cluster.make_pod("why", limits={"main": {GPU: "1", MEMORY: "65536", CORES: "30"}}, init=("early",))
+        cluster.make_gpu_node(name, [{"id": f"GPU-{name}-{i}", "devmem": mib, "type": "NVIDIA-why"} for i in range(2)])
+    # Of a type that no other test's nodes have: these may still be there.
+    cluster.make_gpu_node("explain-other", [{"id": "GPU-explain-other", "devmem": 143771}])
+    cluster.make_pod("why", annotations={"nvidia.com/use-gputype": "why"}, init=("early",),
+                     limits={"main": {GPU: "1", MEMORY: "65536", CORES: "30"}})
     wait_until_known(scheduler, "why")
     config = account(default=POD_RULES, explain_system=PROXY_RULES)
     said = explain("why", kubeconfig=config)
@@ -147,7 +150,7 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     assert reasons == {name: node["why"] for name, node in nodes.items() if "why" in node}
     done = run("why", "--node", "none", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)
     assert done.returncode == 1 and done.stderr == "allot: explain: allot-scheduler: node none: is not known\n"
-    for name in ("explain-a", "explain-b"):
+    for name in ("explain-a", "explain-b", "explain-other"):
         cluster.request("DELETE", f"/api/v1/nodes/{name}")
     cluster.delete_pod("why")
 
