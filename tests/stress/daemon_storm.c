@@ -14,6 +14,7 @@
 
 #include "load.h"
 #include "stage.h"
+#include "stillness.h"
 
 #define TENANTS 3
 #define CONTEXT (64 * MIB)
@@ -106,7 +107,7 @@ static void restart_once(struct stage *s, const pid_t *pids, uint64_t *random, s
 static void check_shares(struct stage *s, const pid_t *pids)
 {
 	const struct stage_tenant *tenant[TENANTS];
-	uint64_t busy_ns[TENANTS], begin = now_ns();
+	uint64_t busy_ns[TENANTS], begin = now_ns(), still_ns = stillness_sum_ns();
 	double got[TENANTS];
 
 	for (unsigned i = 0; i < TENANTS; i++)
@@ -117,7 +118,8 @@ static void check_shares(struct stage *s, const pid_t *pids)
 		tenant[i] = &s->tenant[i];
 		got[i] = (double)(stage_card_busy_ns(s, pids[i]) - busy_ns[i]) / elapsed_ns * 100;
 	}
-	bar_shares("daemon_storm.share", TENANTS, tenant, promised, got);
+	bar_shares("daemon_storm.share", TENANTS, tenant, promised, got,
+		   (double)(stillness_sum_ns() - still_ns) / elapsed_ns * 100);
 }
 
 int main(int argc, char **argv)

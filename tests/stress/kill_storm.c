@@ -17,6 +17,7 @@
 #include "gpu.h"
 #include "load.h"
 #include "stage.h"
+#include "stillness.h"
 
 #define VICTIM_TENANTS 3
 #define SURVIVORS 2
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
 	while (!board[0].runs || !board[1].runs)
 		sleep_ms(5);
 	sleep_ms(1000);
-	uint64_t begin = now_ns();
+	uint64_t begin = now_ns(), still_ns = stillness_sum_ns();
 	for (unsigned i = 0; i < SURVIVORS; i++) {
 		busy_ns[i] = stage_card_busy_ns(&stage, pids[i]);
 		atomic_store(&board[i].longest_ns, 0);
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 		kill_one(&stage, victim[random_of(&random) % VICTIM_TENANTS], &random, argv[0],
 			 &tally);
 	double elapsed_ns = (double)(now_ns() - begin);
+	double still_pct = (double)(stillness_sum_ns() - still_ns) / elapsed_ns * 100;
 	printf("%u killed in %.1f s: %u before they had a slot, %u with an empty one, %u with "
 	       "memory; "
 	       "%u with work under way, %u under a lease\n",
@@ -189,7 +191,7 @@ int main(int argc, char **argv)
 		       (double)board[i].longest_ns / 1e6);
 	}
 	bar_shares("kill_storm.share", SURVIVORS, (const struct stage_tenant *const *)survivor,
-		   promised, got);
+		   promised, got, still_pct);
 	for (unsigned i = 0; i < SURVIVORS; i++)
 		kill_and_wait(pids[i]);
 	sleep_ms(100);

@@ -125,11 +125,15 @@ bool bar_time(const char *name, uint64_t took_ns, uint64_t most_ns, const char *
 }
 
 void bar_shares(const char *name, unsigned count, const struct stage_tenant *const tenant[],
-		const double promised_pct[], const double got_pct[])
+		const double promised_pct[], const double got_pct[], double still_pct)
 {
+	double ran = 1 - still_pct / 100;
+
+	printf("the machine stood still for %.1f %% of that time\n", still_pct);
 	for (unsigned i = 0; i < count; i++)
 		bar(name,
-		    got_pct[i] >= promised_pct[i] * 3 / 4 && got_pct[i] <= promised_pct[i] + 1.5,
+		    got_pct[i] >= promised_pct[i] * ran * 3 / 4 &&
+			    got_pct[i] <= promised_pct[i] + 1.5,
 		    "%s got %.2f %% of the card, asked %.0f %%", tenant[i]->name, got_pct[i],
 		    promised_pct[i]);
 }

@@ -104,10 +104,11 @@ int bar_status(void);
  * nobody has 1.5 points more, nor less than three quarters. How near it comes to what was promised is
  * the machine's doing here, whose few cores run the card as well and may have other things to do: the
  * same processes with 5 others beside them had 36.6 to 42.6 of 45 %. tests/unit/arbiter and bench/ hold
- * shares to half a point.
+ * shares to half a point. `still_pct`: of the time in which they were got the machine stood still for that part
+ * (stillness.h), in which nobody gets anything.
  */
 void bar_shares(const char *name, unsigned count, const struct stage_tenant *const tenant[],
-		const double promised_pct[], const double got_pct[]);
+		const double promised_pct[], const double got_pct[], double still_pct);
 
 /* ---- odds and ends ---- */
 

@@ -8,7 +8,7 @@
 #define LOOK_MS 10
 #define LOOKS 100
 
-static _Atomic uint64_t worst_ns;
+static _Atomic uint64_t worst_ns, all_ns;
 
 static void *watch(void *unused)
 {
@@ -19,6 +19,7 @@ static void *watch(void *unused)
 	for (unsigned i = 0;; i = (i + 1) % LOOKS) {
 		sleep_ms(LOOK_MS);
 		uint64_t now = now_ns(), late = now - before - LOOK_MS * 1000000ULL;
+		all_ns += late;
 		sum_ns += late - late_ns[i];
 		late_ns[i] = late;
 		if (sum_ns > worst_ns)
@@ -44,4 +45,9 @@ void stillness_watch(void)
 uint64_t stillness_worst_ns(void)
 {
 	return worst_ns;
+}
+
+uint64_t stillness_sum_ns(void)
+{
+	return all_ns;
 }

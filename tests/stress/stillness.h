@@ -12,5 +12,7 @@ void stillness_watch(void);
 
 /* Nanoseconds that it came late in its worst second so far (100 looks in a row). Any thread. */
 uint64_t stillness_worst_ns(void);
+/* And in all so far: its growth, over a time, is the part of that in which the machine stood still. Any thread. */
+uint64_t stillness_sum_ns(void);
 
 #endif
