@@ -89,7 +89,7 @@ struct arbitration_figures arbitration_figures(struct arbitration *a);
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
 /* As lease_spans_since(); none where nobody watches. */
-size_t arbitration_spans(struct arbitration *a, uint64_t since,
+size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*

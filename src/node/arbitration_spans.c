@@ -55,13 +55,13 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	return 0;
 }
 
-size_t arbitration_spans(struct arbitration *a, uint64_t since,
+size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since)
 {
 	size_t count = 0;
 	pthread_mutex_lock(&a->worker.lock);
 	if (a->spans)
-		count = lease_spans_since(a->spans, since, ret, ret_since);
+		count = lease_spans_since(a->spans, since, now_ns, ret, ret_since);
 	else
 		*ret_since = 0;
 	pthread_mutex_unlock(&a->worker.lock);

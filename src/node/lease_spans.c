@@ -23,14 +23,22 @@ void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant
 	snprintf(span->tenant, sizeof(span->tenant), "%s", tenant);
 }
 
-size_t lease_spans_since(const struct lease_spans *s, uint64_t since,
+size_t lease_spans_since(const struct lease_spans *s, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since)
 {
 	uint64_t oldest = s->last > LEASE_SPANS_MAX ? s->last - LEASE_SPANS_MAX + 1 : 1;
-	uint64_t first = since + 1 > oldest ? since + 1 : oldest;
+	uint64_t number = since + 1 > oldest ? since + 1 : oldest;
 	size_t count = 0;
-	for (uint64_t number = first; number <= s->last; number++)
-		ret[count++] = s->span[number % LEASE_SPANS_MAX];
-	*ret_since = s->key ? s->last - 1 : s->last;
+	for (; number <= s->last; number++) {
+		const struct lease_span *span = &s->span[number % LEASE_SPANS_MAX];
+		if (span->begin_ns > now_ns)
+			break;
+		ret[count] = *span;
+		if (span->end_ns > now_ns)
+			ret[count].end_ns = 0;
+		if (!ret[count++].end_ns)
+			break;
+	}
+	*ret_since = number <= s->last ? number - 1 : s->last;
 	return count;
 }

@@ -35,10 +35,11 @@ void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *te
 		      bool is_free);
 
 /*
- * Copies those that began after number `since`, or were not over when that was asked last, oldest first; returns how many. What `since`
- * is at the next call is *ret_since: the last that is over.
+ * Copies those that began after number `since`, or were not over when that was asked last, oldest first, as they were
+ * at `now_ns`: what began later is left for the next call, what ended later is not over. Returns how many. What
+ * `since` is at the next call is *ret_since: the last that is over.
  */
-size_t lease_spans_since(const struct lease_spans *spans, uint64_t since,
+size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 #endif

@@ -14,6 +14,8 @@
 #include "node/tenant_state.h"
 
 #define WAITED_MAX_NS (UINT64_C(1) << 53) /* a hundred days: no thread waited longer */
+#define USAGE_WALKS_MAX 100 /* of some microseconds, where the slots never stand still */
+#define MIX_PRIME UINT64_C(0x100000001b3) /* FNV's */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -77,18 +79,38 @@ static void add_totals(struct tenant_usage *usage, const struct region_slot_devi
 	usage->waited_ns = add_bounded(usage->waited_ns, load(d->waited_ns), WAITED_MAX_NS);
 }
 
-struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
+/* One walk over the slots. `ret_mix` differs when any slot's figure does, even if the sum is the same. */
+static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, uint64_t *ret_mix)
 {
 	struct tenant_usage usage = { .denied = tenant->device[device].denied,
 				      .waited_ns = tenant->device[device].waited_ns };
+	*ret_mix = 0;
 	for (unsigned i = 0; i < tenant->slot_limit; i++) {
 		if (!tenant->process[i])
 			continue;
-		usage.used_bytes += process_held_bytes(tenant->process[i], device);
+		uint64_t held = process_held_bytes(tenant->process[i], device);
+		*ret_mix = (*ret_mix + held) * MIX_PRIME;
+		usage.used_bytes += held;
 		usage.unnamed_bytes += process_unnamed_bytes(tenant->process[i], device);
 		add_totals(&usage, &tenant->region.report->slot[i].device[device]);
 	}
 	usage.used_bytes += load(tenant->region.control->device[device].unslotted_bytes);
+	return usage;
+}
+
+/*
+ * The processes go on meanwhile: what one gives back after its slot was read, another may take before its
+ * own is, and the sum would be of no moment, above the quota. So until two walks agree.
+ */
+struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
+{
+	uint64_t mix, before;
+	struct tenant_usage usage = walk_slots(tenant, device, &mix);
+	unsigned walks = 1;
+	do {
+		before = mix;
+		usage = walk_slots(tenant, device, &mix);
+	} while (mix != before && ++walks < USAGE_WALKS_MAX);
 	return usage;
 }
 

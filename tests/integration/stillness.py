@@ -63,6 +63,8 @@ class Plugin:
 
 
 def pytest_configure(config):
+    if config.pluginmanager.hasplugin("stillness-plugin"):
+        return  # two folders of tests at once: the other's conftest did it
     stillness = Stillness()
     stillness.start()
     config.pluginmanager.register(Plugin(stillness), "stillness-plugin")

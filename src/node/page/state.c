@@ -140,21 +140,19 @@ static void write_tenant(struct tenant *t, uint64_t now_ns, struct json_text *ou
 static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, struct json_text *t)
 {
 	struct lease_span spans[LEASE_SPANS_MAX];
-	size_t count = arbitration_spans(card->arbitration, *told, spans, told);
+	size_t count = arbitration_spans(card->arbitration, *told, now_ns, spans, told);
 	json_text_open(t, NULL, '{');
 	json_text_whole(t, "index", card->index);
 	json_text_open(t, "spans", '[');
 	for (size_t i = 0; i < count; i++) {
 		const struct lease_span *s = &spans[i];
 		bool is_over = s->end_ns;
-		/* The other thread is a little ahead of the time that is told. */
-		uint64_t begin_ns = s->begin_ns < now_ns ? s->begin_ns : now_ns;
-		uint64_t end_ns = is_over && s->end_ns < now_ns ? s->end_ns : now_ns;
+		uint64_t end_ns = is_over ? s->end_ns : now_ns;
 		json_text_open(t, NULL, '[');
 		json_text_whole(t, NULL, (int64_t)s->number);
 		json_text_string(t, NULL, s->tenant);
-		json_text_real(t, NULL, (double)begin_ns / (double)NSEC_PER_MSEC);
-		json_text_real(t, NULL, (double)(end_ns - begin_ns) / (double)NSEC_PER_MSEC);
+		json_text_real(t, NULL, (double)s->begin_ns / (double)NSEC_PER_MSEC);
+		json_text_real(t, NULL, (double)(end_ns - s->begin_ns) / (double)NSEC_PER_MSEC);
 		json_text_string(t, NULL, s->is_free ? "free" : "lease");
 		json_text_bool(t, NULL, is_over);
 		json_text_close(t, ']');

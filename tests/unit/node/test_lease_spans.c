@@ -6,9 +6,11 @@
 
 #include "node/lease_spans.h"
 
+#define LATER 1000000
+
 static size_t since(const struct lease_spans *s, uint64_t *told, struct lease_span *list)
 {
-	return lease_spans_since(s, *told, list, told);
+	return lease_spans_since(s, *told, LATER, list, told);
 }
 
 static void test_who_had_it(void **state)
@@ -50,6 +52,40 @@ static void test_what_goes_on_is_told_again(void **state)
 	assert_int_equal(since(&s, &told, list), 0);
 }
 
+/* The thread that notes is ahead of who asks for what was at a moment. */
+static void test_what_comes_after_the_moment_is_left_for_the_next_call(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 0;
+	lease_spans_note(&s, 10, "a", 1, false);
+	lease_spans_note(&s, 20, "b", 2, false);
+	lease_spans_note(&s, 30, "a", 3, false);
+	assert_int_equal(lease_spans_since(&s, told, 5, list, &told), 0);
+	assert_int_equal(told, 0);
+	assert_int_equal(lease_spans_since(&s, told, 15, list, &told), 1);
+	assert_int_equal(list[0].end_ns, 0);
+	assert_int_equal(told, 0);
+	assert_int_equal(lease_spans_since(&s, told, 20, list, &told), 2);
+	assert_int_equal(list[0].end_ns, 20);
+	assert_int_equal(list[1].end_ns, 0);
+	assert_int_equal(told, 1);
+	assert_int_equal(lease_spans_since(&s, told, 40, list, &told), 2);
+	assert_int_equal(list[0].end_ns, 30);
+	assert_int_equal(told, 2);
+}
+
+/* Watched anew, numbers begin anew. */
+static void test_what_was_told_of_others_is_forgotten(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 7;
+	lease_spans_note(&s, 10, "a", 1, false);
+	assert_int_equal(since(&s, &told, list), 0);
+	assert_int_equal(told, 1);
+}
+
 static void test_the_oldest_are_forgotten(void **state)
 {
 	struct lease_spans s = { 0 };
@@ -71,6 +107,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_had_it),
 		cmocka_unit_test(test_what_goes_on_is_told_again),
+		cmocka_unit_test(test_what_comes_after_the_moment_is_left_for_the_next_call),
+		cmocka_unit_test(test_what_was_told_of_others_is_forgotten),
 		cmocka_unit_test(test_the_oldest_are_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
