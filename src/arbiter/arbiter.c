@@ -17,6 +17,7 @@ struct arbiter_config arbiter_default_config(void)
 		.quantum_min_ns = 5 * MS,
 		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
+		.step_most_ns = 40 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
 		.long_work_ns = 20 * MS,
@@ -420,6 +421,16 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 	return dt_ns;
 }
 
+static void note_rests(struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+
+		t->has_rested = t->seen.rests != t->steps.rests;
+		steps_see(&t->steps, t->seen.rests, t->charged_ns, a->mode == ARBITER_LEASES);
+	}
+}
+
 /* Returns how soon to look again. */
 static uint64_t decide_by_lease(struct arbiter *a)
 {
@@ -458,6 +469,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 
 	order_read_demand(a);
 	charge_step(a, dt_ns);
+	note_rests(a);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
 	next_ns = decide(a);
@@ -547,6 +559,24 @@ uint64_t arbiter_leases(const struct arbiter *a, int tenant)
 uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 {
 	return (uint64_t)look_up(a, tenant)->charged_peak_ns;
+}
+
+uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+	double most_ns = (double)a->config.step_most_ns;
+	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
+
+	/* Who outranks it would have to wait for all of that. */
+	if (!steps_may_be_ahead(&t->steps, most_ns) || priority_is_outranked(a, t) ||
+	    step_ns < a->config.depth_ns)
+		return a->config.depth_ns;
+	return step_ns;
+}
+
+bool arbiter_wants_rest(const struct arbiter *a, int tenant)
+{
+	return a->wants_rest && a->holder == tenant;
 }
 
 uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)

@@ -43,6 +43,10 @@
  *   Idleness    A holder gives way when it has rested for as long as its pauses so far make it worth to
  *               wait: idle_min_ns at first, twice as much (up to idle_ns) each time that it came
  *               back sooner than a hand-over and one back take, less again each time that it did not.
+ *   Steps       A turn that would end shortly after a program has waited for all of its work ends there, and one
+ *               that would end within a step goes on to its end (steps.h), of tokens too: then the
+ *               lead over the GPU, which a program loses with its turn, is lost to nobody. Not for one who was
+ *               away and comes back, nor for one of a higher priority.
  *   Charge      What a tenant is charged is what its cap and its virtual time count. Alone: the time
  *               with work in flight. Contended: the wall time from its first work under the lease
  *               (start_grace_ns after GO at the latest) to the end of its drain, whether or not it
@@ -120,6 +124,7 @@ struct arbiter_config {
 	uint64_t long_work_ns;   /* for the gates: no second item is begun behind one this long */
 	double switch_loss;      /* the part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
+	uint64_t step_most_ns;   /* turns end with steps (steps.h) up to so long; 0: never */
 	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
@@ -192,6 +197,7 @@ struct arbiter_observation {
 	/* Of busy_ns, what it took after the start of each lease until half of the depth was in flight. */
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic) */
+	uint32_t rests; /* times that it has waited for all of its work; counts without end */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
@@ -259,6 +265,10 @@ struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
 int arbiter_holder(const struct arbiter *arbiter);
+/* How much work it may have in flight under a lease, in nanoseconds: depth_ns, or a step where that is worth it. */
+uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
+/* Whether the lease ends when it rests next (steps.h), so that it should ring for that. */
+bool arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Some of arbiter_account()'s fields, for who asks at each step. */

@@ -16,6 +16,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->busy_before = t->seen.busy_ns;
 	a->start_ns = 0;
 	a->ran_ns = 0;
+	a->wants_rest = false;
 	a->vtime_at_start = t->vtime;
 	a->urgent_lease = t->urgent && !a->out_of_turn;
 	if (tenant == a->interrupted) {
@@ -47,6 +48,8 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 void lease_close(struct arbiter *a, struct tenant *t)
 {
 	t->state = LEASE_CLOSING;
+	if (a->holder == t - a->tenant)
+		a->wants_rest = false;
 	t->draining = true;
 	t->seen_since_close = false;
 	t->closing_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
@@ -60,8 +63,10 @@ void lease_hold(struct arbiter *a, struct tenant *t)
 		t->held_at = a->clock;
 	t->state = LEASE_STOP;
 	t->draining = false;
-	if (a->holder == t - a->tenant)
+	if (a->holder == t - a->tenant) {
 		a->holder = NONE;
+		a->wants_rest = false;
+	}
 }
 
 bool lease_any_drain(const struct arbiter *a)
@@ -132,6 +137,38 @@ static bool tokens_used_up(const struct arbiter *a, const struct tenant *t, bool
 	return is_capped(t) && t->tokens_ns <= drained;
 }
 
+static double step_ns(const struct arbiter *a, const struct tenant *t)
+{
+	return steps_length_ns(&t->steps, (double)a->config.step_most_ns);
+}
+
+/*
+ * A turn of which left_ns are left (less than nothing: it is over) ends now, by the holder's steps. If not, it is
+ * noted whether its next rest would end it.
+ */
+static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
+{
+	double most_ns = (double)a->config.step_most_ns;
+	bool is_near = left_ns <= step_ns(a, t) / 2;
+	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
+
+	a->wants_rest = a->wants_rest || is_near;
+	/* Only a rest that was rung for has just begun. */
+	if (a->wanted_rest && t->has_rested && is_near && is_worth)
+		return true;
+	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
+}
+
+/* The same of a lease that ends with its tokens. */
+static bool tokens_end_lease(struct arbiter *a, const struct tenant *t, bool contended)
+{
+	double part = 1.0 - t->share.limit_pct / 100.0;
+
+	if (!is_capped(t) || a->urgent_lease || step_ns(a, t) <= 0)
+		return tokens_used_up(a, t, contended);
+	return ends_with_step(a, t, t->tokens_ns / part - predicted_ns(a, t, contended));
+}
+
 /* A holder without work for so long counts as idle. */
 static uint64_t idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -165,20 +202,40 @@ static bool comes_first(const struct arbiter *a, const struct tenant *t, const s
 	       has_returned(a, t, other) || order_in_need(a, other);
 }
 
+/* Whether that one takes the lease from the holder in the middle of a step. */
+static bool may_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
+{
+	if (step_ns(a, t) > 0)
+		return has_returned(a, t, other) || order_in_need(a, other);
+	return comes_first(a, t, other);
+}
+
+/* What is left of the holder's turn, beside `other`, once the work in flight is done. */
+static double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
+{
+	if (step_ns(a, t) > 0 && comes_first(a, t, &a->tenant[other]))
+		return (double)a->config.min_lease_ns - (double)a->ran_ns;
+	return (double)a->quantum_ns - (double)a->ran_ns - predicted_ns(a, t, true);
+}
+
 /* Whether the holder, which may go on otherwise, should give way to `other`; renews if not. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = predicted_ns(a, t, true);
 	double other_end = order_turn_end(a, &a->tenant[other], a->tenant[other].vtime);
 
-	if (a->ran_ns >= a->config.min_lease_ns && comes_first(a, t, &a->tenant[other]))
+	if (a->ran_ns >= a->config.min_lease_ns && may_cut(a, t, &a->tenant[other]))
 		return true;
-	if ((double)a->ran_ns + ahead_ns < (double)a->quantum_ns)
+	if (step_ns(a, t) > 0 ? !ends_with_step(a, t, turn_left_ns(a, t, other))
+			      : turn_left_ns(a, t, other) > 0)
 		return false;
+	if (comes_first(a, t, &a->tenant[other]))
+		return true;
 	if (order_turn_end(a, t, t->vtime + ahead_ns / order_weight(a, t)) >= other_end)
 		return true;
 	a->ran_ns = 0;
 	a->vtime_at_start = t->vtime;
+	a->wants_rest = false;
 	return false;
 }
 
@@ -248,6 +305,8 @@ static void decide_on_holder(struct arbiter *a)
 	int other = order_best(a, a->holder);
 	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
 
+	a->wanted_rest = a->wants_rest;
+	a->wants_rest = false;
 	a->was_wanted = other != NONE;
 	if (t->state == LEASE_CLOSING) {
 		reopen_if_for_nothing(a, t, other, urgent);
@@ -261,7 +320,7 @@ static void decide_on_holder(struct arbiter *a)
 	} else if (a->out_of_turn && !t->paused && !t->seen.stopped &&
 		   a->clock - a->granted_at < a->config.min_lease_ns) {
 		return;
-	} else if (t->paused || t->seen.stopped || tokens_used_up(a, t, other != NONE)) {
+	} else if (t->paused || t->seen.stopped || tokens_end_lease(a, t, other != NONE)) {
 		if (!t->paused && !t->seen.stopped && member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_GOOD;
@@ -402,7 +461,7 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 			       a->config.poll_free_ns);
 	if (!a->started)
 		look = min_u64(look, left_of(a, a->granted_at, a->config.start_grace_ns));
-	if (comes_first(a, t, &a->tenant[other]))
+	if (may_cut(a, t, &a->tenant[other]))
 		look = min_u64(look,
 			       a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns));
 	else if (a->tenant[other].active_since > a->granted_at)
@@ -410,6 +469,18 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 	if (!t->running)
 		look = min_u64(look, left_of(a, t->worked_at, idle_limit_ns(a, t)));
 	return look;
+}
+
+/* When to look at a holder whose turn, or whose tokens, last for left_ns more. */
+static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
+{
+	double half_ns = step_ns(a, t) / 2;
+
+	if (half_ns <= 0 || (left_ns > 0 && left_ns <= half_ns))
+		return left_ns;
+	if (left_ns > 0)
+		return left_ns - half_ns;
+	return steps_left_ns(&t->steps, t->charged_ns, (double)a->config.step_most_ns);
 }
 
 uint64_t lease_next_look_ns(const struct arbiter *a)
@@ -428,12 +499,12 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 	if (is_capped(t)) {
 		double drain = 1.0 - t->share.limit_pct / 100.0;
 
-		until = t->tokens_ns / drain - predicted_ns(a, t, contended);
+		until = end_look_ns(a, t, t->tokens_ns / drain - predicted_ns(a, t, contended));
 		if (until < left)
 			left = until;
 	}
 	if (contended) {
-		until = (double)a->quantum_ns - (double)a->ran_ns - predicted_ns(a, t, true);
+		until = end_look_ns(a, t, turn_left_ns(a, t, other));
 		if (until < left)
 			left = until;
 	}

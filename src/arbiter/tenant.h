@@ -20,6 +20,7 @@
 
 #include "arbiter/arbiter.h"
 #include "arbiter/patience.h"
+#include "arbiter/steps.h"
 
 #define NONE (-1)
 
@@ -94,6 +95,8 @@ struct tenant {
 	bool urgent;        /* outranks one that wants the GPU, and has budget and tokens */
 
 	struct patience patience; /* with its rests */
+	struct steps steps;
+	bool has_rested; /* since the last step of the arbiter */
 
 	/* Not yet settled: see charge_settle(). */
 	double sampled_ns; /* charged on the strength of samples */
@@ -149,6 +152,8 @@ struct arbiter {
 	uint64_t start_ns;     /* from granted_at to its first work */
 	uint64_t ran_ns;       /* since started, or since it was renewed */
 	double vtime_at_start;
+	bool wants_rest;   /* the holder's next rest ends its turn ... */
+	bool wanted_rest;  /* ... and would have by what was decided before */
 	bool urgent_lease; /* pushed for, and within its budget: only its like end it */
 
 	/* Who lost the lease to a higher priority and gets it back, for the rest of its turn; or NONE. */

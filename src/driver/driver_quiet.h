@@ -6,7 +6,8 @@
  *   QUIET(base)     all forms of that name: the program gets the driver's own function
  *   WATCHED(base)   none is quiet, and we must know of each call, also while nothing is queued: events that
  *                   begin, events that other processes come to know (they can then observe their place in
- *                   the order of calls), functions that may be launched in other ways from then on
+ *                   the order of calls), functions that may be launched in other ways from then on, waits for
+ *                   all that was launched (interpose/rest.h)
  *
  * A function belongs here if it puts nothing into a stream, waits for nothing, frees and changes nothing that
  * queued work uses, and tells nothing that queued work changes. cuGetExportTable hands out private functions,
@@ -65,8 +66,9 @@
 	QUIET(cuThreadExchangeStreamCaptureMode)
 
 #define DRIVER_WATCHED(WATCHED) \
-	WATCHED(cuEventCreate) WATCHED(cuFuncSetAttribute) WATCHED(cuIpcGetEventHandle) \
-	WATCHED(cuIpcOpenEventHandle) WATCHED(cuKernelSetAttribute)
+	WATCHED(cuCtxSynchronize) WATCHED(cuEventCreate) WATCHED(cuFuncSetAttribute) \
+	WATCHED(cuIpcGetEventHandle) WATCHED(cuIpcOpenEventHandle) WATCHED(cuKernelSetAttribute) \
+	WATCHED(cuStreamSynchronize)
 /* clang-format on */
 
 #endif

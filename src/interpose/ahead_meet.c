@@ -7,6 +7,7 @@
 #include "interpose/ahead_proof.h"
 #include "interpose/flight.h"
 #include "interpose/real.h"
+#include "interpose/rest.h"
 
 static _Atomic bool shares_event; /* other processes may know one */
 
@@ -232,6 +233,51 @@ CUresult ahead_end_event(CUevent event)
 	return destroy ? destroy(event) : CUDA_SUCCESS;
 }
 
+/* ---- waits for all that was launched ---- */
+
+static CUresult wait_for_stream(uintptr_t stream, enum stream_meaning streams, void *real_function)
+{
+	CUresult result = ((CUresult(*)(CUstream))real_function)((CUstream)stream);
+
+	if (result == CUDA_SUCCESS)
+		rest_after_stream((CUstream)stream, streams);
+	return result;
+}
+
+static CUresult wait_for_context(uintptr_t context, void *real_function)
+{
+	CUresult result = ((CUresult(*)(CUcontext))real_function)((CUcontext)context);
+
+	if (result == CUDA_SUCCESS)
+		rest_after_all();
+	return result;
+}
+
+/* Made here, so that its end is seen. */
+static CUresult wait(uint32_t thunk, uintptr_t argument, void *real_function)
+{
+	switch (thunk) {
+	case THUNK_cuStreamSynchronize: return wait_for_stream(argument, LEGACY, real_function);
+	case THUNK_cuStreamSynchronize_ptsz:
+		return wait_for_stream(argument, PER_THREAD, real_function);
+	/* The first form takes no argument, and looks at none. */
+	default: return wait_for_context(argument, real_function);
+	}
+}
+
+static bool meet_wait_for_all(uint32_t thunk, const uintptr_t a[6], void *real_function,
+			      CUresult *ret_result)
+{
+	bool is_stream = thunk == THUNK_cuStreamSynchronize ||
+			 thunk == THUNK_cuStreamSynchronize_ptsz;
+
+	if (ahead_is_pending() && (is_stream ? meet_stream_question(thunk, a[0], true, ret_result)
+					     : ahead_settle_call(names[thunk], ret_result)))
+		return true;
+	*ret_result = wait(thunk, a[0], real_function);
+	return true;
+}
+
 bool ahead_meet(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 {
 	void *real_function = allot_thunk_real[thunk];
@@ -241,6 +287,11 @@ bool ahead_meet(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 	case THUNK_cuIpcGetEventHandle:
 	case THUNK_cuIpcOpenEventHandle: atomic_store(&shares_event, true); break;
 	case THUNK_cuEventCreate: return meet_create(a, real_function, ret_result);
+	case THUNK_cuCtxSynchronize:
+	case THUNK_cuCtxSynchronize_v2:
+	case THUNK_cuStreamSynchronize:
+	case THUNK_cuStreamSynchronize_ptsz:
+		return meet_wait_for_all(thunk, a, real_function, ret_result);
 	case THUNK_cuFuncSetAttribute:
 	case THUNK_cuKernelSetAttribute: return ahead_meet_attribute(thunk, a, ret_result);
 	default: break;
@@ -264,9 +315,6 @@ bool ahead_meet(uint32_t thunk, const uintptr_t a[6], CUresult *ret_result)
 	case THUNK_cuEventElapsedTime_v2: return meet_elapsed(thunk, a, ret_result);
 	case THUNK_cuStreamQuery:
 	case THUNK_cuStreamQuery_ptsz: return meet_stream_question(thunk, a[0], false, ret_result);
-	case THUNK_cuStreamSynchronize:
-	case THUNK_cuStreamSynchronize_ptsz:
-		return meet_stream_question(thunk, a[0], true, ret_result);
 	case THUNK_cuFuncGetAttribute:
 	case THUNK_cuKernelGetAttribute: return ahead_meet_attribute(thunk, a, ret_result);
 	case THUNK_cuEventDestroy_v2: return meet_destroy(a, names[thunk], ret_result);

@@ -61,6 +61,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	s->is_per_thread = handle == CU_STREAM_PER_THREAD;
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
+	atomic_store(&s->rested, s->seen_launched);
 	s->progress_ns = 0;
 	atomic_store(&s->unmarked, 0);
 	atomic_store(&s->unmarked_counted, 0);
@@ -414,6 +415,31 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
 		}
 	}
 	return busy;
+}
+
+bool flight_rests(int device, struct flight_stream *only)
+{
+	uint32_t end = atomic_load(&used_count);
+	bool has_worked = false;
+
+	for (uint32_t i = 0; i < end; i++) {
+		struct flight_stream *s = &flight_streams[used[i]];
+		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
+		if (!atomic_load(&s->in_use) || s->device != device ||
+		    launched == atomic_load_explicit(&s->rested, memory_order_relaxed))
+			continue;
+		if (only && s != only)
+			return false;
+		has_worked = true;
+		if (only)
+			continue;
+		atomic_store_explicit(&s->rested, launched, memory_order_relaxed);
+	}
+	if (only && has_worked)
+		atomic_store_explicit(&only->rested,
+				      atomic_load_explicit(&only->launched, memory_order_relaxed),
+				      memory_order_relaxed);
+	return has_worked;
 }
 
 uint64_t flight_launches(int device)

@@ -45,7 +45,8 @@ struct flight_stream {
 	int device;
 	bool is_per_thread; /* only its own thread can record into it */
 	_Atomic bool in_use;
-	bool is_listed; /* was ever used */
+	bool is_listed;          /* was ever used */
+	_Atomic uint32_t rested; /* of `launched`, at the last rest */
 
 	/* identity: handle, and for the default streams the context or thread they belong to */
 	CUstream handle;
@@ -182,6 +183,12 @@ uint32_t flight_poll(uint64_t now_ns, uint32_t flush);
  * beside it waited, which was its length the next time.
  */
 void flight_forgive(struct flight_device *device);
+
+/*
+ * A thread has waited for all that was launched, or for that of one stream alone. True: there was something since the
+ * last such rest, and nothing on another stream.
+ */
+bool flight_rests(int device, struct flight_stream *only);
 
 /* Launches ever handed to the driver for a device. */
 uint64_t flight_launches(int device);

@@ -81,6 +81,8 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 	l->seen.rings = rings(l, now_ns);
 	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
 					       memory_order_relaxed);
+	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
+					     memory_order_relaxed);
 	if (a->is_paced)
 		l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
 	l->seen.has_utilization = l->has_use;
@@ -159,10 +161,28 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 	return is_news;
 }
 
+/* As configured, but for who may be a step ahead. */
+static uint64_t depth_of(const struct arbitration *a, const struct lessee *l)
+{
+	uint64_t step_ns = arbiter_depth_ns(a->arbiter, l->index);
+	return step_ns > a->depth_ns ? step_ns : a->depth_ns;
+}
+
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 {
 	atomic_store_explicit(&l->control->device[l->device].depth_ns,
-			      l->gang_word.is_slip ? SLIP_DEPTH_NS : a->depth_ns,
+			      l->gang_word.is_slip ? SLIP_DEPTH_NS : depth_of(a, l),
+			      memory_order_relaxed);
+}
+
+/* For its next rest the tenant is to ring, or no longer. */
+static void publish_rest(const struct arbitration *a, struct lessee *l)
+{
+	bool is_wanted = arbiter_wants_rest(a->arbiter, l->index);
+	if (is_wanted == l->wants_rest)
+		return;
+	l->wants_rest = is_wanted;
+	atomic_store_explicit(&l->control->device[l->device].rest_wanted, is_wanted,
 			      memory_order_relaxed);
 }
 
@@ -173,6 +193,8 @@ static void publish(struct arbitration *a)
 	for (int pass = 0; pass <= (grants > 0); pass++)
 		for (struct lessee *l = a->lessees; l; l = l->next) {
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
+			if (pass == 0)
+				publish_rest(a, l);
 			if (pass == 0 && l->gang >= 0 && lets_through(state))
 				arbitration_publish_depth(a, l);
 			if (state == l->published)
@@ -181,8 +203,10 @@ static void publish(struct arbitration *a)
 				grants++;
 				continue;
 			}
-			if (state == LEASE_GO)
+			if (state == LEASE_GO) {
 				arbitration_publish_patience(l);
+				arbitration_publish_depth(a, l);
+			}
 			region_set_lease(l->control, l->device, state);
 			l->published = state;
 		}

@@ -64,6 +64,8 @@ static const struct setting settings[] = {
 	  "what the GPU needs to change tenants: charged to nobody" },
 	{ "min_lease", KIND_DURATION, AT(arbiter.min_lease_ns), NULL, US(10), S(1),
 	  "a lease is not cut short for a returning tenant before this" },
+	{ "step_wait", KIND_DURATION, AT(arbiter.step_most_ns), NULL, 0,
+	  S(1), "turns end where a program's step does, of steps up to so long; 0: when their time is over" },
 	{ "cap_slice", KIND_DURATION, AT(arbiter.cap_slice_ns), NULL, US(10), S(1),
 	  "GPU time that a capped tenant, alone, gathers before it runs again" },
 	{ "cap_window", KIND_DURATION, AT(arbiter.window_ns), NULL, MS(1), S(60),

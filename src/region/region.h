@@ -119,6 +119,7 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	_Atomic uint32_t memory_grant_change; /* futex word, seq_cst; counts up after each answer */
+	_Atomic uint32_t rest_wanted; /* 1: the next rest ends the lease, so it is rung for; see rests */
 };
 
 struct region_control {
@@ -239,6 +240,8 @@ struct region_spent {
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; counts up at each ring */
+	/* Times that a thread had waited for all that was launched: a program's steps end so. */
+	_Atomic uint32_t rests;
 	/* Of all busy_ns: from the start of each lease until half of the depth was in flight. */
 	_Atomic uint64_t ramp_ns;
 };

@@ -36,6 +36,13 @@ struct gpu_model_load {
 	uint64_t burst_ns;      /* when set: this much work, wait for its end, then think */
 	uint64_t think_ns;
 	uint64_t think_max_ns;
+	/*
+	 * When set: the thread takes so long for a launch, and the last part of a burst (0 to 1, by its work) is of
+	 * kernels this long. With short ones there, it lives on the lead that it has gained before.
+	 */
+	uint64_t launch_ns, tail_kernel_ns;
+	double tail_part;
+	bool tells_rests; /* of a burst's end, which it waits for */
 	bool on_schedule; /* think_ns is from one burst's arrival to the next's; a late one follows at once */
 	uint64_t start_ns; /* begins then */
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */

@@ -65,6 +65,7 @@ struct model_process {
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
 	uint64_t launches;
+	uint32_t rests;
 
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;

@@ -1,6 +1,5 @@
 #include "gpu_model_inside.h"
 
-#define DEPTH_NS (2 * MS)
 #define FREE_DEPTH_NS (20 * MS)
 #define LAUNCH_NS 2500
 #define REST_NS (20 * MS)        /* work or demand after less than this is not rung for */
@@ -19,6 +18,9 @@ static double predicted(const struct model_process *p, uint64_t kernel_ns)
 static void draw_kernel(struct gpu_model *m, struct model_process *p)
 {
 	p->next_kernel_ns = p->load.kernel_ns;
+	if (p->load.tail_kernel_ns &&
+	    (double)p->burst_left_ns <= p->load.tail_part * (double)p->load.burst_ns)
+		p->next_kernel_ns = p->load.tail_kernel_ns;
 	if (p->load.kernel_max_ns)
 		p->next_kernel_ns = random_between(&m->random, p->load.kernel_ns,
 						   p->load.kernel_max_ns);
@@ -35,9 +37,14 @@ void process_begin_load(struct gpu_model *m, struct model_process *p)
 	draw_kernel(m, p);
 }
 
-static bool has_room(const struct model_process *p)
+static uint64_t depth_ns(const struct gpu_model *m, const struct model_process *p)
 {
-	uint64_t depth = p->tenant->word == LEASE_GO ? DEPTH_NS : FREE_DEPTH_NS;
+	return arbiter_depth_ns(m->arbiter, p->tenant->index);
+}
+
+static bool has_room(const struct gpu_model *m, const struct model_process *p)
+{
+	uint64_t depth = p->tenant->word == LEASE_GO ? depth_ns(m, p) : FREE_DEPTH_NS;
 
 	if (process_queued(p) >= QUEUE)
 		return false;
@@ -70,13 +77,13 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 			ring(m, p);
 		p->thread = THREAD_HELD;
 		p->held_since_ns = m->now;
-	} else if (!has_room(p)) {
+	} else if (!has_room(m, p)) {
 		p->thread = THREAD_FULL;
 	} else {
 		if (p->tenant->word == LEASE_PACED)
 			p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
 		p->thread = THREAD_LAUNCHES;
-		p->thread_at = m->now + LAUNCH_NS;
+		p->thread_at = m->now + (p->load.launch_ns ? p->load.launch_ns : LAUNCH_NS);
 	}
 }
 
@@ -95,7 +102,7 @@ static void watch_ramp(struct gpu_model *m, struct model_process *p)
 		p->lease = p->tenant->leases;
 		p->ramp_since = m->now;
 	}
-	if (2 * p->inflight_ns >= DEPTH_NS)
+	if (2 * p->inflight_ns >= depth_ns(m, p))
 		process_end_ramp(m, p);
 }
 
@@ -133,6 +140,8 @@ void process_run_thread(struct gpu_model *m, struct model_process *p)
 	switch (p->thread) {
 	case THREAD_THINKS:
 		p->burst_left_ns = p->load.burst_ns;
+		if (p->load.tail_kernel_ns)
+			draw_kernel(m, p);
 		look_at_word(m, p);
 		break;
 	case THREAD_AT_GATE: look_at_word(m, p); break;
@@ -152,6 +161,9 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	uint64_t think = random_between(&m->random, p->load.think_ns, p->load.think_max_ns);
 
 	p->tenant->bursts++;
+	p->rests += p->load.tells_rests;
+	if (p->load.tells_rests && arbiter_wants_rest(m->arbiter, p->tenant->index))
+		ring(m, p);
 	if (p->tenant->latency_count < LATENCIES)
 		p->tenant->latency_ns[p->tenant->latency_count++] = m->now - p->arrival_ns;
 	p->thread = THREAD_THINKS;
@@ -173,7 +185,8 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p)
 		if (!p->load.late_report)
 			p->busy_done_ns = p->busy_shown_ns;
 	}
-	if (p->thread == THREAD_FULL && (process_queued(p) < 2 || p->inflight_ns <= DEPTH_NS / 2)) {
+	if (p->thread == THREAD_FULL &&
+	    (process_queued(p) < 2 || p->inflight_ns <= depth_ns(m, p) / 2)) {
 		p->thread = THREAD_AT_GATE;
 		p->thread_at = m->now + random_between(&m->random, 3 * US, 15 * US);
 	} else if (p->thread == THREAD_JOINS && !process_queued(p)) {

@@ -144,6 +144,11 @@ static CUresult synchronize(void)
 	return CUDA_SUCCESS;
 }
 
+static CUresult synchronize_stream(CUstream stream)
+{
+	return CUDA_SUCCESS;
+}
+
 static uint32_t created;
 
 static CUresult create(CUevent *event, unsigned int flags)
@@ -404,9 +409,9 @@ MET(call_event_synchronize, (CUevent event), PENDING, cuEventSynchronize, CUDA_S
 MET(call_elapsed, (CUevent start, CUevent end), PENDING, cuEventElapsedTime, CUDA_SUCCESS, 0,
     (uintptr_t)start, (uintptr_t)end)
 MET(call_stream_query, (CUstream stream), PENDING, cuStreamQuery, CUDA_SUCCESS, (uintptr_t)stream)
-MET(call_stream_synchronize, (CUstream stream), PENDING, cuStreamSynchronize, CUDA_SUCCESS,
-    (uintptr_t)stream)
-MET(call_synchronize, (void), PENDING, cuCtxSynchronize, synchronize(), 0)
+MET(call_stream_synchronize, (CUstream stream), true, cuStreamSynchronize,
+    synchronize_stream(stream), (uintptr_t)stream)
+MET(call_synchronize, (void), true, cuCtxSynchronize, synchronize(), 0)
 MET(call_set_shared, (int value), true, cuFuncSetAttribute,
     set_attribute((CUfunction)(uintptr_t)launched_function, ATTRIBUTE_SHARED, value),
     (uintptr_t)launched_function, ATTRIBUTE_SHARED, (uintptr_t)value)
@@ -440,6 +445,8 @@ int queueing_start(void **state)
 	allot_thunk_real[THUNK_cuEventRecord] = (void *)record;
 	allot_thunk_real[THUNK_cuStreamWaitEvent] = (void *)wait_event;
 	allot_thunk_real[THUNK_cuEventCreate] = (void *)create;
+	allot_thunk_real[THUNK_cuCtxSynchronize] = (void *)synchronize;
+	allot_thunk_real[THUNK_cuStreamSynchronize] = (void *)synchronize_stream;
 	allot_thunk_real[THUNK_cuEventDestroy_v2] = (void *)destroy;
 	allot_thunk_real[THUNK_cuFuncSetAttribute] = (void *)set_attribute;
 	atomic_store(&shared_of_function, 48 << 10);

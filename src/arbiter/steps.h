@@ -1,0 +1,61 @@
+/*
+ * Steps: many programs, trainings above all, wait now and then for all that they have launched. A turn
+ * that ends at such a rest takes nothing away. One that ends anywhere else takes the lead over the GPU, which the
+ * program would have lived on: a GRU of 24 ms steps lost 1 ms of each turn that way (docs/architecture.md).
+ * So a turn that would end within a step is let go on to that step's end, and ends a little earlier when a step ends
+ * shortly before. What that is too much or too little is charged as ever, and so it evens out.
+ *
+ *     from half a step before the turn's time is over     the next rest ends it
+ *     when its time is over, and the step is too          it ends all the same: no rest came
+ *
+ * A step's length is what the tenant was charged between its rests, by the number of rests that it tells of; that is
+ * not trusted: a tenant that tells what is not so has turns which are longer by STEPS_LATE of a step at most, and pays
+ * for them.
+ *
+ * Within a step a program may live on the lead that it has gained in another part of it: so it does alone, and under a
+ * lease it may be ahead by depth_ns only. A program for which it is worth it may be ahead by a whole step: of that
+ * nothing is in flight at the step's end. Whether it is, is tried: some steps with, some without, now and then.
+ *
+ * Pure; not thread safe. Nanoseconds of charge, not of a clock.
+ */
+#ifndef ALLOT_ARBITER_STEPS_H
+#define ALLOT_ARBITER_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* So much longer than usual a step may take before it is no longer waited for; and this on top. */
+#define STEPS_LATE 1.15
+#define STEPS_LATE_NS 1e6
+
+/* What a step that begins now is for. */
+enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
+
+struct steps {
+	uint32_t rests;   /* as last told */
+	unsigned seen;    /* how many of them the length is known by, up to a few */
+	double since_ns;  /* what was charged up to the last of them */
+	double length_ns; /* fading */
+	/* The trial of depths; see steps_may_be_ahead(). */
+	enum steps_trial trial;
+	unsigned tried;     /* steps in this part of it */
+	double tried_ns[2]; /* what they took in all, of the usual depth and of a step's */
+	bool is_ahead_worth;
+};
+
+/*
+ * The tenant has told of so many rests (counted without end, from any number), and was charged so much in all. Is it
+ * under leases?
+ */
+void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool is_leased);
+/* The length of a step; 0: not known, or longer than most_ns. */
+double steps_length_ns(const struct steps *s, double most_ns);
+/* Whether it may have a step's work in flight. */
+bool steps_may_be_ahead(const struct steps *s, double most_ns);
+/*
+ * What is left until the present step has taken longer than it may, by what is charged so far; 0: it has, or
+ * none is known.
+ */
+double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);
+
+#endif

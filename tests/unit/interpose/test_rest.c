@@ -1,0 +1,83 @@
+/* Rests: what counts as one, and when it is rung for. */
+#include "launching.h"
+
+#include "interpose/rest.h"
+
+static uint32_t rests(void)
+{
+	return fake_report->bell[0].rests;
+}
+
+static void test_a_wait_for_all_is_one(void **state)
+{
+	uint32_t before = rests();
+
+	launch(fake_stream(2));
+	launch(fake_stream(3));
+	rest_after_all();
+	assert_int_equal(rests(), before + 1);
+	/* Nothing new since. */
+	rest_after_all();
+	rest_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(rests(), before + 1);
+}
+
+static void test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another(void **state)
+{
+	uint32_t before = rests();
+
+	launch(fake_stream(2));
+	rest_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(rests(), before + 1);
+	launch(fake_stream(3));
+	launch(fake_stream(2));
+	rest_after_stream(fake_stream(2), LEGACY);
+	assert_int_equal(rests(), before + 1);
+	rest_after_all();
+	assert_int_equal(rests(), before + 2);
+}
+
+/* Held, or paced: its turn is not what ends. */
+static void test_none_is_counted_without_a_turn(void **state)
+{
+	uint32_t before = rests();
+
+	launch(fake_stream(2));
+	fake_guest_set_lease(LEASE_STOP);
+	rest_after_all();
+	fake_guest_set_lease(LEASE_PACED);
+	rest_after_all();
+	assert_int_equal(rests(), before);
+	fake_guest_set_lease(LEASE_GO);
+	rest_after_all();
+	assert_int_equal(rests(), before + 1);
+}
+
+static void test_it_is_rung_for_where_it_is_wanted(void **state)
+{
+	uint32_t rung;
+
+	fake_guest_set_lease(LEASE_GO);
+	launch(fake_stream(2));
+	rung = fake_report->bell[0].rung;
+	rest_after_all();
+	assert_int_equal(fake_report->bell[0].rung, rung);
+	fake_control->device[0].rest_wanted = 1;
+	rest_after_all();
+	assert_int_equal(fake_report->bell[0].rung, rung);
+	launch(fake_stream(2));
+	rest_after_all();
+	assert_int_equal(fake_report->bell[0].rung, rung + 1);
+	fake_control->device[0].rest_wanted = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		launching_test(test_a_wait_for_all_is_one),
+		launching_test(test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another),
+		launching_test(test_none_is_counted_without_a_turn),
+		launching_test(test_it_is_rung_for_where_it_is_wanted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
