@@ -7,7 +7,13 @@ void lease_grant(struct arbiter *a, int tenant)
 	quantum_learn(a);
 	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
-	t->switched = a->last_holder != NONE && a->last_holder != tenant;
+	/*
+	 * Between two steps a program pauses, alone within its own time, here in that of others. What the change
+	 * of tenants takes is set off against that (together they were 0.8 points more than asked of three
+	 * trainings on an H200).
+	 */
+	t->switched = a->last_holder != NONE && a->last_holder != tenant && !t->ended_step;
+	t->ended_step = false;
 	a->last_holder = a->holder = tenant;
 	a->close_reason = CLOSE_FOR_GOOD;
 	a->granted_at = a->clock;
@@ -48,8 +54,10 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 void lease_close(struct arbiter *a, struct tenant *t)
 {
 	t->state = LEASE_CLOSING;
-	if (a->holder == t - a->tenant)
+	if (a->holder == t - a->tenant) {
+		t->ended_step = a->wanted_rest && t->has_rested;
 		a->wants_rest = false;
+	}
 	t->draining = true;
 	t->seen_since_close = false;
 	t->closing_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
