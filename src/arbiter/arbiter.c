@@ -568,10 +568,10 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
 	/* Who outranks it would have to wait for all of that. */
-	if (!steps_may_be_ahead(&t->steps, most_ns) || priority_is_outranked(a, t) ||
-	    step_ns < a->config.depth_ns)
+	if (!steps_may_be_ahead(&t->steps, most_ns) || priority_is_outranked(a, t))
 		return a->config.depth_ns;
-	return step_ns;
+	/* Short kernels are predicted too long: twice, so that a step's end is what bounds it. */
+	return 2 * step_ns > a->config.depth_ns ? 2 * step_ns : a->config.depth_ns;
 }
 
 bool arbiter_wants_rest(const struct arbiter *a, int tenant)

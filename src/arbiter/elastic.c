@@ -8,10 +8,10 @@
 
 struct elastic_config elastic_default_config(void)
 {
-	return (struct elastic_config){ .period_ns = 250 * MS,
-					.fade_ns = 1000 * MS,
+	return (struct elastic_config){ .period_ns = 100 * MS,
+					.fade_ns = 300 * MS,
 					.most_pct = 100,
-					.step_pct = 10,
+					.step_pct = 30,
 					.reserve_pct = 10 };
 }
 

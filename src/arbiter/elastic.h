@@ -6,8 +6,8 @@
  *                   ->  an effective limit per tenant, for arbiter_set_limit()
  *
  * What guards the owners is not this, but the arbiter: whoever comes back has the least virtual time
- * and so the next turn, whatever limit the others have. Hence nothing here needs to be fast, and the
- * limits move over seconds, so that a tenant does not have the card for a moment and nothing the next.
+ * and so the next turn, whatever limit the others have. Hence nothing here needs to be fast; but phases of work and of
+ * rest that last a second are worth lending in (docs/architecture.md has the measurement).
  *
  *   Demand    Charged time and time held at the gate, in percent of the period: the most that the
  *             tenant would have used. What it counts for rises at once and fades by fade_ns.
@@ -40,7 +40,7 @@ struct elastic_config {
 	double reserve_pct; /* of what an owner leaves unused, the part that is not lent */
 };
 
-/* 250 ms, 1 s, 100, 10 points, 10 %. */
+/* 100 ms, 300 ms, 100, 30 points, 10 %. */
 struct elastic_config elastic_default_config(void);
 
 /* Why a limit is what it is. */

@@ -23,6 +23,11 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
+ * Under a lease with so much in flight that the next half of it needs no look: a launch-bound program, of which every
+ * query takes the driver's lock for a moment.
+ */
+#define POLL_AHEAD_NS (500 * NS_PER_US)
+/*
  * In free run with a thread that waits for depth: so many times in as long as the depth, 0.1 ms at the least. What is
  * in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look.
  */
@@ -276,6 +281,21 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : least_ns;
 }
 
+/* On each device where there is work, it is far ahead, and nobody waits for room. */
+static bool is_far_ahead(uint32_t count, uint32_t busy)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct flight_device *f = &flight_devices[i];
+		if (atomic_load(&f->waiters))
+			return false;
+		if ((busy & (1U << i)) &&
+		    atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
+			    (int64_t)(4 * POLL_AHEAD_NS))
+			return false;
+	}
+	return true;
+}
+
 /* One look; returns how long to sleep: without work, until a launch rings at the most. */
 static uint64_t look(bool *ret_any_busy)
 {
@@ -309,8 +329,10 @@ static uint64_t look(bool *ret_any_busy)
 	*ret_any_busy = any_busy;
 	if (busy & closing)
 		return POLL_CLOSING_NS;
+	if (any_busy && any_lease)
+		return is_far_ahead(count, busy) ? POLL_AHEAD_NS : POLL_LEASE_NS;
 	if (any_busy)
-		return any_lease ? POLL_LEASE_NS : poll_free_ns(count);
+		return poll_free_ns(count);
 	return rest_ns;
 }
 

@@ -46,7 +46,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
                              *machine.load(*MILLISECOND_KERNELS, "--seconds", 60))
     machine.wait_for_tenant("borrower", lambda tenant: tenant["elastic"])
 
-    # 40 are promised to nobody, and of the owner's 30 a tenth is kept: 97 in a step of 10 each 250 ms.
+    # 40 are promised to nobody, and of the owner's 30 a tenth is kept: 97 in steps of 30.
     wait_for_device(machine, "borrower", lambda d: d["cores_limit_now_pct"] > 90, 15, "the lent part")
     wait_for_device(machine, "borrower", lambda d: d["got_1s_pct"] > 60, 10, "its use")
     lent = device(machine, "borrower")

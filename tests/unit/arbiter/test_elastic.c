@@ -21,9 +21,15 @@ struct card {
 	size_t count;
 };
 
+/* Slow ones, so that each step of the rules shows. */
 static struct card make_card(void)
 {
-	return (struct card){ .config = elastic_default_config() };
+	struct card card = { .config = elastic_default_config() };
+
+	card.config.period_ns = PERIOD_NS;
+	card.config.fade_ns = 4 * PERIOD_NS;
+	card.config.step_pct = 10;
+	return card;
 }
 
 static struct elastic_tenant *add(struct card *card, double cores, double limit, bool may_borrow)
