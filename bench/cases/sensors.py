@@ -44,7 +44,8 @@ class Readings:
         while not self.over.is_set():
             begin = time.time()
             try:
-                busy = self.bench.machine.ps()["devices"][0]["busy_pct"]
+                # Of several cards, the one that it is on.
+                busy = max(d["busy_pct"] for d in self.bench.machine.ps()["devices"])
             except (Failed, OSError):
                 continue
             now = time.time()

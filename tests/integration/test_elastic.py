@@ -56,6 +56,9 @@ def test_idle_time_is_lent_and_comes_back(machine):
     assert device(machine, "owner")["cores_limit_now_pct"] == 30
     assert "30+6" in machine.allot("ps", *machine.sim).stdout
 
+    # Once a second.
+    wait_until(lambda: "lent (others leave time unused)" in (machine.run_dir / "allotd.log").read_text(), 10,
+               "the log of what is lent")
     owner.stdin.write("go\n")
     owner.stdin.flush()
     reclaimed = wait_for_device(machine, "borrower",
