@@ -507,6 +507,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.overrun_ns = (uint64_t)t->overrun_ns,
 		.waited_ns = t->waited_ns,
 		.leases = t->leases,
+		.step_turns = t->step_turns,
 		.expired = t->expired,
 		.tokens_ns = (int64_t)t->tokens_ns,
 		.weight = order_weight(a, t),
@@ -572,6 +573,11 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 		return a->config.depth_ns;
 	/* Short kernels are predicted too long: twice, so that a step's end is what bounds it. */
 	return 2 * step_ns > a->config.depth_ns ? 2 * step_ns : a->config.depth_ns;
+}
+
+uint64_t arbiter_step_ns(const struct arbiter *a, int tenant)
+{
+	return (uint64_t)steps_length_ns(&look_up(a, tenant)->steps, INFINITY);
 }
 
 bool arbiter_wants_rest(const struct arbiter *a, int tenant)

@@ -210,6 +210,7 @@ struct arbiter_account {
 	uint64_t overrun_ns; /* the part of it that ran past a lease: overlap with another's */
 	uint64_t waited_ns;  /* time with demand, but without the lease */
 	uint64_t leases;     /* leases given */
+	uint64_t step_turns; /* of these, that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* drains that passed their deadline */
 	int64_t tokens_ns;   /* of the cap; negative: debt */
 	double weight;       /* in force now: the guarantee, scaled while too much is promised */
@@ -267,6 +268,8 @@ bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word
 int arbiter_holder(const struct arbiter *arbiter);
 /* How much work it may have in flight under a lease, in nanoseconds: depth_ns, or a step where that is worth it. */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
+/* The length of a step of its program (steps.h), as charged, in nanoseconds; 0: not known. */
+uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /* Whether the lease ends when it rests next (steps.h), so that it should ring for that. */
 bool arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
 /* How long a lease of it may be idle at present, in nanoseconds. */

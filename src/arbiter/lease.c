@@ -56,6 +56,7 @@ void lease_close(struct arbiter *a, struct tenant *t)
 	t->state = LEASE_CLOSING;
 	if (a->holder == t - a->tenant) {
 		t->ended_step = a->wanted_rest && t->has_rested;
+		t->step_turns += t->ended_step;
 		a->wants_rest = false;
 	}
 	t->draining = true;

@@ -96,8 +96,9 @@ struct tenant {
 
 	struct patience patience; /* with its rests */
 	struct steps steps;
-	bool has_rested; /* since the last step of the arbiter */
-	bool ended_step; /* its last turn ended with a step */
+	bool has_rested;     /* since the last step of the arbiter */
+	bool ended_step;     /* its last turn ended with a step */
+	uint64_t step_turns; /* turns that did */
 
 	/* Not yet settled: see charge_settle(). */
 	double sampled_ns; /* charged on the strength of samples */

@@ -37,6 +37,7 @@ struct lessee_figures {
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* takes its turns here and on other cards at the same time */
 	uint64_t gang_turns; /* that it has had so, on all its cards together */
+	uint64_t step_ns;    /* of its program (arbiter/steps.h); 0: not known */
 	uint64_t turns, turns_given_up; /* of its processes, on this card (arbiter/turns.h) */
 	/* Of the elastic policy. */
 	double limit_now_pct; /* its own limit and what it is lent */

@@ -158,6 +158,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,
 				    .stopped = lessee->seen.stopped,
+				    .step_ns = arbiter_step_ns(a->arbiter, lessee->index),
 				    .turns = lessee->observer.turns.given,
 				    .turns_given_up = lessee->observer.turns.given_up,
 				    .in_gang = lessee->gang_word.order != GANG_NONE,

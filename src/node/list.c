@@ -98,6 +98,10 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		(json_int_t)f->account.leases, "expired", (json_int_t)f->account.expired, "gang",
 		f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns", (json_int_t)f->turns,
 		"turns_given_up", (json_int_t)f->turns_given_up);
+	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
+	json_object_set_new(more, "step_ms",
+			    f->step_ns ? json_real(rounded((double)f->step_ns / NSEC_PER_MSEC))
+				       : json_null());
 	json_object_update(json, more);
 	json_decref(more);
 	if (t->terms.on_full == ON_FULL_WAIT)

@@ -1,0 +1,43 @@
+"""Turns end where a program's steps do (src/arbiter/steps.h): a training beside a load on one simulated card. What it is
+worth is held to a bar on virtual time (tests/unit/arbiter/test_steps.c); here steps are seen by the library, told to the
+daemon, and its turns end with them, as two real processes on a machine that has other things to do."""
+
+import pytest
+
+from held import compile_c, link_with_driver
+from servers import start_servers
+
+HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    return compile_c(tmp_path_factory.mktemp("steps") / "steps", "steps.c", *link_with_driver())
+
+
+def train(machine, tmp_path, steps, settings):
+    """The training's figures, once it has had 40 turns beside another tenant."""
+    start_servers(machine, tmp_path, settings)
+    beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 120))
+    machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
+    training = machine.start("--name", "training", *HALF, "--", steps, 120)
+    tenant = machine.wait_for_tenant(
+        "training", lambda t: t["devices"][0]["step_ms"] is not None and t["devices"][0]["leases"] >= 40)
+    other = machine.tenants()["beside"]["devices"][0]
+    assert other["step_ms"] is None and other["step_turns"] == 0 and other["leases"] >= 20
+    for process in (training, beside):
+        process.terminate()
+        process.communicate(timeout=30)
+    return tenant["devices"][0]
+
+
+def test_turns_end_with_steps(machine, tmp_path, steps):
+    device = train(machine, tmp_path, steps, "")
+    print(f"{device['step_turns']} of {device['leases']} turns end with a step, of {device['step_ms']:.1f} ms")
+    assert 12 < device["step_ms"] < 40
+    assert device["step_turns"] >= device["leases"] / 2
+
+
+def test_they_do_not_where_that_is_switched_off(machine, tmp_path, steps):
+    device = train(machine, tmp_path, steps, "step_wait = 0s\n")
+    assert device["step_turns"] == 0
