@@ -203,12 +203,13 @@ static void heap_end(void *data)
 {
 }
 
-static const sqlite3_mem_methods memory = { heap_take,	heap_give, heap_resize, heap_size,
-					    heap_round, heap_init, heap_end,	NULL };
+static const sqlite3_mem_methods memory = { heap_take,  heap_give, heap_resize, heap_size,
+					    heap_round, heap_init, heap_end,    NULL };
 
 /* ---- all of them ---- */
 
-static int vfs_open(sqlite3_vfs *self, const char *name, sqlite3_file *base, int flags, int *ret_flags)
+static int vfs_open(sqlite3_vfs *self, const char *name, sqlite3_file *base, int flags,
+		    int *ret_flags)
 {
 	struct handle *handle = (struct handle *)base;
 	handle->base.pMethods = NULL;
