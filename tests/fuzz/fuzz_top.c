@@ -4,6 +4,15 @@
 #include "base/cleanup.h"
 #include "cli/top/layout.h"
 
+FUZZ_UNTRACED static void check(const struct cells *cells)
+{
+	bool is_good = true;
+
+	for (int i = 0; i < cells->columns * cells->lines; i++)
+		is_good &= cells->cell[i].style < STYLE_COUNT && cells->cell[i].c <= 0x10ffff;
+	FUZZ_CHECK(is_good);
+}
+
 static void draw(const struct snapshot *snapshot, const struct history *history, int columns,
 		 int lines)
 {
@@ -22,12 +31,16 @@ static void draw(const struct snapshot *snapshot, const struct history *history,
 				 .source = "a machine",
 				 .clock = "12:34:56" };
 	layout_draw(&layout, &cells, &result);
-	for (int i = 0; i < columns * lines; i++)
-		FUZZ_CHECK(cells.cell[i].style < STYLE_COUNT && cells.cell[i].c <= 0x10ffff);
+	check(&cells);
 	FUZZ_CHECK(result.first <= rows.count);
 	cells_free(&cells);
 	order_free(&rows);
 }
+
+/* Of each input one, by its length, and none of its looks is as the one before. */
+static const struct {
+	int columns, lines;
+} sizes[] = { { 80, 24 }, { 31, 12 }, { 150, 40 } };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -44,9 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		for (size_t i = 0; i < snapshot->share_count; i++)
 			FUZZ_CHECK(snapshot->shares[i].tenant < snapshot->tenant_count);
-		draw(snapshot, history, 80, 24);
-		draw(snapshot, history, 31, 12);
-		draw(snapshot, history, 150, 40);
+		size_t of = (size + look) % (sizeof(sizes) / sizeof(sizes[0]));
+		draw(snapshot, history, sizes[of].columns, sizes[of].lines);
 	}
 	return 0;
 }

@@ -165,27 +165,27 @@ static void take_pod(const struct webhook_terms *terms, json_t *pod)
 	json_decref(once);
 }
 
-/* That text as an amount of each resource, and as each variable and path. */
+/* That text as an amount of a resource, and as a variable and a path: of which, its length says, as it is short. */
 static void take_text(const struct webhook_terms *terms, const char *text)
 {
 	const char *const names[] = { terms->gpu,         terms->memory,   terms->memory_pct,
 				      terms->cores,       terms->priority, terms->vcuda_cores,
 				      terms->vcuda_memory };
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		bool is_vcuda = i >= 5;
-		json_t *pod = json_pack(
-			"{s:{s:{s:s}},s:{s:[{s:s,s:s}],s:[{s:s,s:{s:{s:s,s:s}},s:[{s:s,s:s}]}]}}",
-			"metadata", "annotations", "allot.dev/duration", text, "spec", "volumes",
-			"name", "v", "path", text, "containers", "name", "a", "resources", "limits",
-			is_vcuda ? terms->vcuda_cores : terms->gpu, "100", names[i], text, "env",
-			"name", "CUDA_DISABLE_CONTROL", "value", text);
-		if (!pod)
-			return; /* no UTF-8: no API server lets it in */
-		take_pod(terms, pod);
+	const size_t count = sizeof(names) / sizeof(names[0]), length = strlen(text);
+	const size_t i = length % count;
+	bool is_vcuda = i >= 5;
+	json_t *pod = json_pack(
+		"{s:{s:{s:s}},s:{s:[{s:s,s:s}],s:[{s:s,s:{s:{s:s,s:s}},s:[{s:s,s:s}]}]}}",
+		"metadata", "annotations", "allot.dev/duration", text, "spec", "volumes", "name",
+		"v", "path", text, "containers", "name", "a", "resources", "limits",
+		is_vcuda ? terms->vcuda_cores : terms->gpu, "100", names[i], text, "env", "name",
+		"CUDA_DISABLE_CONTROL", "value", text);
+	if (!pod)
+		return; /* no UTF-8: no API server lets it in */
+	if (length / count % 2)
 		json_object_del(json_object_get(pod, "metadata"), "annotations");
-		take_pod(terms, pod);
-		json_decref(pod);
-	}
+	take_pod(terms, pod);
+	json_decref(pod);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,9 +11,25 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, wait_until
+from conftest import BUILD, GIB, make_machine, wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")
+
+
+@pytest.fixture(scope="module")
+def endings():
+    """Machines that are left to end by themselves, which takes seconds: all of them at once."""
+    machines = []
+    yield machines
+    for machine in machines:
+        machine.clean()
+
+
+@pytest.fixture
+def ending(tmp_path_factory, endings):
+    """One simulated H200, of which nothing may be left: test_nothing_is_left looks."""
+    endings.append(make_machine(tmp_path_factory, "h200"))
+    return endings[-1]
 
 
 def can_mount():
@@ -88,17 +104,15 @@ def test_command_may_not_run(machine, tmp_path):
     assert not machine.base.exists()
 
 
-def test_interpreter_missing(machine, tmp_path):
+def test_interpreter_missing(ending, tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
-    one_line(machine.run("--", script), 127, str(script))
-    machine.wait_until_gone()
+    one_line(ending.run("--", script), 127, str(script))
 
 
-def test_more_memory_than_the_card_has(machine):
-    one_line(machine.run("--memory", "1TiB", "--", "true"), 125, "memory")
-    machine.wait_until_gone()
+def test_more_memory_than_the_card_has(ending):
+    one_line(ending.run("--memory", "1TiB", "--", "true"), 125, "memory")
 
 
 def test_unknown_gpu_lists_what_there_is(machine2):
@@ -108,16 +122,14 @@ def test_unknown_gpu_lists_what_there_is(machine2):
     machine2.wait_until_gone()
 
 
-def test_unknown_simulated_gpu(machine):
-    one_line(machine.allot("run", "--sim", "h2000", "--", "true"), 125, "--sim", "h2000")
-    machine.wait_until_gone()
+def test_unknown_simulated_gpu(ending):
+    one_line(ending.allot("run", "--sim", "h2000", "--", "true"), 125, "--sim", "h2000")
 
 
-def test_bad_description_file(machine, tmp_path):
+def test_bad_description_file(ending, tmp_path):
     spec = tmp_path / "cards.conf"
     spec.write_text("[card]\nmemory = lots\n")
-    one_line(machine.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
-    machine.wait_until_gone()
+    one_line(ending.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
 
 
 def test_no_gpu_says_how_to_get_one(machine):
@@ -130,14 +142,13 @@ def test_no_gpu_says_how_to_get_one(machine):
     assert not machine.base.exists()
 
 
-def test_promises_have_an_end(machine):
-    first = machine.start("--name", "a", "--cores", "60", "--memory", "100GiB", "--", "sleep", "30")
-    machine.wait_for_tenant("a")
-    one_line(machine.run("--memory", "100GiB", "--", "true"), 125)
-    one_line(machine.run("--name", "a", "--", "true"), 125, "a")
+def test_promises_have_an_end(ending):
+    first = ending.start("--name", "a", "--cores", "60", "--memory", "100GiB", "--", "sleep", "30")
+    ending.wait_for_tenant("a")
+    one_line(ending.run("--memory", "100GiB", "--", "true"), 125)
+    one_line(ending.run("--name", "a", "--", "true"), 125, "a")
     first.terminate()
     assert first.wait() == 128 + signal.SIGTERM
-    machine.wait_until_gone()
 
 
 @needs_root
@@ -160,30 +171,28 @@ def test_socket_without_permission(machine):
 
 
 @pytest.mark.skipif(not can_mount(), reason="can't mount here")
-def test_full_dev_shm(machine):
+def test_full_dev_shm(ending):
     script = ('mount -t tmpfs -o size=64k tmpfs /dev/shm && '
               '(dd if=/dev/zero of=/dev/shm/full bs=4k 2>/dev/null; :) && exec "$@"')
     result = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", BUILD / "allot", "run", *machine.sim,
-         "--", "true"], capture_output=True, text=True, env=machine.environment, timeout=60,
+        ["unshare", "--mount", "sh", "-c", script, "sh", BUILD / "allot", "run", *ending.sim,
+         "--", "true"], capture_output=True, text=True, env=ending.environment, timeout=60,
         check=False)
     # Nothing of allot lives there: it works, or says why not.
     if result.returncode != 0:
         one_line(result, 125)
-    machine.wait_until_gone()
 
 
 @pytest.mark.skipif(not can_mount(), reason="can't mount here")
-def test_full_run_directory(machine):
-    machine.base.mkdir(mode=0o700)
+def test_full_run_directory(ending):
+    ending.base.mkdir(mode=0o700)
     script = ('mount -t tmpfs -o size=16k,mode=700 tmpfs "$0" && '
               '(dd if=/dev/zero of="$0/full" bs=4k 2>/dev/null; :) && exec "$@"')
     result = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, machine.base, BUILD / "allot", "run",
-         *machine.sim, "--", "true"], capture_output=True, text=True, env=machine.environment,
+        ["unshare", "--mount", "sh", "-c", script, ending.base, BUILD / "allot", "run",
+         *ending.sim, "--", "true"], capture_output=True, text=True, env=ending.environment,
         timeout=60, check=False)
     one_line(result, 125)
-    machine.wait_until_gone()
 
 
 @needs_root
@@ -203,11 +212,10 @@ def test_run_directory_open_to_others(machine):
 
 @pytest.mark.parametrize("script, status", [
     ("exit 0", 0), ("exit 42", 42), ("kill -TERM $$", 128 + 15), ("kill -KILL $$", 128 + 9)])
-def test_exit_status(machine, script, status):
-    result = machine.run("--", "sh", "-c", script)
+def test_exit_status(ending, script, status):
+    result = ending.run("--", "sh", "-c", script)
     assert result.returncode == status, result
     assert result.stderr == ""
-    machine.wait_until_gone()
 
 
 def test_input_output_and_arguments(machine):
@@ -261,13 +269,12 @@ def test_signal_to_the_group_reaches_both(machine):
     assert process.wait(timeout=10) == 128 + signal.SIGINT
 
 
-def test_killed_allot_leaves_nothing(machine):
-    process = machine.start("--", "sh", "-c", "echo $$; exec sleep 2")
+def test_killed_allot_leaves_nothing(ending):
+    process = ending.start("--", "sh", "-c", "echo $$; exec sleep 2")
     child = int(process.stdout.readline())
     process.kill()
     process.wait()
     assert pathlib.Path(f"/proc/{child}").exists()
-    machine.wait_until_gone()
 
 
 def test_one_within_another_is_refused(machine):
@@ -282,14 +289,13 @@ def test_servers_end_after_the_last_tenant(machine):
     assert time.monotonic() - begin < 8
 
 
-def test_two_runs_start_one_daemon(machine):
-    processes = [machine.start("--memory", "1GiB", "--", "sleep", "3") for _ in range(8)]
-    wait_until(lambda: len(machine.ps()["tenants"]) == 8, what="eight tenants")
-    lines = sorted(machine.servers().values())
+def test_two_runs_start_one_daemon(ending):
+    processes = [ending.start("--memory", "1GiB", "--", "sleep", "3") for _ in range(8)]
+    wait_until(lambda: len(ending.ps()["tenants"]) == 8, what="eight tenants")
+    lines = sorted(ending.servers().values())
     assert len(lines) == 2, lines
     for process in processes:
         assert process.wait(timeout=20) == 0, process.stderr.read()
-    machine.wait_until_gone()
 
 
 def test_settings_of_the_daemon_that_is_started(machine, tmp_path):
@@ -356,19 +362,18 @@ def test_run_after_run(machine):
     assert runs > 3
 
 
-def test_daemon_killed_is_started_again(machine):
-    process = machine.start("--name", "a", "--memory", "3GiB", "--", "sh", "-c",
+def test_daemon_killed_is_started_again(ending):
+    process = ending.start("--name", "a", "--memory", "3GiB", "--", "sh", "-c",
                             "echo up; sleep 4; exit 9")
     assert process.stdout.readline() == "up\n"
-    daemon = [pid for pid, line in machine.servers().items() if "/allotd " in line]
+    daemon = [pid for pid, line in ending.servers().items() if "/allotd " in line]
     assert len(daemon) == 1
     os.kill(daemon[0], signal.SIGKILL)
-    tenant = machine.wait_for_tenant("a")
+    tenant = ending.wait_for_tenant("a")
     assert tenant["devices"][0]["memory_quota_bytes"] == 3 * GIB
-    assert [pid for pid, line in machine.servers().items() if "/allotd " in line] != daemon
+    assert [pid for pid, line in ending.servers().items() if "/allotd " in line] != daemon
     output, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (9, "")
-    machine.wait_until_gone()
 
 
 def test_ps_without_tenants(machine):
@@ -497,15 +502,14 @@ def test_paused_tenant_starts_no_work(machine):
     assert process.wait(timeout=30) == 0
 
 
-def test_orphans_keep_the_tenant(machine):
+def test_orphans_keep_the_tenant(ending):
     """A process that the command leaves behind stays in the tenant."""
-    load = " ".join(machine.load("--seconds", "4", "--mib", "512"))
-    result = machine.run("--name", "a", "--memory", "2GiB", "--", "sh", "-c",
+    load = " ".join(ending.load("--seconds", "4", "--mib", "512"))
+    result = ending.run("--name", "a", "--memory", "2GiB", "--", "sh", "-c",
                          f"{load} >/dev/null 2>&1 & sleep 1.5")
     assert result.returncode == 0
-    assert machine.tenants()["a"]["devices"][0]["memory_used_bytes"] > 512 << 20
-    wait_until(lambda: not machine.tenants(), what="the orphan's end")
-    machine.wait_until_gone()
+    assert ending.tenants()["a"]["devices"][0]["memory_used_bytes"] > 512 << 20
+    wait_until(lambda: not ending.tenants(), what="the orphan's end")
 
 
 def test_quota_is_seen_and_held(machine):
@@ -528,3 +532,9 @@ def test_version_and_help(machine):
     one_line(machine.allot(), 2, "no command given")
     one_line(machine.allot("ps", "--jsno"), 2, "did you mean --json?")
     one_line(machine.allot("ps", "x"), 2, "takes no operand")
+
+
+def test_nothing_is_left(endings):
+    """By all tests before with a machine that ends by itself."""
+    for machine in endings:
+        machine.wait_until_gone()

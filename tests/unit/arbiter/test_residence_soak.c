@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "residence_model.h"
+#include "scenes.h"
 
 static unsigned random_cards(unsigned of)
 {
@@ -84,7 +85,7 @@ static void scenes(unsigned of)
 	uint64_t orders = 0;
 	double worst = 0;
 
-	for (uint64_t seed = 1; seed <= 1500; seed++) {
+	for (uint64_t seed = 1; seed <= SCENES(1500); seed++) {
 		scene(seed, of);
 		if (!model_was_within())
 			fail_msg("seed %u: more held than a card has", (unsigned)seed);
@@ -98,9 +99,9 @@ static void scenes(unsigned of)
 		}
 		orders += m.r.orders;
 	}
-	printf("%u cards: 1500 scenes of 600 s: %u orders to leave, the longest wait %.2f of its "
+	printf("%u cards: %u scenes of 600 s: %u orders to leave, the longest wait %.2f of its "
 	       "bound\n",
-	       of, (unsigned)orders, worst);
+	       of, SCENES(1500), (unsigned)orders, worst);
 	assert_true(orders > 1000);
 }
 

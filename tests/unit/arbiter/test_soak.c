@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "gpu_model.h"
+#include "scenes.h"
 
 #define MOST 24
 
@@ -197,7 +198,7 @@ static void fuzz(uint64_t seed, int steps)
 
 static void test_fuzz(void **state)
 {
-	for (uint64_t seed = first_seed; seed < first_seed + 40; seed++) {
+	for (uint64_t seed = first_seed; seed < first_seed + SCENES(40); seed++) {
 		fuzz(seed, 60000);
 	}
 }
@@ -272,7 +273,7 @@ static void test_play(void **state)
 {
 	uint64_t steps = 0;
 
-	for (uint64_t seed = first_seed; seed < first_seed + 60; seed++)
+	for (uint64_t seed = first_seed; seed < first_seed + SCENES(60); seed++)
 		play(seed, seed % 2, &steps);
 	print_message("%llu steps\n", (unsigned long long)steps);
 }
@@ -286,7 +287,7 @@ static void test_bounded_waiting(void **state)
 {
 	double worst = 0;
 
-	for (uint64_t seed = first_seed; seed < first_seed + 40; seed++) {
+	for (uint64_t seed = first_seed; seed < first_seed + SCENES(40); seed++) {
 		struct gpu_model_config config = gpu_model_default_config();
 		struct gpu_model *m;
 		uint64_t random = seed ^ 0xabcdef;

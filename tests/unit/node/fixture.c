@@ -108,6 +108,7 @@ const struct gpu_backend fake_backend = {
 
 /* ---- the daemon ---- */
 
+const char *fixture_base = "/tmp";
 static char lock_paths[LOCK_DIRS][80];
 static const char *lock_dirs[LOCK_DIRS] = { lock_paths[0], lock_paths[1] };
 
@@ -141,7 +142,7 @@ int fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	char path[80];
-	strcpy(f->dir, "/tmp/allot-test-XXXXXX");
+	snprintf(f->dir, sizeof(f->dir), "%s/allot-test-XXXXXX", fixture_base);
 	if (!mkdtemp(f->dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/run", f->dir);

@@ -31,6 +31,9 @@ struct fake_gpu {
 extern struct fake_gpu fake_gpu;
 extern const struct gpu_backend fake_backend;
 
+/* In which directory fixtures have theirs. */
+extern const char *fixture_base;
+
 struct fixture {
 	char dir[64]; /* the run directory is in it */
 	struct node *node;
