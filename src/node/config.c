@@ -193,6 +193,8 @@ static const struct setting settings[] = {
 	  "liballot.so for containers; auto: the one beside this program" },
 	{ "allow_disable_control", KIND_SWITCH, AT(allow_disable_control), "off", 0, 0,
 	  "on or off: a container that sets CUDA_DISABLE_CONTROL gets no library" },
+	{ "audit_log", KIND_PLACE, AT(audit_log), "off", 0, 0,
+	  "off, or a file: who changed what of whose terms, a JSON line each; reopened on SIGHUP" },
 	{ "kube_api", KIND_TEXT, AT(kube_api), "off", 0,
 	  0, "off, in-cluster or a kubeconfig's path: what this node has is told to HAMi's or allot's scheduler" },
 	{ "kube_node_name", KIND_TEXT, AT(kube_node_name), "auto", 0, 0,

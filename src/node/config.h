@@ -85,6 +85,7 @@ struct config {
 	char container_driver[CONFIG_PATH_MAX];  /* "toolkit", or a mirror's directory */
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or liballot.so's path */
 	bool allow_disable_control;
+	char audit_log[CONFIG_PATH_MAX]; /* "off", or a file */
 	/* HAMi's protocol on the Kubernetes API (node/kube). */
 	char kube_api[CONFIG_PATH_MAX], kube_node_name[CONFIG_PATH_MAX],
 		kube_labels[CONFIG_PATH_MAX];

@@ -196,6 +196,11 @@ const struct metric metrics_rows[] = {
 	  COUNT(metrics_daemon, claims.stores_set_aside),
 	  "Stores of claims that were torn, foreign or newer, and were made again." },
 
+	{ "allot_audit_lines_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lines),
+	  "Lines written to the audit log." },
+	{ "allot_audit_lines_lost_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lost),
+	  "Lines of the audit log that could not be written, as for a full disk." },
+
 	{ "allot_live_changes_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, live_changes),
 	  "Containers' terms that were changed by their pods' annotations." },
 	{ "allot_live_changes_refused_total", COUNTER, OF_DAEMON,
