@@ -57,7 +57,9 @@ unsigned claims_count(const struct claims *claims)
 
 struct claims_counts claims_counts(const struct claims *claims)
 {
-	return claims->counts;
+	struct claims_counts counts = claims->counts;
+	counts.library_refused = trust_refused(claims->trust);
+	return counts;
 }
 
 struct claim *claims_find(struct claims *claims, const char *key)
@@ -198,6 +200,7 @@ struct claims *claims_close(struct claims *claims)
 	loop_remove(claims->timer);
 	loop_remove(claims->checkpoint_timer);
 	store_close(claims->store);
+	trust_free(claims->trust);
 	free(claims);
 	return NULL;
 }
