@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 
 static void (*const checks[])(struct doctor *) = {
 	doctor_check_system, doctor_check_driver, doctor_check_library,
-	doctor_check_daemon, doctor_check_others,
+	doctor_check_daemon, doctor_check_others, doctor_check_rows,
 };
 
 /* Without the slashes at its end; "/" is the machine that we run on. */
