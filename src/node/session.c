@@ -137,7 +137,7 @@ int session_find_own(struct session *session, const json_t *request, const char 
 		return r < 0 ? r : error_set(err, EINVAL, "%s: missing", key);
 	struct tenant *t = node_find_tenant(session->node, name);
 	if (!t)
-		return error_set(err, ENOENT, "no tenant '%.63s'", name);
+		return error_set(err, ENOENT, "no tenant '%.63s': allot ps lists them", name);
 	if (!session->is_admin && session->uid != t->terms.uid)
 		return error_set(
 			err, EPERM,

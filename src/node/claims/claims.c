@@ -291,7 +291,8 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		const struct claim *c = claims_holder(claims, fresh->uuid[i],
 						      &fresh->terms.device[i].slots, &slot);
 		if (c)
-			return error_set(err, EEXIST, "claim '%s': slot %u of %s is claim '%s''s",
+			return error_set(err, EEXIST, "claim '%s': slot %u of %s is claim '%s''s: that has to end "
+						 "first",
 					 fresh->terms.claim.key, slot, fresh->uuid[i],
 					 claim_terms(c)->claim.key);
 	}
