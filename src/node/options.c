@@ -179,9 +179,10 @@ static int take(int code, struct options *o, struct overrides *overrides)
 
 static int refuse_option(int code, const char *text)
 {
-	fprintf(stderr, code == ':' ? "allotd: '%s': needs a value; allotd --help has all options\n"
-				    : "allotd: '%s': no such option, or one without a value; allotd --help "
-				      "has all options\n",
+	fprintf(stderr,
+		code == ':' ? "allotd: '%s': needs a value; allotd --help has all options\n"
+			    : "allotd: '%s': no such option, or one without a value; allotd --help "
+			      "has all options\n",
 		text);
 	return 1;
 }

@@ -302,7 +302,8 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 	if (!wanted->card && tenant->terms.device_count == 1)
 		return 0;
 	if (!wanted->card)
-		return error_set(err, EINVAL, "index: missing: tenant '%s' has %u GPUs: say which is meant",
+		return error_set(err, EINVAL,
+				 "index: missing: tenant '%s' has %u GPUs: say which is meant",
 				 tenant->terms.name, tenant->terms.device_count);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (tenant->terms.device[i].card == wanted->card)
@@ -334,8 +335,10 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	if (has_on_violation < 0)
 		return has_on_violation;
 	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
-		return error_set(err, EINVAL, "devices: missing: say what is to change: devices, priority, elastic or "
-				 "on_violation");
+		return error_set(
+			err, EINVAL,
+			"devices: missing: say what is to change: devices, priority, elastic or "
+			"on_violation");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
 		if (d < 0)

@@ -64,8 +64,8 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 		name[r >= 0 ? length : 0] = '\0';
 		if (r == GNUTLS_SAN_DNSNAME)
 			add_name(names, size, name);
-		else if (r == GNUTLS_SAN_IPADDRESS &&
-			 inet_ntop(length == 4 ? AF_INET : AF_INET6, name, address, sizeof(address)))
+		else if (r == GNUTLS_SAN_IPADDRESS && inet_ntop(length == 4 ? AF_INET : AF_INET6,
+								name, address, sizeof(address)))
 			add_name(names, size, address);
 	}
 }

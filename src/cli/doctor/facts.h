@@ -44,7 +44,7 @@ struct facts_runtime {
 struct facts_spec {
 	char path[FACT_TEXT_MAX];
 	bool is_ours;
-	char fault[FACT_TEXT_MAX];   /* why it is no spec; "": it is one */
+	char fault[FACT_TEXT_MAX]; /* why it is no spec; "": it is one */
 	char missing[FACT_TEXT_MAX]; /* a path of the machine that it mounts and that is not there; "": none */
 	unsigned devices;
 };
@@ -53,7 +53,7 @@ struct facts_spec {
 struct facts_injection {
 	bool is_simulated; /* no driver is needed */
 	bool has_toolkit;  /* NVIDIA's container toolkit */
-	bool is_mirror;   /* container_driver names a directory */
+	bool is_mirror;    /* container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
 	enum fact is_same_library; /* the mirror's is the one beside this program */

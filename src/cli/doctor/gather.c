@@ -110,8 +110,8 @@ enum fact gather_listens(const struct host *host, const char *path, int type)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd < 0 ? FACT_UNKNOWN : FACT_YES;
 	return errno == ECONNREFUSED || errno == ENOENT ? FACT_NO
-	       : errno == EAGAIN			 ? FACT_YES
-							 : FACT_UNKNOWN;
+	       : errno == EAGAIN                        ? FACT_YES
+							: FACT_UNKNOWN;
 }
 
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX])

@@ -26,8 +26,8 @@ static const char *missing_of(const struct host *host, const json_t *edits)
 	for (unsigned i = 0; i < 2; i++) {
 		const json_t *list = json_object_get(edits, lists[i][0]);
 		for (size_t k = 0; k < json_array_size(list); k++) {
-			const json_t *one = json_array_get(list, k), *other =
-				json_object_get(one, "hostPath");
+			const json_t *one = json_array_get(list, k),
+				     *other = json_object_get(one, "hostPath");
 			const char *path = json_string_value(
 				other ? other : json_object_get(one, lists[i][1]));
 			if (path && path[0] == '/' && !host_has(host, path))
@@ -50,8 +50,8 @@ static void look_into(const struct host *host, const json_t *json, struct facts_
 	else if (!spec->devices)
 		snprintf(spec->fault, sizeof(spec->fault), "has no devices");
 	for (size_t i = 0; !missing && i < json_array_size(devices); i++)
-		missing = missing_of(host, json_object_get(json_array_get(devices, i),
-							   "containerEdits"));
+		missing = missing_of(host,
+				     json_object_get(json_array_get(devices, i), "containerEdits"));
 	snprintf(spec->missing, sizeof(spec->missing), "%s", missing ? missing : "");
 }
 
@@ -90,7 +90,8 @@ static bool find_spec(void *data, const char *name)
 	}
 	cleanup_json json_t *json = is_json ? json_loadb(text, size, 0, &where) : NULL;
 	if (is_json && !json)
-		snprintf(spec->fault, sizeof(spec->fault), "line %d: %.200s", where.line, where.text);
+		snprintf(spec->fault, sizeof(spec->fault), "line %d: %.200s", where.line,
+			 where.text);
 	else if (is_json)
 		look_into(&all->d->host, json, spec);
 	else
@@ -141,9 +142,10 @@ static void read_record(const struct host *host, struct facts_injection *in)
 
 void gather_injection(struct doctor *d, struct facts *facts)
 {
-	static const char *const toolkit[] = { "/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk",
-					       "/usr/bin/nvidia-container-cli",
-					       "/usr/local/nvidia/toolkit/nvidia-container-runtime" };
+	static const char *const toolkit[] = {
+		"/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk",
+		"/usr/bin/nvidia-container-cli", "/usr/local/nvidia/toolkit/nvidia-container-runtime"
+	};
 	struct facts_injection *in = &facts->injection;
 	char path[PATH_MAX], driver[FACT_TEXT_MAX];
 

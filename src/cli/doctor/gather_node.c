@@ -52,7 +52,8 @@ void gather_cgroup(struct doctor *d, struct facts *facts)
 	host_path(&d->host, CGROUPS, at, sizeof(at));
 	c->is_read_only = statvfs(at, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 	if (!c->is_read_only)
-		host_each(&d->host, host_has(&d->host, CGROUPS "/freezer") ? CGROUPS "/freezer" : CGROUPS,
+		host_each(&d->host,
+			  host_has(&d->host, CGROUPS "/freezer") ? CGROUPS "/freezer" : CGROUPS,
 			  find_freezer, &all);
 }
 
@@ -87,8 +88,7 @@ static enum fact registered(const struct host *host, const char *directory, cons
 	snprintf(path, sizeof(path), "%s/kubelet_internal_checkpoint", directory);
 	cleanup_free char *text = host_read_all(host, path, &size);
 	cleanup_json json_t *json = text ? json_loadb(text, size, 0, NULL) : NULL;
-	const json_t *list =
-		json_object_get(json_object_get(json, "Data"), "RegisteredDevices");
+	const json_t *list = json_object_get(json_object_get(json, "Data"), "RegisteredDevices");
 	if (!json_is_object(list))
 		return FACT_UNKNOWN;
 	return json_array_size(json_object_get(list, resource)) > 0 ? FACT_YES : FACT_NO;
@@ -115,8 +115,8 @@ void gather_kubelet(struct doctor *d, struct facts *facts)
 	host_each(&d->host, directory, find_own_socket, &s);
 	gather_setting(&d->host, ALLOTD_CONF, "kube_vocabulary", "slices", text);
 	if (!strcmp(text, "gpu-manager")) {
-		gather_setting(&d->host, ALLOTD_CONF, "kube_core_resource", "tencent.com/vcuda-core",
-			       text);
+		gather_setting(&d->host, ALLOTD_CONF, "kube_core_resource",
+			       "tencent.com/vcuda-core", text);
 		snprintf(k->resource, sizeof(k->resource), "%.*s", FACT_NAME_MAX - 1, text);
 	}
 	k->registered = registered(&d->host, directory, k->resource);
@@ -174,7 +174,7 @@ void gather_runtimes(struct doctor *d, struct facts *facts)
 		if (r->is_there && host_is_here(&d->host))
 			gather_program_version(rows[i].program, r->version);
 	}
-	facts->runtime[RUNTIME_CONTAINERD].says_cdi =
-		toml_switch(&d->host, "/etc/containerd/config.toml", "enable_cdi");
+	facts->runtime[RUNTIME_CONTAINERD].says_cdi = toml_switch(
+		&d->host, "/etc/containerd/config.toml", "enable_cdi");
 	facts->runtime[RUNTIME_DOCKER].says_cdi = docker_switch(&d->host);
 }

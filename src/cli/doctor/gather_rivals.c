@@ -61,7 +61,8 @@ static int connect_to(const char *path, struct facts_tenant *t)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(address.sun_path)) {
-		snprintf(t->fault, sizeof(t->fault), "is too long for a socket's path (%zu bytes at most)",
+		snprintf(t->fault, sizeof(t->fault),
+			 "is too long for a socket's path (%zu bytes at most)",
 			 sizeof(address.sun_path) - 1);
 		return -1;
 	}

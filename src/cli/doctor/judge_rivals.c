@@ -14,7 +14,8 @@ static const struct {
 	const char *what, *remedy;
 } programs[] = {
 	{ "nvidia-device-p", "device-plugin", FINDING_WARNING,
-	  "NVIDIA's or HAMi's device plugin runs: it hands out the same GPUs, and pods of the two meet on them",
+	  "NVIDIA's or HAMi's device plugin runs: it hands out the same GPUs, and pods of the two "
+	  "meet on them",
 	  "take it off this node (its DaemonSet's nodeSelector), or give allot other nodes" },
 	{ "vGPUmonitor", "device-plugin", FINDING_WARNING,
 	  "HAMi's monitor runs, which throttles containers of HAMi's library",
@@ -29,11 +30,13 @@ static const struct {
 	  "NVIDIA's MIG manager runs: a GPU that it parts anew is taken from the tenants on it",
 	  "leave its label nvidia.com/mig.config as it is while tenants run" },
 	{ "dcgm-exporter", "monitor", FINDING_NOTE,
-	  "DCGM's exporter runs: with profiling metrics (DCGM_FI_PROF_*) it holds the GPU's counters, and "
+	  "DCGM's exporter runs: with profiling metrics (DCGM_FI_PROF_*) it holds the GPU's "
+	  "counters, and "
 	  "profilers and allot bench sensors get none",
 	  "leave those metrics out of its list, or dcgmi profile --pause while you measure" },
 	{ "nv-hostengine", "monitor", FINDING_NOTE,
-	  "DCGM's engine runs: while somebody has it watch profiling metrics, profilers and allot bench "
+	  "DCGM's engine runs: while somebody has it watch profiling metrics, profilers and allot "
+	  "bench "
 	  "sensors get no counters",
 	  "dcgmi profile --pause while you measure" },
 	{ "nsys", "monitor", FINDING_NOTE,
@@ -73,15 +76,17 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 		judge_program(i, r, f);
 	if (r->has_hami_files)
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "hami-files",
-				     "/usr/local/vgpu is there: HAMi's library was put on this machine, "
-				     "and containers made with it still have it"),
+			findings_add(
+				f, FINDING_NOTE, "hami-files",
+				"/usr/local/vgpu is there: HAMi's library was put on this machine, "
+				"and containers made with it still have it"),
 			"start those containers again with allot, then remove the directory");
 	if (r->has_mps_pipe)
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "mps-pipe",
-				     "/tmp/nvidia-mps/control is there: every CUDA program that sees it "
-				     "becomes a client of that MPS daemon"),
+			findings_add(
+				f, FINDING_NOTE, "mps-pipe",
+				"/tmp/nvidia-mps/control is there: every CUDA program that sees it "
+				"becomes a client of that MPS daemon"),
 			"if no such daemon runs, remove /tmp/nvidia-mps: programs fail to reach it "
 			"(error 805)");
 }
@@ -105,21 +110,24 @@ static void judge_quotas(const struct facts_tenant *t, struct findings *f)
 static void judge_library(const struct facts_tenant *t, struct findings *f)
 {
 	if (t->is_preloaded || t->has_shim) {
-		findings_add(f, FINDING_OK, "preloaded", "%s",
-			     !t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
-			     : t->is_command  ? "liballot.so is in this process (LD_PRELOAD of allot run)"
-					      : "liballot.so is in this process (/etc/ld.so.preload)");
+		findings_add(
+			f, FINDING_OK, "preloaded", "%s",
+			!t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
+			: t->is_command ? "liballot.so is in this process (LD_PRELOAD of allot run)"
+					: "liballot.so is in this process (/etc/ld.so.preload)");
 		return;
 	}
 	finding_set_remedy(
 		findings_add(f, FINDING_PROBLEM, "preloaded",
-			     "liballot.so is not in this process: CUDA programs started like this one get "
+			     "liballot.so is not in this process: CUDA programs started like this "
+			     "one get "
 			     "round the quota, and the daemon's on_violation deals with them"),
-		t->wants_control
-			? "was LD_PRELOAD taken out of the environment, or is this program static? start the "
-			  "command by allot run, the container with allot's device"
-			: "CUDA_DISABLE_CONTROL is set: meant where allow_disable_control is on; else take it "
-			  "out of the container");
+		t->wants_control ? "was LD_PRELOAD taken out of the environment, or is this "
+				   "program static? start the "
+				   "command by allot run, the container with allot's device"
+				 : "CUDA_DISABLE_CONTROL is set: meant where allow_disable_control "
+				   "is on; else take it "
+				   "out of the container");
 }
 
 void judge_tenant(const struct facts *facts, struct findings *f)
@@ -130,18 +138,21 @@ void judge_tenant(const struct facts *facts, struct findings *f)
 		return;
 	if (t->fault[0]) {
 		finding_set_remedy(
-			findings_add(f, FINDING_PROBLEM, "tenant",
-				     "ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
-				     t->socket, t->fault),
-			"start allotd; in a container, mount the tenant's directory, not the socket alone");
+			findings_add(
+				f, FINDING_PROBLEM, "tenant",
+				"ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
+				t->socket, t->fault),
+			"start allotd; in a container, mount the tenant's directory, not the "
+			"socket alone");
 		judge_library(t, f);
 		return;
 	}
 	if (t->is_told && t->is_paused)
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "tenant",
-						"%s, and is paused: its GPU work waits (%s answers)",
-						t->name, t->socket),
-				   "allot resume %s, on the machine", t->name);
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "tenant",
+				     "%s, and is paused: its GPU work waits (%s answers)", t->name,
+				     t->socket),
+			"allot resume %s, on the machine", t->name);
 	else if (t->is_told)
 		findings_add(f, FINDING_OK, "tenant", "%s; %s answers", t->name, t->socket);
 	else

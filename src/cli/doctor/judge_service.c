@@ -42,16 +42,16 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 				     c->fault),
 			"name a PEM file that its server may read, or tls_certificate = none");
 	else if (!c->has_key)
-		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "certificate",
-						"of the %s, %s: its key's file is not there", c->whose,
-						c->path),
-				   "put both files there together, as a Secret of kubernetes.io/tls has "
-				   "them");
+		finding_set_remedy(
+			findings_add(f, FINDING_PROBLEM, "certificate",
+				     "of the %s, %s: its key's file is not there", c->whose, c->path),
+			"put both files there together, as a Secret of kubernetes.io/tls has "
+			"them");
 	else if (now_s >= c->until_s)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: has expired on %s: clients refuse it", c->whose,
-				     c->path, until),
+				     "of the %s, %s: has expired on %s: clients refuse it",
+				     c->whose, c->path, until),
 			"renew it: the files are read again when they change, without a restart");
 	else if (now_s < c->from_s)
 		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "certificate",
@@ -66,20 +66,22 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 			"renew it: the files are read again when they change, without a restart");
 	else if (!c->names[0])
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "certificate",
-				     "of the %s, %s: names no server (subjectAltName): clients refuse it",
-				     c->whose, c->path),
+			findings_add(
+				f, FINDING_WARNING,
+				"certificate", "of the %s, %s: names no server (subjectAltName): clients refuse it",
+				c->whose, c->path),
 			"make one that has the names by which it is asked for");
 	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "certificate",
-				     "of the scheduler, %s: is of %s, and the webhook is called by its "
-				     "Service's name",
-				     c->path, c->names),
+			findings_add(
+				f, FINDING_WARNING, "certificate",
+				"of the scheduler, %s: is of %s, and the webhook is called by its "
+				"Service's name",
+				c->path, c->names),
 			"make one of allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else
-		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose, c->names,
-			     until);
+		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose,
+			     c->names, until);
 }
 
 void judge_certificates(const struct facts *facts, struct findings *f)
@@ -109,13 +111,15 @@ void judge_clock(const struct facts *facts, struct findings *f)
 				     "scheduler may look too old or too new",
 				     c->step_s > 0 ? "forward" : "back",
 				     c->step_s > 0 ? c->step_s : -c->step_s),
-			"shares and quotas do not go by it; pods that hang in binding: delete them, they "
+			"shares and quotas do not go by it; pods that hang in binding: delete "
+			"them, they "
 			"are made again. Keep it synchronized");
 	else if (c->is_synced == FACT_NO)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "clock",
-				     "is synchronized with nobody, as the kernel says: it drifts away "
-				     "from the cluster's, whose certificates and bindings go by time"),
+			findings_add(
+				f, FINDING_WARNING, "clock",
+				"is synchronized with nobody, as the kernel says: it drifts away "
+				"from the cluster's, whose certificates and bindings go by time"),
 			"timedatectl set-ntp true, or run chrony; one machine alone needs neither");
 	else if (c->is_synced == FACT_YES)
 		findings_add(f, FINDING_OK, "clock", "is synchronized");
@@ -130,11 +134,13 @@ void judge_versions(const struct facts *facts, struct findings *f)
 	if (v->daemon_driver[0] && v->module[0] && !v->is_simulated) {
 		if (strcmp(v->daemon_driver, v->module) != 0)
 			finding_set_remedy(
-				findings_add(f, FINDING_PROBLEM, "versions",
-					     "the daemon has NVML of driver %s and the kernel module is "
-					     "%s: it can't watch the GPUs",
-					     v->daemon_driver, v->module),
-				"systemctl restart allotd after an upgrade of the driver: tenants go on");
+				findings_add(
+					f, FINDING_PROBLEM, "versions",
+					"the daemon has NVML of driver %s and the kernel module is "
+					"%s: it can't watch the GPUs",
+					v->daemon_driver, v->module),
+				"systemctl restart allotd after an upgrade of the driver: tenants "
+				"go on");
 		else
 			findings_add(f, FINDING_OK, "versions", "daemon and kernel have driver %s",
 				     v->module);
@@ -161,16 +167,18 @@ static void judge_taint(const struct facts_taint *t, struct findings *f)
 	if (is_of_a_fault(t))
 		finding_set_remedy(
 			findings_add(f, FINDING_WARNING, "taint",
-				     "%s:%s: Kubernetes itself keeps pods away from this node", t->key,
-				     t->effect),
-			"kubectl describe node has the condition behind it; it is taken away when that "
+				     "%s:%s: Kubernetes itself keeps pods away from this node",
+				     t->key, t->effect),
+			"kubectl describe node has the condition behind it; it is taken away when "
+			"that "
 			"is over");
 	else if (stops_pods(t))
 		finding_set_remedy(
-			findings_add(f, FINDING_NOTE, "taint",
-				     "%s%s%s:%s: pods without a toleration of it are not placed here, "
-				     "allotd's included",
-				     t->key, equals, t->value, t->effect),
+			findings_add(
+				f, FINDING_NOTE, "taint",
+				"%s%s%s:%s: pods without a toleration of it are not placed here, "
+				"allotd's included",
+				t->key, equals, t->value, t->effect),
 			"daemon.tolerations of the chart for allotd, tolerations for the pods that "
 			"may use these GPUs");
 	else
@@ -185,10 +193,11 @@ void judge_cluster(const struct facts *facts, struct findings *f)
 	if (!c->is_asked)
 		return;
 	if (c->fault[0]) {
-		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "node",
-				     "the API server does not tell of node %s: %s", c->node, c->fault),
-			"look at kube_api and kube_node_name of the settings; taints were not looked at");
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "node",
+						"the API server does not tell of node %s: %s",
+						c->node, c->fault),
+				   "look at kube_api and kube_node_name of the settings; taints "
+				   "were not looked at");
 		return;
 	}
 	if (c->is_cordoned)

@@ -13,7 +13,7 @@ static const struct {
 	{ gather_rivals, judge_rivals },       { gather_kubelet, judge_kubelet },
 	{ gather_runtimes, judge_runtimes },   { gather_specs, judge_specs },
 	{ gather_injection, judge_injection }, { gather_versions, judge_versions },
-	{ gather_clock, judge_clock },	       { gather_certificates, judge_certificates },
+	{ gather_clock, judge_clock },         { gather_certificates, judge_certificates },
 	{ gather_cluster, judge_cluster },
 };
 
@@ -26,6 +26,7 @@ void doctor_check_rows(struct doctor *d)
 		rows[i].judge(facts, &d->findings);
 	}
 	if (!facts)
-		findings_add(&d->findings, FINDING_PROBLEM, "memory", "none is left to look further");
+		findings_add(&d->findings, FINDING_PROBLEM, "memory",
+			     "none is left to look further");
 	free(facts);
 }

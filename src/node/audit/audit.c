@@ -124,9 +124,8 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
 
 static json_t *device_to_json(const struct tenant_device_terms *d)
 {
-	json_t *memory = d->promise.memory_given
-				 ? json_integer((json_int_t)d->promise.quota_bytes)
-				 : json_null();
+	json_t *memory = d->promise.memory_given ? json_integer((json_int_t)d->promise.quota_bytes)
+						 : json_null();
 	return json_pack("{s:s, s:o, s:f, s:f}", "uuid", d->card->info.uuid_text,
 			 "memory_quota_bytes", memory, "cores_pct", d->promise.cores_pct,
 			 "cores_limit_pct", d->promise.limit_pct);
@@ -152,9 +151,9 @@ static json_t *differing(const json_t *from, const json_t *beside)
 {
 	json_t *result = json_object(), *value;
 	const char *key;
-	json_object_foreach((json_t *)from, key, value)
-		if (!json_equal(value, json_object_get(beside, key)))
-			json_object_set(result, key, value);
+	json_object_foreach((json_t *)from, key,
+			    value) if (!json_equal(value, json_object_get(beside, key)))
+		json_object_set(result, key, value);
 	return result;
 }
 

@@ -22,10 +22,9 @@ static int open_it(struct audit_file *file)
 {
 	struct stat st;
 	/* Without waiting: it may be a pipe that nobody reads, which is refused below. */
-	cleanup_fd int fd = open(file->path,
-				 O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW |
-					 O_NOCTTY,
-				 0600);
+	cleanup_fd int fd = open(
+		file->path,
+		O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 	char last = '\n';
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		int code = errno;

@@ -53,16 +53,17 @@ void audit_request_begin(struct session *session, const json_t *request, struct 
 	if (!node->audit)
 		return;
 	audit_set_actor(node->audit, &actor);
-	const char *const *members =
-		members_of(json_string_value(json_object_get(request, "op")), &ret->op);
+	const char *const *members = members_of(json_string_value(json_object_get(request, "op")),
+						&ret->op);
 	/* What a move has come to is a question. */
 	if (!members || json_is_true(json_object_get(request, "poll"))) {
 		ret->op = NULL;
 		return;
 	}
 	const json_t *name = json_object_get(request, "name");
-	const struct tenant *t =
-		json_is_string(name) ? node_find_tenant(node, json_string_value(name)) : NULL;
+	const struct tenant *t = json_is_string(name)
+					 ? node_find_tenant(node, json_string_value(name))
+					 : NULL;
 	if (t) {
 		strcpy(ret->id, t->terms.id);
 		ret->old = audit_terms(node->audit, t);

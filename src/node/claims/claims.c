@@ -291,10 +291,12 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		const struct claim *c = claims_holder(claims, fresh->uuid[i],
 						      &fresh->terms.device[i].slots, &slot);
 		if (c)
-			return error_set(err, EEXIST, "claim '%s': slot %u of %s is claim '%s''s: that has to end "
-						 "first",
-					 fresh->terms.claim.key, slot, fresh->uuid[i],
-					 claim_terms(c)->claim.key);
+			return error_set(
+				err, EEXIST,
+				"claim '%s': slot %u of %s is claim '%s''s: that has to end "
+				"first",
+				fresh->terms.claim.key, slot, fresh->uuid[i],
+				claim_terms(c)->claim.key);
 	}
 	return 0;
 }
@@ -474,9 +476,8 @@ static void note_in_audit(struct claims *claims, const struct claim_request *req
 	if (request->wants_no_control) {
 		json_t *what = audit_about(audit, claim->tenant);
 		if (what)
-			json_object_set_new(
-				what, "permitted",
-				json_boolean(claim->tenant->terms.claim.is_uncontrolled));
+			json_object_set_new(what, "permitted",
+					    json_boolean(claim->tenant->terms.claim.is_uncontrolled));
 		audit_write(audit, "disable_control", what);
 	}
 	if (!is_request)

@@ -332,7 +332,8 @@ static int fill(struct claims *claims, const struct claim *claim, struct injecti
 		return r;
 	if (node->simulated)
 		return add_sim(in, node, terms, err);
-	r = is_mirrored(node) ? add_mirror(in, claims->trust, driver, err) : add_visible(in, terms, err);
+	r = is_mirrored(node) ? add_mirror(in, claims->trust, driver, err)
+			      : add_visible(in, terms, err);
 	return r < 0 ? r : injection_add_nodes(in, terms, "/dev", err);
 }
 

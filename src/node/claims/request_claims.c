@@ -46,7 +46,8 @@ static int find_own(struct session *session, const json_t *request, struct claim
 		return r;
 	struct claim *claim = claims_find(session->node->claims, key.text);
 	if (!claim)
-		return error_set(err, ENOENT, "there is no claim '%s': allot cdi list has them", name);
+		return error_set(err, ENOENT, "there is no claim '%s': allot cdi list has them",
+				 name);
 	if (claim_terms(claim)->uid != session->uid && !session->is_admin)
 		return error_set(err, EPERM, "claim '%s' belongs to uid %u", name,
 				 (unsigned)claim_terms(claim)->uid);

@@ -29,8 +29,7 @@ static bool read_hash(const char *text, uint8_t ret[SHA256_BYTES])
 static bool read_entry(const char *line, size_t length, struct manifest_entry *ret)
 {
 	if (length <= DIGITS + 2 || length - DIGITS - 2 >= sizeof(ret->name) ||
-	    !read_hash(line, ret->sha256) || line[DIGITS] != ' ' ||
-	    !strchr(" *", line[DIGITS + 1]))
+	    !read_hash(line, ret->sha256) || line[DIGITS] != ' ' || !strchr(" *", line[DIGITS + 1]))
 		return false;
 	memcpy(ret->name, line + DIGITS + 2, length - DIGITS - 2);
 	ret->name[length - DIGITS - 2] = '\0';
@@ -55,13 +54,14 @@ int manifest_parse(const char *text, size_t size, struct manifest *ret, struct e
 			return error_set(err, EINVAL, "line 1: must be '" FIRST_LINE "'");
 		if (number > 0 && length > 0 && *line != '#') {
 			if (ret->count == MANIFEST_MAX_ENTRIES)
-				return error_set(err, EINVAL, "line %u: more than %d files", number + 1,
-						 MANIFEST_MAX_ENTRIES);
+				return error_set(err, EINVAL, "line %u: more than %d files",
+						 number + 1, MANIFEST_MAX_ENTRIES);
 			if (!read_entry(line, length, &ret->entry[ret->count++]))
-				return error_set(err, EINVAL,
-						 "line %u: must be a SHA-256 in 64 lower-case digits, "
-						 "two spaces and a file's name, as sha256sum prints it",
-						 number + 1);
+				return error_set(
+					err, EINVAL,
+					"line %u: must be a SHA-256 in 64 lower-case digits, "
+					"two spaces and a file's name, as sha256sum prints it",
+					number + 1);
 		}
 		line = next;
 	}

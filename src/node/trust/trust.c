@@ -109,8 +109,8 @@ static int check_owner(const char *path, const struct stat *st, struct error *er
 		return error_set(err, EPERM, "library_keys: %s: belongs to uid %u: must be root's",
 				 path, (unsigned)st->st_uid);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, EPERM,
-				 "library_keys: %s: others may write it: chmod go-w it", path);
+		return error_set(err, EPERM, "library_keys: %s: others may write it: chmod go-w it",
+				 path);
 	return 0;
 }
 
@@ -153,10 +153,11 @@ static int read_manifest(struct trust *trust, struct manifest *ret, struct error
 		return r;
 	r = signature_verify(keys, text, size, signature, err);
 	if (r == -EKEYREJECTED)
-		return error_set(err, EKEYREJECTED,
-				 "library_manifest: %s: its signature is of none of the keys in %s, or "
-				 "it was changed: sign it again, or add the key that did",
-				 path, keys_path);
+		return error_set(
+			err, EKEYREJECTED,
+			"library_manifest: %s: its signature is of none of the keys in %s, or "
+			"it was changed: sign it again, or add the key that did",
+			path, keys_path);
 	if (r < 0)
 		return error_add(err, r, "library_keys: %s", keys_path);
 	r = manifest_parse(text, size, ret, err);
@@ -183,11 +184,12 @@ static int check(struct trust *trust, const char *path, struct error *err)
 		return r;
 	manifest_format(hash, digits);
 	if (!manifest_has(&manifest, TRUST_LIBRARY, hash))
-		return error_set(err, EKEYREJECTED,
-				 "%s: is not as signed: no " TRUST_LIBRARY
-				 " of SHA-256 %s in %s: install the one that is, or sign a manifest "
-				 "that has it",
-				 path, digits, trust->path[FILE_MANIFEST]);
+		return error_set(
+			err, EKEYREJECTED,
+			"%s: is not as signed: no " TRUST_LIBRARY
+			" of SHA-256 %s in %s: install the one that is, or sign a manifest "
+			"that has it",
+			path, digits, trust->path[FILE_MANIFEST]);
 	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
 	trust->is_good = are_settled(trust);
 	return 0;

@@ -114,7 +114,8 @@ PUT(no_engine, f->kubelet.is_there = true)
 static void spec(struct facts *f, bool is_ours)
 {
 	f->specs = 1;
-	f->spec[0] = (struct facts_spec){ .path = "/etc/cdi/x.json", .is_ours = is_ours, .devices = 2 };
+	f->spec[0] =
+		(struct facts_spec){ .path = "/etc/cdi/x.json", .is_ours = is_ours, .devices = 2 };
 }
 PUT(spec_well, spec(f, true))
 PUT(spec_torn, spec(f, true); SET_TEXT(f->spec[0].fault, "line 1: '}' expected"))
@@ -124,7 +125,8 @@ PUT(spec_stale, spec(f, false); SET_TEXT(f->spec[0].missing, "/usr/lib/libcuda.s
 
 PUT(toolkit, engine(f, RUNTIME_PODMAN, "4.3.1", FACT_UNKNOWN); f->injection.has_toolkit = true)
 PUT(no_way, engine(f, RUNTIME_PODMAN, "4.3.1", FACT_UNKNOWN))
-PUT(no_way_simulated, engine(f, RUNTIME_PODMAN, "4.3.1", FACT_UNKNOWN); f->injection.is_simulated = true)
+PUT(no_way_simulated, engine(f, RUNTIME_PODMAN, "4.3.1", FACT_UNKNOWN);
+    f->injection.is_simulated = true)
 static void mirror(struct facts *f)
 {
 	f->injection = (struct facts_injection){ .is_mirror = true,
@@ -156,7 +158,8 @@ PUT(certificate_ends, certificate(f); C.until_s = NOW + 13 * DAY)
 PUT(certificate_future, certificate(f); C.from_s = NOW + 1)
 PUT(certificate_nameless, certificate(f); C.names[0] = '\0')
 PUT(certificate_misnamed, certificate(f); SET_TEXT(C.names, "gpu.example.org a.svcx"))
-PUT(certificate_of_metrics, certificate(f); SET_TEXT(C.whose, "metrics"); SET_TEXT(C.names, "gpu.example.org"))
+PUT(certificate_of_metrics, certificate(f); SET_TEXT(C.whose, "metrics");
+    SET_TEXT(C.names, "gpu.example.org"))
 PUT(certificate_keyless, certificate(f); C.has_key = false)
 PUT(certificate_gone, certificate(f); SET_TEXT(C.fault, "is not there"))
 
@@ -169,7 +172,8 @@ PUT(clock_back, f->clock.has_step = true; f->clock.step_s = -61)
 PUT(clock_slewed, f->clock.has_step = true; f->clock.step_s = 59)
 PUT(clock_unset, f->clock.now_s = 5)
 PUT(driver_new, SET_TEXT(f->versions.daemon_driver, "580.1"); SET_TEXT(f->versions.module, "580.2"))
-PUT(driver_same, SET_TEXT(f->versions.daemon_driver, "580.1"); SET_TEXT(f->versions.module, "580.1"))
+PUT(driver_same, SET_TEXT(f->versions.daemon_driver, "580.1");
+    SET_TEXT(f->versions.module, "580.1"))
 PUT(driver_simulated, driver_new(f); f->versions.is_simulated = true)
 
 /* ---- the cluster ---- */
@@ -185,7 +189,8 @@ static void taint(struct facts *f, const char *key, const char *effect)
 PUT(node_well, taint(f, "x", "NoSchedule"); f->cluster.taints = 0)
 PUT(node_cordoned, node_well(f); f->cluster.is_cordoned = true)
 PUT(node_unknown, node_well(f); SET_TEXT(f->cluster.fault, "nodes \"gpu-1\" not found"))
-PUT(taint_of_gpus, taint(f, "nvidia.com/gpu", "NoSchedule"); SET_TEXT(f->cluster.taint[0].value, "present"))
+PUT(taint_of_gpus, taint(f, "nvidia.com/gpu", "NoSchedule");
+    SET_TEXT(f->cluster.taint[0].value, "present"))
 PUT(taint_of_a_fault, taint(f, "node.kubernetes.io/disk-pressure", "NoSchedule"))
 PUT(taint_mild, taint(f, "spot", "PreferNoSchedule"))
 
@@ -197,7 +202,8 @@ static void process(struct facts *f, const char *name)
 	SET_TEXT(p->name, name);
 	p->pid = 4711 + (int)f->rivals.count;
 }
-PUT(plugin_of_nvidia, process(f, "sh"); process(f, "nvidia-device-p"); process(f, "nvidia-device-p"))
+PUT(plugin_of_nvidia, process(f, "sh"); process(f, "nvidia-device-p");
+    process(f, "nvidia-device-p"))
 PUT(monitor_of_hami, process(f, "vGPUmonitor"))
 PUT(gpu_manager, process(f, "gpu-manager"))
 PUT(dcgm, process(f, "dcgm-exporter"))
@@ -228,7 +234,10 @@ PUT(tenant_uncontrolled, tenant_around(f); f->tenant.wants_control = false)
 #define NOTE FINDING_NOTE
 #define WARNING FINDING_WARNING
 #define PROBLEM FINDING_PROBLEM
-#define ROW(put, judge, level, check, words) { #put, put, judge, level, check, words }
+#define ROW(put, judge, level, check, words) \
+	{ \
+#put, put, judge, level, check, words \
+	}
 
 static const struct row rows[] = {
 	ROW(nothing, judge_cgroup_rights, OK, "", ""),
@@ -244,7 +253,8 @@ static const struct row rows[] = {
 	ROW(plugin_off, judge_kubelet, OK, "kubelet-version", "1.34.1"),
 	ROW(plugin_without_socket, judge_kubelet, PROBLEM, "plugin", "allotd has no socket"),
 	ROW(plugin_dead, judge_kubelet, PROBLEM, "plugin", "nobody listens at allotd's socket"),
-	ROW(plugin_unregistered, judge_kubelet, PROBLEM, "plugin", "has not registered nvidia.com/gpu"),
+	ROW(plugin_unregistered, judge_kubelet, PROBLEM, "plugin",
+	    "has not registered nvidia.com/gpu"),
 	ROW(plugin_from_afar, judge_kubelet, OK, "plugin", "listens for the kubelet"),
 
 	ROW(nothing, judge_runtimes, OK, "", ""),
@@ -274,19 +284,23 @@ static const struct row rows[] = {
 	ROW(no_way_simulated, judge_injection, OK, "", ""),
 	ROW(mirror, judge_injection, OK, "injection", "/srv/mirror"),
 	ROW(mirror_empty, judge_injection, PROBLEM, "injection", "has no lib64/liballot.so"),
-	ROW(mirror_old, judge_injection, PROBLEM, "injection", "580.65.06 and the kernel module is 580.82.07"),
+	ROW(mirror_old, judge_injection, PROBLEM, "injection",
+	    "580.65.06 and the kernel module is 580.82.07"),
 	ROW(mirror_other, judge_injection, WARNING, "injection", "another liballot.so"),
 
 	ROW(nothing, judge_certificates, OK, "", ""),
 	ROW(certificate, judge_certificates, OK, "certificate", "until 2026-12-20"),
-	ROW(certificate_expired, judge_certificates, PROBLEM, "certificate", "has expired on 2026-09-21"),
+	ROW(certificate_expired, judge_certificates, PROBLEM, "certificate",
+	    "has expired on 2026-09-21"),
 	ROW(certificate_ends, judge_certificates, WARNING, "certificate", "in 13 days"),
 	ROW(certificate_future, judge_certificates, PROBLEM, "certificate", "not valid before"),
 	ROW(certificate_nameless, judge_certificates, WARNING, "certificate", "names no server"),
 	ROW(certificate_misnamed, judge_certificates, WARNING, "certificate", "Service's name"),
 	ROW(certificate_of_metrics, judge_certificates, OK, "certificate", "gpu.example.org"),
-	ROW(certificate_keyless, judge_certificates, PROBLEM, "certificate", "key's file is not there"),
-	ROW(certificate_gone, judge_certificates, PROBLEM, "certificate", "is not there: nothing is served"),
+	ROW(certificate_keyless, judge_certificates, PROBLEM, "certificate",
+	    "key's file is not there"),
+	ROW(certificate_gone, judge_certificates, PROBLEM, "certificate",
+	    "is not there: nothing is served"),
 
 	ROW(nothing, judge_clock, OK, "", ""),
 	ROW(clock_well, judge_clock, OK, "clock", "is synchronized"),
@@ -298,7 +312,8 @@ static const struct row rows[] = {
 
 	ROW(nothing, judge_versions, OK, "", ""),
 	ROW(driver_same, judge_versions, OK, "versions", "580.1"),
-	ROW(driver_new, judge_versions, PROBLEM, "versions", "NVML of driver 580.1 and the kernel module is 580.2"),
+	ROW(driver_new, judge_versions, PROBLEM, "versions",
+	    "NVML of driver 580.1 and the kernel module is 580.2"),
 	ROW(driver_simulated, judge_versions, OK, "", ""),
 
 	ROW(nothing, judge_cluster, OK, "", ""),
@@ -319,11 +334,13 @@ static const struct row rows[] = {
 
 	ROW(nothing, judge_tenant, OK, "", ""),
 	ROW(tenant, judge_tenant, OK, "tenant", "web; /run/allot/tenant/allot.sock answers"),
-	ROW(tenant, judge_tenant, OK, "quota", "100 of 4096 MiB used; 30 % of its time guaranteed, at most 60 %"),
+	ROW(tenant, judge_tenant, OK, "quota",
+	    "100 of 4096 MiB used; 30 % of its time guaranteed, at most 60 %"),
 	ROW(tenant, judge_tenant, OK, "preloaded", "/etc/ld.so.preload"),
 	ROW(tenant_paused, judge_tenant, WARNING, "tenant", "is paused"),
 	ROW(tenant_of_old_daemon, judge_tenant, OK, "tenant", "/run/allot/tenant/allot.sock answers"),
-	ROW(tenant_alone, judge_tenant, PROBLEM, "tenant", "Connection refused: CUDA programs here wait 30 s"),
+	ROW(tenant_alone, judge_tenant, PROBLEM, "tenant",
+	    "Connection refused: CUDA programs here wait 30 s"),
 	ROW(tenant_around, judge_tenant, PROBLEM, "preloaded", "get round the quota"),
 	ROW(tenant_by_mirror, judge_tenant, OK, "preloaded", "a mirror"),
 	ROW(tenant_uncontrolled, judge_tenant, PROBLEM, "preloaded", "is not in this process"),
@@ -344,8 +361,8 @@ static void test_versions(void **state)
 		{ "Docker version 28.3.0, build 38b7060", "28.3.0", "" },
 		{ "Kubernetes v1.34.1", "1.34.1", "" },
 		{ "podman version 4.3.1\n", "4.3.1", "4.3.1" },
-		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release", "580.65.06",
-		  "580.65.06" },
+		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release",
+		  "580.65.06", "580.65.06" },
 		{ "k9s has none 12 3.", "", "" },
 		{ "", "", "" },
 	};

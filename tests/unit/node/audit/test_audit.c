@@ -80,12 +80,14 @@ static void test_old_and_new(void **state)
 	assert_line(0, "set", "old", "{\"priority\":0}");
 	assert_line(0, "set", "new", "{\"priority\":7}");
 	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"cores_pct\":40}]}");
-	assert_line(0, "set", "old",
-		    "{\"devices\":[{\"uuid\":\"GPU-00000000-0000-0000-0000-000000000001\","
-		    "\"memory_quota_bytes\":1073741824,\"cores_pct\":30.0,\"cores_limit_pct\":30.0}]}");
-	assert_line(0, "set", "new",
-		    "{\"devices\":[{\"uuid\":\"GPU-00000000-0000-0000-0000-000000000001\","
-		    "\"memory_quota_bytes\":1073741824,\"cores_pct\":40.0,\"cores_limit_pct\":40.0}]}");
+	assert_line(
+		0, "set", "old",
+		"{\"devices\":[{\"uuid\":\"GPU-00000000-0000-0000-0000-000000000001\","
+		"\"memory_quota_bytes\":1073741824,\"cores_pct\":30.0,\"cores_limit_pct\":30.0}]}");
+	assert_line(
+		0, "set", "new",
+		"{\"devices\":[{\"uuid\":\"GPU-00000000-0000-0000-0000-000000000001\","
+		"\"memory_quota_bytes\":1073741824,\"cores_pct\":40.0,\"cores_limit_pct\":40.0}]}");
 	ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\"}");
 	assert_line(0, "pause", "new", "{\"paused\":true}");
 	ok(f, "{\"version\":1,\"op\":\"resume\",\"name\":\"a\"}");
@@ -107,8 +109,8 @@ static void test_what_is_no_change(void **state)
 	json_decref(line(0, &before));
 	ok(f, "{\"version\":1,\"op\":\"list\"}");
 	ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"poll\":true}");
-	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"priority\":9999}", EINVAL,
-			"priority");
+	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"priority\":9999}",
+			EINVAL, "priority");
 	json_decref(fixture_request(f, "no JSON"));
 	json_decref(fixture_request(f, "[]"));
 	json_decref(line(0, &after));
@@ -121,13 +123,13 @@ static void test_who_had_no_right(void **state)
 	ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\"}");
 	f->session.uid = 4711;
 	f->session.is_admin = false;
-	fixture_refused(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"swap_out\":true}", EPERM,
-			"belongs to uid");
+	fixture_refused(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"swap_out\":true}",
+			EPERM, "belongs to uid");
 	cleanup_json json_t *json = line(0, NULL);
-	assert_int_equal(4711, json_integer_value(json_object_get(json_object_get(json, "by"),
-								  "uid")));
-	assert_non_null(strstr(json_string_value(json_object_get(json, "refused")),
-			       "belongs to uid"));
+	assert_int_equal(4711,
+			 json_integer_value(json_object_get(json_object_get(json, "by"), "uid")));
+	assert_non_null(
+		strstr(json_string_value(json_object_get(json, "refused")), "belongs to uid"));
 	assert_null(json_object_get(json, "new"));
 	assert_line(0, "pause", "swap_out", "true");
 }
@@ -155,8 +157,9 @@ static void test_names_that_are_no_text(void **state)
 	f->node->is_private = false;
 	/* Refused for another reason than a right: no line, and nothing breaks. */
 	json_decref(fixture_request(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"\\u0007\"}"));
-	json_decref(fixture_request(f, "{\"version\":1,\"op\":\"cordon\",\"index\":0,\"cordoned\":true,"
-				       "\"name\":\"a\\u0007\\nb\"}"));
+	json_decref(
+		fixture_request(f, "{\"version\":1,\"op\":\"cordon\",\"index\":0,\"cordoned\":true,"
+				   "\"name\":\"a\\u0007\\nb\"}"));
 	assert_line(0, "cordon", "tenant", "\"a??b\"");
 }
 
@@ -199,10 +202,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_no_change, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_who_had_no_right, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_the_page, setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_names_that_are_no_text, setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_lost_lines_are_told_of, setup,
-						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_names_that_are_no_text, setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_lost_lines_are_told_of, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_start_and_stop, setup, fixture_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
