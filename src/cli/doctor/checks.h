@@ -12,6 +12,7 @@
 struct doctor {
 	struct host host;
 	struct daemon_target target;
+	const char *kubeconfig, *node; /* NULL: as gather_cluster.c finds them */
 	struct findings findings;
 };
 

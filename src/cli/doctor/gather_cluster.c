@@ -18,6 +18,10 @@ static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 {
 	const char *variable = getenv("NODE_NAME");
 
+	if (d->node) {
+		snprintf(ret, FACT_TEXT_MAX, "%s", d->node);
+		return;
+	}
 	if (gather_setting(&d->host, ALLOTD_CONF, "kube_node_name", "auto", ret) &&
 	    strcmp(ret, "auto") != 0)
 		return;
@@ -36,14 +40,16 @@ static int find_access(struct doctor *d, struct kube_access *ret, struct error *
 	int r;
 
 	gather_setting(&d->host, ALLOTD_CONF, "kube_api", "off", setting);
-	if (setting[0] == '/')
+	if (d->kubeconfig)
+		r = access_read_config(d->kubeconfig, ret, err);
+	else if (setting[0] == '/')
 		r = access_read_config(setting, ret, err);
 	else if (host_has(&d->host, KUBELET_CONFIG) && access(KUBELET_CONFIG, R_OK) == 0)
 		r = access_read_config(KUBELET_CONFIG, ret, err);
 	else
 		r = access_of_pod(getenv("KUBERNETES_SERVICE_HOST"),
 				  getenv("KUBERNETES_SERVICE_PORT"), ACCESS_POD_DIR, ret, err);
-	return r == -ENOENT ? 0 : r < 0 ? r : 1;
+	return r == -ENOENT && !d->kubeconfig ? 0 : r < 0 ? r : 1;
 }
 
 static void copy(const json_t *from, const char *key, char ret[FACT_NAME_MAX])
