@@ -17,10 +17,9 @@
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 struct facts_cgroup {
-	bool has_any;          /* a cgroup file system is at /sys/fs/cgroup */
-	bool is_read_only;     /* ... mounted so */
-	enum fact may_write;   /* this user may write a freezer's file */
-	bool has_memory_limit; /* controller memory is there */
+	bool has_any;        /* a cgroup file system is at /sys/fs/cgroup */
+	bool is_read_only;   /* ... mounted so */
+	enum fact may_write; /* this user may write a freezer's file */
 };
 
 struct facts_kubelet {
@@ -79,7 +78,6 @@ struct facts_clock {
 struct facts_versions {
 	char daemon_driver[FACT_NAME_MAX], module[FACT_NAME_MAX];
 	bool is_simulated;
-	unsigned daemons_of_others; /* processes named allotd beside the one that answers */
 };
 
 struct facts_process {

@@ -46,7 +46,6 @@ void gather_cgroup(struct doctor *d, struct facts *facts)
 
 	c->has_any = host_has(&d->host, CGROUPS "/cgroup.controllers") ||
 		     host_has(&d->host, CGROUPS "/freezer");
-	c->has_memory_limit = host_has(&d->host, CGROUPS "/memory") || c->has_any;
 	if (!c->has_any || !host_is_here(&d->host))
 		return;
 	host_path(&d->host, CGROUPS, at, sizeof(at));
