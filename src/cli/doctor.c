@@ -15,7 +15,7 @@
 
 struct doctor_options {
 	bool json;
-	const char *root;
+	const char *root, *kubeconfig, *node;
 	struct daemon_target target;
 };
 
@@ -24,13 +24,17 @@ static const struct option_row rows[] = {
 	       .help = "print JSON, as docs/allot.1 has it"),
 	OPTION("--root", OPTION_VALUE_REQUIRED, "DIR", option_text, struct doctor_options,
 	       root, .help = "look at the machine whose root is mounted there, as far\nas its files tell"),
+	OPTION("--kubeconfig", OPTION_VALUE_REQUIRED, "FILE", option_text, struct doctor_options,
+	       kubeconfig, .help = "ask the cluster's API server of this node by it"),
+	OPTION("--node", OPTION_VALUE_REQUIRED, "NAME", option_text, struct doctor_options, node,
+	       .help = "this node's name in the cluster"),
 	TARGET_ROWS(struct doctor_options),
 	OPTION_END,
 };
 
 static void (*const checks[])(struct doctor *) = {
 	doctor_check_system, doctor_check_driver, doctor_check_library,
-	doctor_check_daemon, doctor_check_others,
+	doctor_check_daemon, doctor_check_others, doctor_check_rows,
 };
 
 /* Without the slashes at its end; "/" is the machine that we run on. */
@@ -98,6 +102,8 @@ static int run_doctor(const struct command *self, int argc, char **argv)
 		return command_fail(self, &err, EXIT_USAGE);
 	doctor.host.root = root;
 	doctor.target = options.target;
+	doctor.kubeconfig = options.kubeconfig;
+	doctor.node = options.node;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		checks[i](&doctor);
 	if (options.json)

@@ -84,7 +84,10 @@ struct config {
 	uint64_t claim_grace_ns;
 	char container_driver[CONFIG_PATH_MAX];  /* "toolkit", or a mirror's directory */
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or liballot.so's path */
+	/* Which library may be given to containers (node/trust): "none", or files. */
+	char library_manifest[CONFIG_PATH_MAX], library_keys[CONFIG_PATH_MAX];
 	bool allow_disable_control;
+	char audit_log[CONFIG_PATH_MAX]; /* "off", or a file */
 	/* HAMi's protocol on the Kubernetes API (node/kube). */
 	char kube_api[CONFIG_PATH_MAX], kube_node_name[CONFIG_PATH_MAX],
 		kube_labels[CONFIG_PATH_MAX];

@@ -10,6 +10,7 @@
 #include "node/metrics/metrics.h"
 #include "node/page/page.h"
 #include "node/plugin/plugin.h"
+#include "node/trust/trust.h"
 
 #define CONFIG_FILE_MAX 65536
 
@@ -59,7 +60,7 @@ static unsigned check_parts(const struct config *config, const char *file, confi
 {
 	static int (*const checks[])(const struct config *config,
 				     struct error *err) = { metrics_check, page_check, plugin_check,
-							    node_kube_check };
+							    node_kube_check, trust_check_settings };
 	unsigned bad = 0;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		struct error err = { 0 };

@@ -83,8 +83,11 @@ int lock_run_dir(const char *run_dir, struct error *err)
 		wait_a_little();
 	if (r == -EWOULDBLOCK) {
 		read_holder(fd, holder, sizeof(holder));
-		return error_set(err, EBUSY, "%s: another allotd is running here, pid %s", run_dir,
-				 holder);
+		return error_set(
+			err, EBUSY,
+			"%s: another allotd is running here, pid %s: end it first, or name "
+			"another --run-dir",
+			run_dir, holder);
 	}
 	if (r < 0)
 		return error_set_errno(err, -r, "lock %s", path);
@@ -152,8 +155,11 @@ static int lock_card_in(const char *dir_path, const char *key, const char *run_d
 		wait_a_little();
 	if (r == -EWOULDBLOCK) {
 		read_holder(fd, holder, sizeof(holder));
-		return error_set(err, EBUSY, "another allotd shares this GPU already, pid %s",
-				 holder);
+		return error_set(
+			err, EBUSY,
+			"another allotd shares this GPU already, pid %s: end it first; there "
+			"is one daemon a GPU",
+			holder);
 	}
 	if (r < 0)
 		return error_set_errno(err, -r, "lock %s/%s", dir_path, name);

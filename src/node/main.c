@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "node/audit/audit.h"
 #include "node/checkpoint/keeper.h"
 #include "node/lock.h"
 #include "node/node.h"
@@ -168,8 +169,10 @@ static void signal_came(void *data, uint32_t events)
 	struct signalfd_siginfo info;
 	if (read(signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	if (info.ssi_signo == SIGHUP)
+	if (info.ssi_signo == SIGHUP) {
+		audit_reopen(node.audit);
 		return;
+	}
 	log_info("signal %d: ending; tenants go on", (int)info.ssi_signo);
 	loop_quit(node.loop);
 }

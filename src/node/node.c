@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "node/admission.h"
 #include "node/adopt.h"
+#include "node/audit/audit.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/claims/claims.h"
@@ -350,6 +351,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r >= 0)
 		r = loop_new(&node->loop, err);
 	if (r >= 0)
+		r = audit_start(node, &node->audit, err);
+	if (r >= 0)
 		r = make_timers(node, err);
 	if (r >= 0)
 		r = make_fresh_event(node, err);
@@ -443,5 +446,6 @@ void node_close(struct node *node)
 	node->drain_timer = loop_remove(node->drain_timer);
 	node->admission_timer = loop_remove(node->admission_timer);
 	node->swap_timer = loop_remove(node->swap_timer);
+	node->audit = audit_stop(node->audit);
 	node->loop = loop_free(node->loop);
 }

@@ -41,6 +41,7 @@ enum allocation_failure {
 #define NODE_PATH_MAX 160 /* of anything below the run directory */
 
 struct tenant;
+struct audit;
 struct census;
 struct claims;
 struct gpu_records;
@@ -126,6 +127,7 @@ struct node {
 	struct past_use past_use[NODE_PAST_USES];
 	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
+	struct audit *audit;                           /* NULL: off */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */

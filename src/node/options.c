@@ -172,13 +172,19 @@ static int take(int code, struct options *o, struct overrides *overrides)
 	case OPTION_HELP: print_help(); return 0;
 	default: break;
 	}
-	if (code < OPTION_SETTING) {
-		fputs("allotd: try 'allotd --help'\n", stderr);
-		return 1;
-	}
 	overrides->item[overrides->count++] = (struct override){ (unsigned)(code - OPTION_SETTING),
 								 optarg };
 	return -1;
+}
+
+static int refuse_option(int code, const char *text)
+{
+	fprintf(stderr,
+		code == ':' ? "allotd: '%s': needs a value; allotd --help has all options\n"
+			    : "allotd: '%s': no such option, or one without a value; allotd --help "
+			      "has all options\n",
+		text);
+	return 1;
 }
 
 /* Of our own options and of all settings, in both ways to write them. */
@@ -218,8 +224,10 @@ int options_parse(int argc, char **argv, struct options *options)
 		complain(NULL, "out of memory");
 		return 1;
 	}
-	while ((code = getopt_long(argc, argv, "", table, NULL)) >= 0) {
-		r = take(code, &o, &overrides);
+	opterr = 0; /* it would use two lines */
+	while ((code = getopt_long(argc, argv, ":", table, NULL)) >= 0) {
+		r = code == '?' || code == ':' ? refuse_option(code, argv[optind - 1])
+					       : take(code, &o, &overrides);
 		if (r >= 0)
 			return r;
 	}

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/about.h"
 #include "node/arena.h"
 #include "node/join.h"
 #include "net/listen.h"
@@ -177,6 +178,13 @@ static void answer_sharing(struct exchange *x, const struct sharing_request *req
 	send_reply(x->fd, &reply, sizeof(reply), &give_fd, r >= 0 && give_fd >= 0);
 }
 
+static void answer_question(struct exchange *x)
+{
+	cleanup_free char *text = about_tenant(x->registration->tenant);
+	if (text)
+		send_reply(x->fd, text, strlen(text), NULL, 0);
+}
+
 /* The sender's credentials from the ancillary data, and the first descriptor; others are closed. */
 static struct ucred read_ancillary(struct msghdr *message, int *ret_fd)
 {
@@ -207,6 +215,7 @@ static void exchange_ready(void *data, uint32_t events)
 	union {
 		struct registration_request registration;
 		struct sharing_request sharing;
+		char question[ABOUT_QUESTION_MAX];
 	} request = { 0 };
 	union {
 		struct cmsghdr align;
@@ -228,6 +237,8 @@ static void exchange_ready(void *data, uint32_t events)
 		if (size == (ssize_t)sizeof(request.sharing) &&
 		    request.sharing.magic == SHARING_MAGIC)
 			answer_sharing(x, &request.sharing, &sender, &fd);
+		else if (about_is_question(request.question, (size_t)size))
+			answer_question(x);
 		else
 			answer(x, &request.registration, size, &sender);
 	}

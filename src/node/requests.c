@@ -83,7 +83,10 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 			return error_add(err, r, "name");
 		if (node_find_tenant(session->node, wanted) ||
 		    claims_has_parked(session->node->claims, wanted))
-			return error_set(err, EEXIST, "name '%s' is in use", wanted);
+			return error_set(err, EEXIST,
+					 "name '%s' is in use: choose another, or end that "
+					 "tenant first",
+					 wanted);
 		snprintf(name, REGION_NAME_MAX, "%s", wanted);
 		return 0;
 	}
@@ -299,7 +302,8 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 	if (!wanted->card && tenant->terms.device_count == 1)
 		return 0;
 	if (!wanted->card)
-		return error_set(err, EINVAL, "index: missing: tenant '%s' has %u GPUs",
+		return error_set(err, EINVAL,
+				 "index: missing: tenant '%s' has %u GPUs: say which is meant",
 				 tenant->terms.name, tenant->terms.device_count);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (tenant->terms.device[i].card == wanted->card)
@@ -331,13 +335,16 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	if (has_on_violation < 0)
 		return has_on_violation;
 	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
-		return error_set(err, EINVAL, "devices: missing");
+		return error_set(
+			err, EINVAL,
+			"devices: missing: say what is to change: devices, priority, elastic or "
+			"on_violation");
 	for (int i = 0; i < count; i++) {
 		int d = find_device(tenant, &list[i], err);
 		if (d < 0)
 			return d;
 		if (change.changes[d])
-			return error_set(err, EINVAL, "devices: one is there twice");
+			return error_set(err, EINVAL, "devices: one is there twice: name each once");
 		r = terms_change_device(tenant, &change, (unsigned)d, NULL, &list[i].terms, err);
 		if (r < 0)
 			return r;

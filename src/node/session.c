@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "node/audit/audit_request.h"
+
 #define PROTOCOL_VERSION 1
 
 /* One row a request. */
@@ -45,6 +47,16 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 	return error_set(err, EOPNOTSUPP, "op '%.40s': this daemon does not know it", op);
 }
 
+static int dispatch_audited(struct session *session, const json_t *request, json_t *reply,
+			    struct error *err)
+{
+	struct audit_request audited;
+	audit_request_begin(session, request, &audited);
+	int r = dispatch(session, request, reply, err);
+	audit_request_end(session, &audited, r, err, reply);
+	return r;
+}
+
 static char *to_line(json_t *reply)
 {
 	char *text = json_dumps(reply, JSON_COMPACT);
@@ -78,7 +90,7 @@ char *session_answer(struct session *session, const char *line, size_t length)
 	if (!request)
 		r = error_set(&err, EINVAL, "not JSON: column %d: %s", where.column, where.text);
 	else
-		r = dispatch(session, request, reply, &err);
+		r = dispatch_audited(session, request, reply, &err);
 	session->node->requests++;
 	session->node->refused += r < 0;
 	if (r < 0) {
@@ -125,7 +137,7 @@ int session_find_own(struct session *session, const json_t *request, const char 
 		return r < 0 ? r : error_set(err, EINVAL, "%s: missing", key);
 	struct tenant *t = node_find_tenant(session->node, name);
 	if (!t)
-		return error_set(err, ENOENT, "no tenant '%.63s'", name);
+		return error_set(err, ENOENT, "no tenant '%.63s': allot ps lists them", name);
 	if (!session->is_admin && session->uid != t->terms.uid)
 		return error_set(
 			err, EPERM,

@@ -19,6 +19,7 @@ struct session {
 	int pid; /* of the caller, as the kernel says */
 	uid_t uid;
 	bool is_admin; /* root, or in group allot */
+	bool is_page;  /* by HTTP: the token is all that is known of the caller */
 	/* By id: a tenant may end under its holder. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;

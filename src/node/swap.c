@@ -49,11 +49,12 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 			  budget = swap_budget_bytes(node);
 	uint64_t left = reserved < budget ? budget - reserved : 0;
 	if (bytes > left)
-		return error_set(err, ENOSPC,
-				 "swap_arena_bytes %" PRIu64 ": of %" PRIu64
-				 " bytes of host memory for all tenants (swap_arena), %" PRIu64
-				 " are left",
-				 bytes, budget, left);
+		return error_set(
+			err, ENOSPC,
+			"swap_arena_bytes %" PRIu64 ": of %" PRIu64
+			" bytes of host memory for all tenants (swap_arena), %" PRIu64
+			" are left: ask for at most that, or raise swap_arena in allotd's settings",
+			bytes, budget, left);
 	int r = arena_check_memory(bytes, pending, err);
 	return r < 0 ? error_add(err, r, "swap_arena_bytes") : 0;
 }

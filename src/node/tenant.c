@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/adopt.h"
+#include "node/audit/audit.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/claims/claims.h"
@@ -287,11 +288,21 @@ struct tenant *tenant_free(struct tenant *tenant)
 	return NULL;
 }
 
+static void note_end(const struct tenant *tenant, const char *why)
+{
+	struct audit *audit = tenant->node->audit;
+	json_t *what = audit_about(audit, tenant);
+	log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+	if (what)
+		json_object_set_new(what, "reason", json_clean_string(why));
+	audit_write(audit, "end", what);
+}
+
 void tenant_remove(struct tenant *tenant, const char *why)
 {
 	struct node *node = tenant->node;
 	if (why)
-		log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+		note_end(tenant, why);
 	for (unsigned i = 0; i < tenant->slot_limit; i++)
 		if (tenant->process[i])
 			violations_excuse(node->violations, tenant->process[i]);

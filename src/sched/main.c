@@ -86,9 +86,12 @@ static void look_at_expiry(const char *file)
 		return; /* libmicrohttpd has taken it */
 	int64_t days = (expiry_s - (int64_t)time(NULL)) / DAY_S;
 	if (expiry_s <= (int64_t)time(NULL))
-		log_warning("%s: has expired: clients refuse it", file);
+		log_warning("%s: has expired: clients refuse it: renew it, it is read again when "
+			    "it changes",
+			    file);
 	else if (days < EXPIRY_SOON_DAYS)
-		log_warning("%s: expires in %d days", file, (int)days);
+		log_warning("%s: expires in %d days: renew it, it is read again when it changes",
+			    file, (int)days);
 }
 
 static int listen_at(struct listener *l, struct scheduler *s, const char *setting,

@@ -150,13 +150,21 @@ static int take(int code, struct parsed *p)
 	case OPTION_HELP: print_help(); return 0;
 	default: break;
 	}
-	if (code < OPTION_SETTING) {
-		fputs("allot-scheduler: try 'allot-scheduler --help'\n", stderr);
-		return 1;
-	}
 	p->override[p->overrides++] =
 		(struct override){ config_table.row[code - OPTION_SETTING].name, optarg };
 	return -1;
+}
+
+static int refuse_option(int code, const char *text)
+{
+	fprintf(stderr,
+		code == ':'
+			? "allot-scheduler: '%s': needs a value; allot-scheduler --help has all "
+			  "options\n"
+			: "allot-scheduler: '%s': no such option, or one without a value; "
+			  "allot-scheduler --help has all options\n",
+		text);
+	return 1;
 }
 
 /* Options are written with '-'; '_' is taken as well. */
@@ -195,8 +203,10 @@ int options_parse(int argc, char **argv, struct config *config)
 		complain(NULL, "out of memory");
 		return 1;
 	}
-	while ((code = getopt_long(argc, argv, "", table, NULL)) >= 0) {
-		int r = take(code, &p);
+	opterr = 0; /* it would use two lines */
+	while ((code = getopt_long(argc, argv, ":", table, NULL)) >= 0) {
+		int r = code == '?' || code == ':' ? refuse_option(code, argv[optind - 1])
+						   : take(code, &p);
 		if (r >= 0)
 			return r;
 	}

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -127,7 +128,69 @@ def plugins(host):
     host.write("var/lib/kubelet/device-plugins/kubelet.sock", "")
 
 
+def certificate(days, names="DNS:allot-scheduler.allot-system.svc"):
+    """The scheduler's, by openssl, which ends in so many days."""
+    def make(host):
+        folder = host.root / "etc/allot"
+        host.write("etc/allot/allot-scheduler.conf",
+                   "tls_certificate = /etc/allot/tls.crt # ours\ntls_key = /etc/allot/tls.key\n")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", "/CN=a", "-addext", f"subjectAltName={names}", "-keyout",
+                        folder / "tls.key", "-out", folder / "fresh.crt"], check=True, capture_output=True)
+        subprocess.run(["openssl", "x509", "-in", folder / "fresh.crt", "-signkey", folder / "tls.key", "-days",
+                        str(days), "-out", folder / "tls.crt"], check=True, capture_output=True)
+    return make
+
+
+def settings(text, *more):
+    def spoil(host):
+        host.write("etc/allot/allotd.conf", text)
+        for one in more:
+            one(host)
+    return spoil
+
+
+def mirror(driver):
+    """One that allot mirror made of that driver, with this build's library."""
+    def make(host):
+        host.write("srv/mirror/versions", json.dumps({"version": 1, "driver": driver}))
+        (host.root / "srv/mirror/lib64").mkdir()
+        shutil.copy(BUILD / "liballot.so", host.root / "srv/mirror/lib64")
+    return settings("container_driver = /srv/mirror\n", make)
+
+
+KUBELET = put("var/lib/kubelet/device-plugins/kubelet.sock", "")
+PLUGINS = "var/lib/kubelet/device-plugins"
+SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
+    {"name": "a", "containerEdits": {"mounts": [{"hostPath": "/run/allot/gone", "containerPath": "/x"}]}}]}
+
+
 @pytest.mark.parametrize("spoil, check, level, what", [
+    (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: has expired on "),
+    (certificate(5), "certificate", "warning", "expires on "),
+    (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, and the webhook is called by"),
+    (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics, /etc/none.crt: is not there"),
+    (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
+    (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",
+     "is no PEM file with a certificate"),
+    (put("etc/cdi/allot-a.json", "{"), "cdi", "warning", "/etc/cdi/allot-a.json: line 1: "),
+    (put("etc/cdi/allot-a.json", json.dumps(SPEC)), "cdi", "warning", "mounts /run/allot/gone, which is not there"),
+    (put("etc/cdi/nvidia.json", "{}"), "cdi", "warning", "has no cdiVersion"),
+    (put("usr/bin/podman", ""), "injection", "warning", "nobody brings the driver into containers"),
+    (mirror("550.54.15"), "injection", "problem", "/srv/mirror has driver 550.54.15 and the kernel module is " + VERSION),
+    (settings("container_driver = /srv/none\n"), "injection", "problem", "has no lib64/liballot.so"),
+    (settings("", put("usr/bin/containerd", ""), put("etc/containerd/config.toml", "  enable_cdi = false\n")), "runtime",
+     "warning", "containerd: CDI is off in its settings"),
+    (settings("", put("run/docker.sock", ""), put("etc/docker/daemon.json", '{"features": {"cdi": false}}')), "runtime",
+     "warning", "docker: CDI is off"),
+    (settings("kube_plugin = on\n", KUBELET), "plugin", "problem", "allotd has no socket below"),
+    (settings("kube_resource = a.b/c\n", KUBELET, put(f"{PLUGINS}/allot-c.sock", ""),
+              put(f"{PLUGINS}/kubelet_internal_checkpoint",
+                  '{"Data": {"RegisteredDevices": {"nvidia.com/gpu": ["x"]}}}')), "plugin", "problem",
+     "has not registered a.b/c"),
+    (put("proc/77/comm", "nvidia-device-p\n"), "device-plugin", "warning", "device plugin runs"),
+    (put("proc/77/comm", "dcgm-exporter\n"), "monitor", "note", "DCGM's exporter"),
+    (put("usr/local/vgpu/libvgpu.so", ""), "hami-files", "note", "/usr/local/vgpu is there"),
     (put("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n"), "kernel", "problem", "Linux 4.19.0-27-amd64"),
     (remove("proc/sys/kernel/osrelease"), "kernel", "problem", "/proc does not tell"),
     (no_module, "driver", "problem", "not loaded, and there is 1 GPU"),
@@ -183,23 +246,38 @@ def test_this_machine(machine):
     machine.wait_for_tenant("a")
     done = machine.allot("doctor", "--json", *machine.sim)
     said = json.loads(done.stdout)
-    by_check = {finding["check"]: finding for finding in said["findings"]}
-    assert by_check["daemon"]["level"] == "ok" and "1 simulated GPU" in by_check["daemon"]["what"]
-    assert by_check["library"]["what"] == str(BUILD / "liballot.so")
-    assert by_check["driver"]["level"] == by_check["kernel"]["level"] == "ok"
+    found = {finding["check"]: finding for finding in said["findings"]}
+    assert found["daemon"]["level"] == "ok" and "1 simulated GPU" in found["daemon"]["what"]
+    assert found["library"]["what"] == str(BUILD / "liballot.so")
+    assert found["driver"]["level"] == found["kernel"]["level"] == "ok"
     text = machine.allot("doctor", *machine.sim)
     assert text.returncode == done.returncode
-    assert f"daemon             {by_check['daemon']['what'][:20]}" in text.stdout
+    assert f"daemon             {found['daemon']['what'][:20]}" in text.stdout
     assert text.stdout.splitlines()[-1].startswith(
         f"{sum(finding['level'] == 'problem' for finding in said['findings'])} problem")
     tenant.terminate()
 
 
+def by_check(done):
+    return {finding["check"]: finding for finding in json.loads(done.stdout)["findings"]}
+
+
 def test_in_a_tenant(machine, tmp_path):
-    """Its daemon answers; or ALLOT_SOCKET leads nowhere."""
-    done = machine.run("--", BUILD / "allot", "doctor", "--json", *machine.sim)
-    (found,) = [finding for finding in json.loads(done.stdout)["findings"] if finding["check"] == "tenant"]
-    assert found["level"] == "ok" and found["what"].endswith("allot.sock answers")
+    """Its daemon answers, which tenant it is and what it has; or ALLOT_SOCKET leads nowhere."""
+    doctor = [BUILD / "allot", "doctor", "--json", *machine.sim]
+    terms = ["--name", "web", "--memory", "4GiB", "--cores", "30", "--cores-limit", "60"]
+    found = by_check(machine.run(*terms, "--", *doctor))
+    assert found["tenant"]["level"] == "ok" and found["tenant"]["what"].startswith("web; ")
+    assert found["tenant"]["what"].endswith("allot.sock answers")
+    assert found["quota"]["what"] == \
+        "GPU 0: 0 of 4096 MiB used; 30 % of its time guaranteed, at most 60 %"
+    assert found["preloaded"]["level"] == "ok" and "LD_PRELOAD of allot run" in found["preloaded"]["what"]
+    # A way round the library, as the program sees it itself; and a tenant that stands still.
+    found = by_check(machine.run(*terms, "--", "env", "-u", "LD_PRELOAD", *doctor))
+    assert found["preloaded"]["level"] == "problem" and found["tenant"]["level"] == "ok"
+    pause = f"{BUILD}/allot pause web {' '.join(machine.sim)} && exec {' '.join(map(str, doctor))}"
+    found = by_check(machine.run(*terms, "--", "sh", "-c", pause))
+    assert found["tenant"]["level"] == "warning" and "is paused" in found["tenant"]["what"]
     gone = tmp_path / "gone.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(gone))
@@ -207,6 +285,18 @@ def test_in_a_tenant(machine, tmp_path):
         done = machine.allot("doctor", "--json", *machine.sim, environment={"ALLOT_SOCKET": str(path)})
         (found,) = [finding for finding in json.loads(done.stdout)["findings"] if finding["check"] == "tenant"]
         assert found["level"] == "problem" and what in found["what"], found
+
+
+def test_a_clock_that_was_set(machine):
+    """The daemon's start by the file system's time, and by how long it runs, are apart."""
+    tenant = machine.start("--name", "a", "--", "sleep", "60")
+    machine.wait_for_tenant("a")
+    for step, told in ((-3600, "was set forward by 36"), (+3600, "was set back by 3")):
+        stamp = time.time() + step
+        os.utime(machine.run_dir / "allotd.sock", (stamp, stamp))
+        clock = by_check(machine.allot("doctor", "--json", *machine.sim))["clock"]
+        assert clock["level"] == "warning" and told in clock["what"], clock
+    tenant.terminate()
 
 
 @pytest.mark.parametrize("options, told", [

@@ -12,6 +12,7 @@
 struct doctor {
 	struct host host;
 	struct daemon_target target;
+	const char *kubeconfig, *node; /* NULL: as gather_cluster.c finds them */
 	struct findings findings;
 };
 
@@ -25,7 +26,9 @@ void doctor_check_mig(struct doctor *doctor);
 void doctor_check_library(struct doctor *doctor);
 /* The daemon that would serve, and whether it is of this version. */
 void doctor_check_daemon(struct doctor *doctor);
-/* Who else shares or hands out these GPUs: MPS, another device plugin; CDI; the kubelet. */
+/* Who else shares or hands out these GPUs: MPS, another device plugin; the kubelet. */
 void doctor_check_others(struct doctor *doctor);
+/* What has its facts apart from its judgement (rows.c): in a tenant, the node, engines, certificates, clock, cluster. */
+void doctor_check_rows(struct doctor *doctor);
 
 #endif

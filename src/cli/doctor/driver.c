@@ -7,10 +7,11 @@
 
 #include "base/cleanup.h"
 #include "cli/doctor/checks.h"
+#include "cli/doctor/version.h"
 #include "cli/probe.h"
 #include "mirror/ld_cache.h"
 
-#define VERSION_MAX 32
+#define VERSION_MAX VERSION_TEXT_MAX
 #define VENDOR_NVIDIA "0x10de"
 #define CLASS_DISPLAY "0x03" /* PCI base class: display controllers, 3D ones too */
 
@@ -37,22 +38,6 @@ static bool count_card(void *data, const char *name)
 
 /* ---- the kernel's side ---- */
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..." or "... Open Kernel Module for x86_64  580.65.06 ..." */
-static bool find_version(const char *text, char ret[VERSION_MAX])
-{
-	for (const char *at = text; (at = strpbrk(at, "0123456789"));) {
-		size_t n = strspn(at, "0123456789.");
-		bool is_word = at > text && at[-1] == ' ' && (at[n] == ' ' || at[n] == '\n');
-		if (is_word && n < VERSION_MAX && memchr(at, '.', n)) {
-			memcpy(ret, at, n);
-			ret[n] = '\0';
-			return true;
-		}
-		at += n;
-	}
-	return false;
-}
-
 /* False: it is not loaded, and nothing that follows would tell more. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
@@ -61,7 +46,7 @@ static bool check_module(struct doctor *d, char version[VERSION_MAX])
 
 	version[0] = '\0';
 	if (host_read(&d->host, "/proc/driver/nvidia/version", text, sizeof(text)) > 0) {
-		find_version(text, version);
+		version_find_word(text, version);
 		findings_add(&d->findings, FINDING_OK, "driver", "NVIDIA's kernel module %s",
 			     version[0] ? version : "of a version that it does not tell");
 		return true;

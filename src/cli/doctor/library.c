@@ -1,12 +1,8 @@
 /* liballot.so and the ways in which it, or somebody else's, comes into programs. */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/doctor/checks.h"
@@ -99,37 +95,8 @@ static void check_preload(struct doctor *d)
 			     "command alone");
 }
 
-/* A tenant's process finds its daemon by this; the kind of socket is region/registration.h's. */
-static void check_tenant(struct doctor *d)
-{
-	const char *path = getenv("ALLOT_SOCKET");
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	if (!path)
-		return;
-	if (strlen(path) >= sizeof(address.sun_path)) {
-		findings_add(&d->findings, FINDING_PROBLEM, "tenant",
-			     "ALLOT_SOCKET is too long for a socket's path (%zu bytes at most)",
-			     sizeof(address.sun_path) - 1);
-		return;
-	}
-	strcpy(address.sun_path, path);
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
-		findings_add(&d->findings, FINDING_OK, "tenant", "%s answers", path);
-		return;
-	}
-	finding_set_remedy(
-		findings_add(&d->findings, FINDING_PROBLEM, "tenant",
-			     "ALLOT_SOCKET, %s: %s: CUDA programs here wait 30 s and then fail",
-			     path, strerror(errno)),
-		"start allotd; in a container, mount the tenant's directory, not the socket alone");
-}
-
 void doctor_check_library(struct doctor *d)
 {
 	check_own(d);
 	check_preload(d);
-	if (host_is_here(&d->host))
-		check_tenant(d);
 }

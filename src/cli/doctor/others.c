@@ -1,4 +1,4 @@
-/* Who else shares or hands out these GPUs: MPS, another device plugin; CDI; the kubelet. */
+/* Who else shares or hands out these GPUs: MPS, another device plugin; the kubelet. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -65,36 +65,8 @@ static void check_kubelet(struct doctor *d)
 	host_each(&d->host, PLUGINS, find_plugin, d);
 }
 
-/* ---- CDI ---- */
-
-struct specs {
-	struct doctor *d;
-	const char *directory;
-};
-
-static bool find_spec(void *data, const char *name)
-{
-	struct specs *specs = data;
-
-	if (strcasestr(name, "nvidia") || strcasestr(name, "allot"))
-		findings_add(&specs->d->findings, FINDING_NOTE, "cdi", "%s/%s", specs->directory,
-			     name);
-	return true;
-}
-
-static void check_cdi(struct doctor *d)
-{
-	static const char *const directories[] = { "/etc/cdi", "/var/run/cdi" };
-
-	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++) {
-		struct specs specs = { d, directories[i] };
-		host_each(&d->host, directories[i], find_spec, &specs);
-	}
-}
-
 void doctor_check_others(struct doctor *d)
 {
 	host_each(&d->host, "/proc", find_mps, d);
 	check_kubelet(d);
-	check_cdi(d);
 }

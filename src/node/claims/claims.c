@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/audit/audit.h"
 #include "node/claims/claims_inside.h"
 #include "node/health/health.h"
 #include "node/swap.h"
@@ -56,7 +57,9 @@ unsigned claims_count(const struct claims *claims)
 
 struct claims_counts claims_counts(const struct claims *claims)
 {
-	return claims->counts;
+	struct claims_counts counts = claims->counts;
+	counts.library_refused = trust_refused(claims->trust);
+	return counts;
 }
 
 struct claim *claims_find(struct claims *claims, const char *key)
@@ -197,6 +200,7 @@ struct claims *claims_close(struct claims *claims)
 	loop_remove(claims->timer);
 	loop_remove(claims->checkpoint_timer);
 	store_close(claims->store);
+	trust_free(claims->trust);
 	free(claims);
 	return NULL;
 }
@@ -287,9 +291,12 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		const struct claim *c = claims_holder(claims, fresh->uuid[i],
 						      &fresh->terms.device[i].slots, &slot);
 		if (c)
-			return error_set(err, EEXIST, "claim '%s': slot %u of %s is claim '%s''s",
-					 fresh->terms.claim.key, slot, fresh->uuid[i],
-					 claim_terms(c)->claim.key);
+			return error_set(
+				err, EEXIST,
+				"claim '%s': slot %u of %s is claim '%s''s: that has to end "
+				"first",
+				fresh->terms.claim.key, slot, fresh->uuid[i],
+				claim_terms(c)->claim.key);
 	}
 	return 0;
 }
@@ -430,7 +437,7 @@ static void count_refusal(struct claims_counts *counts, int r, enum stage stage)
 		counts->refused_other++;
 }
 
-int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
+static int allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
 		    struct error *err)
 {
 	cleanup_free struct store_claim *fresh = calloc(1, sizeof(*fresh));
@@ -455,6 +462,42 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 	log_info("claim '%s': made for uid %u, tenant '%s' (%s)", request->key,
 		 (unsigned)request->uid, fresh->terms.name, fresh->terms.id);
 	return 0;
+}
+
+/* Who is not on the control socket is the kubelet. */
+static void note_in_audit(struct claims *claims, const struct claim_request *request,
+			  const struct claim *claim)
+{
+	static const struct audit_actor kubelet = { .by = AUDIT_BY_KUBELET };
+	struct audit *audit = claims->node->audit;
+	if (!audit || !claim->tenant)
+		return;
+	bool is_request = audit_set_actor_if_none(audit, &kubelet);
+	if (request->wants_no_control) {
+		json_t *what = audit_about(audit, claim->tenant);
+		if (what)
+			json_object_set_new(what, "permitted",
+					    json_boolean(claim->tenant->terms.claim.is_uncontrolled));
+		audit_write(audit, "disable_control", what);
+	}
+	if (!is_request)
+		return; /* that is written down by who has asked, see audit_request.h */
+	json_t *what = audit_about(audit, claim->tenant);
+	json_t *terms = audit_terms(audit, claim->tenant);
+	if (what)
+		audit_add_change(what, NULL, terms);
+	json_decref(terms);
+	audit_write(audit, "claim", what);
+	audit_set_actor(audit, NULL);
+}
+
+int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
+		    struct error *err)
+{
+	int r = allocate(claims, request, ret, err);
+	if (r >= 0)
+		note_in_audit(claims, request, *ret);
+	return r;
 }
 
 /* ---- changes ---- */

@@ -103,6 +103,7 @@ struct claims_counts {
 	uint64_t refused_store;   /* the store could not be written: disk full, read-only */
 	uint64_t refused_other;
 	uint64_t stores_set_aside; /* torn, foreign or newer, rebuilt */
+	uint64_t library_refused;  /* by node/trust/trust.h */
 };
 
 /*

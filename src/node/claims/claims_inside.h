@@ -11,6 +11,7 @@
 #include "node/claims/state_dir.h"
 #include "node/claims/store.h"
 #include "node/node.h"
+#include "node/trust/trust.h"
 
 #define CLAIMS_STORE_LEAF "claims.db"
 
@@ -34,6 +35,7 @@ struct claims {
 	struct loop_source *timer, *checkpoint_timer;
 	struct claims_counts counts;
 	struct library library; /* name "": not installed yet */
+	struct trust *trust;    /* NULL: any library will do */
 	struct {
 		claims_keep keep;
 		void *data;
@@ -66,6 +68,8 @@ void claims_end(struct claim *claim, const char *why);
 
 /* Puts the library where containers have it from, once. */
 int claims_install_library(struct claims *claims, struct error *err);
+/* Whether the one that containers would get is as signed: node/trust/trust.h. */
+int claims_check_library(struct claims *claims, struct error *err);
 
 /* May it be a claim's key? -EINVAL with what would be right. */
 int claims_check_key(const char *key, struct error *err);

@@ -189,7 +189,7 @@ static int add_visible(struct injection *in, const struct tenant_terms *terms, s
 	return add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "%s", list);
 }
 
-static int check_mirror(const char *dir, struct error *err)
+static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 {
 	char path[PATHS_MAX];
 	struct stat st;
@@ -204,16 +204,16 @@ static int check_mirror(const char *dir, struct error *err)
 				 "container_driver: %s: no mirror: there is no %s; make it with "
 				 "allot mirror",
 				 dir, path);
-	return 0;
+	return trust_check(trust, path, err);
 }
 
 /*
  * The mirror is found by LD_LIBRARY_PATH of NVIDIA's images, which have /usr/local/nvidia/lib64 there. It is
  * not set here: it would replace what the image has.
  */
-static int add_mirror(struct injection *in, const char *dir, struct error *err)
+static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {
-	int r = check_mirror(dir, err);
+	int r = check_mirror(trust, dir, err);
 	if (r >= 0)
 		r = add_mount(in, INJECTION_MIRROR_DIR, dir, err);
 	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
@@ -244,27 +244,66 @@ static int add_sim(struct injection *in, const struct node *node, const struct t
 	return r;
 }
 
-int claims_install_library(struct claims *claims, struct error *err)
+static bool is_mirrored(const struct node *node)
+{
+	return !node->simulated && strcmp(node->config.container_driver, "toolkit") != 0;
+}
+
+static int find_source(const struct claims *claims, char ret_path[PATHS_MAX], struct error *err)
 {
 	const char *setting = claims->node->config.container_library;
-	char path[PATHS_MAX];
-	int r = 0;
-	if (*claims->library.name)
-		return 0;
 	if (!strcmp(setting, "auto"))
-		r = install_find(INSTALL_LIBRARY, path, err);
-	else
-		snprintf(path, sizeof(path), "%s", setting);
+		return install_find(INSTALL_LIBRARY, ret_path, err);
+	snprintf(ret_path, PATHS_MAX, "%s", setting);
+	return 0;
+}
+
+static int install(struct claims *claims, struct error *err)
+{
+	char path[PATHS_MAX];
+	int r = find_source(claims, path, err);
+	if (r >= 0)
+		r = trust_check(claims->trust, path, err);
 	if (r >= 0)
 		r = state_dir_make(claims->node, claims->dir, err);
 	if (r >= 0)
 		r = library_install(path, claims->dir, &claims->library, err);
-	return r;
+	return r == -EBADMSG ? trust_refuse(claims->trust, err) : r;
 }
 
-static int add_control(struct claims *claims, const struct claim *claim, bool is_mirrored,
-		       struct injection *in, struct error *err)
+static void copy_path(const struct claims *claims, char ret[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32])
 {
+	snprintf(ret, STATE_DIR_MAX + LIBRARY_NAME_MAX + 32, "%s/" TRUST_LIBRARY,
+		 claims->library.dir);
+}
+
+int claims_install_library(struct claims *claims, struct error *err)
+{
+	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
+	copy_path(claims, copy);
+	/* It lies there for years: looked at each time. Not that of the manifest now: the one to be installed may be. */
+	if (*claims->library.name && trust_is_good(claims->trust, copy))
+		return 0;
+	claims->library.name[0] = '\0';
+	int r = install(claims, err);
+	copy_path(claims, copy);
+	return r < 0 ? r : trust_check(claims->trust, copy, err);
+}
+
+int claims_check_library(struct claims *claims, struct error *err)
+{
+	const struct node *node = claims->node;
+	char path[PATHS_MAX];
+	if (is_mirrored(node))
+		return check_mirror(claims->trust, node->config.container_driver, err);
+	int r = find_source(claims, path, err);
+	return r < 0 ? r : trust_check(claims->trust, path, err);
+}
+
+static int add_control(struct claims *claims, const struct claim *claim, struct injection *in,
+		       struct error *err)
+{
+	bool has_mirror = is_mirrored(claims->node);
 	char socket_dir[NODE_PATH_MAX];
 	tenant_path(claim->tenant, NULL, socket_dir);
 	int r = add_mount(in, INJECTION_SOCKET_DIR, socket_dir, err);
@@ -273,9 +312,9 @@ static int add_control(struct claims *claims, const struct claim *claim, bool is
 	if (r >= 0)
 		r = add_hami(in, claim_terms(claim), err);
 	/* Either is enough, and never both: the mirror has the library in it. */
-	if (r >= 0 && !is_mirrored)
+	if (r >= 0 && !has_mirror)
 		r = claims_install_library(claims, err);
-	if (r >= 0 && !is_mirrored)
+	if (r >= 0 && !has_mirror)
 		r = add_preload(in, &claims->library, err);
 	return r;
 }
@@ -286,15 +325,15 @@ static int fill(struct claims *claims, const struct claim *claim, struct injecti
 	const struct tenant_terms *terms = claim_terms(claim);
 	const struct node *node = claims->node;
 	const char *driver = node->config.container_driver;
-	bool is_mirrored = !node->simulated && strcmp(driver, "toolkit") != 0;
 	int r = 0;
 	if (!terms->claim.is_uncontrolled)
-		r = add_control(claims, claim, is_mirrored, in, err);
+		r = add_control(claims, claim, in, err);
 	if (r < 0)
 		return r;
 	if (node->simulated)
 		return add_sim(in, node, terms, err);
-	r = is_mirrored ? add_mirror(in, driver, err) : add_visible(in, terms, err);
+	r = is_mirrored(node) ? add_mirror(in, claims->trust, driver, err)
+			      : add_visible(in, terms, err);
 	return r < 0 ? r : injection_add_nodes(in, terms, "/dev", err);
 }
 

@@ -13,36 +13,11 @@
 #include "base/cleanup.h"
 #include "base/paths.h"
 #include "node/claims/injection.h"
+#include "node/trust/file_bytes.h"
 
 #define LIBRARY_LEAF "liballot.so"
 #define PRELOAD_LEAF "ld.so.preload"
 #define LIBRARY_MAX_BYTES (64 << 20)
-
-/* A file's bytes. The caller frees. */
-static int read_file(const char *path, char **ret, size_t *ret_size, struct error *err)
-{
-	struct stat st;
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_set_errno(err, errno, "%s", path);
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > LIBRARY_MAX_BYTES)
-		return error_set(err, EINVAL, "%s: no library", path);
-	size_t size = (size_t)st.st_size, have = 0;
-	cleanup_free char *bytes = malloc(size);
-	if (!bytes)
-		return error_set_errno(err, ENOMEM, "%s", path);
-	while (have < size) {
-		ssize_t n = read(fd, bytes + have, size - have);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return error_set_errno(err, n < 0 ? errno : EIO, "%s", path);
-		have += (size_t)n;
-	}
-	*ret = steal_pointer(&bytes);
-	*ret_size = size;
-	return 0;
-}
 
 /* FNV-1a, 64 bits: tells builds apart; whoever may write there needs no collision. */
 #define HASH_BEGIN UINT64_C(14695981039346656037)
@@ -118,7 +93,7 @@ static int look(const struct library *library, const char *bytes, size_t size, s
 	if (access(library->dir, F_OK) < 0)
 		return errno == ENOENT ? 0 : error_set_errno(err, errno, "%s", library->dir);
 	snprintf(path, sizeof(path), "%s/%s", library->dir, LIBRARY_LEAF);
-	int r = read_file(path, &there, &there_size, err);
+	int r = file_bytes_read(path, LIBRARY_MAX_BYTES, &there, &there_size, NULL, err);
 	if (r < 0 || there_size != size || memcmp(there, bytes, size) != 0)
 		return error_set(err, EBADMSG,
 				 "%s: not the library that its name says: remove the directory",
@@ -145,7 +120,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	char parent[STATE_DIR_MAX + 8];
 	cleanup_free char *bytes = NULL;
 	size_t size = 0;
-	int r = read_file(from, &bytes, &size, err);
+	int r = file_bytes_read(from, LIBRARY_MAX_BYTES, &bytes, &size, NULL, err);
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);

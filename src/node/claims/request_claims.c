@@ -46,7 +46,8 @@ static int find_own(struct session *session, const json_t *request, struct claim
 		return r;
 	struct claim *claim = claims_find(session->node->claims, key.text);
 	if (!claim)
-		return error_set(err, ENOENT, "there is no claim '%s'", name);
+		return error_set(err, ENOENT, "there is no claim '%s': allot cdi list has them",
+				 name);
 	if (claim_terms(claim)->uid != session->uid && !session->is_admin)
 		return error_set(err, EPERM, "claim '%s' belongs to uid %u", name,
 				 (unsigned)claim_terms(claim)->uid);
@@ -185,7 +186,9 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	/* Named by a person, who is told rather than given another name. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
-		return error_set(err, EEXIST, "name '%s' is in use", wanted.tenant);
+		return error_set(err, EEXIST,
+				 "name '%s' is in use: choose another, or end that tenant first",
+				 wanted.tenant);
 	wanted.key = key.text;
 	r = read_claim(session, request, &wanted, err);
 	if (r >= 0)

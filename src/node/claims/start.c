@@ -353,7 +353,9 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 	TAILQ_INIT(&claims->list);
 	state_dir_find(node, claims->dir);
 	snprintf(claims->path, sizeof(claims->path), "%s/" CLAIMS_STORE_LEAF, claims->dir);
-	int r = list_adopted(claims, err);
+	int r = trust_open(&node->config, &claims->trust, err);
+	if (r >= 0)
+		r = list_adopted(claims, err);
 	if (r >= 0) {
 		r = loop_add_timer(node->loop, reconcile_due, claims, &claims->timer);
 		if (r >= 0)
@@ -370,6 +372,8 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 	claims_use_store(claims, false, NULL);
 	if (claims->store)
 		install_early(claims);
+	else if (claims->trust)
+		claims_check_library(claims, NULL); /* what is wrong is in the log by that */
 	loop_arm(claims->timer, RECONCILE_NS, RECONCILE_NS);
 	*ret = claims;
 	return 0;

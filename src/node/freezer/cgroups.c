@@ -168,11 +168,12 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
 	if (r == -EPERM)
-		return error_set(err, EPERM, "container %.*s holds this daemon", CONTAINER_SHORT_ID,
-				 container->id);
+		return error_set(err, EPERM, "container %.*s holds this daemon, and is never frozen",
+				 CONTAINER_SHORT_ID, container->id);
 	if (r == -EOPNOTSUPP)
 		return error_set(err, EOPNOTSUPP,
-				 "container %.*s: there is no freezer for its cgroup",
+				 "container %.*s: there is no freezer for its cgroup: allot doctor "
+				 "says what cgroups here lack",
 				 CONTAINER_SHORT_ID, container->id);
 	if (r < 0)
 		return error_set_errno(err, -r, "freezer of container %.*s", CONTAINER_SHORT_ID,

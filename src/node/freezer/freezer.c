@@ -392,8 +392,9 @@ int freezer_pause(struct freezer *f, struct gpu_container *c, struct error *err)
 int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (!c->is_frozen)
-		return error_set(err, EALREADY, "container %.*s is not paused", CONTAINER_SHORT_ID,
-				 c->what.id);
+		return error_set(err, EALREADY,
+				 "container %.*s is not paused: there is nothing to resume",
+				 CONTAINER_SHORT_ID, c->what.id);
 	c->item.by_hand = false;
 	if (freeze_is_held(&c->item))
 		freeze_let_go(&c->item, clock_now_ns());

@@ -254,7 +254,9 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	if (count > 1)
 		return say_several(name, c, count, err);
 	if (count == 0)
-		return error_set(err, ENOENT, "no tenant '%.63s', and no container with GPU work",
+		return error_set(err, ENOENT,
+				 "no tenant '%.63s', and no container with GPU work: allot ps and "
+				 "allot tasks list them",
 				 name);
 	if (swap_out || poll || (!paused && container_swap_is_away(c[0])))
 		return container_swap(w, c[0], swap_out, poll, ret_moving, err);

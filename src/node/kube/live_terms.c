@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "kube/event.h"
 #include "kube/priority.h"
+#include "node/audit/audit.h"
+#include "node/json.h"
 #include "node/node.h"
 #include "node/plugin/allocate.h"
 #include "node/plugin/plugin.h"
@@ -181,6 +183,20 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
 }
 
+/* `refusal` NULL: it was made. */
+static void note_in_audit(struct audit *audit, const struct claim *claim, const json_t *old,
+			  const struct error *refusal)
+{
+	json_t *what = audit_about(audit, claim->tenant);
+	json_t *now = audit_terms(audit, claim->tenant);
+	if (what && refusal)
+		json_object_set_new(what, "refused", json_clean_string(refusal->text));
+	else if (what)
+		audit_add_change(what, old, now);
+	json_decref(now);
+	audit_write(audit, "set", what);
+}
+
 static void look_at(struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
 		    const char *container, bool again)
 {
@@ -191,12 +207,23 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	if (!s || !text)
 		return; /* no memory: the next look */
 	s->is_there = true;
+	struct audit *audit = live->node->audit;
+	const struct audit_actor actor = { .by = AUDIT_BY_KUBERNETES,
+					   .pod_namespace = pod->pod_namespace,
+					   .pod = pod->name,
+					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/* Given by the plugin once more, as it was made: see allocate.c. */
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
+	json_t *old = audit_terms(audit, claim->tenant);
+	audit_set_actor(audit, &actor);
 	int r = change(live, claim, pod, container, &has_changed, &err);
+	if (has_changed || (r < 0 && is_new))
+		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
+	audit_set_actor(audit, NULL);
+	json_decref(old);
 	/* The figures of a reason change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);

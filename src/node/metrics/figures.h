@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "arbiter/elastic.h"
+#include "node/audit/audit.h"
 #include "node/claims/claims.h"
 #include "node/condition.h"
 #include "node/metrics/exposition.h"
@@ -56,6 +57,7 @@ struct metrics_daemon {
 	uint64_t claims_in_force, claims_parked;
 	struct claims_counts claims;
 	uint64_t live_changes, live_changes_refused;
+	struct audit_figures audit;
 	struct violations_figures violations;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;

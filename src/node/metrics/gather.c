@@ -304,6 +304,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->driver_wait_ns = census_wait_ns(node->census, now_ns);
 	m->waits = node->waits;
 	gather_claims(node->claims, m);
+	m->audit = audit_figures(node->audit);
 	m->live_changes = node->live_changes;
 	m->live_changes_refused = node->live_changes_refused;
 	m->violations = violations_figures(node->violations);

@@ -192,9 +192,17 @@ const struct metric metrics_rows[] = {
 	{ "allot_claims_control_refused_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, claims.control_refused),
 	  "Allocations whose wish for CUDA_DISABLE_CONTROL was ignored." },
+	{ "allot_library_refused_total", COUNTER, OF_DAEMON,
+	  COUNT(metrics_daemon, claims.library_refused),
+	  "Times that liballot.so was not put into a container, as no signed manifest has it." },
 	{ "allot_claims_stores_set_aside_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, claims.stores_set_aside),
 	  "Stores of claims that were torn, foreign or newer, and were made again." },
+
+	{ "allot_audit_lines_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lines),
+	  "Lines written to the audit log." },
+	{ "allot_audit_lines_lost_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lost),
+	  "Lines of the audit log that could not be written, as for a full disk." },
 
 	{ "allot_live_changes_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, live_changes),
 	  "Containers' terms that were changed by their pods' annotations." },

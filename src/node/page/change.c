@@ -67,7 +67,9 @@ static int code_of(const char *reply)
 char *change_make(struct node *node, const char *path, const char *body, size_t size,
 		  unsigned *ret_status)
 {
-	struct session session = { .node = node, .pid = 0, .uid = NOBODY, .is_admin = true };
+	struct session session = {
+		.node = node, .pid = 0, .uid = NOBODY, .is_admin = true, .is_page = true
+	};
 	const char *operation = operation_of(path);
 	cleanup_free char *line = make_line(operation, body, size);
 	char *reply = line ? session_answer(&session, line, strlen(line)) : NULL;

@@ -40,7 +40,9 @@ static int release_one(struct claims *claims, const struct claim *claim, const c
 {
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (allocate_is_lived_in(claim))
-		return error_set(err, EBUSY, "device '%s' is still used by processes of tenant '%s'",
+		return error_set(err, EBUSY,
+				 "device '%s' is still used by processes of tenant '%s': end them, "
+				 "or wait until they have",
 				 id, terms->name);
 	int r = claims_release(claims, terms->claim.key, "the kubelet gives its devices again", err);
 	return r < 0 ? error_add(err, r, "device '%s'", id) : 0;

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/audit/audit.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/procfs.h"
 #include "node/violation/signs.h"
@@ -51,6 +52,21 @@ static const struct tenant *tenant_of(const struct suspect *s)
 	return node_find_tenant(s->violations->node, s->tenant);
 }
 
+void offenders_note(const struct suspect *s, const char *action)
+{
+	struct audit *audit = s->violations->node->audit;
+	const struct tenant *t = tenant_of(s);
+	if (!audit)
+		return;
+	json_t *what = t ? audit_about(audit, t) : json_pack("{s:s}", "tenant", s->tenant);
+	if (what) {
+		json_object_set_new(what, "action", json_string(action));
+		json_object_set_new(what, "pid", json_integer(s->pid));
+		json_object_set_new(what, "process", json_clean_string(s->name));
+	}
+	audit_write(audit, "violation_action", what);
+}
+
 /* ---- steps ---- */
 
 static void freeze(struct suspect *s)
@@ -64,6 +80,7 @@ static void freeze(struct suspect *s)
 		return;
 	}
 	s->violations->figures.frozen++;
+	offenders_note(s, "frozen");
 	log_warning("tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
 		    "it go on",
 		    s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
@@ -84,6 +101,8 @@ static void stop(struct suspect *s)
 		return;
 	}
 	s->violations->figures.stopped += !again;
+	if (!again)
+		offenders_note(s, "stopped");
 	if (again)
 		log_info("tenant '%s': process %d (%s) had been continued, and is stopped again",
 			 s->tenant, s->pid, s->name);
@@ -103,6 +122,7 @@ static void tell_to_end(struct suspect *s)
 		return;
 	}
 	s->violations->figures.told_to_end++;
+	offenders_note(s, "told_to_end");
 	log_warning("tenant '%s': process %d (%s) is told to end", s->tenant, s->pid, s->name);
 }
 
@@ -117,6 +137,7 @@ static void end(struct suspect *s)
 		return;
 	}
 	s->violations->figures.killed++;
+	offenders_note(s, "killed");
 	log_warning("tenant '%s': process %d (%s) did not end, and is killed", s->tenant, s->pid,
 		    s->name);
 }

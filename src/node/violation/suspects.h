@@ -71,5 +71,7 @@ void offenders_let_go(struct suspect *s);
 void offenders_write_list(struct violations *v);
 /* "reported", "frozen", "stopped", "ending", "resumed". */
 const char *offenders_action(const struct suspect *s);
+/* In the audit log: this was done about it. */
+void offenders_note(const struct suspect *s, const char *action);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/adopt.h"
+#include "node/audit/audit.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/freezer/gpu_watch.h"
@@ -31,6 +32,20 @@ enum on_violation violations_wanted(const struct tenant *t)
 
 /* ---- who offends ---- */
 
+static void note_in_audit(const struct suspect *s, const struct tenant *t)
+{
+	struct audit *audit = t->node->audit;
+	json_t *what = audit_about(audit, t);
+	if (what) {
+		json_object_set_new(what, "pid", json_integer(s->pid));
+		json_object_set_new(what, "process", json_clean_string(s->name));
+		json_object_set_new(what, "reason", json_string(violation_reason_name(s->reason)));
+		json_object_set_new(what, "sign", s->how ? json_string(s->how) : json_null());
+		json_object_set_new(what, "memory_bytes", json_integer((json_int_t)s->held_bytes));
+	}
+	audit_write(audit, "violation", what);
+}
+
 static void become_offender(struct suspect *s, struct tenant *t, enum violation_reason reason,
 			    const char *how)
 {
@@ -40,6 +55,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 	s->own_wanted = violations_wanted(t);
 	snprintf(s->tenant, sizeof(s->tenant), "%s", t->terms.name);
 	t->violations[reason]++;
+	note_in_audit(s, t);
 }
 
 static void note_unregistered(struct suspect *s, struct tenant *t)
@@ -227,6 +243,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 				s->pid, s->name, tenant);
 		offenders_let_go(s);
 		s->is_pardoned = true;
+		offenders_note(s, "resumed");
 		count++;
 		log_info("tenant '%s': process %d (%s) goes on by request", s->tenant, s->pid,
 			 s->name);

@@ -404,7 +404,12 @@ static int load_file(struct spec *ret_spec, const char *path, char *error, size_
 
 	if (!text || !file) {
 		r = file ? -ENOMEM : -errno;
-		snprintf(error, error_size, "%s: %s", path, strerror(-r));
+		snprintf(error, error_size,
+			 r == -ENOENT
+				 ? "'%s': no GPU of that name, and no such file; write for example "
+				   "h200, h200x2, or the path of a description"
+				 : "%s: can't be read",
+			 path);
 	} else {
 		n = fread(text, 1, SPEC_MAX_BYTES + 1, file);
 		r = ferror(file) ? -EIO : n > SPEC_MAX_BYTES ? -EFBIG : 0;

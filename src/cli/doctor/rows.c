@@ -1,0 +1,32 @@
+/* One row a check that has its facts apart from its judgement: what looks, and what judges, in the order of the report. */
+#include <stdlib.h>
+
+#include "cli/doctor/checks.h"
+#include "cli/doctor/gather.h"
+#include "cli/doctor/judge.h"
+
+static const struct {
+	void (*gather)(struct doctor *doctor, struct facts *facts);
+	judge judge;
+} rows[] = {
+	{ gather_tenant, judge_tenant },       { gather_cgroup, judge_cgroup_rights },
+	{ gather_rivals, judge_rivals },       { gather_kubelet, judge_kubelet },
+	{ gather_runtimes, judge_runtimes },   { gather_specs, judge_specs },
+	{ gather_injection, judge_injection }, { gather_versions, judge_versions },
+	{ gather_clock, judge_clock },         { gather_certificates, judge_certificates },
+	{ gather_cluster, judge_cluster },
+};
+
+void doctor_check_rows(struct doctor *d)
+{
+	struct facts *facts = calloc(1, sizeof(*facts));
+
+	for (size_t i = 0; facts && i < sizeof(rows) / sizeof(*rows); i++) {
+		rows[i].gather(d, facts);
+		rows[i].judge(facts, &d->findings);
+	}
+	if (!facts)
+		findings_add(&d->findings, FINDING_PROBLEM, "memory",
+			     "none is left to look further");
+	free(facts);
+}

@@ -1,0 +1,66 @@
+/*
+ * The audit log (setting audit_log; its lines are allot-audit(5)'s): who changed what of whom, and when. One JSON line a
+ * thing that happened, written before it is answered.
+ *
+ * Who does something is known where a request begins and not where its effects are: so it is set there, for as long as
+ * that lasts (audit_set_actor), and what happens meanwhile is that one's doing; else the daemon's own.
+ *
+ * NULL is an audit log that is off: every function takes it. Main thread only.
+ */
+#ifndef ALLOT_NODE_AUDIT_AUDIT_H
+#define ALLOT_NODE_AUDIT_AUDIT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct audit;
+struct node;
+struct tenant;
+
+enum audit_by {
+	AUDIT_BY_DAEMON,     /* by its own rules */
+	AUDIT_BY_SOCKET,     /* uid and pid: SO_PEERCRED */
+	AUDIT_BY_PAGE,       /* by HTTP: who had the token */
+	AUDIT_BY_KUBELET,    /* by a call of the device plugin */
+	AUDIT_BY_KUBERNETES, /* by what an object of the API says */
+};
+
+/* Texts are the caller's. */
+struct audit_actor {
+	enum audit_by by;
+	uid_t uid;
+	int pid;
+	const char *pod_namespace, *pod, *pod_uid; /* AUDIT_BY_KUBERNETES */
+};
+
+struct audit_figures {
+	uint64_t lines, lost;
+};
+
+/* *ret is NULL where audit_log is off. A file that can't be opened is said, and is no failure. -ENOMEM. */
+int audit_start(struct node *node, struct audit **ret, struct error *err);
+struct audit *audit_stop(struct audit *audit); /* returns NULL */
+/* After SIGHUP. */
+void audit_reopen(struct audit *audit);
+struct audit_figures audit_figures(const struct audit *audit);
+
+/* Whose doing what follows is, until it is set again; NULL: the daemon's. The actor stays the caller's. */
+void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
+/* The same, unless somebody is set already: false. */
+bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
+
+/* One line. `what` is an object with the rest of it, which is taken (NULL: nothing, or no memory). */
+void audit_write(struct audit *audit, const char *event, json_t *what);
+
+/* What can be changed of a tenant, as it is now: an object, the caller's; NULL: off, or no memory. */
+json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
+/* Adds what differs as "old" and "new" to `what`. Either may be NULL: it was not there. Pure. */
+void audit_add_change(json_t *what, const json_t *old, const json_t *now);
+/* {"tenant","id","uid"} and what it is a claim's, an object for audit_write(); NULL as there. */
+json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
+
+#endif

@@ -1,0 +1,203 @@
+"""What users get wrong, and what they are told: one line that names what is wrong, why, and what would be right. A row
+each: what is done, the value that has to be named, and the words by which it says what to do."""
+
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+from scheduler import Scheduler, gpu_pod, review
+from servers import start_servers
+
+LINE_MOST = 400
+
+
+def check(said, value, remedy):
+    assert said.count("\n") == 1 and said.endswith("\n"), said
+    assert len(said) <= LINE_MOST and said.isprintable() is False and said[:-1].isprintable(), said
+    assert value in said and remedy in said, said
+    # What there is to do stands behind what is wrong.
+    assert said.index(value) <= said.index(remedy), said
+
+
+RUN = [
+    (["--cores", "130"], "'130'", "write a number of percent"),
+    (["--cores", "0"], "'0'", "write a number of percent"),
+    (["--cores", "much"], "'much'", "write a number of percent"),
+    (["--cores", "30", "--cores-limit", "20"], "'20'", "write 30 to 100"),
+    (["--memory", "-1"], "'-1'", "write for example 4GiB"),
+    (["--memory", "4GiBB"], "'4GiBB'", "write for example 4GiB"),
+    (["--memory", "99999GiB"], "97.66 TiB", "at most"),
+    (["--gpu", "7"], "'7'", "there is 0"),
+    (["--gpu", "x"], "'x'", "write an index such as 0"),
+    (["--priority", "5000"], "'5000'", "write a whole number from -100 to 100"),
+    (["--on-full", "maybe"], "'maybe'", "fail wait swap"),
+    (["--on-full", "swap"], "'swap'", "needs --memory, such as --memory 4GiB"),
+    (["--on-full", "swap", "--memory", "1GiB", "--swap-arena", "x"], "'x'", "write for example 4GiB"),
+    (["--wait-timeout", "5s"], "--wait-timeout", "only with --on-full wait"),
+    (["--policy", "nonsense"], "'nonsense'", "offers only"),
+    (["--sharing", "nonsense"], "'nonsense'", "offers only"),
+    (["--name", "a b"], "'a b'", "use 1 to 63 letters"),
+    (["--memery", "4GiB"], "--memery", "did you mean --memory?"),
+    (["--name", "taken"], "'taken'", "choose another"),
+]
+
+
+def test_run(machine):
+    tenant = machine.start("--name", "taken", "--", "sleep", "60")
+    machine.wait_for_tenant("taken")
+    for options, value, remedy in RUN:
+        done = machine.run(*options, "--", "true")
+        assert done.returncode == 125, (options, done)
+        check(done.stderr, value, remedy)
+    # Quotas that sum over the whole are taken, with a warning that says what each has for now.
+    other = machine.start("--name", "other", "--cores", "70", "--", "sleep", "60")
+    machine.wait_for_tenant("other")
+    done = machine.run("--cores", "70", "--", "true")
+    assert done.returncode == 0
+    check(done.stderr, "guarantees sum to 140 %", "50 are guaranteed for now")
+    other.terminate()
+    tenant.terminate()
+
+
+COMMANDS = [
+    (["set", "nobody", "--cores", "30"], 1, "'nobody'", "allot ps lists them"),
+    (["set"], 2, "tenant's name", "allot ps lists them"),
+    (["pause", "nobody"], 1, "'nobody'", "allot tasks list them"),
+    (["cordon", "9"], 1, "9", "must be 0 to 0"),
+    (["cdi", "create", "a b"], 2, "'a b'", "use 1 to 63 letters"),
+    (["cdi", "create", "taken"], 1, "'taken'", "choose another"),
+    (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list has them"),
+]
+
+
+def test_commands(machine):
+    tenant = machine.start("--name", "taken", "--", "sleep", "60")
+    machine.wait_for_tenant("taken")
+    for arguments, status, value, remedy in COMMANDS:
+        done = machine.allot(*arguments, *machine.sim)
+        assert done.returncode == status, (arguments, done)
+        check(done.stderr, value, remedy)
+    check(machine.allot("frobnicate").stderr, "'frobnicate'", "allot help lists them")
+    check(machine.allot("run", "--sim", "nonsense", "--", "true").stderr, "'nonsense'", "write for example h200")
+    tenant.terminate()
+
+
+SETTINGS = [
+    ("quantum = 5", "'5'", "must be from 100us to 1s"),
+    ("policy = x", "'x'", "must be lease, feedback or token"),
+    ("feedback_sensor = smi", "'smi'", "must be"),
+    ("nonsense = 3", "nonsense", "allotd --help lists them"),
+    ("cores", "cores", "must be 'key = value'"),
+    ("freeze_threshold = -1", "'-1'", "write for example 4GiB"),
+    ("state_dir = rel", "'rel'", "must be auto, or a full path"),
+    ("audit_log = rel", "'rel'", "must be off, or a full path"),
+    ("library_keys = /k", "library_manifest", "set both, or neither"),
+    ("metrics_tls_key = /k", "metrics_tls_certificate", "needs it"),
+    ("metrics_listen = 0.0.0.0:9400", "0.0.0.0:9400", "metrics_token_file"),
+    ("kube_plugin = on\nkube_resource = gpu", "gpu", "must be"),
+    ("health_ignore_xids = x", "'x'", "must be"),
+    ("container_engines = x", "'x'", "must be"),
+]
+
+
+def command_line(program, *arguments, status=1):
+    done = subprocess.run([BUILD / program, *arguments], capture_output=True, text=True, check=False, timeout=20,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == status, done
+    return done.stderr
+
+
+def test_settings(tmp_path):
+    file = tmp_path / "conf"
+    for text, value, remedy in SETTINGS:
+        file.write_text(text + "\n")
+        check(command_line("allotd", "--check-config", file), value, remedy)
+    for program in ("allotd", "allot-scheduler"):
+        check(command_line(program, "--nonsense", "3"), "'--nonsense'", f"{program} --help has all options")
+        check(command_line(program, "--config"), "'--config'", f"{program} --help has all options")
+        check(command_line(program, "now"), "'now'", f"{program} --help")
+
+
+def test_places(machine, tmp_path):
+    """A daemon that can't begin where it is told to."""
+    start_servers(machine, tmp_path, "")
+    sim = ["--sim-socket", machine.run_dir / "sim.sock", "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"]
+
+    def start(place, *more):
+        return command_line("allotd", "--private", "--foreground", "--run-dir", place, *sim, *more).splitlines(True)[-1]
+
+    long = tmp_path / ("x" * 90)
+    check(start(long), str(long), "at most 79 bytes")
+    check(start(machine.run_dir), str(machine.run_dir), "end it first, or name another --run-dir")
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    check(start(other), "another allotd shares this GPU", "end it first")
+    other.chmod(0o777)
+    check(start(other), str(other), "run chmod 700 on it")
+    if os.geteuid() == 0:
+        other.chmod(0o700)
+        os.chown(other, 4711, -1)
+        check(start(other), "uid 4711", "set ALLOT_RUN_DIR to a directory of your own")
+
+
+PODS = [
+    ({"nvidia.com/gpu": "-1"}, {}, "'-1'", "must be a whole number of GPUs"),
+    ({"nvidia.com/gpu": "0.5"}, {}, "'0.5'", "must be a whole number of GPUs"),
+    ({"nvidia.com/gpu": "99999999999999999999"}, {}, "99999999999999999999", "must be"),
+    ({"nvidia.com/gpu": "2000"}, {}, "'2000'", "up to 1024"),
+    ({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "0"}, {}, "'0'", "must be"),
+    ({"nvidia.com/gpumem": "8GiB"}, {}, "'8GiB'", "must be a whole number of MiB"),
+    ({"nvidia.com/gpucores": "101"}, {}, "'101'", "must be 0 to 100"),
+    ({"tencent.com/vcuda-core": "30"}, {}, "tencent.com/vcuda-core", "must have tencent.com/vcuda-memory"),
+    ({"nvidia.com/gpu": "1", "tencent.com/vcuda-core": "100"}, {}, "tencent.com/vcuda-core", "must be of one kind"),
+    ({"nvidia.com/gpu": "1"}, {"allot.dev/workload": "play"}, "'play'", "must be training or inference"),
+]
+
+
+def test_pods(tmp_path):
+    """Denied as kubectl shows it: the message of the status."""
+    scheduler = Scheduler(tmp_path)
+    try:
+        for limits, annotations, value, remedy in PODS:
+            pod = gpu_pod(limits)
+            pod["metadata"].setdefault("annotations", {}).update(annotations)
+            status, answer = scheduler.post("/webhook", review(pod))
+            response = answer["response"]
+            assert status == 200 and not response["allowed"], (limits, response)
+            check(response["status"]["message"] + "\n", value, remedy)
+    finally:
+        scheduler.stop()
+
+
+def test_requests_by_hand(machine, tmp_path):
+    """The daemon's own words, to a program that speaks its protocol."""
+    start_servers(machine, tmp_path, "")
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(machine.run_dir / "allotd.sock"))
+        file = connection.makefile("rw")
+        for request, value, remedy in [
+                ({"op": "dance"}, "'dance'", "does not know it"),
+                ({"op": "set", "name": "x"}, "'x'", "allot ps lists them"),
+                ({"op": "create", "devices": [{"index": 7}]}, "7", "must be 0 to 0"),
+                ({"op": "create", "devices": [{"cores_pct": 130}]}, "130", "must be"),
+                ({"op": "create", "on_full": "maybe"}, "'maybe'", "must be fail, wait or swap"),
+                ({"op": "hello", "version": 9}, "9", "this daemon speaks 1")]:
+            file.write(json.dumps({"version": 1, **request}) + "\n")
+            file.flush()
+            answer = json.loads(file.readline())
+            assert not answer["ok"]
+            check(answer["error"] + "\n", value, remedy)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"version":1}'])
+def test_what_is_no_request(machine, tmp_path, text):
+    start_servers(machine, tmp_path, "")
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(machine.run_dir / "allotd.sock"))
+        connection.sendall(text.encode() + b"\n")
+        said = json.loads(connection.makefile().readline())["error"]
+        assert "\n" not in said and any(word in said for word in ("not JSON: column", "must be one JSON object", "missing"))
