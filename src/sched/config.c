@@ -48,6 +48,12 @@ static int check_policy(const char *value, struct error *err)
 	return r;
 }
 
+static int check_verbs(const char *value, struct error *err)
+{
+	unsigned verbs;
+	return door_parse(value, &verbs, err);
+}
+
 static int check_lease(const char *value, struct error *err)
 {
 	const char *slash = strchr(value, '/');
@@ -80,6 +86,21 @@ static const struct settings_row rows[] = {
 	  .help = "where it is served without TLS; or off" },
 	{ "http_open", SETTINGS_SWITCH, AT(is_http_open), "off",
 	  .help = "on or off: without TLS other machines may reach it as well" },
+	{ "client_ca", SETTINGS_PLACE, AT(client_ca), "none",
+	  .help = "PEM file of the certificates that vouch for clients, read anew when it changes: "
+		  "who asks for client_verbs must show one of theirs" },
+	{ "client_names", SETTINGS_TEXT, AT(client_names), "*",
+	  .help = "patterns, by commas, of the names that these may have" },
+	{ "client_verbs", SETTINGS_TEXT, AT(client_verbs), "bind", .check = check_verbs,
+	  .help = "what needs client_ca: none, or of webhook, filter, prioritize, preempt, bind, "
+		  "explain and metrics, by commas" },
+	{ "client_local", SETTINGS_SWITCH, AT(is_local_trusted), "off",
+	  .help = "on or off: who asks at http_listen, of this machine or pod, needs neither "
+		  "certificate nor token" },
+	{ "token_file", SETTINGS_PLACE, AT(token_file), "none",
+	  .help = "file of a token that explanations and metrics need, read at each use" },
+	{ "explain_limit", SETTINGS_COUNT, AT(explain_nodes), "20000", .max = 100000000,
+	  .help = "nodes that are looked at in a second to explain why pods wait; 0: any number" },
 	{ "connections", SETTINGS_COUNT, AT(connections), "256", .min = 4, .max = 4096,
 	  .help = "clients at a time" },
 	{ "body_limit", SETTINGS_SIZE, AT(body_max), "8MiB", .min = 64 * KIB, .max = 256 * MIB,
@@ -181,6 +202,26 @@ static int check_tls(const struct config *c, struct error *err)
 	return 0;
 }
 
+/* What nobody could show, or what would let in more than was meant. */
+static int check_clients(const struct config *c, struct error *err)
+{
+	bool has_ca = strcmp(c->client_ca, "none") != 0;
+	if (has_ca && !strcmp(c->https_listen, "off"))
+		return error_set(
+			err, EINVAL,
+			"client_ca: '%.60s': clients show certificates by TLS alone: needs "
+			"https_listen",
+			c->client_ca);
+	if (!has_ca && strcmp(c->client_names, "*") != 0)
+		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca",
+				 c->client_names);
+	if (c->is_local_trusted && c->is_http_open)
+		return error_set(err, EINVAL,
+				 "client_local: on: other machines may ask at http_listen as well, "
+				 "by http_open = on");
+	return 0;
+}
+
 /* Two resources of one name would be one amount for two things. */
 static int check_resources(const struct config *c, struct error *err)
 {
@@ -210,6 +251,8 @@ static int check(const void *config, struct error *err)
 	const struct config *c = config;
 	struct address address;
 	int r = check_tls(c, err);
+	if (r >= 0)
+		r = check_clients(c, err);
 	if (r >= 0)
 		r = check_gangs(c, err);
 	if (r >= 0)
@@ -262,6 +305,16 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.namespaces = c->namespaces,
 		.has_opt_out = c->has_opt_out,
 	};
+}
+
+struct door config_door(const struct config *c)
+{
+	struct door door = { .names = c->client_names, .is_local_trusted = c->is_local_trusted };
+	if (strcmp(c->client_ca, "none") != 0)
+		door_parse(c->client_verbs, &door.verbs, NULL);
+	if (strcmp(c->token_file, "none") != 0)
+		door.token_file = c->token_file;
+	return door;
 }
 
 struct request_terms config_request_terms(const struct config *c)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/settings.h"
+#include "sched/door.h"
 #include "sched/request.h"
 #include "sched/webhook.h"
 
@@ -15,6 +16,10 @@ struct config {
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
 	bool is_http_open;
+	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
+	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
+	bool is_local_trusted;
+	unsigned explain_nodes; /* a second; 0: any number */
 	unsigned connections;
 	uint64_t body_max, idle_ns;
 	/* The cluster, and the extender. */
@@ -44,6 +49,8 @@ int config_log_level(const struct config *config);
 
 /* The terms' texts are the config's. */
 struct webhook_terms config_webhook_terms(const struct config *config);
+/* Texts as well. */
+struct door config_door(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
 /* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */

@@ -111,6 +111,8 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		.listen_fd = fd,
 		.certificate_file = has_tls ? config->tls_certificate : NULL,
 		.key_file = config->tls_key,
+		.client_ca_file = has_tls && strcmp(config->client_ca, "none") ? config->client_ca
+									       : NULL,
 		.connections_max = config->connections,
 		.idle_ns = config->idle_ns,
 		.body_max = config->body_max,
@@ -188,6 +190,8 @@ int main(int argc, char **argv)
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
 	scheduler.webhook.quota = routes_quota;
 	scheduler.webhook.data = &scheduler;
+	scheduler.door = config_door(&scheduler.config);
+	scheduler.explaining.per_second = scheduler.config.explain_nodes;
 
 	int r = loop_new(&scheduler.loop, &err);
 	if (r >= 0)
