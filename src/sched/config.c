@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kube/object.h"
 #include "kube/resource_name.h"
+#include "sched/config_foreign.h"
 #include "sched/request_wishes.h"
 #include "web/address.h"
 
@@ -272,7 +273,7 @@ static int check(const void *config, struct error *err)
 	return 0;
 }
 
-const struct settings_table config_table = { rows, ROW_COUNT, check };
+const struct settings_table config_table = { rows, ROW_COUNT, check, config_foreign_set };
 
 int config_log_level(const struct config *config)
 {
