@@ -126,6 +126,10 @@ static const struct settings_row rows[] = {
 	  .max = S(3600), .help = "a node's lock of another pod is taken over after this long" },
 	{ "hold_limit", SETTINGS_DURATION, AT(hold_ns), "300s", .min = S(10), .max = S(3600),
 	  .help = "cards are kept for a pod that is not bound for this long at most" },
+	{ "filter_events", SETTINGS_SWITCH, AT(has_filter_events), "on",
+	  .help = "on or off: events of pods say which nodes were found fit for their cards, and "
+		  "why "
+		  "none was" },
 	{ "place_by_use", SETTINGS_SWITCH, AT(places_by_use), "off",
 	  .help = "on or off: pods that say so are placed by what others use of cards, not by what "
 		  "they were promised" },

@@ -109,7 +109,15 @@ static void answer_verb(struct scheduler *s, json_t *args, struct server_answer 
 static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
 		      struct server_answer *ret)
 {
-	answer_verb(s, args, ret, extender_filter);
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0) {
+		answer_error(ret, 200, err.text);
+		return;
+	}
+	json_t *answer = extender_filter(cluster_model(s->cluster), args);
+	if (answer)
+		cluster_filtered(s->cluster, args, answer);
+	answer_json(ret, 200, answer);
 }
 
 static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
