@@ -105,6 +105,7 @@ static bool judge_whole(struct filtering *f, const char *name, const json_t *nod
 	}
 	bool fits = judge(f, name, &stock);
 	stock_free(&stock);
+	fit_words_gone(&f->model->fit);
 	return fits;
 }
 
