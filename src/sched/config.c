@@ -142,6 +142,10 @@ static const struct settings_row rows[] = {
 	  .help = "a binding waits for those of the same gang for this long" },
 	{ "gang_limit", SETTINGS_DURATION, AT(gang_hold_ns), "30s", .min = S(2), .max = S(600),
 	  .help = "room is kept for a gang whose pods have not all come for this long at most" },
+	{ "gang_patience", SETTINGS_DURATION, AT(gang_patience_ns), "300s", .min = 0, .max = S(86400),
+	  .help = "after waiting for room for this long a gang is left nodes by pods that come "
+		  "alone; "
+		  "0: never" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",

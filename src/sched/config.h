@@ -26,7 +26,8 @@ struct config {
 	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX];
 	unsigned node_policy; /* the place among the row's words */
 	char gpu_policy[SETTINGS_TEXT_MAX];
-	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns;
+	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
+		gang_patience_ns;
 	bool has_gangs, has_filter_events;
 	bool places_by_use;
 	uint64_t filler_patience_ns; /* 0: fillers are never evicted */

@@ -150,6 +150,7 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.component = config->scheduler_name,
 		.model = { .request = config_request_terms(config),
 			   .hold_ns = config->hold_ns,
+			   .gang_patience_ns = config->gang_patience_ns,
 			   .gang_hold_ns = config->has_gangs ? config->gang_hold_ns : 0 },
 		.bind_limit_ns = config->bind_limit_ns,
 		.gang_wait_ns = config->gang_wait_ns,
