@@ -128,6 +128,9 @@ int settings_set(const struct settings_table *table, void *config, const char *k
 		r = set_row(&table->row[i], config, value, err);
 		return r < 0 ? error_add(err, r, "%s", key) : 0;
 	}
+	int r = table->foreign ? table->foreign(config, key, value, err) : -ENOENT;
+	if (r != -ENOENT)
+		return r;
 	return error_set(err, ENOENT, "%.60s: there is no such setting", key);
 }
 

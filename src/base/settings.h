@@ -40,6 +40,8 @@ struct settings_table {
 	size_t count;
 	/* What no value by itself shows; NULL: nothing. */
 	int (*check)(const void *config, struct error *err);
+	/* A name that no row has: 0 where it was taken for one, -ENOENT where it is nobody's. NULL: there are none. */
+	int (*foreign)(void *config, const char *key, const char *value, struct error *err);
 };
 
 /* Called once a bad line, with "file:line: key: value: what would be right". */

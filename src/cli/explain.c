@@ -17,7 +17,8 @@
 #define PATH_SIZE 1536
 
 struct explain_options {
-	const char *in_namespace, *node, *service, *kubeconfig, *server, *ca;
+	const char *in_namespace, *node, *service, *kubeconfig, *server, *ca, *token_file, *cert,
+		*key;
 	bool json;
 };
 
@@ -39,6 +40,12 @@ static const struct option_row rows[] = {
 	       server, .help = "ask allot-scheduler there, and no API server"),
 	OPTION("--ca", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, ca,
 	       .help = "certificate that vouches for the server; default: the\nmachine's"),
+	OPTION("--token-file", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options,
+	       token_file, .help = "a token, where allot-scheduler's token_file wants one"),
+	OPTION("--cert", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, cert,
+	       .help = "with --server: our certificate, where its client_verbs\nwant one"),
+	OPTION("--key", OPTION_VALUE_REQUIRED, "FILE", option_text, struct explain_options, key,
+	       .help = "the key of that"),
 	OPTION_END,
 };
 
@@ -71,6 +78,13 @@ static int check_options(const struct explain_options *o, const char *pod, struc
 				 o->kubeconfig ? "--kubeconfig" : "--service");
 	if (r >= 0 && o->ca && !o->server)
 		return error_set(err, EINVAL, "--ca: is for --server; a kubeconfig names its own");
+	if (r >= 0 && o->cert && !o->server)
+		return error_set(err, EINVAL,
+				 "--cert: is for --server: who asks through the API server names "
+				 "--token-file");
+	if (r >= 0 && !o->cert != !o->key)
+		return error_set(err, EINVAL, "%s: needs %s", o->cert ? "--cert" : "--key",
+				 o->cert ? "--key" : "--cert");
 	if (r >= 0 && o->server && strncmp(o->server, "http://", 7) != 0 &&
 	    strncmp(o->server, "https://", 8) != 0)
 		return error_set(err, EINVAL, "--server: '%.80s': must be https://HOST:PORT",
@@ -89,12 +103,16 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 }
 
 /* *ret_own: it was allot-scheduler that refused, and not somebody on the way to it. */
-static int ask_scheduler(const struct kube_access *access, const char *path, json_t **ret,
-			 bool *ret_own, struct error *err)
+static int ask_scheduler(const struct explain_options *o, const struct kube_access *access,
+			 const char *path, json_t **ret, bool *ret_own, struct error *err)
 {
 	cleanup_object json_t *answer = NULL;
+	cleanup_free char *token = NULL;
 	int status = 0;
-	int r = api_get(access, path, &status, &answer, err);
+	int r = o->token_file ? access_read_file(o->token_file, &token, err) : 0;
+	if (r < 0)
+		return error_add(err, r, "--token-file");
+	r = api_get(access, path, token, &status, &answer, err);
 	const char *error = json_string_value(json_object_get(answer, "Error"));
 	*ret_own = error != NULL;
 	if (error)
@@ -118,8 +136,12 @@ static int ask_server(const struct explain_options *o, const char *pod, json_t *
 	explain_path(o, o->in_namespace ? o->in_namespace : "default", pod, path);
 	if (r >= 0 && o->ca)
 		r = access_read_file(o->ca, &access.ca_pem, err);
+	if (r >= 0 && o->cert)
+		r = access_read_file(o->cert, &access.certificate_pem, err);
+	if (r >= 0 && o->key)
+		r = access_read_file(o->key, &access.key_pem, err);
 	if (r >= 0)
-		r = ask_scheduler(&access, path, ret, &is_own, err);
+		r = ask_scheduler(o, &access, path, ret, &is_own, err);
 	access_free(&access);
 	return r;
 }
@@ -158,7 +180,7 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		 "involvedObject.name%%3D%s",
 		 in, pod);
 	/* Who may not read them goes without. */
-	if (api_get(access, path, &status, &events, NULL) < 0) {
+	if (api_get(access, path, NULL, &status, &events, NULL) < 0) {
 		json_decref(events);
 		events = NULL;
 	}
@@ -178,7 +200,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 	bool is_own;
 	int status;
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", in, pod);
-	int r = api_get(access, path, &status, &object, err);
+	int r = api_get(access, path, NULL, &status, &object, err);
 	if (status == 404)
 		return error_set(err, ENOENT, "pod %s/%s: there is none", in, pod);
 	if (r < 0)
@@ -186,7 +208,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 	r = proxy_path(o, in, pod, path, err);
 	if (r < 0)
 		return r;
-	r = ask_scheduler(access, path, ret, &is_own, &why);
+	r = ask_scheduler(o, access, path, ret, &is_own, &why);
 	if (r >= 0) {
 		explain_add_pod(*ret, object);
 		return 0;

@@ -159,19 +159,23 @@ static int add_header(struct kube_call *call, const char *name, const char *valu
 	return 0;
 }
 
-static int add_token(struct kube_call *call)
+static int add_bearer(struct kube_call *call, const char *header, const char *token)
 {
-	const struct kube_access *a = call->client->access;
-	cleanup_free char *fresh = NULL, *value = NULL;
-	int r = a->token_file ? access_read_file(a->token_file, &fresh, &call->failed) : 0;
-	const char *token = fresh ? fresh : a->token;
-	if (r < 0 || !token)
-		return r;
+	cleanup_free char *value = NULL;
 	if (strpbrk(token, "\r\n"))
 		return error_set(&call->failed, EINVAL, "the token must be one line");
 	if (asprintf(&value, "Bearer %s", token) < 0)
 		value = NULL;
-	return value ? add_header(call, "Authorization", value) : -ENOMEM;
+	return value ? add_header(call, header, value) : -ENOMEM;
+}
+
+static int add_token(struct kube_call *call)
+{
+	const struct kube_access *a = call->client->access;
+	cleanup_free char *fresh = NULL;
+	int r = a->token_file ? access_read_file(a->token_file, &fresh, &call->failed) : 0;
+	const char *token = fresh ? fresh : a->token;
+	return r < 0 || !token ? r : add_bearer(call, "Authorization", token);
 }
 
 /* Sent bytes that nobody acknowledges end the connection, long before the kernel would. */
@@ -253,6 +257,8 @@ static int begin(struct kube_call *call, const struct kube_request *request)
 	}
 	if (r >= 0)
 		r = add_token(call);
+	if (r >= 0 && request->proxied_token)
+		r = add_bearer(call, KUBE_PROXIED_AUTHORIZATION, request->proxied_token);
 	if (r < 0)
 		return call->failed.code ? error_add(&call->failed, r, "%s", call->what)
 					 : error_set_errno(&call->failed, -r, "%s", call->what);

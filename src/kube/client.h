@@ -26,7 +26,10 @@ struct kube_request {
 	const char *type;   /* of the body; NULL: there is none */
 	const char *body;
 	uint64_t timeout_ns; /* 0: KUBE_CALL_TIMEOUT_NS */
+	/* For who is asked through the server's proxy, which keeps Authorization to itself: a bearer token. NULL: none. */
+	const char *proxied_token;
 };
+#define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/protocol.md */
 
 struct kube_answer {
 	int status;     /* of HTTP; 0: there was no answer */

@@ -85,7 +85,8 @@ enum place_reason place_check_card(const struct place_card *card,
 		return PLACE_CARD_NOT_HEALTH;
 	if (card->is_cordoned)
 		return PLACE_CARD_CORDONED;
-	if (!place_is_type(request->use_type, request->nouse_type, card->type) ||
+	if (((request->use_type.count || request->nouse_type.count) &&
+	     !place_is_type(request->use_type, request->nouse_type, card->type)) ||
 	    (card->is_instance && request->count > 1))
 		return PLACE_CARD_TYPE_MISMATCH;
 	if ((request->use_uuid.count && !has_uuid(request->use_uuid, card->uuid)) ||

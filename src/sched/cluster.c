@@ -16,10 +16,12 @@
 #include "kube/live.h"
 #include "kube/patch.h"
 #include "kube/when.h"
+#include "place/score.h"
 #include "sched/evictor.h"
 #include "sched/extender.h"
 #include "sched/gather.h"
 #include "sched/leader.h"
+#include "sched/model_inside.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
 #define CALL_BACK_MOST 32      /* at a time, each second */
@@ -37,7 +39,8 @@ struct cluster {
 	struct binder *binder;
 	struct evictor *evictor; /* NULL: nobody is evicted */
 	struct gather *gather;
-	struct leader *leader; /* NULL: there is no other replica */
+	struct recorder *recorder; /* NULL: filter tells nothing */
+	struct leader *leader;     /* NULL: there is no other replica */
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
@@ -217,6 +220,14 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 	return r;
 }
 
+/* HAMi's score of the node that is asked for, as it is before the pod has anything there. */
+static double score_of(const struct cluster *c, const json_t *args)
+{
+	const char *name = json_string_value(json_object_get(args, "Node"));
+	const struct model_node *node = name ? model_find_node(c->model, name) : NULL;
+	return node ? place_cards_score(node->stock.card, node->stock.count) : 0;
+}
+
 int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *data,
 		 struct error *err)
 {
@@ -229,11 +240,29 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	if (uid && bind_is_under_way(c->binder, uid))
 		return error_set(err, EALREADY, "the pod's binding is under way");
 	uint64_t now_ns = clock_now_ns();
+	double score = score_of(c, args);
 	r = extender_decide(c->model, args, now_ns, &decision, err);
 	if (r < 0)
 		return r;
+	if (c->recorder)
+		recorder_placed(c->recorder, &decision, score);
 	r = gather_bind(c->gather, &decision, now_ns, done, data);
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
+}
+
+/* A call about whole nodes is a dry run, and a pod that is not known here asks for no cards. */
+void cluster_filtered(struct cluster *c, json_t *args, json_t *answer)
+{
+	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
+	const char *uid = json_string_value(json_object_get(meta, "uid"));
+	if (c->recorder && uid && json_is_array(json_object_get(args, "NodeNames")) &&
+	    model_find_pod(c->model, uid))
+		recorder_filtered(c->recorder, args, answer);
+}
+
+struct recorder_counts cluster_recorder_counts(const struct cluster *c)
+{
+	return recorder_counts(c->recorder);
 }
 
 struct feed_counts cluster_feed_counts(const struct cluster *c)
@@ -294,6 +323,8 @@ static int start_parts(struct cluster *c)
 	};
 	if (r >= 0)
 		r = gather_new(&gather, &c->gather);
+	if (r >= 0 && c->terms.has_filter_events)
+		r = recorder_new(c->client, c->terms.component, &c->recorder);
 	const struct feed_terms feed = {
 		.client = c->client, .model = c->model, .ready = ready, .node = node_seen, .data = c
 	};
@@ -360,6 +391,7 @@ struct cluster *cluster_stop(struct cluster *c)
 	leader_free(c->leader);
 	evictor_stop(c->evictor);
 	gather_free(c->gather);
+	recorder_free(c->recorder);
 	binder_free(c->binder);
 	while (!LIST_EMPTY(&c->asked))
 		forget(LIST_FIRST(&c->asked));

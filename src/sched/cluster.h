@@ -14,6 +14,7 @@
 #include "sched/evictor.h"
 #include "sched/feed.h"
 #include "sched/model.h"
+#include "sched/recorder.h"
 
 struct cluster;
 
@@ -26,6 +27,7 @@ struct cluster_terms {
 	uint64_t gang_wait_ns;                    /* gather.h */
 	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
 	uint64_t filler_patience_ns;              /* evictor.h; 0: nobody is evicted */
+	bool has_filter_events;                   /* recorder.h */
 	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
 	/* After cluster_end(); NULL: not wanted. */
 	void (*ended)(void *data);
@@ -46,6 +48,9 @@ int cluster_check_ready(const struct cluster *cluster, struct error *err);
 /* May bind: -EAGAIN as well where another leads, by its name. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
+/* A call of filter, and its answer: the pod is told by events (recorder.h). */
+void cluster_filtered(struct cluster *cluster, json_t *args, json_t *answer);
+
 /*
  * The extender's verb bind. 0: it has begun, and `done` is called once, later (bind.h); else it is not, with the reason:
  * those of cluster_check_leads() and extender_decide(), and -EALREADY.
@@ -57,6 +62,7 @@ struct feed_counts cluster_feed_counts(const struct cluster *cluster);
 struct bind_counts cluster_bind_counts(const struct cluster *cluster);
 /* As bind_look(). */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
+struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kube/object.h"
 #include "kube/resource_name.h"
+#include "sched/config_foreign.h"
 #include "sched/request_wishes.h"
 #include "web/address.h"
 
@@ -48,6 +49,12 @@ static int check_policy(const char *value, struct error *err)
 	return r;
 }
 
+static int check_verbs(const char *value, struct error *err)
+{
+	unsigned verbs;
+	return door_parse(value, &verbs, err);
+}
+
 static int check_lease(const char *value, struct error *err)
 {
 	const char *slash = strchr(value, '/');
@@ -80,6 +87,21 @@ static const struct settings_row rows[] = {
 	  .help = "where it is served without TLS; or off" },
 	{ "http_open", SETTINGS_SWITCH, AT(is_http_open), "off",
 	  .help = "on or off: without TLS other machines may reach it as well" },
+	{ "client_ca", SETTINGS_PLACE, AT(client_ca), "none",
+	  .help = "PEM file of the certificates that vouch for clients, read anew when it changes: "
+		  "who asks for client_verbs must show one of theirs" },
+	{ "client_names", SETTINGS_TEXT, AT(client_names), "*",
+	  .help = "patterns, by commas, of the names that these may have" },
+	{ "client_verbs", SETTINGS_TEXT, AT(client_verbs), "bind", .check = check_verbs,
+	  .help = "what needs client_ca: none, or of webhook, filter, prioritize, preempt, bind, "
+		  "explain and metrics, by commas" },
+	{ "client_local", SETTINGS_SWITCH, AT(is_local_trusted), "off",
+	  .help = "on or off: who asks at http_listen, of this machine or pod, needs neither "
+		  "certificate nor token" },
+	{ "token_file", SETTINGS_PLACE, AT(token_file), "none",
+	  .help = "file of a token that explanations and metrics need, read at each use" },
+	{ "explain_limit", SETTINGS_COUNT, AT(explain_nodes), "20000", .max = 100000000,
+	  .help = "nodes that are looked at in a second to explain why pods wait; 0: any number" },
 	{ "connections", SETTINGS_COUNT, AT(connections), "256", .min = 4, .max = 4096,
 	  .help = "clients at a time" },
 	{ "body_limit", SETTINGS_SIZE, AT(body_max), "8MiB", .min = 64 * KIB, .max = 256 * MIB,
@@ -104,6 +126,10 @@ static const struct settings_row rows[] = {
 	  .max = S(3600), .help = "a node's lock of another pod is taken over after this long" },
 	{ "hold_limit", SETTINGS_DURATION, AT(hold_ns), "300s", .min = S(10), .max = S(3600),
 	  .help = "cards are kept for a pod that is not bound for this long at most" },
+	{ "filter_events", SETTINGS_SWITCH, AT(has_filter_events), "on",
+	  .help = "on or off: events of pods say which nodes were found fit for their cards, and "
+		  "why "
+		  "none was" },
 	{ "place_by_use", SETTINGS_SWITCH, AT(places_by_use), "off",
 	  .help = "on or off: pods that say so are placed by what others use of cards, not by what "
 		  "they were promised" },
@@ -116,6 +142,10 @@ static const struct settings_row rows[] = {
 	  .help = "a binding waits for those of the same gang for this long" },
 	{ "gang_limit", SETTINGS_DURATION, AT(gang_hold_ns), "30s", .min = S(2), .max = S(600),
 	  .help = "room is kept for a gang whose pods have not all come for this long at most" },
+	{ "gang_patience", SETTINGS_DURATION, AT(gang_patience_ns), "300s", .min = 0, .max = S(86400),
+	  .help = "after waiting for room for this long a gang is left nodes by pods that come "
+		  "alone; "
+		  "0: never" },
 	{ "scheduler_name", SETTINGS_TEXT, AT(scheduler_name), "allot-scheduler",
 	  .help = "schedulerName of pods that ask for GPUs" },
 	{ "force_scheduler", SETTINGS_SWITCH, AT(is_forced), "off",
@@ -181,6 +211,26 @@ static int check_tls(const struct config *c, struct error *err)
 	return 0;
 }
 
+/* What nobody could show, or what would let in more than was meant. */
+static int check_clients(const struct config *c, struct error *err)
+{
+	bool has_ca = strcmp(c->client_ca, "none") != 0;
+	if (has_ca && !strcmp(c->https_listen, "off"))
+		return error_set(
+			err, EINVAL,
+			"client_ca: '%.60s': clients show certificates by TLS alone: needs "
+			"https_listen",
+			c->client_ca);
+	if (!has_ca && strcmp(c->client_names, "*") != 0)
+		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca",
+				 c->client_names);
+	if (c->is_local_trusted && c->is_http_open)
+		return error_set(err, EINVAL,
+				 "client_local: on: other machines may ask at http_listen as well, "
+				 "by http_open = on");
+	return 0;
+}
+
 /* Two resources of one name would be one amount for two things. */
 static int check_resources(const struct config *c, struct error *err)
 {
@@ -211,6 +261,8 @@ static int check(const void *config, struct error *err)
 	struct address address;
 	int r = check_tls(c, err);
 	if (r >= 0)
+		r = check_clients(c, err);
+	if (r >= 0)
 		r = check_gangs(c, err);
 	if (r >= 0)
 		r = check_resources(c, err);
@@ -229,7 +281,7 @@ static int check(const void *config, struct error *err)
 	return 0;
 }
 
-const struct settings_table config_table = { rows, ROW_COUNT, check };
+const struct settings_table config_table = { rows, ROW_COUNT, check, config_foreign_set };
 
 int config_log_level(const struct config *config)
 {
@@ -262,6 +314,16 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.namespaces = c->namespaces,
 		.has_opt_out = c->has_opt_out,
 	};
+}
+
+struct door config_door(const struct config *c)
+{
+	struct door door = { .names = c->client_names, .is_local_trusted = c->is_local_trusted };
+	if (strcmp(c->client_ca, "none") != 0)
+		door_parse(c->client_verbs, &door.verbs, NULL);
+	if (strcmp(c->token_file, "none") != 0)
+		door.token_file = c->token_file;
+	return door;
 }
 
 struct request_terms config_request_terms(const struct config *c)

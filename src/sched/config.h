@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/settings.h"
+#include "sched/door.h"
 #include "sched/request.h"
 #include "sched/webhook.h"
 
@@ -15,14 +16,19 @@ struct config {
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
 	bool is_http_open;
+	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
+	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
+	bool is_local_trusted;
+	unsigned explain_nodes; /* a second; 0: any number */
 	unsigned connections;
 	uint64_t body_max, idle_ns;
 	/* The cluster, and the extender. */
 	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX];
 	unsigned node_policy; /* the place among the row's words */
 	char gpu_policy[SETTINGS_TEXT_MAX];
-	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns;
-	bool has_gangs;
+	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
+		gang_patience_ns;
+	bool has_gangs, has_filter_events;
 	bool places_by_use;
 	uint64_t filler_patience_ns; /* 0: fillers are never evicted */
 	/* The webhook. */
@@ -44,6 +50,8 @@ int config_log_level(const struct config *config);
 
 /* The terms' texts are the config's. */
 struct webhook_terms config_webhook_terms(const struct config *config);
+/* Texts as well. */
+struct door config_door(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
 /* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */

@@ -246,9 +246,9 @@ static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 	model_hold_to_quota(m, pod->pod_namespace);
 	add_quotas(to, m, pod);
 	if (only)
-		json_array_append_new(list, explain_node(m, only, pod->request, true));
+		json_array_append_new(list, explain_node(m, only, pod, true));
 	for (size_t i = 0; !only && i < survey->count; i++)
-		json_array_append_new(list, explain_node(m, survey->node[i], pod->request, false));
+		json_array_append_new(list, explain_node(m, survey->node[i], pod, false));
 	model_put_back(pod);
 	json_object_set_new(to, "nodes", list);
 }

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "place/score.h"
+#include "sched/extender_gang.h"
+#include "sched/model_gang.h"
 
 #define REASON_MAX 320
 #define MIB_BITS 20
@@ -210,9 +212,10 @@ static json_t *verdict(const struct model_node *node, const char *word)
 	return json_pack("{s:s,s:s}", "node", node->name, "verdict", word);
 }
 
-json_t *explain_node(struct model *m, const struct model_node *node, const struct request *request,
+json_t *explain_node(struct model *m, const struct model_node *node, const struct model_pod *pod,
 		     bool has_cards)
 {
+	const struct request *request = pod->request;
 	const struct stock *stock = &node->stock;
 	const struct place_card *card = stock->card;
 	struct fit_reasons reasons = { 0 };
@@ -227,9 +230,13 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	/* Tells whether its cards were tried with the pod's other containers on them. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, stock, &reasons)) {
-		object = verdict(node, "fits");
+		bool is_left = model_ward_bars(m, node, pod);
+		object = verdict(node, is_left ? "left" : "fits");
 		json_object_set_new(object, "score",
 				    json_real(place_cards_score(stock->card, stock->count)));
+		if (is_left)
+			json_object_set_new(object, "why",
+					    json_sprintf(EXTENDER_WARDED, model_ward_name(m)));
 		if (request->count)
 			fit_each_card(&m->fit, stock, &request->part[0], reasons.reason);
 	} else {

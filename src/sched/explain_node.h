@@ -7,11 +7,11 @@
 #include "sched/model_inside.h"
 
 /*
- * Its verdict, and what it lacks; each of its cards as well, if wanted. After fit_begin() on model->fit for that request. A
+ * Its verdict, and what it lacks; each of its cards as well, if wanted. After fit_begin() on model->fit for the pod's request. A
  * new object; NULL: no memory.
  */
 json_t *explain_node(struct model *model, const struct model_node *node,
-		     const struct request *request, bool has_cards);
+		     const struct model_pod *pod, bool has_cards);
 
 /* What was found to be wrong with something: texts of it may have been cut within a character. */
 json_t *explain_text(const char *text);

@@ -5,6 +5,7 @@
 
 #include "sched/extender.h"
 #include "sched/extender_gang.h"
+#include "sched/model_gang.h"
 
 #define REASON_MAX 320
 /* Nodes are much alike: so many different reasons are kept, to be said again. */
@@ -90,7 +91,14 @@ static bool judge_known(struct filtering *f, const char *name)
 		return false;
 	}
 	static const struct stock none;
-	return judge(f, name, node ? &node->stock : &none);
+	if (!judge(f, name, node ? &node->stock : &none))
+		return false;
+	if (!node || !model_ward_bars(f->model, node, f->ask->lifted))
+		return true;
+	char text[REASON_MAX];
+	snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
+	say(f->failed, name, text);
+	return false;
 }
 
 /* One that came whole. */
@@ -105,6 +113,7 @@ static bool judge_whole(struct filtering *f, const char *name, const json_t *nod
 	}
 	bool fits = judge(f, name, &stock);
 	stock_free(&stock);
+	fit_words_gone(&f->model->fit);
 	return fits;
 }
 

@@ -70,8 +70,14 @@ static bool is_type(const struct request *request, const char *type)
 
 static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 {
-	return recall(&fit->modes, fit->request, stock->use[i].mode, is_mode) &&
-	       recall(&fit->types, fit->request, stock->card[i].type, is_type);
+	const char *mode = stock->use[i].mode, *type = stock->card[i].type;
+	if (type != fit->type || mode != fit->mode) {
+		fit->is_wanted = recall(&fit->modes, fit->request, mode, is_mode) &&
+				 recall(&fit->types, fit->request, type, is_type);
+		fit->type = type;
+		fit->mode = mode;
+	}
+	return fit->is_wanted;
 }
 
 /* As place_check_card(), and in that order, with what src/place knows nothing of. */
@@ -351,14 +357,86 @@ static int place_all(struct fit *fit, const struct stock *stock, pick_fn *pick,
 	return 0;
 }
 
+/* ---- two containers ---- */
+
+static unsigned count_bits(uint64_t bits)
+{
+	return (unsigned)__builtin_popcountll(bits);
+}
+
+/* Two that run together: which cards each is to have is found at once, and not by trying. */
+static bool is_pair(const struct fit *fit)
+{
+	const struct request *request = fit->request;
+	return request->count == 2 && !request->part[0].is_init && !request->part[1].is_init &&
+	       !request->part[0].place.numa_bind && !is_by_card(fit);
+}
+
+/* Does the card serve the second part with the first one on it? */
+static bool serves_both(struct fit *fit, const struct stock *stock, unsigned i)
+{
+	const struct request_part *part = fit->request->part;
+	fit->card[i] = stock->card[i];
+	const struct place_need need = place_need(&fit->card[i], &part[0].place);
+	take(&fit->card[i], &need);
+	return fit_check_card(fit, stock, fit->card, i, &part[1].place) == PLACE_FITS;
+}
+
+/*
+ * fit->serves is known: a card serves one of them alone, either of them, or both at a time (fit->both). What each lacks of its
+ * own and of those that serve both has to come from those that serve either: if these suffice, pick_scarce() finds the cards,
+ * else nothing does.
+ */
+static bool look_at_pair(struct fit *fit, const struct stock *stock)
+{
+	const struct request_part *part = fit->request->part;
+	uint64_t shared = fit->serves[0] & fit->serves[1];
+	unsigned lacking = 0;
+	fit->both = 0;
+	for (uint64_t left = shared; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		fit->both |= (uint64_t)serves_both(fit, stock, i) << i;
+	}
+	for (unsigned p = 0; p < 2; p++) {
+		unsigned have = count_bits((fit->serves[p] & ~shared) | fit->both);
+		lacking += part[p].place.count > have ? part[p].place.count - have : 0;
+	}
+	return lacking <= count_bits(shared & ~fit->both);
+}
+
+/* Those that are of no use to the other one first, and last those that it could have instead. */
+static bool pick_scarce(struct fit *fit, const struct stock *stock, unsigned part,
+			struct place_card *card, uint64_t among)
+{
+	const struct place_request *r = &fit->request->part[part].place;
+	uint64_t shared = fit->serves[0] & fit->serves[1];
+	const uint64_t tiers[] = { fit->serves[part] & ~shared, fit->both, shared & ~fit->both };
+	unsigned n = 0;
+	for (unsigned t = 0; t < sizeof(tiers) / sizeof(tiers[0]); t++)
+		for (uint64_t left = tiers[t]; left && n < r->count; left &= left - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(left);
+			if (fit_check_card(fit, stock, card, i, r) != PLACE_FITS)
+				continue;
+			add_pick(fit, part, card, i, place_need(&card[i], r));
+			n++;
+		}
+	return n == r->count;
+}
+
 /* ---- answers ---- */
 
 void fit_begin(struct fit *fit, const struct request *request)
 {
 	fit->request = request;
-	fit->types.count = fit->modes.count = 0;
+	fit_words_gone(fit);
 	fit_quota_clear(&fit->quota);
 	fit->node.mix = NULL;
+}
+
+void fit_words_gone(struct fit *fit)
+{
+	fit->types.count = fit->modes.count = 0;
+	fit->type = fit->mode = NULL;
 }
 
 void fit_set_mix(struct fit *fit, const struct place_mix *mix)
@@ -373,7 +451,7 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * How many cards serve each part, in fit->able; true: as many serve all parts as these want together. Then whichever are
+ * Which cards serve each part, in fit->serves; true: as many serve all parts as these want together. Then whichever are
  * taken for one part, enough that nobody has touched are left for the next one, and no more cards are looked at.
  */
 static bool count_able(struct fit *fit, const struct stock *stock)
@@ -383,14 +461,14 @@ static bool count_able(struct fit *fit, const struct stock *stock)
 	bool is_numa = request->part[0].place.numa_bind; /* an annotation: of all or of none */
 	for (size_t p = 0; p < request->count; p++) {
 		wanted += request->part[p].place.count;
-		fit->able[p] = 0;
+		fit->serves[p] = 0;
 	}
 	for (unsigned i = 0; i < stock->count; i++) {
 		bool is_able_to_all = !is_numa;
 		for (size_t p = 0; p < request->count; p++) {
 			bool is_able = fit_check_card(fit, stock, stock->card, i,
 						      &request->part[p].place) == PLACE_FITS;
-			fit->able[p] += is_able;
+			fit->serves[p] |= (uint64_t)is_able << i;
 			is_able_to_all &= is_able;
 		}
 		able_to_all += is_able_to_all;
@@ -418,11 +496,18 @@ static bool check_parts(struct fit *fit, const struct stock *stock, struct fit_r
 	for (size_t p = 0; p < request->count; p++) {
 		const struct place_request *place = &request->part[p].place;
 		ret->part = &request->part[p];
-		if ((is_by_card(fit) || fit->able[p] < place->count || place->numa_bind) &&
+		if ((is_by_card(fit) || count_bits(fit->serves[p]) < place->count ||
+		     place->numa_bind) &&
 		    !look(fit, stock, stock->card, ret->part, ret->reason))
 			return false;
 	}
-	return fit_together(fit, stock, ret);
+	if (!is_pair(fit))
+		return fit_together(fit, stock, ret);
+	if (look_at_pair(fit, stock))
+		return true;
+	/* For the reasons. */
+	place_all(fit, stock, pick_part, ret);
+	return false;
 }
 
 bool fit_check(struct fit *fit, const struct stock *cards, struct fit_reasons *ret)
@@ -508,5 +593,7 @@ int fit_choose(struct fit *fit, const struct stock *cards, struct kube_shares *r
 	int r = place_all(fit, stock, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)
 		r = place_all(fit, stock, pick_part, ret_reasons);
+	if (r < 0 && is_pair(fit) && !count_able(fit, stock) && look_at_pair(fit, stock))
+		r = place_all(fit, stock, pick_scarce, ret_reasons);
 	return r < 0 ? r : make_shares(fit, stock, ret);
 }

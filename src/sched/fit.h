@@ -3,8 +3,9 @@
  * thread at a time.
  *
  * Containers are given their cards one after the other: those that run together first, so that each finds what the others
- * have left. An init container has ended before they begin: it finds the node as it is now, but for the sidecars before it,
- * and goes on cards of theirs where those suffice, which then carry the more of both.
+ * have left. Of two, each leaves the other the cards that it can't do without: all that can be is found. An init container has
+ * ended before they begin: it finds the node as it is now, but for the sidecars before it, and goes on cards of theirs where
+ * those suffice, which then carry the more of both.
  */
 #ifndef ALLOT_SCHED_FIT_H
 #define ALLOT_SCHED_FIT_H
@@ -35,12 +36,16 @@ struct fit {
 	uint64_t now_ns; /* the caller's: by what is known of cards' use */
 	const struct request *request;
 	struct fit_memo types, modes;
+	const char *type,
+		*mode;  /* words of the card that was looked at last: most others have the same */
+	bool is_wanted; /* what was found of them; `type` NULL: nothing yet */
 	struct fit_quota quota;
 	/* What is laid out to be chosen from, and what came of it. */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_card seen[PLACE_MAX_CARDS]; /* by who fills what others leave */
-	unsigned char able[REQUEST_SHARES_MAX];  /* how many cards serve each part */
+	uint64_t serves[REQUEST_SHARES_MAX];     /* the cards that serve each part, a bit each */
+	uint64_t both;                           /* of two parts: those that serve both at a time */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 	struct stock_share share[REQUEST_SHARES_MAX]; /* what they would be charged */
@@ -48,6 +53,8 @@ struct fit {
 
 /* The request that all is about from now on; valid as long. To be called anew after any change of a node's cards. */
 void fit_begin(struct fit *fit, const struct request *request);
+/* Words of cards have been given back: another may be where one of them was. */
+void fit_words_gone(struct fit *fit);
 /* After that: its namespace may have so much, and has that without it. Without this call there is no quota. */
 void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 		 const struct quota_amounts *used);

@@ -74,7 +74,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	for (size_t i = 0; scan->is_known && i < scan->count; i++) {
 		struct scanned *one = &scan->of[i];
 		double ahead = best ? one->score - best->score : 0;
-		if (one->is_fit &&
+		if (one->is_fit && !model_ward_bars(m, one->node, member->pod) &&
 		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
 			best = one;
 	}
@@ -242,7 +242,8 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_memb
 /* ---- what others have ---- */
 
 struct lower {
-	int32_t priority;
+	int32_t priority;       /* below that */
+	bool is_lone;           /* of them those that are in no gang */
 	struct model_pod **pod; /* lifted; owned */
 	size_t count, most;
 };
@@ -251,29 +252,48 @@ static void lift_lower(void *data, void *thing)
 {
 	struct lower *l = data;
 	struct model_pod *pod = thing;
-	if (!pod->is_bound || !pod->charged || pod->priority >= l->priority || l->count == l->most)
+	if (!pod->is_bound || !pod->charged || pod->priority >= l->priority ||
+	    l->count == l->most || (l->is_lone && pod->member))
 		return;
 	model_lift(pod);
 	l->pod[l->count++] = pod;
 }
 
-bool gang_room_without(struct model *m, struct gang *gang, const struct gang_member *asker,
-		       size_t needed, int32_t priority)
+static size_t seat_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+			   size_t needed, struct lower l, bool is_ward)
 {
 	struct seating s = { .model = m, .asker = asker };
-	struct lower l = { .priority = priority, .most = m->pods.count };
+	l.most = m->pods.count;
 	l.pod = calloc(l.most + 1, sizeof(struct model_pod *));
 	if (!l.pod || begin(&s, gang) < 0) {
 		free(l.pod);
-		return false;
+		return 0;
 	}
 	table_each(&m->pods, lift_lower, &l);
 	size_t seated = seat_gang(&s, needed);
+	for (size_t i = 0; is_ward && seated >= needed && i < s.count; i++)
+		if (s.seat[i].hold.node)
+			s.seat[i].hold.node->is_warded = true;
 	end(&s, false);
 	while (l.count)
 		model_put_back(l.pod[--l.count]);
 	free(l.pod);
-	return seated >= needed;
+	return seated;
+}
+
+bool gang_room_without(struct model *m, struct gang *gang, const struct gang_member *asker,
+		       size_t needed, int32_t priority)
+{
+	const struct lower lower = { .priority = priority };
+	return seat_without(m, gang, asker, needed, lower, false) >= needed;
+}
+
+bool gang_room_ward(struct model *m, struct gang *gang, const struct gang_member *asker,
+		    size_t needed)
+{
+	int32_t own = asker->pod->priority;
+	const struct lower lower = { .priority = own < INT32_MAX ? own + 1 : own, .is_lone = true };
+	return seat_without(m, gang, asker, needed, lower, true) >= needed;
 }
 
 /* ---- one that has room already ---- */

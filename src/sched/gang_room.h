@@ -19,6 +19,10 @@ size_t gang_room_take(struct model *model, struct gang *gang, const struct gang_
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_member *asker,
 		       size_t needed, int32_t priority);
 
+/* Makes those nodes its ward on which it would have room, if no lone pod that does not outrank it were there. false: nowhere. */
+bool gang_room_ward(struct model *model, struct gang *gang, const struct gang_member *asker,
+		    size_t needed);
+
 /* Does a member still fit where its room is? */
 bool gang_room_suits(struct model *model, const struct gang_member *member,
 		     const struct model_node *node);

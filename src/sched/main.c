@@ -114,6 +114,8 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		.listen_fd = fd,
 		.certificate_file = has_tls ? config->tls_certificate : NULL,
 		.key_file = config->tls_key,
+		.client_ca_file = has_tls && strcmp(config->client_ca, "none") ? config->client_ca
+									       : NULL,
 		.connections_max = config->connections,
 		.idle_ns = config->idle_ns,
 		.body_max = config->body_max,
@@ -151,11 +153,13 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.component = config->scheduler_name,
 		.model = { .request = config_request_terms(config),
 			   .hold_ns = config->hold_ns,
+			   .gang_patience_ns = config->gang_patience_ns,
 			   .gang_hold_ns = config->has_gangs ? config->gang_hold_ns : 0 },
 		.bind_limit_ns = config->bind_limit_ns,
 		.gang_wait_ns = config->gang_wait_ns,
 		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
 		.filler_patience_ns = config->filler_patience_ns,
+		.has_filter_events = config->has_filter_events,
 		.lease_namespace = has_lease ? lease_namespace : NULL,
 		.lease_name = has_lease ? lease_name : NULL,
 		.ended = cluster_ended,
@@ -191,6 +195,8 @@ int main(int argc, char **argv)
 	scheduler.webhook = config_webhook_terms(&scheduler.config);
 	scheduler.webhook.quota = routes_quota;
 	scheduler.webhook.data = &scheduler;
+	scheduler.door = config_door(&scheduler.config);
+	scheduler.explaining.per_second = scheduler.config.explain_nodes;
 
 	int r = loop_new(&scheduler.loop, &err);
 	if (r >= 0)

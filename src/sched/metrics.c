@@ -80,6 +80,19 @@ static void write_evictions(FILE *out, const struct cluster *cluster)
 	}
 }
 
+static void write_events(FILE *out, const struct cluster *cluster)
+{
+	const struct recorder_counts counts = cluster_recorder_counts(cluster);
+	write_head(
+		out, "allot_scheduler_filter_events_total", "counter",
+		"Events of filter: told, or kept back as a pod was told a moment ago or too many "
+		"were.");
+	fprintf(out,
+		"allot_scheduler_filter_events_total{result=\"told\"} %" PRIu64
+		"\nallot_scheduler_filter_events_total{result=\"kept_back\"} %" PRIu64 "\n",
+		counts.told, counts.kept_back);
+}
+
 char *metrics_page(const struct scheduler *s)
 {
 	const struct metrics *m = &s->metrics;
@@ -99,6 +112,7 @@ char *metrics_page(const struct scheduler *s)
 	if (s->cluster) {
 		metrics_write_model(out, cluster_model(s->cluster));
 		write_evictions(out, s->cluster);
+		write_events(out, s->cluster);
 	}
 	if (fclose(out) == 0)
 		return text;

@@ -35,6 +35,7 @@ struct gang {
 	uint64_t held_until_ns;   /* the room that is kept; 0: none is */
 	uint64_t call_at_ns;      /* those that have not come are called then */
 	uint64_t paused_until_ns; /* 0: it is not */
+	uint64_t lacks_since_ns;  /* there is no room for all; 0: there was, or nobody has looked */
 	/* Of the last time when there was not room for all: as long as nothing has changed since, there is none. */
 	uint64_t failed_at;       /* the model's `rooms` + 1; 0: there was none */
 	const json_t *failed_for; /* what was asked then; a member's, as long as failed_at is set */
@@ -75,6 +76,19 @@ void model_gang_reserved(struct model *model, struct gang_member *member);
 
 /* Its binding has failed: true: its room is kept for it all the same, since others of its gang are bound. */
 bool model_gang_keeps(struct model *model, struct gang_member *member);
+
+/* ---- model_ward.c ---- */
+
+/* There is no room for the gang: has it waited for long enough to be given a ward? */
+void model_ward_consider(struct model *model, struct gang_member *asker);
+/* It has room, or is gone; nothing where it has none. */
+void model_ward_end(struct model *model, const struct gang *gang);
+void model_ward_advance(struct model *model);
+/* Is the node left to another than the pod? NULL: one that nothing is known of. */
+bool model_ward_bars(const struct model *model, const struct model_node *node,
+		     const struct model_pod *pod);
+/* To whom nodes are left. */
+const char *model_ward_name(const struct model *model);
 
 /* ---- as time goes on ---- */
 

@@ -36,6 +36,7 @@ struct model_node {
 	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
+	bool is_warded; /* lone pods leave it to the model's ward */
 	char name[];
 };
 
@@ -93,6 +94,8 @@ struct model {
 	bool has_called; /* there is a pod that is_called */
 	uint64_t now_ns;
 	struct fit fit;
+	struct gang *ward; /* who has one (ward.h); NULL: nobody */
+	uint64_t ward_since_ns;
 	struct model_room *room; /* owned; NULL: nothing was asked for yet */
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sched/config_foreign.h"
 #include "sched/issuer.h"
 
 #define SYSTEM_CONFIG "/etc/allot/allot-scheduler.conf"
@@ -71,6 +72,26 @@ static void print_help(void)
 	puts("\nSettings, their defaults and meaning; 'key = value' in a file, or --key VALUE, "
 	     "which goes before it:");
 	settings_print_help(&config_table, stdout);
+	puts("\nNames that HAMi's scheduler has for some, or for what is not set here:");
+	config_foreign_print_help(stdout);
+}
+
+/* Of the n-th option that is a setting, ours first; NULL behind the last. A switch of HAMi's may have no value. */
+static const char *setting_name(size_t n, bool *ret_is_switch)
+{
+	*ret_is_switch = false;
+	if (n < config_table.count)
+		return config_table.row[n].name;
+	return config_foreign_name((unsigned)(n - config_table.count), ret_is_switch);
+}
+
+static size_t count_settings(void)
+{
+	bool is_switch;
+	size_t n = 0;
+	while (setting_name(n, &is_switch))
+		n++;
+	return n;
 }
 
 static int check_config(const char *file)
@@ -150,8 +171,9 @@ static int take(int code, struct parsed *p)
 	case OPTION_HELP: print_help(); return 0;
 	default: break;
 	}
-	p->override[p->overrides++] =
-		(struct override){ config_table.row[code - OPTION_SETTING].name, optarg };
+	bool is_switch;
+	const char *name = setting_name((size_t)(code - OPTION_SETTING), &is_switch);
+	p->override[p->overrides++] = (struct override){ name, optarg ? optarg : "true" };
 	return -1;
 }
 
@@ -171,8 +193,9 @@ static int refuse_option(int code, const char *text)
 static struct option *make_table(char (**ret_names)[OPTION_MAX])
 {
 	size_t n = ROW_COUNT;
-	struct option *table = calloc(ROW_COUNT + config_table.count * 2 + 1, sizeof(*table));
-	*ret_names = calloc(config_table.count * 2, OPTION_MAX);
+	size_t settings = count_settings();
+	struct option *table = calloc(ROW_COUNT + settings * 2 + 1, sizeof(*table));
+	*ret_names = calloc(settings * 2, OPTION_MAX);
 	if (!table || !*ret_names) {
 		free(table);
 		return NULL;
@@ -181,13 +204,14 @@ static struct option *make_table(char (**ret_names)[OPTION_MAX])
 		table[i] = (struct option){ rows[i].name,
 					    rows[i].argument ? required_argument : no_argument,
 					    NULL, rows[i].code };
-	for (size_t i = 0; i < config_table.count * 2; i++, n++) {
-		char *name = (*ret_names)[i];
-		snprintf(name, OPTION_MAX, "%s", config_table.row[i / 2].name);
-		for (char *c = name; i % 2 && *c; c++)
-			*c = *c == '_' ? '-' : *c;
-		table[n] = (struct option){ name, required_argument, NULL,
-					    OPTION_SETTING + (int)(i / 2) };
+	for (size_t i = 0; i < settings * 2; i++, n++) {
+		char *name = (*ret_names)[i], from = i % 2 ? '_' : '-', to = i % 2 ? '-' : '_';
+		bool is_switch;
+		snprintf(name, OPTION_MAX, "%s", setting_name(i / 2, &is_switch));
+		for (char *c = name; *c; c++)
+			*c = *c == from ? to : *c;
+		table[n] = (struct option){ name, is_switch ? optional_argument : required_argument,
+					    NULL, OPTION_SETTING + (int)(i / 2) };
 	}
 	return table;
 }

@@ -1,6 +1,8 @@
 #include "sched/routes.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +109,15 @@ static void answer_verb(struct scheduler *s, json_t *args, struct server_answer 
 static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
 		      struct server_answer *ret)
 {
-	answer_verb(s, args, ret, extender_filter);
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0) {
+		answer_error(ret, 200, err.text);
+		return;
+	}
+	json_t *answer = extender_filter(cluster_model(s->cluster), args);
+	if (answer)
+		cluster_filtered(s->cluster, args, answer);
+	answer_json(ret, 200, answer);
 }
 
 static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
@@ -170,6 +180,25 @@ static unsigned status_of(int r)
 	return r == -ENOENT ? 404 : r == -ENOMEM ? 500 : 503;
 }
 
+#define EXPLAIN_LEAST 100 /* nodes' worth: what the smallest answer costs */
+
+/* Anybody may ask without end, and the thread that answers is the one that places pods. false: *ret says when again. */
+static bool may_explain(struct scheduler *s, const struct explain_ask *what,
+			struct server_answer *ret)
+{
+	size_t nodes = what->node ? 1 : model_counts(cluster_model(s->cluster)).nodes;
+	uint64_t wait_ns = allowance_take(
+		&s->explaining, nodes < EXPLAIN_LEAST ? EXPLAIN_LEAST : nodes, clock_now_ns());
+	if (!wait_ns)
+		return true;
+	snprintf(s->retry_after, sizeof(s->retry_after), "%" PRIu64,
+		 (wait_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+	answer_error(ret, 429, "more is asked to be explained than explain_limit allows: try again");
+	ret->header = "Retry-After";
+	ret->header_value = s->retry_after;
+	return false;
+}
+
 /* `args`: the path's parts: namespace, pod, and the one node that is asked about. */
 static void do_explain(struct scheduler *s, json_t *args, struct server_call *call,
 		       struct server_answer *ret)
@@ -184,6 +213,8 @@ static void do_explain(struct scheduler *s, json_t *args, struct server_call *ca
 		return;
 	}
 	int r = check_cluster(s, &err);
+	if (r >= 0 && !may_explain(s, &ask, ret))
+		return;
 	if (r >= 0)
 		r = explain_pod(cluster_model(s->cluster), &ask, &answer, &err);
 	if (r < 0) {
@@ -243,19 +274,20 @@ static const struct route {
 	const char *path; /* ending with '/': and whatever follows */
 	bool is_post;
 	int verb; /* as metrics have it */
+	enum door_verb door;
 	void (*handle)(struct scheduler *s, json_t *args, struct server_call *call,
 		       struct server_answer *ret);
 } routes[] = {
-	{ "/webhook", true, VERB_WEBHOOK, do_webhook },
-	{ "/filter", true, VERB_FILTER, do_filter },
-	{ "/prioritize", true, VERB_PRIORITIZE, do_prioritize },
-	{ "/preempt", true, VERB_PREEMPT, do_preempt },
-	{ "/bind", true, VERB_BIND, do_bind },
-	{ "/explain/", false, NO_VERB, do_explain },
-	{ "/healthz", false, NO_VERB, do_health },
-	{ "/readyz", false, NO_VERB, do_ready },
-	{ "/leaderz", false, NO_VERB, do_leads },
-	{ "/metrics", false, NO_VERB, do_metrics },
+	{ "/webhook", true, VERB_WEBHOOK, DOOR_WEBHOOK, do_webhook },
+	{ "/filter", true, VERB_FILTER, DOOR_FILTER, do_filter },
+	{ "/prioritize", true, VERB_PRIORITIZE, DOOR_PRIORITIZE, do_prioritize },
+	{ "/preempt", true, VERB_PREEMPT, DOOR_PREEMPT, do_preempt },
+	{ "/bind", true, VERB_BIND, DOOR_BIND, do_bind },
+	{ "/explain/", false, NO_VERB, DOOR_EXPLAIN, do_explain },
+	{ "/healthz", false, NO_VERB, DOOR_OPEN, do_health },
+	{ "/readyz", false, NO_VERB, DOOR_OPEN, do_ready },
+	{ "/leaderz", false, NO_VERB, DOOR_OPEN, do_leads },
+	{ "/metrics", false, NO_VERB, DOOR_METRICS, do_metrics },
 };
 
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
@@ -309,10 +341,26 @@ static json_t *read_parts(const struct route *route, const char *path)
 	return parts;
 }
 
+static void refuse(struct server_answer *ret, unsigned status, const struct error *why)
+{
+	answer_error(ret, status, why->text);
+	if (status != 401)
+		return;
+	ret->header = "WWW-Authenticate";
+	ret->header_value = "Bearer realm=\"allot-scheduler\"";
+}
+
 static void ask(struct scheduler *s, const struct route *route,
 		const struct server_request *request, struct server_answer *ret)
 {
 	uint64_t before_ns = clock_now_ns();
+	struct error err = { 0 };
+	unsigned refused = door_check(&s->door, route->door, request, &err);
+	if (refused) {
+		refuse(ret, refused, &err);
+		count(s, route, refused, clock_now_ns() - before_ns);
+		return;
+	}
 	json_t *args = route->is_post     ? read_body(request, ret)
 		       : has_parts(route) ? read_parts(route, request->path)
 					  : NULL;

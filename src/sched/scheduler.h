@@ -3,8 +3,10 @@
 #define ALLOT_SCHED_SCHEDULER_H
 
 #include "net/loop.h"
+#include "sched/allowance.h"
 #include "sched/cluster.h"
 #include "sched/config.h"
+#include "sched/door.h"
 #include "sched/metrics.h"
 #include "sched/webhook.h"
 #include "web/server.h"
@@ -15,6 +17,9 @@ struct scheduler {
 	struct webhook_terms webhook;
 	struct cluster *cluster; /* NULL: kube_api is off */
 	struct metrics metrics;
+	struct door door;
+	struct allowance explaining; /* of nodes that are looked at */
+	char retry_after[24];        /* of the answer that is being made */
 };
 
 #endif

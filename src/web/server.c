@@ -70,13 +70,14 @@ static void renew(struct server *s)
 	if (!tls_is_changed(&s->tls))
 		return;
 	struct tls before = s->tls;
-	s->tls.certificate = s->tls.key = NULL;
+	s->tls.certificate = s->tls.key = s->tls.client_ca = NULL;
 	int r = tls_read(&s->tls, &err);
 	if (r >= 0)
 		r = generation_begin(s, &err);
 	if (r >= 0) {
-		log_info("TLS: '%s' and '%s' are read anew", s->tls.certificate_file,
-			 s->tls.key_file);
+		log_info("TLS: '%s' and '%s'%s%s are read anew", s->tls.certificate_file,
+			 s->tls.key_file, s->tls.client_ca_file ? ", for clients " : "",
+			 s->tls.client_ca_file ? s->tls.client_ca_file : "");
 		tls_free(&before);
 		drop_if_done(s->generations->next);
 		return;
@@ -197,6 +198,8 @@ static int start_daemon(struct generation *g, struct error *err)
 	struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->tls.certificate },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->tls.key },
+		{ s->tls.client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+		  s->tls.client_ca },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 	g->daemon = s->mhd->start_daemon(
@@ -206,13 +209,17 @@ static int start_daemon(struct generation *g, struct error *err)
 		s->terms.connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, server_request_began, g, MHD_OPTION_NOTIFY_CONNECTION,
 		server_connection_told, g, MHD_OPTION_NOTIFY_COMPLETED, server_request_ended, g,
-		MHD_OPTION_ARRAY, has_tls ? tls : &tls[2], MHD_OPTION_END);
+		MHD_OPTION_ARRAY, has_tls ? tls : &tls[3], MHD_OPTION_END);
 	if (g->daemon)
 		return 0;
 	return has_tls ? error_set(err, EINVAL,
 				   "'%s' and '%s': libmicrohttpd takes them for no certificate and "
-				   "its key",
-				   s->tls.certificate_file, s->tls.key_file)
+				   "its key%s%s",
+				   s->tls.certificate_file, s->tls.key_file,
+				   s->tls.client_ca_file ? ", or for no certificates of clients' "
+							   "issuers: "
+							 : "",
+				   s->tls.client_ca_file ? s->tls.client_ca_file : "")
 		       : error_set(err, EIO, "libmicrohttpd does not start");
 }
 
@@ -274,7 +281,8 @@ int server_start(const struct server_terms *terms, struct server **ret, struct e
 		return error_set_errno(err, ENOMEM, "HTTP server");
 	*s = (struct server){ .terms = *terms,
 			      .tls = { .certificate_file = terms->certificate_file,
-				       .key_file = terms->key_file } };
+				       .key_file = terms->key_file,
+				       .client_ca_file = terms->client_ca_file } };
 	if (!s->terms.connections_max)
 		s->terms.connections_max = SERVER_MAX_CONNECTIONS;
 	if (!s->terms.idle_ns)

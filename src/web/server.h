@@ -23,16 +23,23 @@ struct server_text; /* a body that several answers share */
 struct server_call; /* a request that is answered later */
 struct server_part; /* of a stream; several streams may be sent it */
 
+/* A proxy that authorizes its clients, as the Kubernetes API server, keeps their Authorization to itself. */
+#define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
+
 struct server_header {
 	const char *name, *value;
 };
 
 struct server_request {
 	const char *method, *path;
-	const char *authorization, *host, *origin; /* headers; NULL: there is none */
+	/* Headers; NULL: there is none. The first may come as SERVER_PROXIED_AUTHORIZATION as well. */
+	const char *authorization, *host, *origin;
 	const char *body; /* the handler's until it returns; a NUL stands behind it; NULL: none */
 	size_t body_size;
 	struct server_call *call; /* for server_call_answer() */
+	void *tls; /* the connection's gnutls_session_t, until the handler returns; NULL: without */
+	/* The handler's, kept as long as the connection: when it has found out who that is. 0 at first. NULL without TLS. */
+	uint64_t *known_ns;
 };
 
 /* One of text, own and line, in this order. */
@@ -65,6 +72,11 @@ struct server_terms {
 	 * names are the caller's, and stay.
 	 */
 	const char *certificate_file, *key_file;
+	/*
+	 * PEM file of the certificates that vouch for clients: these are asked for theirs, and let in without; what it is
+	 * worth is for the handler to find out, which has the session. Read anew as the others. NULL: none is asked for.
+	 */
+	const char *client_ca_file;
 	unsigned connections_max; /* 0: SERVER_MAX_CONNECTIONS */
 	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Where all connections are taken, who has been idle
 	 * for longest is closed sooner. */

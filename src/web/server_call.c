@@ -191,6 +191,21 @@ static const char *header_of(const struct server *s, const struct server_call *c
 	return s->mhd->lookup_connection_value(c->at, MHD_HEADER_KIND, name);
 }
 
+static const char *authorization_of(const struct server *s, const struct server_call *c)
+{
+	const char *own = header_of(s, c, "Authorization");
+	return own ? own : header_of(s, c, SERVER_PROXIED_AUTHORIZATION);
+}
+
+static void *tls_of(const struct server *s, const struct server_call *c)
+{
+	if (!s->tls.certificate)
+		return NULL;
+	const union MHD_ConnectionInfo *info = s->mhd->get_connection_info(
+		c->at, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	return info ? info->tls_session : NULL;
+}
+
 static enum MHD_Result ask_handler(struct server *s, struct server_call *c, const char *url,
 				   const char *method)
 {
@@ -205,12 +220,14 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 	const struct server_request request = {
 		.method = method,
 		.path = url,
-		.authorization = header_of(s, c, "Authorization"),
+		.authorization = authorization_of(s, c),
 		.host = header_of(s, c, "Host"),
 		.origin = header_of(s, c, "Origin"),
 		.body = c->body,
 		.body_size = c->size,
 		.call = c,
+		.tls = tls_of(s, c),
+		.known_ns = s->tls.certificate ? &c->known_ns : NULL,
 	};
 	server_set_stage(c, STAGE_HANDLER);
 	s->terms.handler(s->terms.data, &request, &answer);

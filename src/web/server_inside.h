@@ -30,6 +30,7 @@ struct server_call {
 	bool is_stream;
 	struct server_part *part; /* being taken; NULL: none */
 	size_t part_taken;
+	uint64_t known_ns; /* the handler's */
 };
 
 /* What serves with one certificate. The first of the server's takes who comes; others end with their last connection. */

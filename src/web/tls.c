@@ -8,8 +8,9 @@
 #include "base/cleanup.h"
 
 #define BEGIN "-----BEGIN "
+#define BEGIN_CERTIFICATE BEGIN "CERTIFICATE-----"
 
-static int read_pem(const char *path, char **ret, struct error *err)
+static int read_pem(const char *path, const char *begin, char **ret, struct error *err)
 {
 	cleanup_file FILE *file = fopen(path, "re");
 	if (!file)
@@ -22,41 +23,44 @@ static int read_pem(const char *path, char **ret, struct error *err)
 		return error_set_errno(err, EIO, "%s", path);
 	if (n > TLS_FILE_MAX)
 		return error_set(err, EFBIG, "%s: longer than %d bytes", path, TLS_FILE_MAX);
-	if (!strstr(text, BEGIN))
-		return error_set(err, EINVAL, "%s: must be a PEM file: it has no '%s'", path, BEGIN);
+	if (!strstr(text, begin))
+		return error_set(err, EINVAL, "%s: must be a PEM file: it has no '%s'", path, begin);
 	*ret = steal_pointer(&text);
 	return 0;
 }
 
 int tls_read(struct tls *tls, struct error *err)
 {
-	const char *const files[] = { tls->certificate_file, tls->key_file };
-	cleanup_free char *certificate = NULL;
-	char *key;
+	const char *const files[TLS_FILES] = { tls->certificate_file, tls->key_file,
+					       tls->client_ca_file };
+	char **const texts[TLS_FILES] = { &tls->certificate, &tls->key, &tls->client_ca };
+	char *fresh[TLS_FILES] = { NULL };
+	/* libmicrohttpd would take a file without any for nobody to vouch for clients. */
+	static const char *const begin[TLS_FILES] = { BEGIN, BEGIN, BEGIN_CERTIFICATE };
+	int r = 0;
 	/* Before they are read: one that is replaced meanwhile is seen to be another. */
-	for (int i = 0; i < 2; i++)
-		if (stat(files[i], &tls->seen[i]) < 0)
+	for (int i = 0; i < TLS_FILES; i++)
+		if (files[i] && stat(files[i], &tls->seen[i]) < 0)
 			memset(&tls->seen[i], 0, sizeof(tls->seen[i]));
-	int r = read_pem(tls->certificate_file, &certificate, err);
-	if (r >= 0)
-		r = read_pem(tls->key_file, &key, err);
-	if (r < 0)
-		return r;
-	free(tls->certificate);
-	free(tls->key);
-	tls->certificate = steal_pointer(&certificate);
-	tls->key = key;
-	return 0;
+	for (int i = 0; r >= 0 && i < TLS_FILES; i++)
+		r = files[i] ? read_pem(files[i], begin[i], &fresh[i], err) : 0;
+	for (int i = 0; i < TLS_FILES; i++) {
+		free(r >= 0 ? *texts[i] : fresh[i]);
+		if (r >= 0)
+			*texts[i] = fresh[i];
+	}
+	return r;
 }
 
 bool tls_is_changed(const struct tls *tls)
 {
-	const char *const files[] = { tls->certificate_file, tls->key_file };
-	for (int i = 0; i < 2; i++) {
+	const char *const files[TLS_FILES] = { tls->certificate_file, tls->key_file,
+					       tls->client_ca_file };
+	for (int i = 0; i < TLS_FILES; i++) {
 		const struct stat *seen = &tls->seen[i];
 		struct stat now;
 		/* One that is away for a moment is about to be replaced. */
-		if (stat(files[i], &now) == 0 &&
+		if (files[i] && stat(files[i], &now) == 0 &&
 		    (now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
 		     now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||
 		     now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec))
@@ -69,5 +73,6 @@ void tls_free(struct tls *tls)
 {
 	free(tls->certificate);
 	free(tls->key);
-	tls->certificate = tls->key = NULL;
+	free(tls->client_ca);
+	tls->certificate = tls->key = tls->client_ca = NULL;
 }

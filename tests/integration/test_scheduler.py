@@ -268,6 +268,14 @@ def test_the_command_line(tmp_path):
     # The command line goes before the file.
     done = run_scheduler("--config", tmp_path / "settings", "--http-listen", "off")
     assert done.returncode == 1 and "nobody could ask" in done.stderr
+    # HAMi's flags, in its way: a switch needs no value.
+    done = run_scheduler("--http_bind=127.0.0.1:0", "--debug", "--leader-elect=false", "--cert_file=/none.crt",
+                         "--key_file", "/none.key", "--force-overwrite-default-scheduler", "--v=4")
+    assert done.returncode == 1 and "https_listen: /none.crt: No such file" in done.stderr, done.stderr
+    done = run_scheduler("--kube-qps=50")
+    assert done.returncode == 1 and "command line: kube-qps: '50': there is no such setting here: requests" in done.stderr
+    done = run_scheduler("--legacy-metrics")
+    assert done.returncode == 1 and "legacy-metrics: 'true': must be false" in done.stderr
     done = run_scheduler("--check-config", tmp_path / "missing")
     assert done.returncode == 1 and "missing: No such file" in done.stderr
 

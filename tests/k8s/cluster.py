@@ -27,7 +27,7 @@ SCHEDULER_RULES = [
     {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": ["list", "watch"]},
     {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
-    {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
      "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
@@ -142,8 +142,8 @@ users:
             # There is no controller that makes accounts for pods.
             "--disable-admission-plugins=ServiceAccount", "--profiling=false")
 
-    def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30):
-        """The real one, for pods of that schedulerName, with an extender at this address."""
+    def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30, tls=None):
+        """The real one, for pods of that schedulerName, with an extender at this address; `tls`: its tlsConfig."""
         managed = [{"name": "nvidia.com/gpu"}] + [
             {"name": resource, "ignoredByScheduler": True}
             for resource in ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
@@ -159,7 +159,8 @@ users:
             "profiles": [{"schedulerName": name}],
             "extenders": [{"urlPrefix": extender, "filterVerb": "filter", "prioritizeVerb": "prioritize",
                            "bindVerb": "bind", "preemptVerb": "preempt", "weight": 10, "nodeCacheCapable": True,
-                           "httpTimeout": f"{timeout_s}s", "managedResources": managed}]}))
+                           "httpTimeout": f"{timeout_s}s", "managedResources": managed,
+                           **({"enableHTTPS": True, "tlsConfig": tls} if tls else {})}]}))
         self.launch("kube-scheduler", "--config", config, "--secure-port=0", "--authentication-skip-lookup=true")
 
     def end(self, name, how=signal.SIGTERM):

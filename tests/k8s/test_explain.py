@@ -46,28 +46,33 @@ def scheduler(cluster, tmp_path_factory):
                           f"tls_key = {folder}/tls.key\nkube_api = {kubeconfig}\nlease = none\n", tls=False)
     scheduler.https = scheduler.address("https")
     wait_until(lambda: scheduler.ask("GET", "/readyz")[0] == 200, what="all nodes and pods being known")
-    serve(cluster, address, int(scheduler.https.rpartition(":")[2]))
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+    make_service(cluster, "nobody-behind")
+    serve(cluster, "allot-scheduler", scheduler)
     yield scheduler
     scheduler.stop()
 
 
-def serve(cluster, address, port):
-    ports = [{"name": "https", "port": 443}]
-    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
-    for name in ("allot-scheduler", "nobody-behind"):
-        cluster.request("POST", f"/api/v1/namespaces/{SPACE}/services", {"metadata": {"name": name},
-                                                                         "spec": {"ports": ports}})
+def make_service(cluster, name):
+    cluster.request("POST", f"/api/v1/namespaces/{SPACE}/services", {
+        "metadata": {"name": name}, "spec": {"ports": [{"name": "https", "port": 443}]}})
+
+
+def serve(cluster, name, scheduler):
+    address, _, port = scheduler.https.rpartition(":")
+    port = int(port)
+    make_service(cluster, name)
     # Controllers make these where pods are behind a Service; the server wants to see the pod, too.
     pods = f"/api/v1/namespaces/{SPACE}/pods"
-    cluster.make_pod("allot-scheduler-0", node="explain-system", in_namespace=SPACE)
-    cluster.request("PATCH", f"{pods}/allot-scheduler-0/status", {"status": {
+    cluster.make_pod(f"{name}-0", node="explain-system", in_namespace=SPACE)
+    cluster.request("PATCH", f"{pods}/{name}-0/status", {"status": {
         "phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}, kind="application/merge-patch+json")
-    target = {"kind": "Pod", "namespace": SPACE, "name": "allot-scheduler-0"}
+    target = {"kind": "Pod", "namespace": SPACE, "name": f"{name}-0"}
     cluster.request("POST", f"/api/v1/namespaces/{SPACE}/endpoints", {
-        "metadata": {"name": "allot-scheduler"},
+        "metadata": {"name": name},
         "subsets": [{"addresses": [{"ip": address, "targetRef": target}], "ports": [{"name": "https", "port": port}]}]})
     cluster.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{SPACE}/endpointslices", {
-        "metadata": {"name": "allot-scheduler", "labels": {"kubernetes.io/service-name": "allot-scheduler"}},
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
         "addressType": "IPv4", "ports": [{"name": "https", "port": port}],
         "endpoints": [{"addresses": [address], "targetRef": target}]})
 
@@ -181,6 +186,33 @@ def test_asked_directly(cluster, scheduler):
     assert done.returncode == 1
     assert done.stderr == "allot: explain: allot-scheduler: pod default/gone: is not known: it asks for no GPU, or is gone\n"
     cluster.delete_pod("direct")
+
+
+def test_one_that_wants_a_token(cluster, scheduler, tmp_path):
+    """Through the API server, which keeps its users' own to itself, and directly."""
+    cluster.make_pod("guarded", limits={"main": {GPU: "1"}})
+    token, kubeconfig = tmp_path / "token", cluster.kubeconfig("guarded.conf", user=f"token: {SCHEDULER_TOKEN}")
+    token.write_text("a-token-of-the-test\n")
+    guarded = Scheduler(tmp_path / "guarded", f"https_listen = {scheduler.https.rpartition(':')[0]}:0\n"
+                        f"tls_certificate = {scheduler.certificate}\ntls_key = {scheduler.key}\n"
+                        f"kube_api = {kubeconfig}\nlease = none\ntoken_file = {token}\n", tls=False)
+    try:
+        guarded.https = guarded.address("https")
+        wait_until(lambda: guarded.ask("GET", "/readyz", certificate=scheduler.certificate)[0] == 200,
+                   what="all nodes and pods being known")
+        serve(cluster, "guarded", guarded)
+        admin = cluster.kubeconfig("explain-admin.conf", user="token: admin-of-the-test")
+        said = explain("guarded", "--token-file", token, kubeconfig=admin, service="guarded")
+        assert said["state"] == "waiting" and "not_asked" not in said
+        done = run("guarded", "--service", f"{SPACE}/guarded", kubeconfig=admin)
+        assert done.returncode == 0 and "allot-scheduler: the token of token_file is needed" in done.stderr
+        direct = ("guarded", "--server", f"https://{guarded.https}", "--ca", scheduler.certificate)
+        assert run(*direct, "--token-file", token).stdout.startswith("default/guarded waits")
+        done = run(*direct)
+        assert done.returncode == 1 and "the token of token_file is needed" in done.stderr
+    finally:
+        guarded.stop()
+        cluster.delete_pod("guarded")
 
 
 def test_the_scheduler_can_not_be_asked(cluster, scheduler, account):

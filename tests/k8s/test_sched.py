@@ -90,10 +90,10 @@ class Nodes:
         self.nodes = []
         self.plugins = []
 
-    def add(self, cards=2, **more):
+    def add(self, cards=2, kind="NVIDIA-H200", **more):
         node = f"{self.name}-{len(self.nodes)}"
-        self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": CARD_MIB} for i in range(cards)],
-                                   slices=SLOTS, labels={"of": self.name}, **more)
+        self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": CARD_MIB, "type": kind}
+                                          for i in range(cards)], slices=SLOTS, labels={"of": self.name}, **more)
         self.nodes.append(node)
         self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
         return node
@@ -180,6 +180,21 @@ def test_policies_that_pods_ask_for(nodes):
     assert nodes.place("policy-2", mib=1000, cores=10, annotations=packed) == (node, [[first]])
     other, _ = nodes.place("policy-3", mib=1000, cores=10, annotations={"hami.io/node-scheduler-policy": "spread"})
     assert other != node
+
+
+def test_fragmentation_keeps_what_few_can_do_without(nodes):
+    """The fuller node is of a type whose room is scarce for those who name it: by binpack it is filled, by fragmentation kept."""
+    rare, common = nodes.add(kind="NVIDIA-RARE"), nodes.add(kind="NVIDIA-COMMON")
+    for i in range(2):
+        assert nodes.place(f"rare-{i}", mib=40000, annotations={"nvidia.com/use-gputype": "rare"})[0] == rare
+        assert nodes.place(f"common-{i}", mib=10000, annotations={"nvidia.com/use-gputype": "common"})[0] == common
+
+    def placed_by(policy):
+        return nodes.place(f"by-{policy}", mib=20000, annotations={
+            "hami.io/node-scheduler-policy": policy, "hami.io/gpu-scheduler-policy": policy})[0]
+
+    assert placed_by("fragmentation") == common
+    assert placed_by("binpack") == rare
 
 
 def test_several_cards_and_containers(nodes):

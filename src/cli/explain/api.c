@@ -75,12 +75,12 @@ static void answered(void *data, const struct kube_answer *answer)
 	q->err = answer->err;
 }
 
-int api_get(const struct kube_access *access, const char *path, int *ret_status, json_t **ret,
-	    struct error *err)
+int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
+	    json_t **ret, struct error *err)
 {
 	struct kube_client *client;
 	struct question q = { 0 };
-	const struct kube_request request = { .method = "GET", .path = path };
+	const struct kube_request request = { .method = "GET", .path = path, .proxied_token = token };
 	int r = kube_client_new(access, &client, err);
 	if (r < 0)
 		return r;

@@ -17,10 +17,10 @@
 int api_find(const char *config, struct kube_access *ret, struct error *err);
 
 /*
- * GET. *ret_status: of HTTP; 0: there was no answer. *ret: the answer, if it was JSON; else NULL; also of a refusal, for
+ * GET. `token`: for who answers behind the server's proxy; NULL: none. *ret_status: of HTTP; 0: there was no answer. *ret: the answer, if it was JSON; else NULL; also of a refusal, for
  * which -errno is returned, with the server's reason.
  */
-int api_get(const struct kube_access *access, const char *path, int *ret_status, json_t **ret,
-	    struct error *err);
+int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
+	    json_t **ret, struct error *err);
 
 #endif

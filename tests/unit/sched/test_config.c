@@ -55,6 +55,17 @@ static void test_what_no_line_shows(void **state)
 							       { 0 } }),
 			 -EINVAL);
 	assert_non_null(strstr(err.text, "'a.b/c' is cores_resource already"));
+	assert_int_equal(check(&err, (const char *const[][2]){ { "client_ca", "/ca" }, { 0 } }),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "client_ca: '/ca': clients show certificates by TLS"));
+	assert_int_equal(check(&err, (const char *const[][2]){ { "client_names", "a" }, { 0 } }),
+			 -EINVAL);
+	assert_string_equal(err.text, "client_names: 'a': needs client_ca");
+	assert_int_equal(check(&err, (const char *const[][2]){ { "client_local", "on" },
+							       { "http_open", "on" },
+							       { 0 } }),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "http_open"));
 	assert_int_equal(check(&err, (const char *const[][2]){ { "gang_limit", "11s" }, { 0 } }),
 			 -EINVAL);
 	assert_string_equal(err.text, "gang_limit: 11 s: must be at least gang_wait, 12 s");

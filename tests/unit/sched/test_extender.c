@@ -366,6 +366,29 @@ static void test_room_of_a_type(void **state)
 	model_free(m);
 }
 
+/* Of nodes that come whole a type is forgotten with its node: the next one's word may be where it was. */
+static void test_whole_nodes_of_many_types(void **state)
+{
+	struct model *m = model_of_nothing();
+	json_t *items = json_array();
+	for (unsigned i = 0; i < 10; i++) {
+		char name[8], type[32];
+		snprintf(name, sizeof(name), "n%u", i);
+		snprintf(type, sizeof(type), "NVIDIA-TYPE-%u-OF-TEN", i);
+		json_array_append_new(items, node_of_type(name, 1, type));
+	}
+	json_t *pod = pod_object("p", GPU);
+	annotate(pod, "nvidia.com/use-gputype", "type-7-of");
+	json_t *args = json_pack("{s:o,s:{s:o}}", "Pod", pod, "Nodes", "items", items);
+	json_t *answer = extender_filter(m, args);
+	const json_t *fit = json_object_get(json_object_get(answer, "Nodes"), "items");
+	assert_int_equal(json_array_size(fit), 1);
+	assert_ptr_equal(json_array_get(fit, 0), json_array_get(items, 7));
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
 /* The seed's two cards, by 9.75 and 24.75: which of them is taken. */
 static void test_card_policy(void **state)
 {
@@ -608,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_not_ready),
 		cmocka_unit_test(test_ahead_of_the_watch),
 		cmocka_unit_test(test_own_choice_is_no_obstacle),
+		cmocka_unit_test(test_whole_nodes_of_many_types),
 		cmocka_unit_test(test_told_no_too_early),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,15 @@
 {{- $_ := set $own "http_listen" "off" }}
 {{- $_ := set $own "lease" (printf "%s/%s" .Release.Namespace $name) }}
 {{- end }}
+{{- if $scheduler.clients.caSecret }}
+{{- $_ := set $own "client_ca" "/etc/allot/clients/ca.crt" }}
+{{- end }}
+{{- if $scheduler.clients.tokenSecret }}
+{{- $_ := set $own "token_file" "/etc/allot/clients-token/token" }}
+{{- end }}
+{{- if and $scheduler.kubeScheduler.enabled (or $scheduler.clients.caSecret $scheduler.clients.tokenSecret) }}
+{{- $_ := set $own "client_local" true }}
+{{- end }}
 {{- include "allot.lines" (merge $own $scheduler.settings) | trim }}
 {{- end }}
 

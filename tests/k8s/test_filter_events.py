@@ -1,0 +1,100 @@
+"""Events of filter before a real API server: HAMi's reasons and texts, one event a reason whose count grows, and however often
+a pod is asked about, it is told seldom."""
+
+import pytest
+
+from cluster import SCHEDULER_TOKEN
+from daemon import wait_until
+from scheduler import Scheduler
+
+GPU, MEMORY = "nvidia.com/gpu", "nvidia.com/gpumem"
+NODES = [f"events-{i}" for i in range(3)]
+
+
+@pytest.fixture(scope="module")
+def scheduler(cluster, tmp_path_factory):
+    kubeconfig = cluster.kubeconfig("filter-events.conf", user=f"token: {SCHEDULER_TOKEN}")
+    s = Scheduler(tmp_path_factory.mktemp("events") / "s", f"kube_api = {kubeconfig}\nlease = none\n")
+    wait_until(lambda: s.ask("GET", "/readyz")[0] == 200, what="all nodes and pods being known")
+    for i, name in enumerate(NODES):
+        cluster.make_gpu_node(name, [{"id": f"GPU-{name}", "devmem": 10000, "health": i != 2}])
+    yield s
+    s.stop()
+    for name in NODES:
+        cluster.request("DELETE", f"/api/v1/nodes/{name}")
+
+
+def told(cluster, pod, reason):
+    """{message: (type, count)}"""
+    return {event["message"]: (event["type"], event["count"]) for event in cluster.events()
+            if event["involvedObject"]["name"] == pod and event["reason"] == reason}
+
+
+def ask(scheduler, pod, path="/filter", **more):
+    status, answer = scheduler.post(path, {"Pod": pod, "NodeNames": NODES, **more})
+    assert status == 200, answer
+    return answer
+
+
+def told_of_filter(scheduler, result):
+    text = scheduler.ask("GET", "/metrics")[1].decode()
+    return int(text.split(f'filter_events_total{{result="{result}"}} ')[1].split()[0])
+
+
+def test_one_that_waits(cluster, scheduler):
+    pod = cluster.make_pod("no-room", limits={"main": {GPU: "1", MEMORY: "20000"}})
+    wait_until(lambda: len(ask(scheduler, pod).get("FailedNodes") or {}) +
+               len(ask(scheduler, pod).get("FailedAndUnresolvableNodes") or {}) == 3, what="the nodes being known")
+    expected = {"2 nodes CardInsufficientMemory(events-0,events-1)", "1 nodes CardNotHealth(events-2)",
+                "no available node, 3 nodes do not meet"}
+
+    def events():
+        found = told(cluster, "no-room", "FilteringFailed")
+        return found if expected <= set(found) else None
+
+    first = wait_until(events, 20, "the events")
+    assert all(kind == "Warning" for kind, _ in first.values())
+    written = told_of_filter(scheduler, "told")
+    # Asked about as often as can be: nothing is written until its time has come, and then the same events count on.
+    for _ in range(100):
+        ask(scheduler, pod)
+
+    def counted():
+        ask(scheduler, pod)
+        found = events()
+        return found if found and found["no available node, 3 nodes do not meet"][1] >= 100 else None
+
+    last = wait_until(counted, 20, "the counts")
+    assert set(last) == set(first)
+    assert told_of_filter(scheduler, "told") - written <= 3 * 2 and told_of_filter(scheduler, "kept_back") >= 99
+    cluster.delete_pod("no-room")
+
+
+def test_one_that_is_placed(cluster, scheduler):
+    pod = cluster.make_pod("has-room", limits={"main": {GPU: "1", MEMORY: "1000"}})
+    meta = pod["metadata"]
+
+    def bound():
+        if "events-0" not in ask(scheduler, pod)["NodeNames"]:
+            return False
+        status, answer = scheduler.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
+                                                  "PodUID": meta["uid"], "Node": "events-0"})
+        return status == 200 and not answer["Error"]
+
+    wait_until(bound, 20, "the binding")
+    text = "find fit node(events-0), 1 nodes not fit, 2 nodes fit(events-0:0.00,...)"
+    wait_until(lambda: told(cluster, "has-room", "FilteringSucceed") == {text: ("Normal", 1)}, 20, "the event")
+    assert not told(cluster, "has-room", "FilteringFailed")
+    cluster.delete_pod("has-room")
+
+
+def test_dry_runs_tell_nothing(cluster, scheduler):
+    """An autoscaler asks about nodes that come whole."""
+    pod = cluster.make_pod("dry-run", limits={"main": {GPU: "1", MEMORY: "20000"}})
+    wait_until(lambda: scheduler.ask("GET", "/explain/default/dry-run")[0] == 200, what="the pod being known")
+    before = told_of_filter(scheduler, "told"), told_of_filter(scheduler, "kept_back")
+    nodes = [cluster.node(name) for name in NODES]
+    answer = ask(scheduler, pod, NodeNames=None, Nodes={"items": nodes})
+    assert not answer["Nodes"]["items"]
+    assert (told_of_filter(scheduler, "told"), told_of_filter(scheduler, "kept_back")) == before
+    cluster.delete_pod("dry-run")
