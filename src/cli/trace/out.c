@@ -169,7 +169,7 @@ void out_text(struct out *out, const char *key, const char *value)
 void out_whole(struct out *out, const char *key, uint64_t value)
 {
 	put_key(out, key);
-	put_number(out, value);
+	put_number(out, value < INT64_MAX ? value : INT64_MAX);
 }
 
 void out_real(struct out *out, const char *key, double value)

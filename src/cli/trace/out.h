@@ -38,6 +38,7 @@ void out_duration(struct out *out, uint64_t ns);
 /* From here on members of `args`. */
 void out_args(struct out *out);
 void out_text(struct out *out, const char *key, const char *value);
+/* Values beyond INT64_MAX, which readers of JSON refuse, become that. */
 void out_whole(struct out *out, const char *key, uint64_t value);
 void out_real(struct out *out, const char *key, double value);
 void out_bool(struct out *out, const char *key, bool value);
