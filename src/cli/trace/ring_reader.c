@@ -52,8 +52,9 @@ size_t ring_reader_drain(struct ring_reader *r, uint64_t now_ns, bool is_last,
 		struct trace_event e;
 		uint64_t there;
 		bool is_there = trace_ring_get(r->ring, r->done + 1, &e, &there);
+		bool is_unfinished = !is_there && there <= r->done + 1;
 
-		if (!is_there && there <= r->done + 1 && !is_last) {
+		if (is_unfinished && !is_last) {
 			if (!r->stalled_ns)
 				r->stalled_ns = now_ns;
 			if (now_ns - r->stalled_ns < RING_READER_PATIENCE_NS)
@@ -64,7 +65,7 @@ size_t ring_reader_drain(struct ring_reader *r, uint64_t now_ns, bool is_last,
 		if (is_there && is_sound(&e)) {
 			event(data, &e);
 			count++;
-		} else {
+		} else if (!is_unfinished || !is_last) {
 			r->lost++;
 		}
 	}

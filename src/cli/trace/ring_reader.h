@@ -29,7 +29,7 @@ typedef void ring_reader_event(void *data, const struct trace_event *event);
 
 /*
  * Hands on what was recorded since the last call, in order; events that can't be are left out and counted as lost. With
- * `is_last` it waits for nothing that is unfinished. Returns how many.
+ * `is_last` it waits for nothing that is unfinished, which is of the moment after the end then. Returns how many.
  */
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, bool is_last,
 			 ring_reader_event *event, void *data);

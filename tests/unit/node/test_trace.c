@@ -81,8 +81,8 @@ static void test_a_trace(void **state)
 	assert_int_equal(ask_ring(f, t, first + TRACE_ORDER_STEP, &fd), ENOENT);
 	assert_int_equal(ask_ring(f, t, first, &fd), 0);
 	assert_true(fd >= 0);
-	const struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED,
-					     fd, 0);
+	const struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE,
+					     MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(ring, MAP_FAILED);
 	assert_true(trace_ring_is_valid(ring));
 	assert_int_equal(ring->clock, trace_clock_of(first));
@@ -116,7 +116,8 @@ static void test_refusals(void **state)
 	struct session other = { .node = f->node, .pid = 7, .uid = f->session.uid };
 	int fd;
 	fixture_refused(f, "{\"version\":1,\"op\":\"trace\"}", EINVAL, "name: missing");
-	fixture_refused(f, "{\"version\":1,\"op\":\"trace\",\"name\":\"x\"}", ENOENT, "no tenant 'x'");
+	fixture_refused(f, "{\"version\":1,\"op\":\"trace\",\"name\":\"x\"}", ENOENT,
+			"no tenant 'x'");
 	assert_int_equal(ask_ring(f, t, 0, &fd), EPERM); /* it has not registered */
 	json_decref(fixture_ok(f, TRACE));
 	fixture_refused(f, TRACE, EBUSY, "traces tenant 'a' already");
@@ -223,7 +224,7 @@ static void test_the_clock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		trace_test(test_a_trace),	  trace_test(test_refusals),
+		trace_test(test_a_trace),         trace_test(test_refusals),
 		trace_test(test_the_tenant_ends), trace_test(test_rings_are_handed_on),
 		cmocka_unit_test(test_the_clock),
 	};

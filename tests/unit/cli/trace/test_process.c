@@ -69,15 +69,28 @@ static void test_work(void **state)
 	name(TRACE_NAMES_THREAD, 78, "main");
 	name(TRACE_NAMES_FUNCTION, 0xf0, "saxpy");
 	name(TRACE_NAMES_ENTRY, 0xe0, "cuMemcpyHtoDAsync_v2");
-	put((struct trace_event){ .kind = TRACE_KERNEL, .begin = 1100, .end = 1150, .device = 1,
-				  .subject = 0xf0, .object = 0x5000, .amount = 132, .extra = 256,
+	put((struct trace_event){ .kind = TRACE_KERNEL,
+				  .begin = 1100,
+				  .end = 1150,
+				  .device = 1,
+				  .subject = 0xf0,
+				  .object = 0x5000,
+				  .amount = 132,
+				  .extra = 256,
 				  .flags = TRACE_LEASED });
-	put((struct trace_event){ .kind = TRACE_KERNEL, .begin = 1200, .end = 1210, .subject = 0xf1,
-				  .code = 1 });
-	put((struct trace_event){ .kind = TRACE_GRAPH, .begin = 1300, .end = 1310, .subject = 9,
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1200, .end = 1210, .subject = 0xf1, .code = 1 });
+	put((struct trace_event){ .kind = TRACE_GRAPH,
+				  .begin = 1300,
+				  .end = 1310,
+				  .subject = 9,
 				  .flags = TRACE_PER_THREAD });
-	put((struct trace_event){ .kind = TRACE_COPY, .begin = 1400, .end = 1410, .subject = 0xe0,
-				  .amount = 4096, .object = 2 });
+	put((struct trace_event){ .kind = TRACE_COPY,
+				  .begin = 1400,
+				  .end = 1410,
+				  .subject = 0xe0,
+				  .amount = 4096,
+				  .object = 2 });
 	json_t *all = write_all();
 	const json_t *e = find_event(all, "X", "saxpy", 0);
 	assert_non_null(e);
@@ -103,19 +116,23 @@ static void test_work(void **state)
 
 static void test_waits_memory_and_moves(void **state)
 {
-	put((struct trace_event){ .kind = TRACE_GATE_WAIT, .begin = 1100, .end = 1200,
+	put((struct trace_event){ .kind = TRACE_GATE_WAIT,
+				  .begin = 1100,
+				  .end = 1200,
 				  .amount = TRACE_WAIT_LEASE | TRACE_WAIT_DEPTH });
-	put((struct trace_event){ .kind = TRACE_GATE_WAIT, .begin = 1200, .end = 1300,
-				  .amount = TRACE_WAIT_DEPTH });
-	put((struct trace_event){ .kind = TRACE_MEMORY_WAIT, .begin = 1300, .end = 1400,
-				  .amount = 4096, .code = 12 });
-	put((struct trace_event){ .kind = TRACE_ALLOC, .begin = 1400, .end = 1400, .subject = 0x7000,
-				  .amount = 4096 });
-	put((struct trace_event){ .kind = TRACE_FREE, .begin = 1500, .end = 1500, .subject = 0x7000 });
-	put((struct trace_event){ .kind = TRACE_DENIED, .begin = 1500, .end = 1500, .device = 16,
-				  .amount = 1 << 30 });
+	put((struct trace_event){
+		.kind = TRACE_GATE_WAIT, .begin = 1200, .end = 1300, .amount = TRACE_WAIT_DEPTH });
+	put((struct trace_event){
+		.kind = TRACE_MEMORY_WAIT, .begin = 1300, .end = 1400, .amount = 4096, .code = 12 });
+	put((struct trace_event){
+		.kind = TRACE_ALLOC, .begin = 1400, .end = 1400, .subject = 0x7000, .amount = 4096 });
+	put((struct trace_event){
+		.kind = TRACE_FREE, .begin = 1500, .end = 1500, .subject = 0x7000 });
+	put((struct trace_event){
+		.kind = TRACE_DENIED, .begin = 1500, .end = 1500, .device = 16, .amount = 1 << 30 });
 	put((struct trace_event){ .kind = TRACE_USED, .begin = 1500, .end = 1500, .amount = 8192 });
-	put((struct trace_event){ .kind = TRACE_SWAP_OUT, .begin = 1600, .end = 1700, .amount = 8192 });
+	put((struct trace_event){
+		.kind = TRACE_SWAP_OUT, .begin = 1600, .end = 1700, .amount = 8192 });
 	json_t *all = write_all();
 	assert_non_null(find_event(all, "X", "wait: lease", 0));
 	assert_non_null(find_event(all, "X", "wait: own work", 0));
@@ -124,8 +141,8 @@ static void test_waits_memory_and_moves(void **state)
 	e = find_event(all, "i", "allocate", 0);
 	assert_int_equal(number_of(e, "bytes"), 4096);
 	assert_string_equal(text_of(e, "address"), "0x7000");
-	assert_null(json_object_get(json_object_get(find_event(all, "i", "free", 0), "args"),
-				    "bytes"));
+	assert_null(
+		json_object_get(json_object_get(find_event(all, "i", "free", 0), "args"), "bytes"));
 	assert_string_equal(text_of(find_event(all, "i", "allocation denied", 0), "of"), "host");
 	assert_int_equal(number_of(find_event(all, "C", "memory, GPU 3", 0), "bytes"), 8192);
 	assert_true(number_of(find_event(all, "X", "swap out", 0), "dur") == 0.1);

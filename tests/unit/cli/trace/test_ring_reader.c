@@ -102,7 +102,7 @@ static void test_an_unfinished_event(void **state)
 	atomic_fetch_add(&ring->next, 1);
 	put(7);
 	assert_int_equal(drain(11 + LATER, true), 1);
-	assert_int_equal(reader.lost, 2);
+	assert_int_equal(reader.lost, 1);
 }
 
 static void test_what_cannot_be(void **state)
@@ -194,9 +194,12 @@ static void test_while_it_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ring_test(test_each_event_once),     ring_test(test_a_slow_reader_loses_the_oldest),
-		ring_test(test_an_unfinished_event), ring_test(test_what_cannot_be),
-		ring_test(test_names),               ring_test(test_what_is_no_ring),
+		ring_test(test_each_event_once),
+		ring_test(test_a_slow_reader_loses_the_oldest),
+		ring_test(test_an_unfinished_event),
+		ring_test(test_what_cannot_be),
+		ring_test(test_names),
+		ring_test(test_what_is_no_ring),
 		ring_test(test_while_it_is_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

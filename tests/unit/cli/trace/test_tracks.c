@@ -31,8 +31,9 @@ static void add(uint64_t ms, const char *state, const char *leases)
 	json_t *list = json_loads(leases, 0, NULL);
 	assert_non_null(list);
 	json_t *reply = json_pack("{s:s, s:[{s:i, s:I, s:I, s:f, s:o}]}", "state", state, "devices",
-				  "index", 3, "memory_used_bytes", (json_int_t)(ms < 50 ? 100 : 200),
-				  "leases_given", (json_int_t)ms, "got_1s_pct", 50.0, "leases", list);
+				  "index", 3, "memory_used_bytes",
+				  (json_int_t)(ms < 50 ? 100 : 200), "leases_given", (json_int_t)ms,
+				  "got_1s_pct", 50.0, "leases", list);
 	assert_non_null(reply);
 	tracks_add(tracks, reply, BEGIN + ms * MS);
 	json_decref(reply);
@@ -45,14 +46,16 @@ static void add(uint64_t ms, const char *state, const char *leases)
 static void test_leases(void **state)
 {
 	add(10, "running",
-	    "[" SPAN(1, "a", "lease", 990, "1005000000", ",\"end\":\"turn\"") ","
-	    SPAN(2, "b", "lease", 1005, "1008000000", ",\"end\":\"idle\",\"expired\":true") ","
-	    SPAN(3, "a", "lease", 1008, "null", ",\"closing_ns\":null") "]");
+	    "[" SPAN(1, "a", "lease", 990, "1005000000", ",\"end\":\"turn\"") "," SPAN(
+		    2, "b", "lease", 1005, "1008000000",
+		    ",\"end\":\"idle\",\"expired\":true") "," SPAN(3, "a", "lease", 1008, "null",
+								   ",\"closing_ns\":null") "]");
 	/* Told again, and over. */
 	add(30, "running",
 	    "[" SPAN(3, "a", "lease", 1008, "1020000000",
-		     ",\"closing_ns\":1018000000,\"end\":\"cap\"") ","
-	    SPAN(4, "a", "free", 1025, "null", ",\"end\":null") "]");
+		     ",\"closing_ns\":1018000000,\"end\":\"cap\"") "," SPAN(4, "a", "free", 1025,
+									    "null",
+									    ",\"end\":null") "]");
 	add(40, "running", "[" SPAN(4, "a", "free", 1025, "null", "") "]");
 	tracks_end(tracks, BEGIN + 45 * MS);
 	json_t *all = written_end(&out);
