@@ -153,9 +153,8 @@ static void print_untraced(const struct record *r)
 {
 	for (size_t i = 0; record_untraced(r, i); i++)
 		fprintf(stderr,
-			"allot: trace: warning: process %d is not in the trace: it is stopped, or "
-			"its "
-			"library is of a version that can't record\n",
+			"allot: trace: warning: process %d is not in the trace: it is stopped, its "
+			"library can't record, or 1024 were before it\n",
 			record_untraced(r, i));
 }
 

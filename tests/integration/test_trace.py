@@ -2,9 +2,12 @@
 
 import os
 import pathlib
+import pty
 import signal
+import socket
 import subprocess
 import textwrap
+import threading
 import time
 
 import pytest
@@ -232,9 +235,12 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
                           shell=True, env=machine.environment, capture_output=True, text=True,
                           timeout=20, check=True)
     assert "Broken pipe" in done.stderr
+    done = machine.allot("trace", "a", *machine.sim, "--limit", "1KiB", "--output", kept)
+    assert done.returncode == 0 and "as large as --limit allows" in done.stderr
+    Trace(kept.read_text())
     # Killed, it leaves the tenant as it was: the next may trace.
     third = Recorder(machine, "a", tmp_path / "third.json")
-    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 5,
+    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 6,
                what="another trace")
     third.process.kill()
     third.process.wait()
@@ -242,7 +248,7 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
                                      tmp_path / "fourth.json").returncode == 0, what="the fourth")
     # The daemon dies: what there is, is finished.
     last = Recorder(machine, "a", tmp_path / "last.json")
-    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 7,
+    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 8,
                what="the last trace")
     for pid in machine.daemons():
         os.kill(pid, signal.SIGKILL)
@@ -250,6 +256,47 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
     assert last.process.returncode == 1 and "went away" in said and "it ends after" in said
     assert Trace((tmp_path / "last.json").read_text()).other["tenant"] == "a"
     tenant.process.kill()
+
+
+def test_a_process_that_does_not_answer(machine, traced, tmp_path):
+    """It is named; and on a terminal there is progress meanwhile."""
+    tenant, recorder = traced("launch(10)\nlook('done')")
+    assert tenant.line() == "done"
+    recorder.end()
+    pid = machine.tenants()["a"]["processes"][0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    master, slave = pty.openpty()
+    done = subprocess.run([BUILD / "allot", "trace", "a", *machine.sim, "--seconds", "1.5",
+                           "--output", tmp_path / "x"], env=machine.environment, stderr=slave,
+                          timeout=20, check=False)
+    os.kill(pid, signal.SIGCONT)
+    said = os.read(master, 65536).decode()
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 0
+    assert said.count("\r\x1b[K") > 2 and "no process records yet" in said
+    assert f"process {pid} is not in the trace" in said.splitlines()[-1]
+    assert Trace((tmp_path / "x").read_text()).other["processes"] == 0
+
+
+def test_a_daemon_of_before(machine, tmp_path):
+    refusal = b'{"ok":false,"error":"op \'trace\': this daemon does not know it","errno":95}\n'
+
+    def answer(listener):
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(refusal)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "allotd.sock"))
+        listener.listen()
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        result = machine.allot("trace", "a", "--run-dir", tmp_path)
+        thread.join()
+    assert result.returncode == 1
+    assert "is of a version that can't trace: restart it" in result.stderr
 
 
 def test_what_it_costs(machine, traced):

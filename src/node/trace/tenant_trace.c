@@ -185,6 +185,9 @@ int tenant_trace_join(struct tenant *tenant, const struct process *process, uint
 	if (trace->waiting_count == TENANT_TRACE_WAITING_MAX)
 		return error_set(err, EAGAIN, "trace: %d processes wait to be traced",
 				 TENANT_TRACE_WAITING_MAX);
+	if (trace->ring_count == TENANT_TRACE_RINGS_MAX)
+		return error_set(err, ENOSPC, "trace: %d processes are the most that a trace has",
+				 TENANT_TRACE_RINGS_MAX);
 	if (note_pid(trace, process->pid) < 0)
 		return error_set_errno(err, ENOMEM, "trace");
 	int fd = make_ring(tenant_trace_clock(trace), err);

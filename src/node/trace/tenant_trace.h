@@ -14,6 +14,7 @@
 #include "node/trace/trace_clock.h"
 
 #define TENANT_TRACE_WAITING_MAX 256 /* rings that were made and not handed on yet */
+#define TENANT_TRACE_RINGS_MAX 1024  /* of a trace: whoever reads them keeps them all */
 
 struct tenant_trace;
 
@@ -38,7 +39,8 @@ void tenant_trace_forget(struct tenant *tenant);
 
 /*
  * A process asks for its ring. Returns a descriptor, which stays the trace's until it is handed on; -ENOENT: nobody
- * traces by that order; -EAGAIN: too many wait to be handed on, it may ask again; or as the system said.
+ * traces by that order; -EAGAIN: too many wait to be handed on, it may ask again; -ENOSPC: there were TENANT_TRACE_RINGS_MAX; or as the system
+ * said.
  */
 int tenant_trace_join(struct tenant *tenant, const struct process *process, uint32_t order,
 		      struct error *err);
