@@ -191,6 +191,9 @@ static int record_to(struct client *client, const struct trace_options *options,
 {
 	struct record *record = NULL;
 	cleanup_fd int fd = -1;
+
+	/* Before there is anything that would have to be finished. */
+	catch_signals();
 	/* The daemon first: a file of before is not lost for a wrong name. */
 	int r = record_begin(client, tenant, -1, &record, err);
 
@@ -202,7 +205,6 @@ static int record_to(struct client *client, const struct trace_options *options,
 		return fd;
 	}
 	record->out.fd = fd;
-	catch_signals();
 	enum trace_end end = record_until_end(record, options, err);
 	r = record_finish(record);
 	if (r < 0)

@@ -317,8 +317,9 @@ def test_what_it_costs(machine, traced):
     for is_traced in [True, False] * 3:
         assert tenant.line() == "ready"
         if is_traced:
+            recorder.path.unlink()
             recorder = Recorder(machine, "a", recorder.path)
-            wait_until(lambda: recorder.path.stat().st_size and recorder.process.poll() is None,
+            wait_until(lambda: recorder.path.exists() and recorder.path.stat().st_size,
                        what="the trace's begin")
             time.sleep(0.1)
         tenant.go("go")

@@ -177,10 +177,12 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 		const json_t *end = json_object_get(span, "end_ns");
 
 		count(t, i, span);
-		if (json_is_integer(end))
+		if (json_is_integer(end)) {
 			write_lease(t, i, span, (uint64_t)json_integer_value(end), false);
-		else
+		} else {
+			json_decref(t->card[i].going_on);
 			t->card[i].going_on = json_incref(span);
+		}
 	}
 }
 
