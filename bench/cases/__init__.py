@@ -5,7 +5,7 @@ from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
                overhead, packing, policies, response, scale, sensors, shares, swap_trainings, together,
-               topology, training)
+               topology, tracing, training)
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ CASES = [
          is_long=True, trains=True),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
+    Case("trace_overhead", tracing.trace_overhead, "what allot trace costs who is recorded, by turns",
+         tracing.seconds_of),
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",
          lambda s: 20 if s.quick else 60),
     Case("start", calls.start, "start of a process that uses no GPU, by turns",

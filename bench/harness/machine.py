@@ -159,6 +159,12 @@ class Machine:
             raise Failed(f"allot {words[0]}: status {out.returncode}: {out.stderr.strip()}")
         return out.stdout
 
+    def trace(self, name, path):
+        """`allot trace` of a tenant, which goes on until it is interrupted."""
+        sim = ["--sim", self.sim] if self.sim else []
+        return self._start(f"trace of {name}", [self.allot, "trace", name, *sim, "--output", path],
+                           self.tenant_environment, False)
+
     def ps(self):
         """What `allot ps --json` says."""
         return json.loads(self.tell("ps", "--json"))

@@ -305,8 +305,11 @@ static void drop_absent(struct arbiter *a)
 
 		if (!is_absent(a, t))
 			continue;
-		if (a->mode == ARBITER_LEASES)
+		if (a->mode == ARBITER_LEASES) {
+			if (a->holder == a->active[i])
+				a->last_end = ARBITER_END_IDLE;
 			lease_hold(a, t);
+		}
 		deactivate(a, t);
 	}
 }
@@ -352,6 +355,8 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 
 static void enter_free_run(struct arbiter *a)
 {
+	if (a->holder != NONE)
+		a->last_end = ARBITER_END_ALONE;
 	a->holder = a->interrupted = NONE;
 	a->shares_changed = false;
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -543,6 +548,12 @@ uint64_t arbiter_handover_ns(const struct arbiter *a)
 int arbiter_holder(const struct arbiter *a)
 {
 	return a->holder;
+}
+
+enum arbiter_end arbiter_last_end(const struct arbiter *a, bool *ret_expired)
+{
+	*ret_expired = a->last_expired;
+	return a->last_end;
 }
 
 static const struct tenant *look_up(const struct arbiter *a, int tenant)

@@ -220,6 +220,19 @@ struct arbiter_account {
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */
 };
 
+/* Why a lease ended, for who watches; nothing is decided by it. */
+enum arbiter_end {
+	ARBITER_END_UNKNOWN,
+	ARBITER_END_IDLE,     /* it had no work for its patience, or was gone */
+	ARBITER_END_TURN,     /* another's turn came */
+	ARBITER_END_PRIORITY, /* a higher priority pushed ahead */
+	ARBITER_END_CAP,      /* its tokens were used up */
+	ARBITER_END_PAUSED,
+	ARBITER_END_STOPPED, /* none of its processes could run */
+	ARBITER_END_GANG,    /* the card was wanted for, or given up with, a turn on several */
+	ARBITER_END_ALONE,   /* nobody else was left, and it goes on without leases */
+};
+
 struct arbiter;
 
 /* NULL when out of memory. `config` is copied; times of zero are legal, if unwise. */
@@ -272,6 +285,8 @@ uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /* Whether the lease ends when it rests next (steps.h), so that it should ring for that. */
 bool arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
+/* Of the lease that was closed last, or is being closed; *ret_expired: its drain passed the deadline. */
+enum arbiter_end arbiter_last_end(const struct arbiter *arbiter, bool *ret_expired);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Some of arbiter_account()'s fields, for who asks at each step. */

@@ -66,6 +66,13 @@ void lease_close(struct arbiter *a, struct tenant *t)
 	t->held_at = a->clock;
 }
 
+void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why)
+{
+	a->last_end = why;
+	a->last_expired = false;
+	lease_close(a, t);
+}
+
 void lease_hold(struct arbiter *a, struct tenant *t)
 {
 	if (t->state != LEASE_STOP)
@@ -120,6 +127,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		} else if (t->draining && a->clock >= t->drain_deadline) {
 			t->expired++;
 			t->overrunning = true;
+			a->last_expired = a->last_expired || index == a->holder;
 			lease_hold(a, t);
 		} else if (!t->draining && t->running && t->state == LEASE_STOP && !t->overrunning) {
 			meet_stray(a, t);
@@ -279,7 +287,7 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
 
 	a->close_reason = CLOSE_FOR_URGENT;
-	lease_close(a, t);
+	lease_close_for(a, t, ARBITER_END_PRIORITY);
 	/* Of a chain of interruptions, the one at its beginning. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
@@ -313,6 +321,7 @@ static void decide_on_holder(struct arbiter *a)
 	struct tenant *t = &a->tenant[a->holder];
 	int other = order_best(a, a->holder);
 	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
+	bool is_idle = lease_is_idle(a, t);
 
 	a->wanted_rest = a->wants_rest;
 	a->wants_rest = false;
@@ -323,6 +332,7 @@ static void decide_on_holder(struct arbiter *a)
 	}
 	t->gang_over = false;
 	if (t->seen.stopped && !t->running) {
+		a->last_end = ARBITER_END_STOPPED;
 		lease_hold(a, t);
 	} else if (a->gang_count && member_decide_on_holder(a, t)) {
 		return;
@@ -333,7 +343,10 @@ static void decide_on_holder(struct arbiter *a)
 		if (!t->paused && !t->seen.stopped && member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_GOOD;
-		lease_close(a, t);
+		lease_close_for(a, t,
+				t->paused         ? ARBITER_END_PAUSED
+				: t->seen.stopped ? ARBITER_END_STOPPED
+						  : ARBITER_END_CAP);
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
 	} else if (other != NONE && should_give_way(a, t, other)) {
@@ -341,7 +354,7 @@ static void decide_on_holder(struct arbiter *a)
 		if (!lease_is_idle(a, t) && member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
-		lease_close(a, t);
+		lease_close_for(a, t, is_idle ? ARBITER_END_IDLE : ARBITER_END_TURN);
 	}
 }
 

@@ -48,7 +48,7 @@ static bool is_time_to_close(const struct arbiter *a, const struct tenant *holde
 static void close_holder(struct arbiter *a, struct tenant *t)
 {
 	a->close_reason = CLOSE_FOR_GANG;
-	lease_close(a, t);
+	lease_close_for(a, t, ARBITER_END_GANG);
 }
 
 bool member_is_awaited(const struct arbiter *a)

@@ -143,6 +143,8 @@ struct arbiter {
 	int holder;
 	int last_holder; /* who had the one before; NONE when that is unknown */
 	enum close_reason close_reason;
+	enum arbiter_end last_end; /* what it is for is told; see arbiter_last_end() */
+	bool last_expired;
 	bool was_wanted;  /* at the last look another could have had it */
 	bool started;     /* first work under it seen, or its grace over */
 	bool worked;      /* work under it seen */
@@ -258,6 +260,8 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 void lease_grant(struct arbiter *a, int tenant);
 /* Sends CLOSING to a tenant that is let through, holder or not. */
 void lease_close(struct arbiter *a, struct tenant *t);
+/* The same of the holder, who is told why. */
+void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why);
 /* Holds a tenant without a drain. */
 void lease_hold(struct arbiter *a, struct tenant *t);
 /* Ends the drains that are over or past their deadline. */

@@ -108,11 +108,17 @@ static void decide_on_holder(struct arbiter *a)
 
 	if (t->state == LEASE_CLOSING)
 		return;
-	if (t->seen.stopped && !t->running)
+	if (t->seen.stopped && !t->running) {
+		a->last_end = ARBITER_END_STOPPED;
 		lease_hold(a, t);
-	else if (t->paused || t->seen.stopped || is_idle(a, t) ||
-		 a->clock - a->granted_at >= a->config.token_quota_ns)
-		lease_close(a, t);
+	} else if (t->paused || t->seen.stopped || is_idle(a, t) ||
+		   a->clock - a->granted_at >= a->config.token_quota_ns) {
+		lease_close_for(a, t,
+				t->paused         ? ARBITER_END_PAUSED
+				: t->seen.stopped ? ARBITER_END_STOPPED
+				: is_idle(a, t)   ? ARBITER_END_IDLE
+						  : ARBITER_END_TURN);
+	}
 }
 
 /* Time until the token's end, within what is a sensible time to look again. */

@@ -22,13 +22,22 @@ struct client {
 	/* What came after the last reply's newline, none as a rule: buffer[0..used). */
 	char *buffer;
 	size_t used, size;
+	int fds[CLIENT_FDS_MAX]; /* that came with the last reply */
+	size_t fd_count;
 };
+
+static void close_fds(struct client *client)
+{
+	while (client->fd_count)
+		close(client->fds[--client->fd_count]);
+}
 
 struct client *client_free(struct client *client)
 {
 	if (!client)
 		return NULL;
 	close_fd(&client->fd);
+	close_fds(client);
 	free(client->buffer);
 	free(client);
 	return NULL;
@@ -183,6 +192,54 @@ static int grow(struct client *client, struct error *err)
 	return 0;
 }
 
+static void keep_fds(struct client *client, struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (client->fd_count < CLIENT_FDS_MAX)
+				client->fds[client->fd_count++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* As recv(), without waiting; descriptors that come along are kept. */
+static ssize_t receive(struct client *client)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec part = { client->buffer + client->used, client->size - client->used };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control.space,
+				  .msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(client->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		keep_fds(client, &message);
+	return n;
+}
+
+size_t client_take_fds(struct client *client, int *ret_fds, size_t most)
+{
+	size_t count = client->fd_count < most ? client->fd_count : most;
+
+	memcpy(ret_fds, client->fds, count * sizeof(int));
+	client->fd_count -= count;
+	memmove(client->fds, client->fds + count, client->fd_count * sizeof(int));
+	return count;
+}
+
 /* Reads until the buffer holds a whole line; writes the line's length without its newline. */
 static int receive_line(struct client *client, uint64_t deadline_ns, size_t *ret_length,
 			struct error *err)
@@ -209,8 +266,7 @@ static int receive_line(struct client *client, uint64_t deadline_ns, size_t *ret
 		r = wait_for(client, POLLIN, deadline_ns, err);
 		if (r < 0)
 			return r;
-		n = recv(client->fd, client->buffer + client->used, client->size - client->used,
-			 MSG_DONTWAIT);
+		n = receive(client);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			return gone(client, err);
 		if (n > 0)
@@ -234,6 +290,8 @@ int client_request_text(struct client *client, const char *op, json_t *body, cha
 	uint64_t deadline_ns = clock_now_ns() + REPLY_TIMEOUT_NS;
 	size_t length = 0;
 	char *text;
+
+	close_fds(client);
 	int r = send_request(client, op, body, deadline_ns, err);
 
 	if (r < 0)

@@ -44,6 +44,13 @@ int client_request_text(struct client *client, const char *op, json_t *body, cha
 int client_read_reply(struct client *client, const char *text, json_t **ret_reply,
 		      struct error *err);
 
+/*
+ * Takes the descriptors that came with the last reply, at most `most`, in their order; those that are left are closed
+ * by the next request. They are the caller's. Returns how many.
+ */
+#define CLIENT_FDS_MAX 16
+size_t client_take_fds(struct client *client, int *ret_fds, size_t most);
+
 /* What a reply warns of, to stderr: "allot: COMMAND: warning: TEXT". */
 void client_print_warnings(const char *command, const json_t *reply);
 

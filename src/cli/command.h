@@ -38,6 +38,7 @@ extern const struct command command_cdi;
 extern const struct command command_bench;
 extern const struct command command_doctor;
 extern const struct command command_explain;
+extern const struct command command_trace;
 
 /* Prints "allot: NAME: text" to stderr and returns status. */
 int command_fail(const struct command *self, const struct error *err, int status);

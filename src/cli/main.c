@@ -5,10 +5,23 @@
 #include "cli/command.h"
 
 static const struct command *const commands[] = {
-	&command_run,    &command_ps,     &command_set,      &command_pause,
-	&command_resume, &command_tasks,  &command_top,      &command_topo,
-	&command_cdi,    &command_cordon, &command_uncordon, &command_mirror,
-	&command_bench,  &command_doctor, &command_explain,  NULL,
+	&command_run,
+	&command_ps,
+	&command_set,
+	&command_pause,
+	&command_resume,
+	&command_tasks,
+	&command_top,
+	&command_topo,
+	&command_cdi,
+	&command_cordon,
+	&command_uncordon,
+	&command_mirror,
+	&command_bench,
+	&command_doctor,
+	&command_explain,
+	&command_trace,
+	NULL,
 };
 
 int command_fail(const struct command *self, const struct error *err, int status)

@@ -738,6 +738,8 @@
 	CALL(cuEventRecord_ptsz, (CUevent event, CUstream stream)) \
 	CALL(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags)) \
 	CALL(cuFuncGetAttribute, (int *value, CUfunction_attribute attr, CUfunction f)) \
+	CALL(cuFuncGetName, (const char **name, CUfunction f)) \
+	CALL(cuKernelGetName, (const char **name, CUkernel kernel)) \
 	CALL(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, size_t *bytes)) \
 	CALL(cuKernelGetAttribute, \
 	     (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \

@@ -5,6 +5,7 @@
 #include "interpose/helper.h"
 #include "interpose/ledger.h"
 #include "interpose/log.h"
+#include "interpose/trace_record.h"
 
 /* Sleeps are bounded, so that a page of a dead daemon is left soon. */
 #define NAP_NS (100 * NS_PER_MS)
@@ -115,11 +116,13 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 		wait->since_ns = sys_now_ns();
 	/* It finds a new daemon, while no context has started it yet. */
 	helper_start();
+	uint64_t begin = trace_begin();
 	WITH_LOCK(&ask_lock[index]);
 	log_debug("device %d: waiting for a grant of %llu bytes more", index,
 		  (unsigned long long)bytes);
 	bool is_worth_trying = wait_for_answer(index, bytes, wait->since_ns, &a);
 	take_back(&a, index);
+	trace_wait(TRACE_MEMORY_WAIT, index, begin, bytes, is_worth_trying ? 0 : ENOMEM);
 	return is_worth_trying;
 }
 

@@ -7,6 +7,7 @@
 #include "interpose/log.h"
 #include "interpose/real.h"
 #include "interpose/swap_room.h"
+#include "interpose/trace_record.h"
 
 #define PAGE (2 * MIB)
 
@@ -143,8 +144,10 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 		return result;
 	if (likely(result == CUDA_SUCCESS)) {
 		memcpy(&h->key, made, sizeof(h->key));
-		if (likely(note(h)))
+		if (likely(note(h))) {
+			trace_memory(TRACE_ALLOC, h->device, h->key, h->bytes);
 			return result;
+		}
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
@@ -156,10 +159,12 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 
 CUresult charge_give_back(const struct holding *h, CUresult result)
 {
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS) {
 		ledger_release(h->device, h->bytes);
-	else
+		trace_memory(TRACE_FREE, h->device, h->key, h->bytes);
+	} else {
 		ptrmap_insert(h);
+	}
 	return result;
 }
 
@@ -172,7 +177,7 @@ bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding)
 	*ret_holding = (struct holding){
 		.kind = HOLDING_MEMORY,
 		.key = ptr,
-		.device = (int)(atomic_load(&chunk->state) >> PIECE_DEVICE_SHIFT),
+		.device = piece_device(chunk),
 		.bytes = bytes,
 		.owner = chunk->owner,
 	};

@@ -21,9 +21,8 @@ static bool is_well(int device)
 {
 	const struct flight_device *f = &flight_devices[device];
 
-	return guest_is_active() && !atomic_load(&guest.is_swappable) &&
-	       !atomic_load(&guest.captures) && !atomic_load(&guest.ahead) &&
-	       atomic_load(&f->shows_busy) &&
+	return guest_is_active() && !atomic_load(&guest.detours) && !atomic_load(&guest.captures) &&
+	       !atomic_load(&guest.ahead) && atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
 		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
 }

@@ -5,6 +5,8 @@
 #include "interpose/helper.h"
 #include "interpose/pace.h"
 #include "interpose/swap_hold.h"
+#include "interpose/trace_record.h"
+#include "interpose/trace_work.h"
 
 /* Sleeps are bounded, so that a page of a dead daemon is left soon. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
@@ -103,13 +105,24 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 	return false;
 }
 
+/* Why it does not go on now, for the trace: enum trace_wait. */
+static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t word)
+{
+	if (is_held)
+		return lease_state_of(word) == LEASE_GO ? TRACE_WAIT_TURN : TRACE_WAIT_LEASE;
+	if (!has_depth)
+		return TRACE_WAIT_DEPTH;
+	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
+}
+
 /* Holds the thread until the lease and its own depth let it go on. Returns with launching raised. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct flight_device *f = &flight_devices[pass->index];
 	struct depth_wait depth = { 0 };
-	uint64_t start = sys_now_ns();
+	uint64_t start = sys_now_ns(), begin = trace_is_on() ? trace_now() : 0;
 	bool gave_up = false, is_known = false;
+	uint32_t reasons = 0;
 
 	for (;;) {
 		/* Looked up anew each time: a new daemon brings new pages. */
@@ -133,9 +146,12 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			pass->is_leased = state == LEASE_GO;
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
+			if (unlikely(begin))
+				trace_wait(TRACE_GATE_WAIT, pass->index, begin, reasons, 0);
 			return;
 		}
 		atomic_fetch_sub(&d->launching, 1);
+		reasons |= reason_of(is_lost, is_held, has_depth, word);
 		if (is_lost && !helper_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
 		} else if (!is_held && !has_depth) {
@@ -199,7 +215,7 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
 	enum swap_pass held = swap_try_enter();
 
 	if (likely(held != SWAP_IS_SHUT)) {
-		pass->is_held = held == SWAP_PASSED;
+		pass->detours |= held == SWAP_PASSED ? DETOUR_HOLD : 0;
 		pass->is_refused = held == SWAP_NO_ROOM;
 		return true;
 	}
@@ -207,6 +223,27 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass)
 		atomic_fetch_sub(&pass->device->launching, 1);
 	swap_wait();
 	return false;
+}
+
+/* What few processes do behind the gate. False: as enter_hold(). */
+static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass)
+{
+	if (swap_is_on() && !enter_hold(pass))
+		return false;
+	if (trace_is_on() && !pass->would_wait) {
+		pass->detours |= DETOUR_TRACE;
+		pass->trace_begin = trace_now();
+	}
+	return true;
+}
+
+static __attribute__((noinline)) void leave_detours(const struct gate_pass *pass,
+						    const struct work *work, CUresult result)
+{
+	if (pass->detours & DETOUR_TRACE)
+		trace_work(work, pass->index, pass->trace_begin, pass->is_leased, result);
+	if (pass->detours & DETOUR_HOLD)
+		swap_leave();
 }
 
 static inline void pass_gate(struct gate_pass *pass, const struct work *work)
@@ -231,10 +268,11 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->index < 0))
 		return; /* no context: the driver will say so */
 
-	pass->is_held = false;
+	pass->detours = 0;
 	do
 		pass_gate(pass, work);
-	while (swap_is_on() && !enter_hold(pass));
+	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
+	       !enter_detours(pass));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream)
@@ -254,8 +292,8 @@ static void show_busy(struct region_slot_device *slot, int index)
 
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
 {
-	if (unlikely(pass->is_held))
-		swap_leave();
+	if (unlikely(pass->detours))
+		leave_detours(pass, work, result);
 	if (pass->stream && unlikely(pass->is_leased))
 		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))

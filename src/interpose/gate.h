@@ -35,11 +35,12 @@ struct gate_pass {
 	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
 	int index;
 	bool is_leased; /* predicted and sampled, and ... */
-	bool is_held;   /* inside the hold: swap_hold.h */
 	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
 	bool may_queue; /* a call that would be held for a lease is not, if the tenant may queue it ... */
-	bool would_wait; /* ... and this was one: it is not let pass, and nothing is to be left */
+	bool would_wait;  /* ... and this was one: it is not let pass, and nothing is to be left */
+	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
+	uint64_t trace_begin; /* of a call that is recorded: ticks */
 	struct flight_pass flight;
 };
 

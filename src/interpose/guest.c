@@ -23,6 +23,7 @@
 #include "interpose/real.h"
 #include "interpose/registration.h"
 #include "interpose/swap.h"
+#include "interpose/trace.h"
 
 #ifndef JOIN_PATIENCE_NS /* tests have less */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
@@ -103,6 +104,7 @@ static void forget_parent(void)
 	ahead_reset();
 	helper_reset();
 	swap_reset();
+	trace_reset();
 	atomic_store(&guest.mode, GUEST_UNKNOWN);
 }
 
@@ -240,13 +242,20 @@ enum guest_mode guest_join(void)
 		forget_parent();
 	door_prepare();
 	mode = ask_until_answered(path);
-	atomic_store(&page->has_one_device,
-		     mode == GUEST_ACTIVE && atomic_load(&guest.control)->device_count == 1 &&
-			     !atomic_load(&guest.is_swappable)); /* the quick way holds nothing */
 	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
 	atomic_store(&guest.own, page);
+	if (mode == GUEST_ACTIVE) {
+		guest_settle_quick_way();
+		trace_look();
+	}
 	atomic_store(&guest.mode, mode);
 	return mode;
+}
+
+void guest_settle_quick_way(void)
+{
+	atomic_store(&guest_own()->has_one_device, atomic_load(&guest.control)->device_count == 1 &&
+							   !atomic_load(&guest.detours));
 }
 
 /* Its pages are those that we have. */

@@ -31,13 +31,19 @@ enum guest_mode {
  */
 struct guest_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
-	_Atomic uint32_t has_one_device; /* the tenant has no second, and is not swappable */
+	_Atomic uint32_t has_one_device; /* the tenant has no second, and there are no detours */
 	struct piece_desk desk;
 	struct sys_lock join_lock;
 };
 
 _Static_assert(offsetof(struct guest_own, desk.stock[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
+
+/* Bits. Their sum is one test for the gate, and while it is not 0 the open door is shut (door.h). */
+enum guest_detour {
+	DETOUR_HOLD = 1,  /* swappable: calls pass the hold, swap_hold.h */
+	DETOUR_TRACE = 2, /* traced: what they do is recorded, trace.h */
+};
 
 /* What nearly every call looks at is in one line as well. */
 struct guest {
@@ -52,9 +58,9 @@ struct guest {
 	_Atomic bool daemon_lost;         /* no heartbeat: last quotas hold, leases do not */
 	_Atomic uint32_t captures;        /* stream captures under way in this process */
 	_Atomic uint32_t streams_gone;    /* counts drops of streams: flight.h */
-	_Atomic uint32_t turn;            /* what a device's turn says when it is ours: slot + 1 */
-	_Atomic uint32_t is_swappable;    /* its calls pass the hold: swap_hold.h */
-	_Atomic uint32_t code_gone;       /* counts unloads of functions, and ends of contexts */
+	_Atomic uint32_t detours; /* why calls go round by more than the usual: enum guest_detour */
+	_Atomic uint32_t turn;    /* what a device's turn says when it is ours: slot + 1 */
+	_Atomic uint32_t code_gone; /* counts unloads of functions, and ends of contexts */
 };
 
 SYS_DATA struct guest guest;
@@ -103,6 +109,12 @@ static inline struct region_slot_device *guest_slot_device(int index)
 {
 	return &atomic_load_explicit(&guest.slot, memory_order_acquire)->device[index];
 }
+
+/*
+ * Lets small allocations take their quick way (has_one_device), or no longer: as the tenant's devices and the detours
+ * say. After a change of these.
+ */
+void guest_settle_quick_way(void);
 
 /* Adopts a restarted daemon's files; false when none answers now. Called by the helper. */
 bool guest_rejoin(void);

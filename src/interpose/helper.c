@@ -17,6 +17,7 @@
 #include "interpose/real.h"
 #include "interpose/swap.h"
 #include "interpose/thread.h"
+#include "interpose/trace.h"
 
 /* How often the helper looks while work is in flight; docs/architecture.md has the measurement. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
@@ -324,6 +325,7 @@ static uint64_t look(bool *ret_any_busy)
 	swap_watch(now_ns);
 	piece_rest(now_ns);
 	watch_heartbeat(now_ns);
+	trace_look();
 	if (unlikely(is_to_give_again))
 		is_to_give_again = !ipc_broker_give_again();
 	*ret_any_busy = any_busy;
@@ -399,6 +401,9 @@ void helper_start(void)
 	atexit(leave);
 	if (!thread_create(helper_main))
 		log_write("no helper thread: work of this process is gated, but not measured");
+	/* Not at its first look: what it is started for comes before that. */
+	if (guest_is_active())
+		trace_look();
 }
 
 void helper_reset(void)

@@ -7,6 +7,7 @@
 #include "interpose/swap_backing.h"
 #include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
+#include "interpose/trace_record.h"
 
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
@@ -167,6 +168,9 @@ static inline CUresult give_back_piece(struct piece_chunk *chunk, CUdeviceptr pt
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
+		/* How long the piece was is nowhere. */
+		if (trace_is_on())
+			trace_memory_now(TRACE_FREE, piece_device(chunk), ptr, 0);
 		piece_remove(&guest_own()->desk, chunk);
 	}
 	return result;
@@ -222,7 +226,9 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 	/* Not in the stream's order, but with all work done: as the driver has it for such memory. */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);
-	if (!charge_forget(HOLDING_MEMORY, ptr, &h))
+	if (!charge_forget(HOLDING_MEMORY, ptr, &h)) {
+		trace_memory(TRACE_FREE, trace_is_on() ? charge_index() : -1, ptr, 0);
 		return release(forget_import(ptr), stream);
+	}
 	return give_back(&h, release(ptr, stream));
 }

@@ -11,6 +11,7 @@
 #include "interpose/shared.h"
 #include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
+#include "interpose/trace_record.h"
 
 #define MAX_POOLS 1024
 
@@ -233,6 +234,8 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_note(*ret_result, r->index, growth);
 	settle(p, growth);
+	if (*ret_result == CUDA_SUCCESS)
+		trace_memory(TRACE_ALLOC, r->index, *ptr, bytes);
 	return true;
 }
 

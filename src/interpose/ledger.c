@@ -3,6 +3,7 @@
 #include "interpose/bell.h"
 #include "interpose/guest.h"
 #include "interpose/log.h"
+#include "interpose/trace_record.h"
 
 /* How long a reservation waits for another process's to be decided: a few driver calls' worth. */
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
@@ -76,6 +77,14 @@ static void raise_peaks(struct region_slot_device *d)
 	atomic_store_explicit(&d->census, census, memory_order_release);
 }
 
+/* For the trace: what this process has by now. */
+static void trace_used(int index)
+{
+	trace_memory(TRACE_USED, index, 0,
+		     atomic_load_explicit(&guest_slot_device(index)->used_bytes,
+					  memory_order_relaxed));
+}
+
 static void wait_for_adoption(void)
 {
 	uint64_t start = 0;
@@ -140,10 +149,13 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	struct region_slot_device *d = guest_slot_device(index);
 	int error = decide(index, bytes);
 
-	if (!error)
+	if (!error) {
 		raise_peaks(d);
-	else if (count_denial)
+		trace_used(index);
+	} else if (count_denial) {
 		atomic_fetch_add_explicit(&d->denied, 1, memory_order_relaxed);
+		trace_memory(TRACE_DENIED, index, 0, bytes);
+	}
 	return error;
 }
 
@@ -158,11 +170,13 @@ void ledger_release(int index, uint64_t bytes)
 {
 	WITH_LOCK(&ledger_lock);
 	take_back(&guest_slot_device(index)->used_bytes, bytes);
+	trace_used(index);
 }
 
 void ledger_count_denial(int index)
 {
 	atomic_fetch_add_explicit(&guest_slot_device(index)->denied, 1, memory_order_relaxed);
+	trace_memory(TRACE_DENIED, index, 0, 0);
 }
 
 int ledger_reserve_context(int index, uint64_t bytes)
@@ -181,6 +195,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	struct region_slot_device *d = guest_slot_device(index);
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
+	trace_used(index);
 	/* Without a context a process holds no code either: no need to wait for the next look. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);

@@ -120,6 +120,12 @@ static inline uint32_t piece_count(const struct piece_chunk *c)
 	return atomic_load_explicit(&c->state, memory_order_acquire) & PIECE_COUNT_MASK;
 }
 
+/* Of a chunk that has pieces. */
+static inline int piece_device(const struct piece_chunk *c)
+{
+	return (int)(atomic_load_explicit(&c->state, memory_order_relaxed) >> PIECE_DEVICE_SHIFT);
+}
+
 /* The chunk of an address, whether it has pieces or not; no further than in the last leaf. NULL: not there. */
 static inline struct piece_chunk *piece_chunk_nearby(struct piece_desk *desk, CUdeviceptr ptr)
 {

@@ -14,6 +14,7 @@
 #include "interpose/swap_peers.h"
 #include "interpose/swap_room.h"
 #include "interpose/thread.h"
+#include "interpose/trace_record.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)         /* until a move that can't begin is given up */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
@@ -51,7 +52,7 @@ void swap_begin(void *arena, uint64_t arena_bytes)
 	if (!arena)
 		return;
 	swap_arena_begin(arena, arena_bytes);
-	atomic_store(&guest.is_swappable, 1);
+	atomic_fetch_or(&guest.detours, DETOUR_HOLD);
 }
 
 void swap_context_made(CUcontext context)
@@ -313,7 +314,7 @@ static void try_leave(uint32_t word)
 {
 	tell(SWAP_LEAVING);
 	wait_for_arena();
-	uint64_t begin_ns = sys_now_ns();
+	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
 	bool is_at_rest = leaves_on() && come_to_rest();
 	bool is_out = is_at_rest && leave_card();
 	real.cuCtxSetCurrent(NULL); /* it may end before the next move */
@@ -326,6 +327,8 @@ static void try_leave(uint32_t word)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns - locked_ns);
 	atomic_store(&own.word, word);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
+	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
+		   is_out ? 0 : ECANCELED);
 	if (is_out)
 		log_debug(
 			"swap: %llu bytes out in %llu us, of which copies %llu, page-locking %llu",
@@ -401,7 +404,7 @@ static bool return_to_card(void)
 
 static void try_return(uint32_t word)
 {
-	uint64_t begin_ns = sys_now_ns();
+	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
 	bool was_short = atomic_load(&own.state) == SWAP_SHORT;
 
 	if (!return_since_ns)
@@ -418,6 +421,7 @@ static void try_return(uint32_t word)
 		return_since_ns = 0;
 		tell(SWAP_IN);
 		swap_hold_open(true);
+		trace_wait(TRACE_SWAP_IN, 0, trace_from, swap_backing_figures(-1).movable_bytes, 0);
 		log_debug("swap: back in %llu us, of which copies %llu",
 			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
 			  (unsigned long long)(copied_ns / NS_PER_US));
@@ -565,7 +569,7 @@ void swap_reset(void)
 	atomic_store(&wait, WAIT_NONE);
 	return_since_ns = 0;
 	swap_room_reset();
-	atomic_store(&guest.is_swappable, 0);
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
 	swap_hold_reset();
 	swap_backing_reset();
 	swap_peers_reset();

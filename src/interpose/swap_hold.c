@@ -1,5 +1,7 @@
 #include "interpose/swap_hold.h"
 
+#include "interpose/trace_record.h"
+
 #define NAP_NS (50 * NS_PER_MS)
 
 enum hold_state { HOLD_OPEN, HOLD_SHUT, HOLD_NO_ROOM };
@@ -52,11 +54,13 @@ void swap_leave_held(void)
 void swap_wait(void)
 {
 	struct region_slot_device *d = guest_slot_device(0);
+	uint64_t begin = trace_begin();
 
 	/* The daemon sees that somebody wants the memory back. */
 	atomic_fetch_add(&d->waiting, 1);
 	sys_futex_wait(&hold, HOLD_SHUT, NAP_NS, false);
 	atomic_fetch_sub(&d->waiting, 1);
+	trace_wait(TRACE_AWAY_WAIT, 0, begin, 0, 0);
 }
 
 bool swap_enter(void)

@@ -29,7 +29,7 @@ void swap_leave_held(void);
 
 static inline bool swap_is_on(void)
 {
-	return unlikely(atomic_load_explicit(&guest.is_swappable, memory_order_relaxed));
+	return unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed) & DETOUR_HOLD);
 }
 
 /* Without waiting; SWAP_PASSED where nothing is held. */

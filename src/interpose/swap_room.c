@@ -3,6 +3,7 @@
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
 #include "interpose/swap_hold.h"
+#include "interpose/trace_record.h"
 
 #define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
 #define NAP_NS (10 * NS_PER_MS)
@@ -69,10 +70,13 @@ void swap_room_begin(struct swap_room *room)
 		lack.bytes = 0;
 }
 
-static bool end(struct swap_room *room)
+static bool end(struct swap_room *room, CUresult result)
 {
-	if (room->bytes)
+	if (room->bytes) {
 		swap_want(room->device, -(int64_t)room->bytes);
+		trace_wait(TRACE_MEMORY_WAIT, room->device, room->trace_begin, room->bytes,
+			   (uint16_t)result);
+	}
 	room->bytes = 0;
 	return false;
 }
@@ -80,17 +84,18 @@ static bool end(struct swap_room *room)
 bool swap_room_again(struct swap_room *room, CUresult result)
 {
 	if (likely(result != CUDA_ERROR_OUT_OF_MEMORY || !swap_is_on()))
-		return end(room);
+		return end(room, result);
 	if (swap_is_inside() || !lack.bytes)
-		return end(room);
+		return end(room, result);
 	if (!room->bytes) {
 		room->device = lack.device;
 		room->bytes = lack.bytes;
 		room->since_ns = sys_now_ns();
+		room->trace_begin = trace_begin();
 		swap_want(room->device, (int64_t)room->bytes);
 	}
 	lack.bytes = 0;
-	return swap_wait_for_room(&room->since_ns) || end(room);
+	return swap_wait_for_room(&room->since_ns) || end(room, result);
 }
 
 void swap_room_reset(void)

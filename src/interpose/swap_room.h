@@ -23,6 +23,7 @@ struct swap_room {
 	int device;
 	uint64_t bytes; /* wanted; 0: it has not waited */
 	uint64_t since_ns;
+	uint64_t trace_begin; /* for the trace; 0: it is in none */
 };
 
 /* The thread's last try found no room for so many bytes on the device, which its quota allows. */

@@ -86,7 +86,8 @@ struct arbitration *arbitration_stop(struct arbitration *a);
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*
- * Notes from now on who has the card when, or no longer and forgets it: at first, so that it costs nothing. -ENOMEM.
+ * Notes from now on who has the card when, or no longer: each caller for itself. While nobody wants it, as at first, it costs
+ * nothing, and what was is forgotten. -ENOMEM: nothing may be noted; the caller counts as one that watches all the same.
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
 /* As lease_spans_since(); none where nobody watches. */

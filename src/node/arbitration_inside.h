@@ -88,6 +88,7 @@ struct arbitration {
 	uint64_t lent_ns; /* when limits were last decided on */
 	struct window window_1s;
 	struct lease_spans *spans; /* NULL: nobody wants to know */
+	int span_watchers;
 };
 
 /*

@@ -29,30 +29,40 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 {
 	int holder = arbiter_holder(a->arbiter);
 	const struct lessee *l = holder >= 0 ? find_lessee(a, holder) : find_free(a);
-	bool is_free = holder < 0;
+	struct lease_span_state state = {
+		.is_free = holder < 0,
+		.is_closing = holder >= 0 && arbiter_state(a->arbiter, holder) == LEASE_CLOSING,
+	};
 	uint64_t key = 0;
+	state.end = arbiter_last_end(a->arbiter, &state.has_expired);
 	/* Leases of a tenant are numbered; two tenants differ by their index. */
 	if (l)
-		key = is_free ? FREE_KEY | (uint64_t)(l->index + 1)
+		key = state.is_free
+			      ? FREE_KEY | (uint64_t)(l->index + 1)
 			      : arbiter_leases(a->arbiter, l->index) * (2 * ARBITER_MAX_TENANTS) +
 					(uint64_t)(l->index + 1);
-	lease_spans_note(a->spans, now_ns, l ? l->control->tenant_name : NULL, key, is_free);
+	lease_spans_note(a->spans, now_ns, l ? l->control->tenant_name : NULL, key, state);
 }
 
 int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 {
 	struct lease_spans *spans = is_watched ? calloc(1, sizeof(*spans)) : NULL;
-	if (is_watched && !spans)
-		return -ENOMEM;
+	int r = is_watched && !spans ? -ENOMEM : 0;
 	pthread_mutex_lock(&a->worker.lock);
+	a->span_watchers += is_watched ? 1 : -1;
 	struct lease_spans *before = a->spans;
-	if (!is_watched || !before) {
+	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
+		/* What begins from here on has not begun before. */
+		if (a->spans)
+			arbitration_note_span(a, clock_now_ns());
+	} else if (is_watched) {
+		r = 0;
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 	free(spans);
-	return 0;
+	return r;
 }
 
 size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,

@@ -50,6 +50,7 @@ static void connection_free(struct connection *c)
 		link = &(*link)->next;
 	*link = c->next;
 	c->control->count--;
+	session_drop(&c->session);
 	loop_remove(c->source);
 	close(c->fd);
 	free(c->in);
@@ -63,12 +64,37 @@ static void connection_close(struct connection *c)
 	connection_free(c);
 }
 
+/* Some of the reply; the descriptors of the session, if there are any, go with its first byte. */
+static ssize_t send_some(struct connection *c)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(c->session.fds))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = c->out + c->out_sent,
+			     .iov_len = c->out_used - c->out_sent };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+	size_t size = c->session.fd_count * sizeof(int);
+	if (size) {
+		message.msg_control = control.space;
+		message.msg_controllen = CMSG_SPACE(size);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(header), c->session.fds, size);
+	}
+	ssize_t n = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n > 0 && c->session.fd_count)
+		close(c->session.fds[--c->session.fd_count]);
+	return n;
+}
+
 /* False: the connection is broken. */
 static bool flush(struct connection *c)
 {
 	while (c->out) {
-		ssize_t n = send(c->fd, c->out + c->out_sent, c->out_used - c->out_sent,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send_some(c);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -8,18 +8,34 @@ static struct lease_span *span_of(struct lease_spans *s, uint64_t number)
 }
 
 void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant, uint64_t key,
-		      bool is_free)
+		      struct lease_span_state state)
 {
 	key = tenant ? key : 0;
-	if (key == s->key)
+	struct lease_span *span = span_of(s, s->last);
+	if (key == s->key) {
+		s->is_begun = true;
+		/* A lease may be opened again. */
+		if (key && !state.is_closing)
+			span->closing_ns = 0;
+		else if (key && !span->closing_ns)
+			span->closing_ns = now_ns;
 		return;
-	if (s->key)
-		span_of(s, s->last)->end_ns = now_ns;
+	}
+	if (s->key) {
+		span->end_ns = now_ns;
+		span->end = span->is_free ? ARBITER_END_UNKNOWN : state.end;
+		span->has_expired = !span->is_free && state.has_expired;
+	}
+	bool is_first = !s->is_begun;
+	s->is_begun = true;
 	s->key = key;
 	if (!key)
 		return;
-	struct lease_span *span = span_of(s, ++s->last);
-	*span = (struct lease_span){ .begin_ns = now_ns, .number = s->last, .is_free = is_free };
+	span = span_of(s, ++s->last);
+	*span = (struct lease_span){ .begin_ns = now_ns,
+				     .number = s->last,
+				     .is_free = state.is_free,
+				     .began_earlier = is_first };
 	snprintf(span->tenant, sizeof(span->tenant), "%s", tenant);
 }
 
@@ -36,6 +52,8 @@ size_t lease_spans_since(const struct lease_spans *s, uint64_t since, uint64_t n
 		ret[count] = *span;
 		if (span->end_ns > now_ns)
 			ret[count].end_ns = 0;
+		if (span->closing_ns > now_ns)
+			ret[count].closing_ns = 0;
 		if (!ret[count++].end_ns)
 			break;
 	}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arbiter/arbiter.h"
 #include "region/region.h"
 
 #define LEASE_SPANS_MAX 256 /* 5 ms each at the shortest: more than a second */
@@ -16,8 +17,12 @@
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns 0: not over */
-	uint64_t number;           /* of all of the card, from 1 */
-	bool is_free;              /* it ran without a lease, since nobody else did */
+	uint64_t closing_ns; /* of a lease: when it was to start nothing more; 0: never told so */
+	uint64_t number;     /* of all of the card, from 1 */
+	bool is_free;        /* it ran without a lease, since nobody else did */
+	bool began_earlier;  /* before anybody watched: begin_ns is when that began */
+	bool has_expired; /* its work outlasted the time to drain, and the next began all the same */
+	enum arbiter_end end; /* why; of one that is over */
 };
 
 struct lease_spans {
@@ -25,6 +30,14 @@ struct lease_spans {
 	uint64_t last;                           /* number of the last; 0: there was none */
 	/* What tells the one that is not over from the next; 0: it is over. */
 	uint64_t key;
+	bool is_begun; /* something was noted, if it was that nobody had the card */
+};
+
+/* How the lease stands, or the one before ended, beside who has it. */
+struct lease_span_state {
+	bool is_free, is_closing;
+	bool has_expired;
+	enum arbiter_end end;
 };
 
 /*
@@ -32,7 +45,7 @@ struct lease_spans {
  * span goes on.
  */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
-		      bool is_free);
+		      struct lease_span_state state);
 
 /*
  * Copies those that began after number `since`, or were not over when that was asked last, oldest first, as they were

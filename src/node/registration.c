@@ -18,7 +18,9 @@
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "region/registration.h"
+#include "node/trace/tenant_trace.h"
 #include "region/sharing.h"
+#include "region/trace.h"
 
 #define BACKLOG 128
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
@@ -185,6 +187,33 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
+/* A process asks for its ring: region/trace.h. */
+static void answer_trace(struct exchange *x, const struct trace_request *request,
+			 const struct ucred *sender)
+{
+	struct tenant *tenant = x->registration->tenant;
+	struct trace_reply reply = { .magic = TRACE_MAGIC, .version = TRACE_VERSION };
+	struct process *process = NULL;
+	struct error err = { 0 };
+	int r = 0, ring_fd = -1;
+	if (request->version != TRACE_VERSION)
+		r = error_set(&err, EPROTONOSUPPORT, "trace: version %u is not understood",
+			      request->version);
+	if (r >= 0)
+		r = peer_confirm(&x->peer, sender, &err);
+	if (r >= 0)
+		process = tenant_process_of(tenant, x->peer.pid);
+	if (r >= 0 && !process)
+		r = error_set(&err, EPERM, "trace: process %d has not registered", x->peer.pid);
+	if (r >= 0)
+		r = ring_fd = tenant_trace_join(tenant, process, request->order, &err);
+	if (r < 0) {
+		log_debug("tenant '%s': process %d: %s", tenant->terms.name, x->peer.pid, err.text);
+		reply.status = -r;
+	}
+	send_reply(x->fd, &reply, sizeof(reply), &ring_fd, r >= 0);
+}
+
 /* The sender's credentials from the ancillary data, and the first descriptor; others are closed. */
 static struct ucred read_ancillary(struct msghdr *message, int *ret_fd)
 {
@@ -216,6 +245,7 @@ static void exchange_ready(void *data, uint32_t events)
 		struct registration_request registration;
 		struct sharing_request sharing;
 		char question[ABOUT_QUESTION_MAX];
+		struct trace_request trace;
 	} request = { 0 };
 	union {
 		struct cmsghdr align;
@@ -239,6 +269,8 @@ static void exchange_ready(void *data, uint32_t events)
 			answer_sharing(x, &request.sharing, &sender, &fd);
 		else if (about_is_question(request.question, (size_t)size))
 			answer_question(x);
+		else if (size == (ssize_t)sizeof(request.trace) && request.trace.magic == TRACE_MAGIC)
+			answer_trace(x, &request.trace, &sender);
 		else
 			answer(x, &request.registration, size, &sender);
 	}

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "node/trace/tenant_trace.h"
 
 #include "node/audit/audit_request.h"
 
@@ -21,6 +24,8 @@ static const struct {
 	{ "topology", request_topology },   { "claim", request_claim },
 	{ "release", request_release },     { "claims", request_claims },
 	{ "injection", request_injection }, { "cordon", request_cordon },
+	{ "trace", request_trace },         { "trace_poll", request_trace_poll },
+	{ "trace_end", request_trace_end },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)
@@ -113,8 +118,16 @@ int session_hold(struct session *session, struct tenant *tenant, struct error *e
 	return 0;
 }
 
+void session_drop(struct session *session)
+{
+	session->trace = tenant_trace_end(session->trace);
+	while (session->fd_count)
+		close(session->fds[--session->fd_count]);
+}
+
 void session_end(struct session *session)
 {
+	session_drop(session);
 	for (size_t i = 0; i < session->held_count; i++) {
 		struct tenant *t;
 		TAILQ_FOREACH(t, &session->node->tenants, link)

@@ -13,6 +13,9 @@
 #include "node/tenant.h"
 
 #define SESSION_MAX_HELD 256
+#define SESSION_MAX_FDS 16
+
+struct tenant_trace;
 
 struct session {
 	struct node *node;
@@ -23,6 +26,10 @@ struct session {
 	/* By id: a tenant may end under its holder. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;
+	struct tenant_trace *trace; /* that it began; NULL: none */
+	/* Descriptors that go with the reply just made: whoever sends that takes them out, and closes them. */
+	int fds[SESSION_MAX_FDS];
+	unsigned fd_count;
 };
 
 /*
@@ -33,6 +40,8 @@ char *session_answer(struct session *session, const char *line, size_t length);
 
 /* The caller is gone: lets go of what it holds, which may end tenants. */
 void session_end(struct session *session);
+/* The same, but for tenants that it holds: the daemon ends. */
+void session_drop(struct session *session);
 
 /* Holds a tenant for this caller, once. -ENOSPC: too many. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
@@ -52,6 +61,12 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 		     struct error *err);
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
+/* In trace/. */
+int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
+int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
+		       struct error *err);
+int request_trace_end(struct session *session, const json_t *request, json_t *reply,
+		      struct error *err);
 /* In claims/. */
 int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_injection(struct session *session, const json_t *request, json_t *reply,

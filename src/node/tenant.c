@@ -25,6 +25,7 @@
 #include "node/swap.h"
 #include "node/swap_turns.h"
 #include "node/tenant_state.h"
+#include "node/trace/tenant_trace.h"
 #include "node/use.h"
 #include "node/violation/violations.h"
 
@@ -262,6 +263,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	registration_close(tenant->registration);
+	tenant_trace_forget(tenant);
 	admission_forget(tenant);
 	use_end(tenant);
 	/* A tenant that could not be made has no lessees yet, or not all. */

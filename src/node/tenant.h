@@ -142,9 +142,11 @@ struct tenant {
 	bool adopting;
 	uint64_t adopting_end_ns;
 	struct registration *registration; /* its socket */
-	struct sharing *sharing;   /* what its processes give each other; NULL: nothing yet */
-	bool unsaved;              /* the state file is behind */
-	bool save_failed;          /* said so once */
+	struct tenant_trace *trace;        /* its session's; NULL: nobody traces it */
+	uint32_t trace_order;    /* of the last trace, as in its control page; 0: there was none */
+	struct sharing *sharing; /* what its processes give each other; NULL: nothing yet */
+	bool unsaved;            /* the state file is behind */
+	bool save_failed;        /* said so once */
 	uint64_t saved_used_bytes; /* sum over all that the state file says */
 };
 

@@ -155,6 +155,8 @@ struct region_control {
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i: device i is a MIG instance, so that its UUID begins so. Fixed; of a daemon without this, 0. */
 	uint32_t instances;
+	/* Whether its processes record what they do, and by which clock: trace.h. Of a daemon without this, 0. */
+	_Atomic uint32_t trace;
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };

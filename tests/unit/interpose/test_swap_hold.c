@@ -104,10 +104,10 @@ static void test_no_room(void **state)
 static void test_who_is_not_held(void **state)
 {
 	assert_true(swap_hold_shut(NS_PER_S));
-	atomic_store(&guest.is_swappable, 0);
+	atomic_store(&guest.detours, 0);
 	assert_int_equal(swap_try_enter(), SWAP_PASSED);
 	swap_leave();
-	atomic_store(&guest.is_swappable, 1);
+	atomic_store(&guest.detours, DETOUR_HOLD);
 	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
 	uint32_t mode = atomic_exchange(&guest.mode, GUEST_LEAVING);
 	assert_true(swap_enter());
@@ -126,6 +126,6 @@ int main(void)
 	};
 
 	fake_guest_start(1);
-	atomic_store(&guest.is_swappable, 1);
+	atomic_store(&guest.detours, DETOUR_HOLD);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,13 +70,13 @@ static CUresult try_three_times(void)
 
 static void test_a_call_is_made_until_there_is_room(void **state)
 {
-	guest.is_swappable = 1;
+	guest.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	assert_int_equal(WITH_ROOM(try_three_times()), CUDA_SUCCESS);
 	assert_int_equal(tries, 3);
 	assert_int_equal(most_wanted, 4096);
 	assert_int_equal(swap_wanted(1), 0);
-	guest.is_swappable = 0;
+	guest.detours = 0;
 }
 
 static CUresult answer(CUresult result)
@@ -87,14 +87,14 @@ static CUresult answer(CUresult result)
 
 static void test_what_fails_for_another_reason_is_not_made_again(void **state)
 {
-	guest.is_swappable = 1;
+	guest.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	swap_room_lacks(0, 1); /* of a call before */
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_OUT_OF_MEMORY)), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_INVALID_VALUE)), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(tries, 2);
 	assert_int_equal(swap_wanted(0), 0);
-	guest.is_swappable = 0;
+	guest.detours = 0;
 }
 
 static CUresult in_the_hold(void)
@@ -108,7 +108,7 @@ static CUresult in_the_hold(void)
 /* It would keep the process' own memory from leaving. */
 static void test_inside_the_hold_nobody_waits(void **state)
 {
-	guest.is_swappable = 1;
+	guest.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
 	assert_int_equal(in_the_hold(), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(tries, 1);
@@ -116,7 +116,7 @@ static void test_inside_the_hold_nobody_waits(void **state)
 	/* The call around it does. */
 	assert_int_equal(WITH_ROOM(in_the_hold()), CUDA_SUCCESS);
 	assert_int_equal(tries, 3);
-	guest.is_swappable = 0;
+	guest.detours = 0;
 }
 
 int main(void)

@@ -6,6 +6,9 @@
 
 #include "node/lease_spans.h"
 
+#define LEASE ((struct lease_span_state){ 0 })
+#define FREE ((struct lease_span_state){ .is_free = true })
+
 #define LATER 1000000
 
 static size_t since(const struct lease_spans *s, uint64_t *told, struct lease_span *list)
@@ -19,11 +22,11 @@ static void test_who_had_it(void **state)
 	struct lease_span list[LEASE_SPANS_MAX];
 	uint64_t told = 0;
 	assert_int_equal(since(&s, &told, list), 0);
-	lease_spans_note(&s, 10, "a", 1, false);
-	lease_spans_note(&s, 15, "a", 1, false);
-	lease_spans_note(&s, 20, NULL, 0, false);
-	lease_spans_note(&s, 25, NULL, 0, false);
-	lease_spans_note(&s, 30, "b", 2, true);
+	lease_spans_note(&s, 10, "a", 1, LEASE);
+	lease_spans_note(&s, 15, "a", 1, LEASE);
+	lease_spans_note(&s, 20, NULL, 0, LEASE);
+	lease_spans_note(&s, 25, NULL, 0, LEASE);
+	lease_spans_note(&s, 30, "b", 2, FREE);
 	assert_int_equal(since(&s, &told, list), 2);
 	assert_string_equal(list[0].tenant, "a");
 	assert_int_equal(list[0].begin_ns, 10);
@@ -39,14 +42,14 @@ static void test_what_goes_on_is_told_again(void **state)
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
 	uint64_t told = 0;
-	lease_spans_note(&s, 10, "a", 1, false);
+	lease_spans_note(&s, 10, "a", 1, LEASE);
 	assert_int_equal(since(&s, &told, list), 1);
 	assert_int_equal(since(&s, &told, list), 1);
 	/* Another lease of the same tenant is another span. */
-	lease_spans_note(&s, 20, "a", 3, false);
+	lease_spans_note(&s, 20, "a", 3, LEASE);
 	assert_int_equal(since(&s, &told, list), 2);
 	assert_int_equal(list[0].end_ns, 20);
-	lease_spans_note(&s, 30, NULL, 0, false);
+	lease_spans_note(&s, 30, NULL, 0, LEASE);
 	assert_int_equal(since(&s, &told, list), 1);
 	assert_int_equal(list[0].number, 2);
 	assert_int_equal(since(&s, &told, list), 0);
@@ -58,9 +61,9 @@ static void test_what_comes_after_the_moment_is_left_for_the_next_call(void **st
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
 	uint64_t told = 0;
-	lease_spans_note(&s, 10, "a", 1, false);
-	lease_spans_note(&s, 20, "b", 2, false);
-	lease_spans_note(&s, 30, "a", 3, false);
+	lease_spans_note(&s, 10, "a", 1, LEASE);
+	lease_spans_note(&s, 20, "b", 2, LEASE);
+	lease_spans_note(&s, 30, "a", 3, LEASE);
 	assert_int_equal(lease_spans_since(&s, told, 5, list, &told), 0);
 	assert_int_equal(told, 0);
 	assert_int_equal(lease_spans_since(&s, told, 15, list, &told), 1);
@@ -81,9 +84,56 @@ static void test_what_was_told_of_others_is_forgotten(void **state)
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
 	uint64_t told = 7;
-	lease_spans_note(&s, 10, "a", 1, false);
+	lease_spans_note(&s, 10, "a", 1, LEASE);
 	assert_int_equal(since(&s, &told, list), 0);
 	assert_int_equal(told, 1);
+}
+
+static void test_how_it_ended(void **state)
+{
+	struct lease_spans s = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	struct lease_span_state closing = { .is_closing = true };
+	struct lease_span_state ended = { .end = ARBITER_END_CAP, .has_expired = true };
+	uint64_t told = 0;
+	lease_spans_note(&s, 10, "a", 1, LEASE);
+	lease_spans_note(&s, 20, "a", 1, closing);
+	assert_int_equal(since(&s, &told, list), 1);
+	assert_int_equal(list[0].closing_ns, 20);
+	/* Opened again, and closed for good. */
+	lease_spans_note(&s, 25, "a", 1, LEASE);
+	lease_spans_note(&s, 30, "a", 1, closing);
+	lease_spans_note(&s, 35, "a", 1, closing);
+	lease_spans_note(&s, 40, NULL, 0, ended);
+	assert_int_equal(since(&s, &told, list), 1);
+	assert_int_equal(list[0].closing_ns, 30);
+	assert_int_equal(list[0].end_ns, 40);
+	assert_int_equal(list[0].end, ARBITER_END_CAP);
+	assert_true(list[0].has_expired);
+	/* Who ran alone had no lease that could end for a reason. */
+	lease_spans_note(&s, 50, "b", 2, FREE);
+	lease_spans_note(&s, 60, "a", 3, ended);
+	assert_int_equal(since(&s, &told, list), 2);
+	assert_int_equal(list[0].end, ARBITER_END_UNKNOWN);
+	assert_false(list[0].has_expired);
+}
+
+static void test_what_began_before_anybody_watched(void **state)
+{
+	struct lease_spans s = { 0 }, other = { 0 };
+	struct lease_span list[LEASE_SPANS_MAX];
+	uint64_t told = 0;
+	lease_spans_note(&s, 10, "a", 1, LEASE);
+	lease_spans_note(&s, 20, "b", 2, LEASE);
+	assert_int_equal(since(&s, &told, list), 2);
+	assert_true(list[0].began_earlier);
+	assert_false(list[1].began_earlier);
+	/* Nobody had it at first. */
+	told = 0;
+	lease_spans_note(&other, 10, NULL, 0, LEASE);
+	lease_spans_note(&other, 20, "a", 1, LEASE);
+	assert_int_equal(since(&other, &told, list), 1);
+	assert_false(list[0].began_earlier);
 }
 
 static void test_the_oldest_are_forgotten(void **state)
@@ -92,7 +142,7 @@ static void test_the_oldest_are_forgotten(void **state)
 	struct lease_span list[LEASE_SPANS_MAX];
 	uint64_t told = 0;
 	for (uint64_t i = 1; i <= 3 * LEASE_SPANS_MAX; i++)
-		lease_spans_note(&s, i, i % 2 ? "a" : "b", i, false);
+		lease_spans_note(&s, i, i % 2 ? "a" : "b", i, LEASE);
 	assert_int_equal(since(&s, &told, list), LEASE_SPANS_MAX);
 	assert_int_equal(list[0].number, 2 * LEASE_SPANS_MAX + 1);
 	for (size_t i = 0; i < LEASE_SPANS_MAX; i++) {
@@ -109,6 +159,8 @@ int main(void)
 		cmocka_unit_test(test_what_goes_on_is_told_again),
 		cmocka_unit_test(test_what_comes_after_the_moment_is_left_for_the_next_call),
 		cmocka_unit_test(test_what_was_told_of_others_is_forgotten),
+		cmocka_unit_test(test_how_it_ended),
+		cmocka_unit_test(test_what_began_before_anybody_watched),
 		cmocka_unit_test(test_the_oldest_are_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

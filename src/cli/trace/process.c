@@ -1,0 +1,240 @@
+#include "cli/trace/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SORT_OF_PROCESSES 100 /* below the cards and the tenant */
+#define LEGACY_STREAM 1       /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
+#define PER_THREAD_STREAM 2
+
+/* What is written of one event at a time. */
+struct writing {
+	struct traced_process *process;
+	const struct trace_scene *scene;
+};
+
+void traced_process_begin(struct traced_process *p, struct out *out)
+{
+	out_name(out, "process_name", p->pid, 0, *p->command ? p->command : "process");
+	out_sort_index(out, "process_sort_index", p->pid, 0, SORT_OF_PROCESSES);
+}
+
+/* Begun before the trace, it begins with it. */
+static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *e)
+{
+	int64_t ns = tick_map_ns(s->map, e->begin);
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void begin(const struct writing *w, const struct trace_event *e, char phase,
+		  const char *category, const char *name)
+{
+	uint64_t from = begin_ns(w->scene, e);
+	int64_t to = tick_map_ns(w->scene->map, e->end);
+
+	out_event(w->scene->out, phase, category, w->process->pid, e->thread, from, name);
+	if (phase == 'X')
+		out_duration(w->scene->out, to > (int64_t)from ? (uint64_t)to - from : 0);
+	out_args(w->scene->out);
+}
+
+/* "GPU 3", "host memory". */
+static void put_device(const struct writing *w, const struct trace_event *e)
+{
+	if (e->device < w->scene->device_count)
+		out_whole(w->scene->out, "gpu", w->scene->device[e->device]);
+}
+
+static void put_stream(const struct writing *w, const struct trace_event *e)
+{
+	struct out *out = w->scene->out;
+	uint32_t number;
+
+	if (e->object == PER_THREAD_STREAM || (e->flags & TRACE_PER_THREAD)) {
+		out_text(out, "stream", "per-thread");
+	} else if (!e->object || e->object == LEGACY_STREAM) {
+		out_text(out, "stream", "default");
+	} else {
+		number = names_stream(&w->process->names, e->object);
+		if (number)
+			out_whole(out, "stream", number);
+		else
+			out_hex(out, "stream", e->object);
+	}
+}
+
+static void write_work(const struct writing *w, const struct trace_event *e)
+{
+	static const char *const categories[] = {
+		[TRACE_KERNEL] = "launch",
+		[TRACE_GRAPH] = "graph",
+		[TRACE_COPY] = "copy",
+		[TRACE_SYNC] = "copy",
+	};
+	struct out *out = w->scene->out;
+	char number[32];
+	const char *name = e->kind == TRACE_GRAPH ? "graph" : NULL;
+
+	if (!name)
+		name = names_find(&w->process->names,
+				  e->kind == TRACE_KERNEL ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY,
+				  e->subject, e->begin);
+	if (!name) {
+		snprintf(number, sizeof(number), "kernel 0x%" PRIx64, e->subject);
+		name = e->kind == TRACE_KERNEL ? number : "copy";
+	}
+	begin(w, e, 'X', categories[e->kind], name);
+	put_device(w, e);
+	if (e->kind != TRACE_SYNC)
+		put_stream(w, e);
+	if (e->kind == TRACE_KERNEL) {
+		out_whole(out, "blocks", e->amount);
+		out_whole(out, "threads", e->extra);
+	} else if (e->kind == TRACE_GRAPH) {
+		out_hex(out, "graph", e->subject);
+	} else {
+		out_whole(out, "bytes", e->amount);
+	}
+	if (e->flags & TRACE_LEASED)
+		out_bool(out, "leased", true);
+	if (e->code)
+		out_whole(out, "error", e->code);
+	out_event_end(out);
+	w->scene->sums->work++;
+	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
+}
+
+/* The one that says most, of those that it waited for. */
+static const char *name_of_wait(uint64_t reasons)
+{
+	if (reasons & TRACE_WAIT_LEASE)
+		return "wait: lease";
+	if (reasons & TRACE_WAIT_TURN)
+		return "wait: turn";
+	if (reasons & TRACE_WAIT_GRANT)
+		return "wait: grant";
+	if (reasons & TRACE_WAIT_CAP)
+		return "wait: cap";
+	return "wait: own work";
+}
+
+static void write_wait(const struct writing *w, const struct trace_event *e)
+{
+	struct out *out = w->scene->out;
+
+	if (e->kind == TRACE_GATE_WAIT) {
+		begin(w, e, 'X', "wait", name_of_wait(e->amount));
+		w->scene->sums->gate_waits++;
+	} else {
+		begin(w, e, 'X', "wait",
+		      e->kind == TRACE_AWAY_WAIT ? "wait: swapped" : "wait: memory");
+		w->scene->sums->memory_waits += e->kind == TRACE_MEMORY_WAIT;
+	}
+	put_device(w, e);
+	if (e->kind == TRACE_MEMORY_WAIT) {
+		out_whole(out, "bytes", e->amount);
+		out_bool(out, "granted", !e->code);
+	}
+	out_event_end(out);
+}
+
+static void write_memory(const struct writing *w, const struct trace_event *e)
+{
+	struct trace_sums *sums = w->scene->sums;
+	const char *name = e->kind == TRACE_ALLOC  ? "allocate"
+			   : e->kind == TRACE_FREE ? "free"
+						   : "allocation denied";
+
+	begin(w, e, 'i', "memory", name);
+	put_device(w, e);
+	if (e->device >= w->scene->device_count)
+		out_text(w->scene->out, "of", "host");
+	if (e->amount)
+		out_whole(w->scene->out, "bytes", e->amount);
+	if (e->subject)
+		out_hex(w->scene->out, "address", e->subject);
+	out_event_end(w->scene->out);
+	sums->allocations += e->kind == TRACE_ALLOC;
+	sums->frees += e->kind == TRACE_FREE;
+	sums->denied += e->kind == TRACE_DENIED;
+}
+
+static void write_used(const struct writing *w, const struct trace_event *e)
+{
+	char name[48] = "page-locked memory";
+
+	if (e->device < w->scene->device_count)
+		snprintf(name, sizeof(name), "memory, GPU %u", w->scene->device[e->device]);
+	begin(w, e, 'C', "memory", name);
+	out_whole(w->scene->out, "bytes", e->amount);
+	out_event_end(w->scene->out);
+}
+
+static void write_move(const struct writing *w, const struct trace_event *e)
+{
+	begin(w, e, 'X', "swap", e->kind == TRACE_SWAP_OUT ? "swap out" : "swap in");
+	out_whole(w->scene->out, "bytes", e->amount);
+	out_bool(w->scene->out, "moved", !e->code);
+	out_event_end(w->scene->out);
+	w->scene->sums->moves += !e->code;
+}
+
+static void write_event(void *data, const struct trace_event *e)
+{
+	const struct writing *w = data;
+
+	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
+		return;
+	switch ((enum trace_kind)e->kind) {
+	case TRACE_KERNEL:
+	case TRACE_GRAPH:
+	case TRACE_COPY:
+	case TRACE_SYNC: write_work(w, e); break;
+	case TRACE_GATE_WAIT:
+	case TRACE_MEMORY_WAIT:
+	case TRACE_AWAY_WAIT: write_wait(w, e); break;
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+	case TRACE_DENIED: write_memory(w, e); break;
+	case TRACE_USED: write_used(w, e); break;
+	case TRACE_SWAP_OUT:
+	case TRACE_SWAP_IN: write_move(w, e); break;
+	case TRACE_KINDS: break;
+	}
+}
+
+/* Before the events that need them. */
+static int take_names(struct traced_process *p, struct out *out)
+{
+	struct trace_name name;
+
+	while (ring_reader_name(&p->reader, &name)) {
+		if (name.kind == TRACE_NAMES_THREAD)
+			out_name(out, "thread_name", p->pid, (int64_t)name.key, name.text);
+		int r = names_add(&p->names, &name);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int traced_process_write(struct traced_process *p, const struct trace_scene *scene, uint64_t now_ns,
+			 bool is_last)
+{
+	struct writing w = { .process = p, .scene = scene };
+	uint64_t lost = p->reader.lost;
+	int r = take_names(p, scene->out);
+
+	if (r < 0)
+		return r;
+	ring_reader_drain(&p->reader, now_ns, is_last, write_event, &w);
+	scene->sums->lost += p->reader.lost - lost;
+	return 0;
+}
+
+void traced_process_end(struct traced_process *p)
+{
+	ring_reader_close(&p->reader);
+	names_clear(&p->names);
+}

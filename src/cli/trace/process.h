@@ -1,0 +1,45 @@
+/*
+ * A traced process's part of the trace: what its ring has, written as events of its threads. One thread.
+ */
+#ifndef ALLOT_CLI_TRACE_PROCESS_H
+#define ALLOT_CLI_TRACE_PROCESS_H
+
+#include "cli/trace/names.h"
+#include "cli/trace/out.h"
+#include "cli/trace/ring_reader.h"
+#include "cli/trace/tick_map.h"
+
+#define PROCESS_DEVICES 16 /* as region.h has it */
+
+/* What was written, for who is told at the end. */
+struct trace_sums {
+	uint64_t launches, work, allocations, frees, denied, gate_waits, memory_waits, moves, lost;
+};
+
+struct traced_process {
+	struct ring_reader reader;
+	struct names names;
+	int pid;
+	char command[16];
+};
+
+/* All that events are written by; all of it others'. */
+struct trace_scene {
+	struct out *out;
+	const struct tick_map *map;
+	const unsigned *device; /* the card's index of each device of the tenant ... */
+	size_t device_count;
+	uint64_t end_ns; /* of the trace: what begins later is left out */
+	struct trace_sums *sums;
+};
+
+/* Writes what the process is called, and its place among the tracks. */
+void traced_process_begin(struct traced_process *process, struct out *out);
+
+/* Writes what is new; see ring_reader_drain(). -ENOMEM. */
+int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
+			 uint64_t now_ns, bool is_last);
+
+void traced_process_end(struct traced_process *process);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Reads the ring of one traced process (region/trace.h) while it is written, and counts what it was too slow for.
+ * Nothing in the ring is believed: it may change under the reader in any way. One thread.
+ */
+#ifndef ALLOT_CLI_TRACE_RING_READER_H
+#define ALLOT_CLI_TRACE_RING_READER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "region/trace.h"
+
+/* An event that is not whole after so long is taken for lost: its thread was killed at it. */
+#define RING_READER_PATIENCE_NS UINT64_C(200000000)
+
+struct ring_reader {
+	const struct trace_ring *ring;
+	uint64_t done;       /* events, read or lost */
+	uint64_t lost;       /* of these */
+	uint64_t stalled_ns; /* when the next was first seen unfinished; 0: it was not */
+	uint32_t names_done;
+};
+
+/* Maps a ring. -EPROTO: it is of another version, or no sealed memory file. The descriptor stays the caller's. */
+int ring_reader_open(int fd, struct ring_reader *ret, struct error *err);
+void ring_reader_close(struct ring_reader *reader);
+
+typedef void ring_reader_event(void *data, const struct trace_event *event);
+
+/*
+ * Hands on what was recorded since the last call, in order; events that can't be are left out and counted as lost. With
+ * `is_last` it waits for nothing that is unfinished, which is of the moment after the end then. Returns how many.
+ */
+size_t ring_reader_drain(struct ring_reader *reader, uint64_t now_ns, bool is_last,
+			 ring_reader_event *event, void *data);
+
+/* The next name that was recorded, with its text ended; to be asked before events are drained. False: no more now. */
+bool ring_reader_name(struct ring_reader *reader, struct trace_name *ret);
+
+#endif

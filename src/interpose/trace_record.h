@@ -1,0 +1,54 @@
+/*
+ * Recording for `allot trace`: events of this process into its ring (region/trace.h). All of these do nothing in a
+ * process that is not traced; on the way of a launch not even that is asked there (gate.c). Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_TRACE_RECORD_H
+#define ALLOT_INTERPOSE_TRACE_RECORD_H
+
+#include "interpose/guest.h"
+#include "region/trace.h"
+
+static inline bool trace_is_on(void)
+{
+	return unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed) & DETOUR_TRACE);
+}
+
+/* The ring that is recorded into, and counts these; the last one, or pages of zeros, while nobody traces. */
+struct trace_sink {
+	struct trace_ring *_Atomic ring;
+	_Atomic uint32_t clock;
+	_Atomic uint32_t generation; /* names are told anew with each */
+};
+
+SYS_DATA struct trace_sink trace_sink;
+
+/* Of a traced process. */
+static inline uint64_t trace_now(void)
+{
+	return trace_ticks(
+		(enum trace_clock)atomic_load_explicit(&trace_sink.clock, memory_order_relaxed));
+}
+
+/* Records the event as the calling thread's, and the thread's name at its first. */
+void trace_put(struct trace_event *event);
+
+/* Says what `key` is called from `since` (ticks) on; text is cut. Without a place for it, nothing. */
+void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);
+
+/* Memory: `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED; a moment. A negative device is nobody's. */
+void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes);
+static inline void trace_memory(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)
+{
+	if (trace_is_on())
+		trace_memory_now(kind, device, subject, bytes);
+}
+
+/* What lasted from `begin` until now; 0: it began before it was traced, and is left out. */
+void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
+
+static inline uint64_t trace_begin(void)
+{
+	return trace_is_on() ? trace_now() : 0;
+}
+
+#endif

@@ -1,0 +1,111 @@
+#include "interpose/trace_work.h"
+
+#include "interpose/real.h"
+#include "interpose/trace_record.h"
+
+/* What was named in this trace. A hash table: who finds no place among so many has no name, but its number. */
+#define SEEN 4096 /* a power of two */
+#define SEEN_PLACES 8
+
+static _Atomic uint64_t seen[SEEN];
+static _Atomic uint64_t seen_when; /* of which trace, and of which loaded code: when_now() */
+static _Atomic bool is_full;       /* what is not in it by now is not asked for any more */
+static struct sys_lock seen_lock;
+
+/* After an unload a handle may be another function's. */
+static uint64_t when_now(void)
+{
+	return (uint64_t)atomic_load_explicit(&trace_sink.generation, memory_order_relaxed) << 32 |
+	       atomic_load_explicit(&guest.code_gone, memory_order_relaxed);
+}
+
+static bool is_seen(uint64_t key)
+{
+	uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 52;
+
+	for (uint64_t i = 0; i < SEEN_PLACES; i++)
+		if (atomic_load_explicit(&seen[(at + i) % SEEN], memory_order_relaxed) == key)
+			return true;
+	return false;
+}
+
+/* False: there is no place. Holds seen_lock. */
+static bool see(uint64_t key)
+{
+	uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 52;
+
+	for (uint64_t i = 0; i < SEEN_PLACES; i++)
+		if (!atomic_load_explicit(&seen[(at + i) % SEEN], memory_order_relaxed)) {
+			atomic_store_explicit(&seen[(at + i) % SEEN], key, memory_order_relaxed);
+			return true;
+		}
+	return false;
+}
+
+/* A function, or the handle of a library's kernel in its place; NULL: this driver does not tell. */
+static const char *name_of_function(const void *function)
+{
+	const char *name = NULL;
+
+	if (real.cuFuncGetName &&
+	    real.cuFuncGetName(&name, (CUfunction)(uintptr_t)function) == CUDA_SUCCESS)
+		return name;
+	if (real.cuKernelGetName &&
+	    real.cuKernelGetName(&name, (CUkernel)(uintptr_t)function) == CUDA_SUCCESS)
+		return name;
+	return NULL;
+}
+
+static __attribute__((noinline)) void introduce(const struct work *work, uint64_t key,
+						uint64_t when, uint64_t since)
+{
+	bool is_kernel = work->kind == WORK_IS_KERNEL;
+	/* The entry points' own names: string constants. */
+	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
+
+	WITH_LOCK(&seen_lock);
+	if (atomic_load_explicit(&seen_when, memory_order_relaxed) != when) {
+		for (size_t i = 0; i < SEEN; i++)
+			atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
+		atomic_store(&is_full, false);
+		atomic_store_explicit(&seen_when, when, memory_order_release);
+	}
+	if (is_seen(key))
+		return;
+	if (!see(key))
+		atomic_store(&is_full, true);
+	else if (name)
+		trace_put_name(is_kernel ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY, key, since,
+			       name);
+}
+
+void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased, CUresult result)
+{
+	static const uint8_t kinds[] = {
+		[WORK_IS_KERNEL] = TRACE_KERNEL,
+		[WORK_IS_GRAPH] = TRACE_GRAPH,
+		[WORK_IS_COPY] = TRACE_COPY,
+		[WORK_IS_SYNC] = TRACE_SYNC,
+	};
+	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
+	struct trace_event event = {
+		.begin = begin,
+		.end = trace_now(),
+		.kind = kinds[work->kind],
+		.device = (uint8_t)device,
+		.code = (uint16_t)result,
+		.subject = key,
+		.object = (uint64_t)(uintptr_t)work->stream,
+		.amount = work->blocks,
+		.extra = (uint32_t)work->threads,
+		.flags = (is_leased ? TRACE_LEASED : 0) |
+			 (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0),
+	};
+
+	/* The name first: who reads the event has it by then. */
+	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS &&
+	    unlikely(atomic_load_explicit(&seen_when, memory_order_acquire) != when ||
+		     (!is_seen(key) && !atomic_load_explicit(&is_full, memory_order_relaxed))))
+		introduce(work, key, when, begin);
+	trace_put(&event);
+}

@@ -1,0 +1,35 @@
+/*
+ * The clock of a trace: ticks that a traced process, in whatever time namespace, and the daemon read alike. Which of
+ * the two it is, the daemon says (node/trace/trace_clock.h), and only the daemon knows what a tick is worth: it
+ * reads its own clock beside. Thread safe; may run before libc is ready.
+ */
+#ifndef ALLOT_REGION_TRACE_CLOCK_H
+#define ALLOT_REGION_TRACE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+enum trace_clock {
+	TRACE_NO_CLOCK = 0,
+	TRACE_COUNTER = 1, /* the processor's: some 8 ns to read, where clock_gettime() takes 23 */
+	TRACE_REALTIME = 2, /* nanoseconds since 1970: of all clocks, the one that no namespace shifts */
+};
+
+static inline uint64_t trace_ticks(enum trace_clock clock)
+{
+	struct timespec t;
+
+	if (clock == TRACE_COUNTER) {
+#if defined(__x86_64__)
+		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+		uint64_t ticks;
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+		return ticks;
+#endif
+	}
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,331 @@
+"""allot trace on the simulated GPU: what is in the file is what was done, and its end is proper in every case."""
+
+import os
+import pathlib
+import pty
+import signal
+import socket
+import subprocess
+import textwrap
+import threading
+import time
+
+import pytest
+
+from conftest import BUILD, wait_until
+from python_tenant import Tenant
+from trace_events import Trace
+
+cuda = pytest.importorskip("cuda.bindings.driver")
+
+# A kernel of the simulated card by its cost, and a stream of its own.
+KERNEL = """
+start()
+module = ok(cu.cuModuleLoadData(b"allot-sim"))
+kernel = ok(cu.cuModuleGetFunction(module, b"allot_sim_{us}us_1b"))
+stream = ok(cu.cuStreamCreate(1))
+
+def launch(count):
+    for _ in range(count):
+        ok(cu.cuLaunchKernel(kernel, 3, 2, 1, 64, 1, 1, 0, stream, 0, 0))
+    ok(cu.cuStreamSynchronize(stream))
+"""
+
+
+class Recorder:
+    """`allot trace` in the background."""
+
+    def __init__(self, machine, name, path, *options, **more):
+        self.path = pathlib.Path(path)
+        self.process = subprocess.Popen(
+            [BUILD / "allot", "trace", name, *machine.sim, "--output", path, *options],
+            env=machine.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, **more)
+        machine.started.append(self.process)
+
+    def wait_until_it_records(self, machine, name):
+        log = machine.run_dir / "allotd.log"
+        wait_until(lambda: self.process.poll() is None and
+                   f"tenant '{name}'" in log.read_text() and "traced by process" in log.read_text(),
+                   what="the trace's begin")
+        return self
+
+    def end(self, number=signal.SIGINT):
+        if number:
+            self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, said
+        return Trace(self.path.read_text()), said
+
+
+@pytest.fixture
+def traced(machine, python, tmp_path):
+    """Starts a tenant, which says "ready" and waits, and what records it."""
+    def start(code, *options, name="a", memory="4GiB", path=tmp_path / "trace.json", us=20):
+        code = KERNEL.replace("{us}", str(us)) + textwrap.dedent(code)
+        tenant = Tenant(machine, python, "look('begin')\n" + code, memory, name, options)
+        assert tenant.line() == "begin"
+        recorder = Recorder(machine, name, path).wait_until_it_records(machine, name)
+        tenant.go()
+        return tenant, recorder
+    return start
+
+
+def test_every_launch_allocation_and_denial(machine, traced):
+    tenant, recorder = traced("""
+        p = ok(cu.cuMemAlloc(64 << 20))
+        launch(1000)
+        ok(cu.cuMemsetD8Async(p, 0, 1 << 20, stream))
+        refused(cu.cuMemAlloc(8 << 30))
+        small = ok(cu.cuMemAlloc(1000))
+        ok(cu.cuMemFree(small))
+        ok(cu.cuMemFree(p))
+        look("done")
+        """)
+    assert tenant.line() == "done"
+    figures = machine.tenants()["a"]
+    trace, said = recorder.end()
+    tenant.go()
+    tenant.end()
+    launches = trace.of("launch")
+    assert len(launches) == trace.other["launches"] == 1000, said
+    pid = figures["processes"][0]["pid"]
+    for event in launches:
+        assert event["name"] == "allot_sim_20us_1b" and event["pid"] == pid
+        assert (event["args"]["gpu"], event["args"]["blocks"], event["args"]["threads"]) == (0, 6, 64)
+    assert len({event["args"]["stream"] for event in launches}) == 1
+    assert trace.name_of(pid).startswith("python")
+    assert trace.name_of(pid, launches[0]["tid"])
+    assert [event["args"]["bytes"] for event in trace.of("copy", "cuMemsetD8Async")] == [1 << 20]
+    allocated = [event["args"] for event in trace.of("memory", "allocate")]
+    freed = [event["args"] for event in trace.of("memory", "free")]
+    assert [a["bytes"] for a in allocated] == [64 << 20, 1024]
+    assert [f["address"] for f in freed] == [a["address"] for a in reversed(allocated)]
+    denied = trace.of("memory", "allocation denied")
+    assert [event["args"]["bytes"] for event in denied] == [8 << 30]
+    assert len(denied) == figures["devices"][0]["denied"] == trace.other["denied"]
+    # The curve of the process's memory rose to what it held.
+    used = [event["args"]["bytes"] for event in trace.of("memory", "memory, GPU 0", "C")]
+    assert max(used) >= (64 << 20) + (2 << 20) and used[-1] < max(used)
+    assert trace.other["lost"] == 0 and "1,000" not in said and "1000 launches" in said
+
+
+def test_leases_add_up(machine, traced):
+    """Two at half of the card each: as many leases as ps counts, none of which overlap, and its ends have reasons."""
+    other = machine.start_load("--name", "b", "--memory", "4GiB", "--cores", "50",
+                               load=("--seconds", 60, "--iters", 1000, "--report-every", 0))
+    machine.wait_for_tenant("b", lambda t: t["devices"][0]["used_s"] > 0.1)
+    tenant, recorder = traced("""
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            launch(20)
+        look("done")
+        """, "--cores", "50", us=500)
+    assert tenant.line() == "done"
+    # The last lease has ended, and is counted.
+    machine.wait_for_tenant("a", lambda t: t["devices"][0]["lease"] not in ("go", "closing"))
+    trace, said = recorder.end()
+    counted = machine.tenants()["a"]["devices"][0]
+    tenant.go()
+    tenant.end()
+    other.terminate()
+    leases = trace.leases_of("a")
+    assert len(leases) == trace.other["leases"] == counted["leases"] > 5, said
+    assert {lease["args"].get("end") for lease in leases} <= {"turn", "idle", "cap", "alone"}
+    # One at a time on the card, whoever's; and most of what it was charged was in these.
+    spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in trace.of("lease") if e["name"] != "drain")
+    assert all(before[1] <= after[0] + 0.002 for before, after in zip(spans, spans[1:]))
+    held_s = sum(lease["dur"] for lease in leases) / 1e6
+    assert counted["used_s"] * 0.9 < held_s < counted["used_s"] * 2 + 0.2
+    # What was launched under a lease was launched within one.
+    inside = [any(lease["ts"] <= e["ts"] <= lease["ts"] + lease["dur"] + 1000 for lease in leases)
+              for e in trace.of("launch") if e["args"].get("leased")]
+    assert len(inside) > 50 and sum(inside) > 0.9 * len(inside)
+    assert {e["name"] for e in trace.of("wait")} >= {"wait: lease"}
+
+
+def test_a_wait_for_memory_and_a_pause(machine, python, traced):
+    wait = ("--on-full", "wait")
+    holder = Tenant(machine, python, "start()\np = ok(cu.cuMemAlloc(100 << 30))\nlook('held')",
+                    "101GiB", "holder", wait)
+    assert holder.line() == "held"
+    tenant, recorder = traced("""
+        p = ok(cu.cuMemAlloc(60 << 30))
+        look("held")
+        """, *wait, memory="61GiB")
+    machine.wait_for_tenant("a", lambda t: t["state"] == "queued")
+    holder.go()
+    holder.end()
+    assert tenant.line() == "held"
+    assert machine.allot("pause", "a", *machine.sim).returncode == 0
+    machine.wait_for_tenant("a", lambda t: t["state"] == "paused")
+    time.sleep(0.1)
+    trace, _ = recorder.end()
+    tenant.go()
+    tenant.end()
+    waits = trace.of("wait", "wait: memory")
+    assert waits and all(wait["args"]["granted"] for wait in waits)
+    assert sum(wait["dur"] for wait in waits) > 1000
+    assert {event["name"] for event in trace.of("state")} >= {"queued", "paused"}
+
+
+def test_processes_that_come_and_go(machine, python, traced):
+    """Each is in it from its first launch on: also what is begun, and has ended, between two rounds; and a fork's child."""
+    child = KERNEL.replace("{us}", "20") + "launch(300)\n"
+    tenant, recorder = traced(f"""
+        import subprocess
+        from_here = [subprocess.Popen([sys.executable, "-c", {PREAMBLE_OF_CHILD!r} + {child!r}])
+                     for _ in range(3)]
+        assert all(p.wait() == 0 for p in from_here)
+        if not os.fork():
+            os._exit(0)
+        os.wait()
+        launch(100)
+        """)
+    tenant.end()
+    _, said = recorder.process.communicate(timeout=20)
+    assert recorder.process.returncode == 0 and "which has ended" in said
+    trace = Trace(recorder.path.read_text())
+    by_pid = {}
+    for event in trace.of("launch"):
+        by_pid[event["pid"]] = by_pid.get(event["pid"], 0) + 1
+    assert sorted(by_pid.values()) == [100, 300, 300, 300]
+    assert trace.other["lost"] == 0
+
+
+PREAMBLE_OF_CHILD = """
+import os, sys, time
+from cuda.bindings import driver as cu
+def ok(result):
+    assert result[0] == cu.CUresult.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+def start():
+    ok(cu.cuInit(0))
+    ok(cu.cuCtxSetCurrent(ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(0))))))
+"""
+
+
+def test_what_can_go_wrong(machine, traced, tmp_path):
+    tenant, recorder = traced("launch(10)\nlook('done')")
+    assert tenant.line() == "done"
+    kept = tmp_path / "kept.json"
+    kept.write_text("mine")
+
+    def refused(*args):
+        result = machine.allot("trace", *args, *machine.sim)
+        assert result.stdout == "" and result.stderr.count("\n") == 1, result.stderr
+        return result.returncode, result.stderr
+
+    assert refused("nobody", "--output", kept) == (1, "allot: trace: no tenant 'nobody'\n")
+    assert kept.read_text() == "mine"
+    code, said = refused("a")
+    assert code == 1 and "traced already, by process" in said
+    assert refused() == (2, "allot: trace: write one tenant's name; allot ps lists them\n")
+    assert refused("a", "--seconds", "x")[0] == 2
+    trace, _ = recorder.end()
+    assert trace.other["launches"] == 10
+    code, said = refused("a", "--output", tmp_path / "none" / "x")
+    assert code == 1 and "none/x': No such file or directory" in said
+    code, said = refused("a", "--seconds", "0.1", "--output", "/dev/full")
+    assert code == 1 and "/dev/full': can't be written: No space left on device" in said
+    # By time, and to a pipe; with nobody to read it.
+    done = machine.allot("trace", "a", *machine.sim, "--seconds", "0.2", "--output", "-")
+    assert done.returncode == 0 and 0.19 < Trace(done.stdout).other["lasted_s"] < 5
+    done = subprocess.run(f"{BUILD}/allot trace a --sim h200 --seconds 0.2 --output - | true",
+                          shell=True, env=machine.environment, capture_output=True, text=True,
+                          timeout=20, check=True)
+    assert "Broken pipe" in done.stderr
+    done = machine.allot("trace", "a", *machine.sim, "--limit", "1KiB", "--output", kept)
+    assert done.returncode == 0 and "as large as --limit allows" in done.stderr
+    Trace(kept.read_text())
+    # Killed, it leaves the tenant as it was: the next may trace.
+    third = Recorder(machine, "a", tmp_path / "third.json")
+    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 6,
+               what="another trace")
+    third.process.kill()
+    third.process.wait()
+    wait_until(lambda: machine.allot("trace", "a", *machine.sim, "--seconds", "0.1", "--output",
+                                     tmp_path / "fourth.json").returncode == 0, what="the fourth")
+    # The daemon dies: what there is, is finished.
+    last = Recorder(machine, "a", tmp_path / "last.json")
+    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 8,
+               what="the last trace")
+    for pid in machine.daemons():
+        os.kill(pid, signal.SIGKILL)
+    _, said = last.process.communicate(timeout=20)
+    assert last.process.returncode == 1 and "went away" in said and "it ends after" in said
+    assert Trace((tmp_path / "last.json").read_text()).other["tenant"] == "a"
+    tenant.process.kill()
+
+
+def test_a_process_that_does_not_answer(machine, traced, tmp_path):
+    """It is named; and on a terminal there is progress meanwhile."""
+    tenant, recorder = traced("launch(10)\nlook('done')")
+    assert tenant.line() == "done"
+    recorder.end()
+    pid = machine.tenants()["a"]["processes"][0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    master, slave = pty.openpty()
+    done = subprocess.run([BUILD / "allot", "trace", "a", *machine.sim, "--seconds", "1.5",
+                           "--output", tmp_path / "x"], env=machine.environment, stderr=slave,
+                          timeout=20, check=False)
+    os.kill(pid, signal.SIGCONT)
+    said = os.read(master, 65536).decode()
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 0
+    assert said.count("\r\x1b[K") > 2 and "no process records yet" in said
+    assert f"process {pid} is not in the trace" in said.splitlines()[-1]
+    assert Trace((tmp_path / "x").read_text()).other["processes"] == 0
+
+
+def test_a_daemon_of_before(machine, tmp_path):
+    refusal = b'{"ok":false,"error":"op \'trace\': this daemon does not know it","errno":95}\n'
+
+    def answer(listener):
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(refusal)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "allotd.sock"))
+        listener.listen()
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        result = machine.allot("trace", "a", "--run-dir", tmp_path)
+        thread.join()
+    assert result.returncode == 1
+    assert "is of a version that can't trace: restart it" in result.stderr
+
+
+def test_what_it_costs(machine, traced):
+    """By turns traced and not, in one process: launches that it does in the same time, both ways. The bar on
+    real hardware is bench/run's, trace_overhead; here card, tenant and allot share two processors."""
+    tenant, recorder = traced("""
+        def rate():
+            count, begin = 0, time.process_time()
+            while time.process_time() - begin < 0.08:
+                launch(50)
+                count += 50
+            return count
+        for line in iter(lambda: look("ready"), ""):
+            print(rate(), flush=True)
+        """)
+    recorder.end()
+    rates = {True: [], False: []}
+    for is_traced in [True, False] * 3:
+        assert tenant.line() == "ready"
+        if is_traced:
+            recorder.path.unlink()
+            recorder = Recorder(machine, "a", recorder.path)
+            wait_until(lambda: recorder.path.exists() and recorder.path.stat().st_size,
+                       what="the trace's begin")
+            time.sleep(0.1)
+        tenant.go("go")
+        rates[is_traced].append(int(tenant.line()))
+        if is_traced:
+            trace, _ = recorder.end()
+            assert trace.other["launches"] >= rates[True][-1]
+    tenant.process.stdin.close()
+    assert sorted(rates[True])[1] > 0.7 * sorted(rates[False])[1], rates

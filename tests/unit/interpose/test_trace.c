@@ -1,0 +1,224 @@
+/* What a traced process records: by the gate, under many threads, and nothing when nobody wants it. */
+#include "launching.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/door.h"
+#include "interpose/trace_record.h"
+
+#define THREADS 4
+#define EACH 10000
+
+static struct trace_ring *ring;
+
+/* As trace.c has it, without a daemon. */
+static void begin_trace(void)
+{
+	ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	atomic_store(&trace_sink.clock, TRACE_REALTIME);
+	atomic_fetch_add(&trace_sink.generation, 1);
+	atomic_store(&trace_sink.ring, ring);
+	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
+	door_shut(DOOR_ALL);
+}
+
+static void end_trace(void)
+{
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	atomic_store(&trace_sink.ring, NULL);
+	munmap(ring, sizeof(*ring));
+}
+
+static struct trace_event event(uint64_t number)
+{
+	struct trace_event e = { 0 };
+	uint64_t there;
+
+	assert_true(trace_ring_get(ring, number, &e, &there));
+	return e;
+}
+
+static const char *name_of(enum trace_name_kind kind, uint64_t key)
+{
+	for (uint32_t i = 0; i < ring->name_count; i++)
+		if (ring->name[i].kind == kind && ring->name[i].key == key)
+			return ring->name[i].text;
+	return NULL;
+}
+
+static CUresult tell_name(const char **name, CUfunction function)
+{
+	*name = function ? "saxpy" : NULL;
+	return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static void test_a_launch(void **state)
+{
+	real.cuFuncGetName = tell_name;
+	begin_trace();
+	launch(fake_stream(2));
+	struct trace_event e = event(1);
+	assert_int_equal(ring->next, 1);
+	assert_int_equal(e.kind, TRACE_KERNEL);
+	assert_int_equal(e.device, 0);
+	assert_int_equal(e.thread, (uint32_t)syscall(SYS_gettid));
+	assert_int_equal(e.subject, (uintptr_t)launched_function);
+	assert_int_equal(e.object, (uintptr_t)fake_stream(2));
+	assert_int_equal(e.code, 0);
+	assert_int_equal(e.flags, 0);
+	assert_true(e.begin > 0 && e.end >= e.begin);
+	assert_string_equal(name_of(TRACE_NAMES_FUNCTION, e.subject), "saxpy");
+	assert_non_null(name_of(TRACE_NAMES_THREAD, e.thread));
+	/* Names are told once. */
+	for (int i = 0; i < 100; i++)
+		launch(fake_stream(2));
+	assert_int_equal(ring->next, 101);
+	assert_int_equal(ring->name_count, 2);
+	/* After an unload the handle may be another function's. */
+	atomic_fetch_add(&guest.code_gone, 1);
+	launch(fake_stream(2));
+	assert_int_equal(ring->name_count, 3);
+	assert_true(ring->name[2].since > ring->name[0].since);
+	end_trace();
+	real.cuFuncGetName = NULL;
+}
+
+static void test_a_refused_launch(void **state)
+{
+	begin_trace();
+	launch_with(fake_stream(2), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(event(1).code, CUDA_ERROR_INVALID_VALUE);
+	end_trace();
+}
+
+static void test_nobody_traces(void **state)
+{
+	begin_trace();
+	launch(fake_stream(2));
+	assert_null(door_pass(fake_stream(2)));
+	struct trace_ring *before = ring;
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	for (int i = 0; i < 10; i++)
+		launch(fake_stream(2));
+	assert_int_equal(before->next, 1);
+	/* The door is open as if nothing had been. */
+	assert_non_null(door_pass(fake_stream(2)));
+	trace_memory(TRACE_ALLOC, 0, 1, 2);
+	trace_wait(TRACE_MEMORY_WAIT, 0, trace_begin(), 1, 0);
+	assert_int_equal(before->next, 1);
+	end_trace();
+}
+
+static void test_a_wait_at_the_gate(void **state)
+{
+	struct launcher l;
+
+	begin_trace();
+	fake_guest_set_lease(LEASE_STOP);
+	start_launcher(&l, fake_stream(2), 1);
+	assert_true(becomes(&own()->waiting, 1));
+	assert_int_equal(ring->next, 0);
+	fake_guest_set_lease(LEASE_GO);
+	pthread_join(l.thread, NULL);
+	assert_int_equal(ring->next, 2);
+	struct trace_event wait = event(1), work = event(2);
+	assert_int_equal(wait.kind, TRACE_GATE_WAIT);
+	assert_int_equal(wait.amount, TRACE_WAIT_LEASE);
+	assert_int_equal(work.kind, TRACE_KERNEL);
+	assert_int_equal(work.flags, TRACE_LEASED);
+	/* One after the other, in one thread. */
+	assert_true(wait.end <= work.begin && wait.begin < wait.end);
+	assert_int_equal(wait.thread, work.thread);
+	assert_true(wait.thread != (uint32_t)syscall(SYS_gettid));
+	end_trace();
+}
+
+static void test_memory(void **state)
+{
+	begin_trace();
+	trace_memory(TRACE_ALLOC, 0, 0x7000, 4096);
+	trace_memory(TRACE_FREE, -1, 0x7000, 4096); /* of no device of the tenant's */
+	assert_int_equal(ring->next, 1);
+	struct trace_event e = event(1);
+	assert_int_equal(e.kind, TRACE_ALLOC);
+	assert_int_equal(e.amount, 4096);
+	assert_int_equal(e.begin, e.end);
+	end_trace();
+}
+
+static void test_what_is_too_old_is_written_over(void **state)
+{
+	struct trace_event e;
+	uint64_t there;
+
+	begin_trace();
+	for (uint64_t i = 1; i <= TRACE_EVENTS + 3; i++)
+		trace_memory(TRACE_USED, 0, 0, i);
+	assert_false(trace_ring_get(ring, 3, &e, &there));
+	assert_int_equal(there, TRACE_EVENTS + 3);
+	for (uint64_t i = 4; i <= TRACE_EVENTS + 3; i++)
+		assert_int_equal(event(i).amount, i);
+	end_trace();
+}
+
+static void *record_many(void *data)
+{
+	uint64_t own_number = (uint64_t)(uintptr_t)data;
+
+	for (uint64_t i = 1; i <= EACH; i++)
+		trace_memory(TRACE_USED, 0, own_number, i);
+	return NULL;
+}
+
+/* Every event once, whole, and those of a thread in their order. */
+static void test_many_threads(void **state)
+{
+	pthread_t thread[THREADS];
+	uint64_t last[THREADS] = { 0 };
+
+	begin_trace();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, record_many, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(ring->next, THREADS * EACH);
+	for (uint64_t n = 1; n <= THREADS * EACH; n++) {
+		struct trace_event e = event(n);
+		assert_true(e.subject < THREADS);
+		assert_int_equal(e.amount, ++last[e.subject]);
+	}
+	end_trace();
+}
+
+static void test_names_have_an_end(void **state)
+{
+	char text[2 * TRACE_NAME_MAX];
+
+	begin_trace();
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	trace_put_name(TRACE_NAMES_FUNCTION, 1, 0, text);
+	assert_int_equal(strlen(ring->name[0].text), TRACE_NAME_MAX - 1);
+	for (uint64_t i = 0; i < TRACE_NAMES + 10; i++)
+		trace_put_name(TRACE_NAMES_FUNCTION, i, 0, "f");
+	assert_int_equal(ring->name_count, TRACE_NAMES);
+	end_trace();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		launching_test(test_a_launch),
+		launching_test(test_a_refused_launch),
+		launching_test(test_nobody_traces),
+		launching_test(test_a_wait_at_the_gate),
+		launching_test(test_memory),
+		launching_test(test_what_is_too_old_is_written_over),
+		launching_test(test_many_threads),
+		launching_test(test_names_have_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
