@@ -35,5 +35,10 @@ bool estimate_wants_sample(struct estimate *estimate);
 
 /* Takes in one timed sample. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
+/*
+ * The same of one that ran beside others' work, which makes it longer by any factor: a shorter one is taken
+ * at its word, a longer one counts little. So what is known stays what it takes alone.
+ */
+void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
 #endif
