@@ -73,6 +73,8 @@ static int make_group(struct arbiter *a, uint32_t group)
 	if (index >= 0) {
 		a->tenant[index].part.group = group;
 		a->tenant[index].part.is_group = true;
+		a->tenant[index].part.trial = a->tenant[index].part.tried = NONE;
+		a->tenant[index].part.trial_since = a->clock;
 	}
 	return index;
 }
@@ -178,10 +180,13 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool others_work,
 {
 	struct group_part *p = &t->part;
 	bool is_stopped = t->state == LEASE_STOP;
+	bool is_tried = a->tenant[p->of].part.trial == t - a->tenant && t->state == LEASE_GO;
+	double amount_ns;
 	struct space_seen seen = {
 		.works = t->running,
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
+		.is_tried = is_tried,
 		.is_barred = t->paused || t->seen.stopped || is_out_of_tokens(t),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
@@ -189,16 +194,17 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool others_work,
 	};
 	uint64_t paid_ns;
 
-	/* The time without its group's lease says nothing of what it could use. */
-	paid_ns = space_see(&p->member, &seen, others_work, a->clock,
-			    p->pays && !is_stopped ? dt_ns : 0);
 	p->wall_ns += (double)dt_ns;
-	if (p->pays) {
+	amount_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
+	/* Its own count comes with the end of each kernel, which may be after the trial. */
+	seen.ran_ns = t->running ? dt_ns : 0;
+	/* The time without its group's lease says nothing of what it could use. */
+	paid_ns = space_member_see(&p->member, &seen, others_work, a->clock,
+				   p->pays && !is_stopped ? dt_ns : 0);
+	if (p->pays || is_tried) {
 		book(a, t, (double)paid_ns);
 		p->wall_ns = 0;
 	} else {
-		double amount_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
-
 		book(a, t, amount_ns);
 		p->wall_ns -= amount_ns;
 	}
@@ -315,6 +321,63 @@ static void set_grant(struct tenant *t)
 	t->part.granted = t->seen.spent + allowed_ns;
 }
 
+/* What is in flight at its end was not paid for, and what was at its begin, was. */
+static void end_trial(struct arbiter *a, struct group_part *g)
+{
+	struct tenant *t = g->trial == NONE ? NULL : &a->tenant[g->trial];
+
+	if (t && g->trial_runs && t->used) {
+		double left_ns = (double)min_u64(t->seen.inflight_ns, SPACE_TRIAL_INFLIGHT_NS) -
+				 g->trial_paid_ns;
+
+		left_ns *= part_of_card(t);
+		space_charge(&t->part.member, left_ns);
+		book(a, t, left_ns);
+	}
+	g->trial = NONE;
+	g->trial_runs = false;
+	g->trial_since = a->clock;
+}
+
+/* Begins, lets run and ends a trial; others_work: what is in its way. */
+static void decide_on_trial(struct arbiter *a, int group)
+{
+	struct group_part *g = &a->tenant[group].part;
+	int next = NONE;
+	bool others_work = false;
+
+	if (!lets_through(a->tenant[group].state) || !g->space.is_scarce ||
+	    (g->trial != NONE &&
+	     (!a->tenant[g->trial].used || a->tenant[g->trial].part.of != group))) {
+		end_trial(a, g);
+		return;
+	}
+	if (g->trial == NONE && a->clock - g->trial_since < SPACE_TRIAL_EVERY_NS)
+		return;
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		const struct tenant *t = &a->tenant[i];
+
+		others_work |= i != g->trial && t->running;
+		/* The next one after the last, or else the first. */
+		if (t->part.member.is_present && !is_capped(t) &&
+		    (next == NONE || (next <= g->tried && i > g->tried)))
+			next = i;
+	}
+	if (g->trial == NONE) {
+		g->trial = g->tried = next;
+		g->trial_since = a->clock;
+	} else if (!g->trial_runs && !others_work) {
+		g->trial_runs = true;
+		g->trial_paid_ns = (double)min_u64(a->tenant[g->trial].seen.inflight_ns,
+						   SPACE_TRIAL_INFLIGHT_NS);
+		g->trial_since = a->clock;
+	} else if (a->clock - g->trial_since >=
+		   (g->trial_runs ? SPACE_TRIAL_NS : SPACE_TRIAL_WAIT_NS)) {
+		end_trial(a, g);
+	}
+}
+
 /* Returns whether somebody waits for the next look. */
 static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
@@ -331,7 +394,8 @@ static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 	}
 	set_weights(a, group);
 	if (lets_through(g->state))
-		space_decide(&g->part.space, member, count, dt_ns);
+		space_set_allowances(&g->part.space, member, count, dt_ns);
+	decide_on_trial(a, group);
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
@@ -339,9 +403,13 @@ static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 
 		if (t->paused)
 			state = LEASE_STOP;
+		else if (i == g->part.trial && g->part.trial_runs)
+			state = LEASE_GO;
 		else if (lets_through(state) && (there > 1 || is_capped(t)))
 			state = LEASE_PACED;
 		set_state(a, t, state);
+		if (g->part.trial != NONE && g->part.trial != i)
+			t->part.member.allowance_ns = 0;
 		if (state == LEASE_PACED)
 			set_grant(t);
 		is_paced |= state == LEASE_PACED && t->part.is_there;

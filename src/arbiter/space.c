@@ -78,8 +78,14 @@ static bool is_stuck(const struct space_member *m, const struct space_seen *seen
 	return seen->works && now_ns - m->moved_at > patience;
 }
 
-uint64_t space_see(struct space_member *m, const struct space_seen *seen, bool others_work,
-		   uint64_t now_ns, uint64_t dt_ns)
+/* The part of the card that its work fills while it runs. */
+static double part_of(const struct space_sums *s)
+{
+	return s->work_ns > 0 ? min_double(s->paid_ns / s->work_ns, 1) : 1;
+}
+
+uint64_t space_member_see(struct space_member *m, const struct space_seen *seen, bool others_work,
+			  uint64_t now_ns, uint64_t dt_ns)
 {
 	uint64_t paid, work = progress(&m->work_ns, seen->work_ns, BELIEF_MAX_NS);
 	uint64_t done = progress(&m->done_ns, done_of(seen), BELIEF_MAX_NS);
@@ -99,14 +105,19 @@ uint64_t space_see(struct space_member *m, const struct space_seen *seen, bool o
 		m->moved_at = now_ns;
 	m->is_known = seen->is_paced;
 	/* Of work that was not paid for nothing is known but its length. */
-	m->owed_ns = seen->is_paced ? 0 : min_double((double)seen->inflight_ns, AHEAD_MAX_NS);
+	m->owed_ns = seen->is_paced || seen->is_tried
+			     ? 0
+			     : min_double((double)seen->inflight_ns, AHEAD_MAX_NS);
+	if (seen->is_tried)
+		paid = (uint64_t)((double)seen->ran_ns * part_of(s));
 	m->begun_ns = paid;
 	if (m->is_present)
 		fade(s, dt_ns);
 	see_presence(m, seen, now_ns);
 	if (is_stuck(m, seen, now_ns))
 		m->is_present = false;
-	s->paid_ns += (double)paid;
+	if (seen->is_paced)
+		s->paid_ns += (double)paid;
 	s->work_ns += (double)work;
 	s->done_ns += (double)done;
 	if (seen->works)
@@ -120,6 +131,13 @@ uint64_t space_see(struct space_member *m, const struct space_seen *seen, bool o
 	if (m->target > 0)
 		m->vtime += (double)paid / m->target;
 	return paid;
+}
+
+void space_charge(struct space_member *m, double ns)
+{
+	if (m->target > 0)
+		m->vtime += ns / m->target;
+	m->floor_ns -= ns;
 }
 
 /* ---- what that means ---- */
@@ -182,12 +200,6 @@ static void fill_targets(struct space_member *const *m, size_t count, double wat
 	for (size_t i = 0; i < count; i++)
 		if (m[i]->is_present && m[i]->target <= 0)
 			m[i]->target = max_double(water * m[i]->weight / weights, LEAST_TARGET);
-}
-
-/* The part of the card that its work fills while it runs. */
-static double part_of(const struct space_sums *s)
-{
-	return s->work_ns > 0 ? min_double(s->paid_ns / s->work_ns, 1) : 1;
 }
 
 static void learn_capacity(struct space *space, struct space_member *const *m, size_t count,
@@ -300,7 +312,8 @@ static uint64_t allowance_of(const struct space *space, const struct space_membe
 	return left > 0 ? (uint64_t)left : 0;
 }
 
-void space_decide(struct space *space, struct space_member *const *m, size_t count, uint64_t dt_ns)
+void space_set_allowances(struct space *space, struct space_member *const *m, size_t count,
+			  uint64_t dt_ns)
 {
 	double water;
 

@@ -19,6 +19,8 @@
  *             wait for. Nobody is stopped altogether: holding a launch is all there is.
  *   Floor       Its part by weight of what the card holds is nobody kept from, though another that the
  *             hardware serves badly falls behind its target for it.
+ *   Trial       A length that was timed beside others' kernels is too long by as much as they contend, and the
+ *             longer for who is held the most. So now and then one runs alone, for some milliseconds.
  *   Plenty    Where the uses add up to less than the card, and nobody is slowed down, nobody is held.
  *
  * A member that comes back begins where the one that has had least is, with nothing saved up. One that is
@@ -38,13 +40,21 @@
 #define SPACE_LEAST_NS UINT64_C(50000000) /* who has had least may go on for so long unlooked at */
 #define SPACE_PLENTY_NS UINT64_C(1000000000) /* an allowance that holds nobody */
 #define SPACE_LOOK_NS UINT64_C(1000000)      /* how soon to look again where somebody may be held */
-#define SPACE_PAUSE_NS UINT64_C(5000000)     /* a longer one is absence */
+/* So often one runs alone for so long, in turn; the others' work may take so long to end until then. */
+#define SPACE_TRIAL_EVERY_NS UINT64_C(250000000)
+#define SPACE_TRIAL_NS UINT64_C(5000000)
+#define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
+#define SPACE_TRIAL_INFLIGHT_NS \
+	UINT64_C(20000000)               /* what is in flight at its end counts so much at most */
+#define SPACE_PAUSE_NS UINT64_C(5000000) /* a longer one is absence */
 
 /* What was seen of a member in one look. */
 struct space_seen {
 	bool works;    /* has work in flight, or a thread on its way to the driver */
 	bool waits;    /* a thread is held */
-	bool is_paced; /* it has had to pay since the last look */
+	bool is_paced; /* it has had to pay since the last look ... */
+	bool is_tried; /* ... or was let run alone beside those who are held, and ran for ... */
+	uint64_t ran_ns;
 	bool is_barred; /* may not run now whatever is decided here: paused, stopped, its cap used up */
 	/* Monotonic; values that go backwards count as no progress. */
 	uint64_t paid_ns;     /* SM-time of what was begun */
@@ -94,10 +104,12 @@ struct space {
  * One look at `member`, dt_ns after the last (0 at the first), at now_ns; `others_work`: somebody else of
  * the group has work in flight. Returns the SM-time that it has begun since, ns, as far as believed.
  */
-uint64_t space_see(struct space_member *member, const struct space_seen *seen, bool others_work,
-		   uint64_t now_ns, uint64_t dt_ns);
+uint64_t space_member_see(struct space_member *member, const struct space_seen *seen,
+			  bool others_work, uint64_t now_ns, uint64_t dt_ns);
+/* Takes SM-time, or gives it back, that no look tells of. */
+void space_charge(struct space_member *member, double ns);
 /* After all were seen: works out targets and allowances. */
-void space_decide(struct space *space, struct space_member *const *members, size_t count,
-		  uint64_t dt_ns);
+void space_set_allowances(struct space *space, struct space_member *const *members, size_t count,
+			  uint64_t dt_ns);
 
 #endif

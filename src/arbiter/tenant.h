@@ -57,6 +57,11 @@ struct group_part {
 	int of;             /* a member's: the tenant that is its group; NONE: no member */
 	bool is_group;      /* has no processes, but members ... */
 	struct space space; /* ... and theirs */
+	/* A trial: the others are held while this one runs, so that its work is timed as it is alone. */
+	int trial, tried;     /* whose it is, was last; NONE: nobody's */
+	bool trial_runs;      /* the others' work has ended */
+	double trial_paid_ns; /* of its own, in flight then */
+	uint64_t trial_since; /* it runs, or waits for that; else the last one's end */
 	/* A member's: */
 	bool is_there; /* had work or demand within free_after_ns, at there_at last */
 	uint64_t there_at;

@@ -5,7 +5,6 @@
 #define FIRST_SAMPLES 4
 #define SAMPLES_AFTER_SURPRISE 2
 #define SAMPLE_EVERY 64
-#define BESIDE_FADE 64
 /*
  * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds: of short ones that
  * are known, one use in so many. Where several streams share the GPU, each second sample is a surprise.
@@ -114,21 +113,22 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 void estimate_learn_beside(struct estimate *e, uint64_t key, uint64_t ns)
 {
 	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
-	uint32_t wanted = atomic_load_explicit(&e->samples_wanted, memory_order_relaxed);
 
-	if (!known) {
-		estimate_learn(e, key, ns);
-		return;
-	}
 	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
 		return;
 	if (ns < 1)
 		ns = 1;
-	/* No more than twice as long at once: a device that was held up says nothing of a kernel. */
-	if (ns > 2 * known)
-		ns = 2 * known;
-	if (wanted)
-		atomic_store_explicit(&e->samples_wanted, wanted - 1, memory_order_relaxed);
-	known = ns < known ? ns : known + (ns - known) / BESIDE_FADE;
-	atomic_store_explicit(&e->ns, known < UINT32_MAX ? known : UINT32_MAX, memory_order_relaxed);
+	if (ns > UINT32_MAX)
+		ns = UINT32_MAX;
+	if (!known || ns < known)
+		atomic_store_explicit(&e->ns, ns, memory_order_relaxed);
+	if (!known || ns > known + known / 4)
+		atomic_store_explicit(&e->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
+}
+
+bool estimate_wants_bound(struct estimate *e)
+{
+	uint32_t uses = atomic_fetch_add_explicit(&e->uses, 1, memory_order_relaxed);
+
+	return uses % SAMPLE_EVERY == 0 || !atomic_load_explicit(&e->ns, memory_order_relaxed);
 }

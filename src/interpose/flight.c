@@ -224,8 +224,9 @@ void flight_begin(struct flight_stream *s, const struct work *work, struct fligh
 {
 	pass->is_sampled = false;
 	pass->estimate = estimate_of(work);
-	if (!estimate_wants_sample(pass->estimate) ||
-	    atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
+	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
+					    : estimate_wants_sample(pass->estimate);
+	if (!wants || atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
 		return;
 	WITH_LOCK(&s->lock);
 	bool is_ready = s->head - s->tail < FLIGHT_RING &&
