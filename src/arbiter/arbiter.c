@@ -106,7 +106,7 @@ static void count_shares(struct arbiter *a)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		const struct tenant *t = &a->tenant[i];
 
-		if (!t->used)
+		if (!is_lessee(t))
 			continue;
 		a->promised_pct += t->share.cores_pct;
 		a->active_unpromised += t->active && t->share.cores_pct <= 0;
@@ -130,10 +130,13 @@ static void activate(struct arbiter *a, struct tenant *t)
 	charge_begin(t);
 }
 
-static void deactivate(struct arbiter *a, struct tenant *t)
+void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 {
-	int last = a->active[--a->active_count];
+	int last;
 
+	if (!t->active)
+		return;
+	last = a->active[--a->active_count];
 	a->active[t->active_index] = last;
 	a->tenant[last].active_index = t->active_index;
 	a->active_unpromised -= t->share.cores_pct <= 0;
@@ -170,6 +173,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		.used = true,
 		.share = share,
 		.state = LEASE_STOP,
+		.part = { .of = NONE },
 		.vtime = a->vclock,
 		.tokens_ns = (double)a->config.quantum_ns,
 		.filled_at = a->clock,
@@ -191,14 +195,15 @@ void arbiter_remove(struct arbiter *a, int tenant)
 
 	if (!t)
 		return;
+	if (t->part.of != NONE)
+		group_leave(a, t);
 	if (a->holder == tenant)
 		a->holder = NONE;
 	if (a->last_holder == tenant)
 		a->last_holder = NONE;
 	if (a->interrupted == tenant)
 		a->interrupted = NONE;
-	if (t->active)
-		deactivate(a, t);
+	arbiter_deactivate(a, t);
 	a->silent -= !t->seen.rings;
 	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
@@ -224,6 +229,8 @@ int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
 		limit_tokens(a, t);
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
+	if (t->part.of != NONE)
+		group_count(a, t->part.of);
 	return 0;
 }
 
@@ -285,7 +292,7 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 	a->silent += t->seen.rings - seen->rings;
 	t->seen = *seen;
 	t->seen_since_close = true;
-	if (!t->active && shows_activity(t))
+	if (!t->active && t->part.of == NONE && shows_activity(t))
 		activate(a, t);
 }
 
@@ -310,7 +317,7 @@ static void drop_absent(struct arbiter *a)
 				a->last_end = ARBITER_END_IDLE;
 			lease_hold(a, t);
 		}
-		deactivate(a, t);
+		arbiter_deactivate(a, t);
 	}
 }
 
@@ -360,7 +367,7 @@ static void enter_free_run(struct arbiter *a)
 	a->holder = a->interrupted = NONE;
 	a->shares_changed = false;
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
-		if (a->tenant[i].used)
+		if (is_lessee(&a->tenant[i]))
 			set_free_state(a, &a->tenant[i]);
 	}
 }
@@ -389,7 +396,7 @@ static void enter_leases(struct arbiter *a)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		struct tenant *t = &a->tenant[i];
 
-		if (!t->used || !lets_through(t->state))
+		if (!is_lessee(t) || !lets_through(t->state))
 			continue;
 		if (i == only && t->demand && (!is_capped(t) || t->tokens_ns > 0))
 			lease_grant(a, i);
@@ -472,12 +479,16 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 	uint64_t dt_ns = advance(a, now_ns);
 	uint64_t next_ns;
 
+	if (a->member_count)
+		group_observe(a, dt_ns);
 	order_read_demand(a);
 	charge_step(a, dt_ns);
 	note_rests(a);
 	lease_end_drains(a, dt_ns);
 	drop_absent(a);
 	next_ns = decide(a);
+	if (a->member_count)
+		next_ns = group_decide(a, dt_ns, next_ns);
 	for (int i = 0; i < a->active_count; i++)
 		a->tenant[a->active[i]].launched = false;
 
@@ -515,11 +526,11 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.step_turns = t->step_turns,
 		.expired = t->expired,
 		.tokens_ns = (int64_t)t->tokens_ns,
-		.weight = order_weight(a, t),
+		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.member.weight,
 		.budget_ns = (int64_t)t->budget_ns,
 		.state = t->state,
-		.active = t->active,
-		.draining = t->draining || t->overrunning,
+		.active = t->active || t->part.is_there,
+		.draining = arbiter_is_draining(a, tenant),
 	};
 }
 
@@ -530,9 +541,12 @@ enum arbiter_mode arbiter_mode(const struct arbiter *a)
 
 uint64_t arbiter_granted(const struct arbiter *a, int tenant)
 {
+	const struct tenant *t;
+
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return 0;
-	return a->tenant[tenant].paced.granted;
+	t = &a->tenant[tenant];
+	return t->part.of != NONE ? t->part.granted : t->paced.granted;
 }
 
 uint64_t arbiter_quantum_ns(const struct arbiter *a)
@@ -554,6 +568,13 @@ enum arbiter_end arbiter_last_end(const struct arbiter *a, bool *ret_expired)
 {
 	*ret_expired = a->last_expired;
 	return a->last_end;
+}
+
+bool arbiter_has_lease(const struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return false;
+	return a->holder == group_of(a, tenant);
 }
 
 static const struct tenant *look_up(const struct arbiter *a, int tenant)
@@ -598,17 +619,23 @@ bool arbiter_wants_rest(const struct arbiter *a, int tenant)
 
 uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)
 {
-	return look_up(a, tenant)->patience.ns;
+	const struct tenant *t = look_up(a, tenant);
+
+	return t->used ? a->tenant[group_of(a, tenant)].patience.ns : 0;
 }
 
 bool arbiter_is_active(const struct arbiter *a, int tenant)
 {
-	return look_up(a, tenant)->active;
+	const struct tenant *t = look_up(a, tenant);
+
+	return t->active || t->part.is_there;
 }
 
 bool arbiter_is_draining(const struct arbiter *a, int tenant)
 {
 	const struct tenant *t = look_up(a, tenant);
 
+	if (t->used)
+		t = &a->tenant[group_of(a, tenant)];
 	return t->draining || t->overrunning;
 }

@@ -80,6 +80,14 @@
  *               years of credit, but in time to get its share in spite of short pauses. Debt is kept,
  *               up to debt_max_ns.
  *
+ *   Space       Tenants of one space group run at the same time, and are one tenant to all that is said
+ *               above: it has the sum of their guarantees, is charged the wall time of its leases, and
+ *               has no cap. Each member is charged the SM-time that it begins (predicted, since wall time
+ *               overlaps), and has its own cap on that. While several are at work they are PACED:
+ *               each launch pays its SM-time of what is granted (space.h). One that is alone in its
+ *               group, and has no cap, is as its group is: GO, or FREE, and charged the time with
+ *               work in flight.
+ *
  *   Gang        A tenant with work on several devices gets its turns on all at the same time: gang.h.
  *
  *   Looks       How soon to step again is the arbiter's to say: few looks where tenants ring (see
@@ -196,8 +204,9 @@ struct arbiter_observation {
 	uint64_t launches; /* work items so far (monotonic) */
 	/* Of busy_ns, what it took after the start of each lease until half of the depth was in flight. */
 	uint64_t ramp_ns;
-	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic) */
-	uint32_t rests; /* times that it has waited for all of its work; counts without end */
+	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); of a space group: ns of SM-time */
+	uint64_t work_ns; /* of a space group: predicted length of the work paid for (monotonic) */
+	uint32_t rests;   /* times that it has waited for all of its work; counts without end */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
@@ -256,6 +265,13 @@ int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
+/*
+ * Makes it share space with all tenants of that group, which is a number of the caller's; 0: with none, as at
+ * first. It loses a lease that it has, and keeps its account. -EINVAL under another policy than leases,
+ * -ENOSPC where there is no room for another group.
+ */
+int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group);
+
 /* What was seen of a tenant; holds until the next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
@@ -268,7 +284,7 @@ uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-/* Tokens granted under LEASE_PACED so far; never goes down while the tenant is there. */
+/* Tokens granted under LEASE_PACED so far. It is taken back where too much was granted to a member of a space group. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* The quantum in force, and what a hand-over costs by what was measured: both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
@@ -277,8 +293,13 @@ uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /* What was decided with the others. True when it is news: then the next step should come at once. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
-/* Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. */
+/*
+ * Who has the lease, in GO or in CLOSING until drained; -1: no one, and always in free run. Of a space group a
+ * number that is nobody's.
+ */
 int arbiter_holder(const struct arbiter *arbiter);
+/* Whether that is the tenant, or its space group. */
+bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /* How much work it may have in flight under a lease, in nanoseconds: depth_ns, or a step where that is worth it. */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 /* The length of a step of its program (steps.h), as charged, in nanoseconds; 0: not known. */

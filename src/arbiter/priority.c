@@ -74,7 +74,7 @@ void priority_count(struct arbiter *a)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		const struct tenant *t = &a->tenant[i];
 
-		if (!t->used)
+		if (!is_lessee(t))
 			continue;
 		if (first && t->share.priority != first->share.priority)
 			a->priorities_differ = true;
@@ -91,7 +91,7 @@ bool priority_is_outranked(const struct arbiter *a, const struct tenant *t)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		const struct tenant *other = &a->tenant[i];
 
-		if (other->used && !other->paused && other->seen.launches > 0 &&
+		if (is_lessee(other) && !other->paused && other->seen.launches > 0 &&
 		    other->share.priority > t->share.priority)
 			return true;
 	}

@@ -9,6 +9,7 @@
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
+ *   group.c    tenants that share space: one tenant to all of the above, members to space.h
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
@@ -20,6 +21,7 @@
 
 #include "arbiter/arbiter.h"
 #include "arbiter/patience.h"
+#include "arbiter/space.h"
 #include "arbiter/steps.h"
 
 #define NONE (-1)
@@ -44,6 +46,30 @@ struct paced_account {
 	double charged_before;
 	/* What a token is worth: both fade. */
 	double paid_tokens, paid_for_ns;
+};
+
+/*
+ * Sharing space; see group.c. A group is a tenant of its own, which takes part in everything; its members
+ * are none of the active, and have their states from it.
+ */
+struct group_part {
+	uint32_t group;     /* 0: takes its turns alone */
+	int of;             /* a member's: the tenant that is its group; NONE: no member */
+	bool is_group;      /* has no processes, but members ... */
+	struct space space; /* ... and theirs */
+	/* A trial: the others are held while this one runs, so that its work is timed as it is alone. */
+	int trial, tried;     /* whose it is, was last; NONE: nobody's */
+	bool trial_runs;      /* the others' work has ended */
+	double trial_paid_ns; /* of its own, in flight then */
+	uint64_t trial_since; /* it runs, or waits for that; else the last one's end */
+	/* A member's: */
+	bool is_there; /* had work or demand within free_after_ns, at there_at last */
+	uint64_t there_at;
+	bool pays;           /* was PACED when it was last let through */
+	uint64_t stopped_at; /* since when it has been stopped; else the present */
+	double wall_ns;      /* not charged for yet: what its own word is good for at most */
+	uint64_t granted;    /* SM-time in ns, as tokens */
+	struct space_member member;
 };
 
 struct tenant {
@@ -111,6 +137,8 @@ struct tenant {
 	struct gang_word gang;
 	bool gang_over; /* has the lease, and should give it up: on all devices */
 
+	struct group_part part;
+
 	/* Of the other policies. */
 	struct token_account token;
 	struct paced_account paced;
@@ -128,6 +156,7 @@ struct arbiter {
 	double promised_pct;    /* sum of all guarantees */
 	bool priorities_differ; /* no tenant outranks another otherwise */
 	int gang_count;         /* tenants under a gang's word */
+	int member_count;       /* tenants that share space with others */
 	int wanting;            /* how many wanted the time that is charged for */
 	uint64_t quantum_ns;    /* in force */
 	double handover_ns;     /* what one costs, by those seen so far */
@@ -186,6 +215,11 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
+
+/* arbiter.c */
+
+/* Takes it off the list of the active, if it is there. */
+void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* charge.c */
 
@@ -295,6 +329,29 @@ bool member_end_turn(struct tenant *t);
 void member_bound_lag(struct arbiter *a);
 /* When to look again, where that is next_ns otherwise. */
 uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
+
+/* group.c; of these only the first two may be called while there is no member. */
+
+/* A tenant that takes its turns itself, or a group: no member. */
+static inline bool is_lessee(const struct tenant *t)
+{
+	return t->used && t->part.of == NONE;
+}
+
+/* The tenant whose lease it is that this one runs under: its group, or itself. */
+static inline int group_of(const struct arbiter *a, int tenant)
+{
+	return a->tenant[tenant].part.of == NONE ? tenant : a->tenant[tenant].part.of;
+}
+
+/* To be called when a member went, or its share or priority changed. */
+void group_count(struct arbiter *a, int group);
+/* Leaves its group, which goes with its last member. */
+void group_leave(struct arbiter *a, struct tenant *t);
+/* What the groups show, of what was seen of their members; the members are charged for the dt_ns that end now. */
+void group_observe(struct arbiter *a, uint64_t dt_ns);
+/* The members' states, by those of their groups. Returns when to look again, where that is next_ns otherwise. */
+uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);
 
 /* token.c, paced.c: a tenant came; the policy's part of a step, which returns how soon to look again. */
 

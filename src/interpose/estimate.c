@@ -109,3 +109,26 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		typical = (known * 3 + typical) / 4;
 	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
 }
+
+void estimate_learn_beside(struct estimate *e, uint64_t key, uint64_t ns)
+{
+	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
+
+	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
+		return;
+	if (ns < 1)
+		ns = 1;
+	if (ns > UINT32_MAX)
+		ns = UINT32_MAX;
+	if (!known || ns < known)
+		atomic_store_explicit(&e->ns, ns, memory_order_relaxed);
+	if (!known || ns > known + known / 4)
+		atomic_store_explicit(&e->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
+}
+
+bool estimate_wants_bound(struct estimate *e)
+{
+	uint32_t uses = atomic_fetch_add_explicit(&e->uses, 1, memory_order_relaxed);
+
+	return uses % SAMPLE_EVERY == 0 || !atomic_load_explicit(&e->ns, memory_order_relaxed);
+}

@@ -35,5 +35,13 @@ bool estimate_wants_sample(struct estimate *estimate);
 
 /* Takes in one timed sample. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
+/*
+ * The same of one that ran beside others' work, which makes it longer by any factor: it is taken for a bound
+ * from above. One that is longer than what is known asks to be timed again when nobody else runs.
+ */
+void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
+
+/* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
+bool estimate_wants_bound(struct estimate *estimate);
 
 #endif

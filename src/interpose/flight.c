@@ -224,8 +224,9 @@ void flight_begin(struct flight_stream *s, const struct work *work, struct fligh
 {
 	pass->is_sampled = false;
 	pass->estimate = estimate_of(work);
-	if (!estimate_wants_sample(pass->estimate) ||
-	    atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
+	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
+					    : estimate_wants_sample(pass->estimate);
+	if (!wants || atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
 		return;
 	WITH_LOCK(&s->lock);
 	bool is_ready = s->head - s->tail < FLIGHT_RING &&
@@ -237,6 +238,7 @@ void flight_begin(struct flight_stream *s, const struct work *work, struct fligh
 		atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
 		return;
 	}
+	s->sample.is_beside_others = pass->is_beside_others;
 	s->sample.estimate = pass->estimate;
 	s->sample.key = atomic_load_explicit(&pass->estimate->key, memory_order_relaxed);
 	pass->is_sampled = true;
@@ -255,6 +257,7 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 
 	if (!is_known)
 		ns = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
+	pass->ns = ns;
 	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
 	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
@@ -310,11 +313,14 @@ static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t lau
 
 static void end_sample(struct flight_stream *s)
 {
+	void (*learn)(struct estimate *, uint64_t, uint64_t) = s->sample.is_beside_others
+								       ? estimate_learn_beside
+								       : estimate_learn;
 	float ms = 0;
 
 	if (real.cuEventElapsedTime &&
 	    real.cuEventElapsedTime(&ms, s->sample.start, s->sample.end) == CUDA_SUCCESS && ms >= 0)
-		estimate_learn(s->sample.estimate, s->sample.key, (uint64_t)(ms * 1e6F));
+		learn(s->sample.estimate, s->sample.key, (uint64_t)(ms * 1e6F));
 	atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
 }
 

@@ -63,6 +63,7 @@ struct flight_stream {
 		_Atomic bool in_use;
 		struct estimate *estimate;
 		uint64_t key;
+		bool is_beside_others;
 	} sample;
 };
 
@@ -164,7 +165,9 @@ void flight_mark_now(struct flight_stream *stream);
  */
 struct flight_pass {
 	struct estimate *estimate;
+	uint64_t ns; /* by end(): as predicted */
 	bool is_sampled;
+	bool is_beside_others; /* set before begin(): what is timed may be longer than it is alone */
 };
 void flight_begin(struct flight_stream *stream, const struct work *work, struct flight_pass *pass);
 void flight_end(struct flight_stream *stream, const struct work *work, struct flight_pass *pass,

@@ -48,16 +48,26 @@ static bool is_stalled(const struct flight_device *f)
 static bool may_pass(enum lease_state state, const struct region_control_device *c,
 		     const struct flight_device *f)
 {
-	/* Paced, tokens bound it. */
-	if (likely(state == LEASE_FREE || state == LEASE_PACED))
+	/* Paced, tokens bound it; but who shares space drains at the end of his group's lease. */
+	if (likely(state == LEASE_FREE ||
+		   (state == LEASE_PACED && !pace_most_x100((int)(f - flight_devices)))))
 		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
 				INT64_MAX) ||
 		       is_stalled(f);
-	if (state == LEASE_GO)
+	if (state == LEASE_GO || state == LEASE_PACED)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
 				atomic_load_explicit(&c->long_work_ns, memory_order_relaxed)) ||
 		       is_stalled(f);
 	return false;
+}
+
+/* Work of its own bounds it, so that it is predicted; paced besides, it is paid for by that. */
+static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
+{
+	pass->device = d;
+	pass->is_raised = true;
+	pass->pays = state == LEASE_PACED && pace_most_x100(pass->index);
+	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
 /* Under the lease's GO it may be another process's turn, which is awaited as the lease is. */
@@ -141,9 +151,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
 		if (has_depth && (!is_lost || helper_local_cap_allows(pass->index)) &&
 		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
-			pass->device = d;
-			pass->is_raised = true;
-			pass->is_leased = state == LEASE_GO;
+			set_passed(pass, d, state);
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
 			if (unlikely(begin))
@@ -189,13 +197,11 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	enum lease_state state = own_state(atomic_load(&c->lease), c);
 	if (likely(may_pass(state, c, &flight_devices[pass->index]) &&
 		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
-		pass->device = d;
-		pass->is_raised = true;
-		pass->is_leased = state == LEASE_GO;
+		set_passed(pass, d, state);
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
 		pass->would_wait = pass->may_queue && is_for_queue(state, c);
-		pass->is_leased = pass->is_raised = false;
+		pass->is_leased = pass->is_raised = pass->pays = false;
 		if (!pass->would_wait)
 			wait_at_gate(pass, work);
 	}
@@ -252,7 +258,7 @@ static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 
 	if (likely(is_free(c, &flight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
 		pass->device = guest_slot_device(pass->index);
-		pass->is_leased = pass->is_raised = false;
+		pass->is_leased = pass->is_raised = pass->pays = false;
 	} else {
 		pass_under_lease(pass, c, work);
 	}
@@ -275,8 +281,10 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	       !enter_detours(pass));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
-	if (unlikely(pass->is_leased) && pass->stream)
+	if (unlikely(pass->is_leased) && pass->stream) {
+		pass->flight.is_beside_others = pass->pays;
 		flight_begin(pass->stream, work, &pass->flight);
+	}
 }
 
 static void show_busy(struct region_slot_device *slot, int index)
@@ -290,12 +298,19 @@ static void show_busy(struct region_slot_device *slot, int index)
 	helper_wake();
 }
 
+static void end_leased(struct gate_pass *pass, const struct work *work, bool is_launched)
+{
+	flight_end(pass->stream, work, &pass->flight, is_launched);
+	if (pass->pays && is_launched)
+		pace_book(pass->index, work, pass->flight.ns);
+}
+
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)
 {
 	if (unlikely(pass->detours))
 		leave_detours(pass, work, result);
 	if (pass->stream && unlikely(pass->is_leased))
-		flight_end(pass->stream, work, &pass->flight, result == CUDA_SUCCESS);
+		end_leased(pass, work, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
 		flight_mark_now(pass->stream);
 	if (pass->stream)

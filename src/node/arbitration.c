@@ -69,7 +69,7 @@ static void judge(struct lessee *l, const struct arbiter_observation *before, bo
 static void look_at(struct lessee *l, uint64_t now_ns)
 {
 	struct arbitration *a = l->owner;
-	bool has_lease = l->index == arbiter_holder(a->arbiter) ||
+	bool has_lease = arbiter_has_lease(a->arbiter, l->index) ||
 			 arbiter_is_draining(a->arbiter, l->index);
 	struct arbiter_observation before = l->seen;
 	/* First the bell: what is rung for later is not missed. */
@@ -83,8 +83,12 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 					       memory_order_relaxed);
 	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
 					     memory_order_relaxed);
-	if (a->is_paced)
-		l->seen.spent = atomic_load(&l->report->spent[l->device].tokens);
+	if (a->is_paced || l->shares_space) {
+		const struct region_spent *spent = &l->report->spent[l->device];
+		/* What was paid for is counted later than it is paid, so it is read first. */
+		l->seen.work_ns = atomic_load(&spent->work_ns);
+		l->seen.spent = atomic_load(&spent->tokens);
+	}
 	l->seen.has_utilization = l->has_use;
 	l->seen.utilization = l->use;
 	arbiter_observe(a->arbiter, l->index, &l->seen);
@@ -97,7 +101,7 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 	a->observed_ns = now_ns;
 	a->needs_looks = false;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
-		if (holder < 0 || l->index == holder || !can_wait(l, now_ns)) {
+		if (holder < 0 || arbiter_has_lease(a->arbiter, l->index) || !can_wait(l, now_ns)) {
 			look_at(l, now_ns);
 			has_fresh |= l->observer.has_fresh;
 			a->has_asked |= l->observer.has_asked;
@@ -130,9 +134,12 @@ static void listen(struct arbitration *a)
 
 static void publish_grants(struct arbitration *a)
 {
-	for (struct lessee *l = a->lessees; l; l = l->next)
+	for (struct lessee *l = a->lessees; l; l = l->next) {
+		if (!a->is_paced && !l->shares_space)
+			continue;
 		region_set_grant(l->control, l->device, arbiter_granted(a->arbiter, l->index),
 				 l->seen.waiting);
+	}
 }
 
 static bool lets_through(enum lease_state state)
@@ -224,7 +231,7 @@ static uint64_t step(struct arbitration *a)
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
 	for (int i = 1; meet_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
 		next_ns = arbiter_step(a->arbiter, now_ns);
-	if (a->is_paced)
+	if (a->is_paced || a->space_count)
 		publish_grants(a);
 	if (!is_still) {
 		uint64_t turns_ns = arbitration_publish_turns(a, now_ns);

@@ -51,7 +51,8 @@ struct lessee {
 	uint64_t quiet_ns;           /* ... up to then */
 	int gang;                    /* its number among those that may be gangs; or negative */
 	struct gang_word gang_word;
-	uint32_t turn; /* as published */
+	uint32_t turn;     /* as published */
+	bool shares_space; /* in a group: its launches may have to pay */
 };
 
 struct arbitration {
@@ -71,6 +72,7 @@ struct arbitration {
 	int had_lease;  /* the arbiter's index of who had the last */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
+	unsigned space_count;  /* lessees that share space */
 	bool has_told;         /* that the other sensor misses one at work ... */
 	uint64_t missed_count; /* ... and how often it began to */
 	uint64_t stepped_ns, observed_ns;

@@ -6,10 +6,12 @@
 
 #define FREE_KEY (UINT64_C(1) << 63) /* of who runs without a lease */
 
-static const struct lessee *find_lessee(const struct arbitration *a, int index)
+/* Who has the lease; of several that share space, the first that is at work. */
+static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
-	while (l && l->index != index)
+	while (l && !(arbiter_has_lease(a->arbiter, l->index) &&
+		      (!l->shares_space || arbiter_is_active(a->arbiter, l->index))))
 		l = l->next;
 	return l;
 }
@@ -28,7 +30,7 @@ static const struct lessee *find_free(const struct arbitration *a)
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 {
 	int holder = arbiter_holder(a->arbiter);
-	const struct lessee *l = holder >= 0 ? find_lessee(a, holder) : find_free(a);
+	const struct lessee *l = holder >= 0 ? find_lessee(a) : find_free(a);
 	struct lease_span_state state = {
 		.is_free = holder < 0,
 		.is_closing = holder >= 0 && arbiter_state(a->arbiter, holder) == LEASE_CLOSING,

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "node/region_host.h"
+
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
 {
@@ -52,6 +54,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 		return NULL;
 	struct arbitration *a = lessee->owner;
 	lessee_set_gang(lessee, -1);
+	lessee_set_space_group(lessee, 0);
 	pthread_mutex_lock(&a->worker.lock);
 	struct lessee **link = &a->lessees;
 	while (*link != lessee)
@@ -123,6 +126,22 @@ void lessee_set_gang(struct lessee *lessee, int gang)
 		arbitration_publish_depth(a, lessee);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
+}
+
+int lessee_set_space_group(struct lessee *lessee, uint32_t group)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	int r = arbiter_set_space_group(a->arbiter, lessee->index, group);
+	if (r == 0) {
+		a->space_count += (unsigned)((group != 0) - lessee->shares_space);
+		lessee->shares_space = group != 0;
+		region_set_space(lessee->control, lessee->device,
+				 group ? lessee->elastic.limit_pct : 0);
+		bell_wake(&a->changed);
+	}
+	pthread_mutex_unlock(&a->worker.lock);
+	return r;
 }
 
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)

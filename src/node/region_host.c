@@ -134,6 +134,11 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 		atomic_fetch_add(&d->grant_change, 1);
 }
 
+void region_set_space(struct region_control *control, unsigned device, double part_pct)
+{
+	atomic_store(&control->space_pct_x100[device], (uint16_t)(part_pct * 100 + 0.5));
+}
+
 static void change_word(_Atomic uint32_t *word, uint32_t old, enum lease_state state)
 {
 	uint32_t next = ((old & ~LEASE_STATE_MASK) + LEASE_SEQUENCE_STEP) | (uint32_t)state;

@@ -40,6 +40,8 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
+/* The part of the card's SMs that the tenant has at most, beside others; 0: it shares no space. */
+void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
  * Writes what was granted under LEASE_PACED, when it is another, and wakes who waits for it; with
  * !is_waited_for nobody does, as far as is known: who began to wait just now hears of the next, or

@@ -106,7 +106,7 @@ struct region_control_device {
 	 * LEASE_PACED: work passes while the tenant's processes have spent less than was granted, in
 	 * tokens (interpose/pace.h); it may go into debt, so that a kernel dearer than any grant runs too.
 	 */
-	_Atomic uint64_t granted;      /* seq_cst; tokens so far, never goes down */
+	_Atomic uint64_t granted; /* seq_cst; tokens so far; may be taken back from who shares space */
 	_Atomic uint32_t grant_change; /* futex word, seq_cst; counts up after each change of it */
 	/*
 	 * Under LEASE_GO: whose turn it is of the tenant's processes; the others wait as in LEASE_STOP. 0:
@@ -157,6 +157,12 @@ struct region_control {
 	uint32_t instances;
 	/* Whether its processes record what they do, and by which clock: trace.h. Of a daemon without this, 0. */
 	_Atomic uint32_t trace;
+	/*
+	 * By device, hundredths of a percent of its SMs. 0: tokens of LEASE_PACED are threads. Else the tenant
+	 * shares space with others, its work gets so much of the card at most, and tokens are nanoseconds of the
+	 * whole card. Of a daemon without this, 0.
+	 */
+	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 };
@@ -233,6 +239,8 @@ struct region_export {
 /* What all processes of the tenant have paid on one device, under LEASE_PACED. T alone. */
 struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
+	/* Predicted length of the work paid for, where tokens are nanoseconds; of an older library 0. */
+	_Atomic uint64_t work_ns;
 };
 
 /*
@@ -278,7 +286,8 @@ struct region_report {
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
-_Static_assert(offsetof(struct region_control, device) % 64 == 0, "cache line");
+_Static_assert(offsetof(struct region_control, device) == 192,
+	       "what was added is where nothing was");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
 _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730006ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730007ULL
 #define SIM_MAX_CARDS 16 /* MIG instances are counted too: the server has them behind the cards */
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
@@ -29,8 +29,8 @@ enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
 /* Requests. `card`, `id` and `arg` are as each line says; [one-way] ones get no reply. */
 enum sim_request {
-	/* arg: magic, kind, now on the client's clock; a CUDA client's carries its struct sim_gate -> val: cards,
-	 * driver version */
+	/* arg: magic, kind, now on the client's clock, its MPS server or 0; a CUDA client's carries its struct
+	 * sim_gate -> val: cards, driver version */
 	SIM_HELLO = 1,
 	SIM_CARD_INFO,  /* card -> payload struct sim_card_info */
 	SIM_MEM_NEW,    /* card, arg: bytes, enum sim_block_kind -> val: block */
@@ -42,7 +42,8 @@ enum sim_request {
 	SIM_MEM_OPEN, /* arg: name, 1: NVML never counts it for the client -> val: block, bytes, card */
 	SIM_STREAM_NEW,  /* [one-way] card, id: stream, arg: context, enum sim_stream_flags */
 	SIM_STREAM_FREE, /* [one-way] id: stream */
-	SIM_WORK,       /* [one-way] id: stream, arg: ns of the idle card, launches it counts for */
+	/* [one-way] id: stream, arg: ns of the idle card, launches it counts for, millionths of its SMs */
+	SIM_WORK,
 	SIM_HOST,       /* [one-way] id: stream, arg: cookie; a SIM_NOTE_HOST when it is reached */
 	SIM_SPIN,       /* [one-way] as SIM_HOST, but occupies the card until SIM_RELEASE */
 	SIM_RELEASE,    /* [one-way] arg: cookie; the SIM_HOST or SIM_SPIN is over */

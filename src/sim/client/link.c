@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -40,11 +41,22 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, in_fork_child);
 }
 
+uint64_t link_mps_server(void)
+{
+	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	struct stat st;
+
+	if (!dir || stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
+}
+
 /* A program's link has a gate, in memory that the server maps as well. */
 static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 {
 	struct sim_request_msg m = { .type = SIM_HELLO,
-				     .arg = { SIM_WIRE_MAGIC, kind, sim_clock_ns() } };
+				     .arg = { SIM_WIRE_MAGIC, kind, sim_clock_ns(),
+					      kind == SIM_KIND_CUDA ? link_mps_server() : 0 } };
 	int r, fd = kind == SIM_KIND_CUDA ? memfd_create("gate", MFD_CLOEXEC) : -1;
 	void *gate = MAP_FAILED;
 

@@ -48,6 +48,11 @@ struct link {
 	bool clock_off; /* the server's clock is another: its times mean nothing here */
 };
 
+/*
+ * The MPS server that this process is a client of, as its environment has it (CUDA_MPS_PIPE_DIRECTORY, where that
+ * exists): the same directory is the same number. 0: none.
+ */
+uint64_t link_mps_server(void);
 /* Connects and says hello. -errno. Not to be called twice at once. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);

@@ -90,6 +90,7 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	ctx->dev = dev;
 	ctx->flags = flags;
 	ctx->primary = primary;
+	ctx->sms = sim_space_sms(device);
 	memcpy(ctx->limits, limits, sizeof(limits));
 	ctx->legacy = sim_stream_new(ctx, 0, 0, SIM_STREAM_LEGACY);
 	if (!ctx->legacy) {

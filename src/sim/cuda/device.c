@@ -206,7 +206,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch (attr) {
-	case 16: *value = device->info.sms; return CUDA_SUCCESS;
+	case 16: *value = (int)sim_space_sms(device); return CUDA_SUCCESS;
 	case 33: *value = (int)device->info.pci_bus; return CUDA_SUCCESS;
 	case 34: *value = (int)device->info.pci_device; return CUDA_SUCCESS;
 	case 50: *value = (int)device->info.pci_domain; return CUDA_SUCCESS;

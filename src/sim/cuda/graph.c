@@ -402,6 +402,9 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 		return CUDA_ERROR_INVALID_VALUE;
 	step.ns = sim_kernel_ns(f, ctx->dev,
 				(uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ);
+	step.sms = sim_kernel_sms((uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ,
+				  (uint64_t)params->blockDimX * params->blockDimY *
+					  params->blockDimZ);
 	r = add(node, graph, &step);
 	if (r == CUDA_SUCCESS)
 		(*node)->kernel = *params;

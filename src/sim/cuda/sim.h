@@ -65,6 +65,7 @@ struct CUctx_st {
 	CUstream streams;
 	uint32_t peers; /* bit i: access to device i */
 	size_t limits[16];
+	uint32_t sms;         /* it may use */
 	uint32_t stack_block; /* local memory beyond what a context begins with; 0: none */
 };
 
@@ -137,8 +138,9 @@ enum sim_step_kind {
 
 struct sim_step {
 	enum sim_step_kind kind;
-	uint64_t ns; /* KERNEL, COPY, SET */
-	void *fn;    /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
+	uint64_t ns;  /* KERNEL, COPY, SET */
+	uint32_t sms; /* KERNEL: that its blocks need; 0: all */
+	void *fn;     /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
 	unsigned int flags; /* ALLOC: its device */
@@ -212,6 +214,15 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 {
 	return &sim.devices[ctx->dev];
 }
+
+/* space.c: of MPS clients. */
+/* The SMs of a card that a context made now may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
+uint32_t sim_space_sms(const struct sim_device *device);
+/* SMs that so many blocks need, each holding as many as their threads let it. */
+uint32_t sim_kernel_sms(uint64_t blocks, uint64_t threads);
+/* How long a step takes in its context when alone, and the part of the card's SMs that it has then, in millionths. */
+void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
+		   uint64_t *ret_part);
 
 /* stream.c */
 /* NULL and the two special handles become the streams that they mean in the current context. */

@@ -99,8 +99,9 @@ CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t lau
 	struct sim_request_msg m = { .type = SIM_WORK,
 				     .card = sim_context_device(stream->ctx)->card,
 				     .id = stream->id,
-				     .arg = { step->ns, launches } };
+				     .arg = { 0, launches } };
 
+	sim_space_fit(stream, step, &m.arg[0], &m.arg[2]);
 	switch (step->kind) {
 	case STEP_KERNEL: return (CUresult)link_post_work(&sim.link, m, launches);
 	case STEP_COPY:

@@ -55,6 +55,36 @@ struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, 
 	return proc;
 }
 
+/* Whether both run at the same time. */
+static bool are_one(const struct engine_proc *a, const struct engine_proc *b)
+{
+	return a == b || (a && b && a->group && a->group == b->group);
+}
+
+/* How fast the card's present work goes: 1, but where a group wants more SMs than there are. */
+static double speed(const struct engine_card *card)
+{
+	uint64_t wanted = 0;
+
+	if (!card->current->group)
+		return 1;
+	for (const struct engine_proc *p = card->procs; p; p = p->next)
+		if (p->runnable && p->pick && are_one(p, card->current))
+			wanted += p->pick->head->part;
+	return wanted > ENGINE_ALL ? (double)ENGINE_ALL / (double)wanted : 1;
+}
+
+/* Whether somebody waits for the end of the slice. */
+static bool is_shared(const struct engine_card *card)
+{
+	if (!card->current->group)
+		return card->runnable_n > 1;
+	for (const struct engine_proc *p = card->procs; p; p = p->next)
+		if (p->runnable && !are_one(p, card->current))
+			return true;
+	return false;
+}
+
 /* The next process in the ring after `after` that has work; NULL when there is none but it. */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {
@@ -77,10 +107,16 @@ void engine_reschedule(struct engine_card *card)
 
 	if (cur && cur->runnable)
 		return;
+	/* Another of its group goes on with the slice. */
+	for (struct engine_proc *p = card->procs; cur && p; p = p->next)
+		if (p->runnable && are_one(p, cur)) {
+			card->current = p;
+			return;
+		}
 	cur = next_runnable(card, cur);
 	if (!cur)
 		return;
-	if (card->loaded && card->loaded != cur)
+	if (card->loaded && !are_one(card->loaded, cur))
 		card->gap_left_ns = card->switch_ns;
 	card->loaded = cur;
 	card->current = cur;
@@ -123,18 +159,42 @@ void engine_card_fail(struct engine *e, struct engine_card *card)
 	engine_settle(e);
 }
 
+/* How long until the first piece of the group that runs is done. */
+static uint64_t group_next(const struct engine_card *card)
+{
+	double rate = speed(card);
+	uint64_t least = ENGINE_NEVER;
+
+	for (const struct engine_proc *p = card->procs; p; p = p->next) {
+		double exact;
+		uint64_t ns;
+
+		if (!p->runnable || !p->pick || !are_one(p, card->current))
+			continue;
+		exact = ((double)p->pick->head->left_ns - p->rest_ns) / rate;
+		ns = (uint64_t)exact;
+		ns += (double)ns < exact;
+		if (ns < least)
+			least = ns;
+	}
+	return least;
+}
+
 /* When something changes on this card if nothing is submitted. */
 static uint64_t card_next(const struct engine *e, const struct engine_card *card)
 {
 	const struct engine_proc *cur = card->current;
-	uint64_t ns;
+	uint64_t ns = ENGINE_NEVER;
 
 	if (!cur || !cur->runnable)
 		return ENGINE_NEVER;
 	if (card->gap_left_ns)
 		return e->now_ns + card->gap_left_ns;
-	ns = cur->pick ? cur->pick->head->left_ns : ENGINE_NEVER;
-	if (card->runnable_n > 1 && card->slice_left_ns < ns)
+	if (!cur->group)
+		ns = cur->pick ? cur->pick->head->left_ns : ENGINE_NEVER;
+	else
+		ns = group_next(card);
+	if (is_shared(card) && card->slice_left_ns < ns)
 		ns = card->slice_left_ns;
 	return ns == ENGINE_NEVER ? ENGINE_NEVER : e->now_ns + ns;
 }
@@ -152,10 +212,35 @@ uint64_t engine_next_change(const struct engine *e)
 	return next;
 }
 
+/* So much of a process's present piece is done. */
+static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, double rate)
+{
+	if (p->pick) {
+		struct engine_op *op = p->pick->head;
+		uint64_t done = ns;
+
+		if (rate < 1) {
+			double whole = (double)ns * rate + p->rest_ns;
+
+			done = (uint64_t)(whole + 1e-6);
+			p->rest_ns = whole > (double)done ? whole - (double)done : 0;
+		}
+		if (done >= op->left_ns) {
+			done = op->left_ns;
+			p->rest_ns = 0;
+		}
+		op->left_ns -= done;
+		p->pick->done_ns += done;
+	}
+	p->busy_ns += ns;
+	meter_add(&p->meter, e->now_ns, e->now_ns + ns);
+}
+
 /* The card does what it does for ns, within which nothing changes. */
 static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 {
 	struct engine_proc *cur = card->current;
+	double rate;
 
 	if (!ns || !cur || !cur->runnable)
 		return;
@@ -163,18 +248,16 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 		card->gap_left_ns -= ns;
 		return;
 	}
-	if (cur->pick) {
-		cur->pick->head->left_ns -= ns;
-		cur->pick->done_ns += ns;
-	}
-	if (card->runnable_n > 1)
+	rate = speed(card);
+	for (struct engine_proc *p = card->procs; p; p = p->next)
+		if (p->runnable && are_one(p, cur))
+			proc_run(e, p, ns, rate);
+	if (is_shared(card))
 		card->slice_left_ns -= ns;
 	else
 		card->slice_left_ns = card->slice_ns;
 	card->busy_ns += ns;
-	cur->busy_ns += ns;
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
-	meter_add(&cur->meter, e->now_ns, e->now_ns + ns);
 }
 
 /* Work that has run out is over; a slice that has run out passes on. */
@@ -184,14 +267,18 @@ static void card_turn(struct engine *e, struct engine_card *card)
 
 	if (!cur || card->gap_left_ns)
 		return;
-	if (cur->pick && cur->pick->head->left_ns == 0) {
-		engine_pop(e, cur->pick, false);
-		engine_settle_proc(e, cur);
-	}
+	for (struct engine_proc *p = card->procs; p; p = p->next)
+		if (are_one(p, cur) && p->runnable && p->pick && p->pick->head->left_ns == 0) {
+			engine_pop(e, p->pick, false);
+			engine_settle_proc(e, p);
+		}
 	cur = card->current;
-	if (!cur || !cur->runnable || card->runnable_n < 2 || card->slice_left_ns)
+	if (!cur || !cur->runnable || !is_shared(card) || card->slice_left_ns)
 		return;
-	next = next_runnable(card, cur);
+	next = cur;
+	do
+		next = next_runnable(card, next);
+	while (next != cur && are_one(next, cur));
 	card->slice_left_ns = card->slice_ns;
 	if (next && next != cur) {
 		card->current = card->loaded = next;

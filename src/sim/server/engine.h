@@ -8,6 +8,9 @@
  *    among the heads of its streams (kernels of one process do not run side by side here).
  *  - A spin (a persistent kernel) occupies the card until it is released, but leaves the other
  *    streams of its process all the room that they want, as a persistent kernel of few blocks does.
+ *  - Processes of one group (clients of one MPS server) run at the same time, as one process to the
+ *    others. Each piece takes a part of the card's SMs; where they want more than there is, all run so
+ *    much slower. Its length is that of the piece alone.
  *  - Between processes: round robin, slice_ns each; when a slice ends while another process has
  *    work, gap_ns are lost. When another process than ran last begins, after that one's work has
  *    ended, switch_ns are lost; alone, nothing is. Each change of processes is one or the other.
@@ -26,6 +29,7 @@
 #include "sim/wire.h"
 
 #define ENGINE_NEVER UINT64_MAX
+#define ENGINE_ALL 1000000U /* of a card's SMs */
 
 struct engine;
 struct engine_stream;
@@ -61,6 +65,7 @@ struct engine_op {
 	uint32_t launches; /* counted as this many launches in flight */
 	uint64_t seq;
 	uint64_t left_ns;
+	uint32_t part;   /* of the card's SMs that it takes, of ENGINE_ALL */
 	uint64_t cum_ns; /* work of its stream up to and with this one, ever */
 	struct engine_event *event;
 	uint64_t event_no;
@@ -84,6 +89,8 @@ struct engine_proc {
 	struct engine_proc *next; /* ring of the card, in order of arrival */
 	struct engine_card *card;
 	struct engine_stream *streams;
+	uint64_t group;             /* 0: none */
+	double rest_ns;             /* of its present piece: done beyond whole nanoseconds */
 	struct engine_stream *pick; /* whose head runs when this process has the card */
 	uint32_t spinning;
 	bool runnable;
@@ -134,6 +141,11 @@ struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_
 
 /* NULL when memory is out. */
 struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, void *owner);
+/* Runs at the same time as others of the group from now on. Before it has any work. */
+static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t group)
+{
+	proc->group = group;
+}
 /* Drops all of its work; notices of it are not given. The card is free for others at once: there is
  * nothing to change from. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
@@ -157,6 +169,9 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 /* All submit at engine time `now_ns`: advance first. False when memory is out. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
+/* The same, taking `part` of the card's SMs, of ENGINE_ALL; nothing counts as the least there is. */
+bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+		    uint32_t part);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);

@@ -233,9 +233,25 @@ bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_
 		return false;
 	op->kind = ENGINE_WORK;
 	op->left_ns = ns;
+	op->part = ENGINE_ALL;
 	op->launches = launches;
 	op->notify = notify;
 	op->cookie = cookie;
+	append(e, s, op);
+	return true;
+}
+
+bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+		    uint32_t part)
+{
+	struct engine_op *op = op_new(e);
+
+	if (!op)
+		return false;
+	op->kind = ENGINE_WORK;
+	op->left_ns = ns;
+	op->part = part < 1 ? 1 : part > ENGINE_ALL ? ENGINE_ALL : part;
+	op->launches = launches;
 	append(e, s, op);
 	return true;
 }

@@ -284,6 +284,7 @@ static void hello(struct server *s, struct client *c, const struct sim_request_m
 		return;
 	}
 	c->kind = (enum sim_client_kind)m->arg[1];
+	c->group = m->arg[3];
 	if (!c->gate)
 		c->gate = take_gate(c);
 	c->clock_off = apart > CLOCK_OFF_NS;

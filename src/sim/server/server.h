@@ -80,6 +80,7 @@ struct client {
 	struct client *next;
 	int fd;
 	enum sim_client_kind kind; /* 0 before SIM_HELLO */
+	uint64_t group;            /* the MPS server that works for it; 0: none */
 	pid_t pid;
 	uid_t uid;
 	enum sim_process process;

@@ -41,8 +41,11 @@ static bool is_lost(const struct server *s, const struct client *c, uint32_t car
 
 static struct engine_proc *proc_of(struct server *s, struct client *c, uint32_t card)
 {
-	if (!c->procs[card])
+	if (!c->procs[card]) {
 		c->procs[card] = engine_proc_new(&s->engine, &s->engine.cards[card], c);
+		if (c->procs[card])
+			engine_proc_set_group(c->procs[card], c->group);
+	}
 	return c->procs[card];
 }
 
@@ -384,7 +387,8 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 		break;
 	case SIM_WORK:
 		if (!is_lost(s, c, m->card))
-			engine_work(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1], false, 0);
+			engine_work_on(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
+				       (uint32_t)m->arg[2]);
 		else
 			c->completed_before += m->arg[1];
 		break;

@@ -169,6 +169,14 @@ void gpu_model_set_limit(struct gpu_model *m, int tenant, double limit_pct)
 		abort();
 }
 
+void gpu_model_set_group(struct gpu_model *m, int tenant, uint32_t group, double percentage)
+{
+	m->tenant[tenant]->group = group;
+	m->tenant[tenant]->percentage = percentage;
+	if (arbiter_set_space_group(m->arbiter, tenant, group) < 0)
+		abort();
+}
+
 void gpu_model_set_stopped(struct gpu_model *m, int tenant, bool stopped)
 {
 	m->tenant[tenant]->stopped = stopped;
@@ -176,7 +184,7 @@ void gpu_model_set_stopped(struct gpu_model *m, int tenant, bool stopped)
 		struct model_process *p = m->process[k];
 
 		if (p->used && p->tenant == m->tenant[tenant] && p->thread == THREAD_HELD &&
-		    (p->tenant->word == LEASE_GO || p->tenant->word == LEASE_FREE)) {
+		    process_is_let_through(m, p)) {
 			p->thread = THREAD_WAKES;
 			p->thread_at = m->now;
 		}
@@ -262,6 +270,11 @@ uint64_t gpu_model_process_work_ns(const struct gpu_model *m, int tenant, unsign
 uint64_t gpu_model_work_ns(const struct gpu_model *m, int tenant)
 {
 	return m->tenant[tenant]->work_ns;
+}
+
+uint64_t gpu_model_sm_ns(const struct gpu_model *m, int tenant)
+{
+	return m->tenant[tenant] ? (uint64_t)m->tenant[tenant]->sm_ns : 0;
 }
 
 uint64_t gpu_model_kernels(const struct gpu_model *m, int tenant)

@@ -5,12 +5,15 @@
  *   GPU      runs one context at a time; contexts with work at the same moment take turns as the
  *            hardware does it (2.09 ms, then a gap of 0.31 ms: facts/gpu.md); changing to another
  *            context costs switch_ns
+ *            Processes of one space group are one context: those with work run at the same time. A kernel
+ *            takes the SMs that its blocks need, up to its client's percentage, and half of them when
+ *            half are left: contended ones are shared out by what each wants, weighed by `pull`
  *   tenant   processes, one at first, each a context and a thread that launches kernels through a gate:
  *            bounded work in flight, waits in CLOSING and STOP, and while PACED and out of tokens; wakes
  *            some time after; its busy flag falls 25 to 75 us late
  *   daemon   observes all, steps, writes the words; wakes up a little later than it asked for
  *
- * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels.
+ * The truth is gpu_model_work_ns(): the time that the GPU spent on a tenant's kernels, had they been alone.
  */
 #ifndef TESTS_ARBITER_GPU_MODEL_H
 #define TESTS_ARBITER_GPU_MODEL_H
@@ -47,8 +50,11 @@ struct gpu_model_load {
 	uint64_t start_ns; /* begins then */
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
-	bool is_silent;    /* is taken to ring (gpu_model_config.rings), but does not */
-	bool late_report;  /* counts the delay of its busy flag as busy time */
+	/* In a space group: the part of the card's SMs that its grid fills; 0 means all. */
+	double part;
+	double pull; /* of contended SMs, beside others: blocks are not served alike; 0 means 1 */
+	bool is_silent;   /* is taken to ring (gpu_model_config.rings), but does not */
+	bool late_report; /* counts the delay of its busy flag as busy time */
 	enum lie lie;
 };
 
@@ -61,6 +67,7 @@ struct gpu_model_config {
 	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */
+	double contended; /* what the SMs do together while several kernels want them; 0 means 1 */
 };
 
 struct gpu_model;
@@ -82,6 +89,8 @@ void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_mo
 void gpu_model_set_share(struct gpu_model *model, int tenant, struct arbiter_share share);
 /* The cap alone; see arbiter_set_limit(). */
 void gpu_model_set_limit(struct gpu_model *model, int tenant, double limit_pct);
+/* It shares space with that group from now on, by a context of so many percent. */
+void gpu_model_set_group(struct gpu_model *model, int tenant, uint32_t group, double percentage);
 /* SIGSTOP and SIGCONT. */
 void gpu_model_set_stopped(struct gpu_model *model, int tenant, bool stopped);
 void gpu_model_run(struct gpu_model *model, uint64_t duration_ns);
@@ -93,6 +102,8 @@ const struct turns *gpu_model_turns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_process_work_ns(const struct gpu_model *model, int tenant, unsigned process);
 /* GPU time spent on the tenant's kernels; kernels finished; bursts finished. */
 uint64_t gpu_model_work_ns(const struct gpu_model *model, int tenant);
+/* The same by SM-time: ns of the whole card. 0 of an index that is a group's own. */
+uint64_t gpu_model_sm_ns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_kernels(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_bursts(const struct gpu_model *model, int tenant);
 /*

@@ -62,6 +62,7 @@ static void observe_all(struct gpu_model *m)
 		if (m->tenant[i] && m->tenant[i]->used)
 			seen[i] = (struct arbiter_observation){ .stopped = m->tenant[i]->stopped,
 								.spent = m->tenant[i]->spent,
+								.work_ns = m->tenant[i]->paid_work_ns,
 								.rings = m->config.rings,
 								.idle_ns = UINT64_MAX };
 	for (int k = 0; k < m->processes; k++)
@@ -88,6 +89,16 @@ static bool is_held(const struct gpu_model *m, const struct model_tenant *t)
 	return false;
 }
 
+static void check_member(struct gpu_model *m, const struct model_tenant *t, enum lease_state state)
+{
+	bool goes = state != LEASE_STOP && state != LEASE_CLOSING;
+
+	if (goes && !arbiter_has_lease(m->arbiter, t->index))
+		violation(m, "a member goes without its group's lease");
+	if (state == LEASE_FREE)
+		violation(m, "a member is FREE under leases");
+}
+
 static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
@@ -110,6 +121,13 @@ static void check(struct gpu_model *m)
 		needed = t->share.limit_pct / 100 * window < slice
 				 ? t->share.limit_pct / 100 * window
 				 : slice;
+		/* Of a group there may go as many as like. */
+		if (t->group) {
+			check_member(m, t, account.state);
+			going += going == 0 && arbiter_has_lease(m->arbiter, i);
+			draining += account.draining;
+			continue;
+		}
 		going += account.state == LEASE_GO || account.state == LEASE_FREE;
 		closing += account.state == LEASE_CLOSING;
 		draining += account.draining;

@@ -39,8 +39,12 @@ struct model_tenant {
 	struct turns_process member[MEMBERS_MAX];
 	uint64_t slot_work_ns[MEMBERS_MAX]; /* by slot */
 	unsigned members, slots;            /* those it has; those that were ever given out */
+	uint32_t group;                     /* it shares space with; 0: none */
+	double percentage;
 	/* Of all its processes. */
-	uint64_t spent; /* tokens, under LEASE_PACED */
+	uint64_t spent;        /* tokens, under LEASE_PACED */
+	uint64_t paid_work_ns; /* in a space group: predicted length of what was paid for */
+	double sm_ns;
 	uint64_t kernels, bursts, work_ns, closings;
 	uint64_t longest_wait_ns;
 	uint64_t latency_ns[LATENCIES];
@@ -62,6 +66,8 @@ struct model_process {
 	uint64_t queue[QUEUE]; /* lengths; the head's is what is left of it */
 	uint64_t head_full_ns; /* the head's whole length */
 	unsigned head, tail;
+	double speed;         /* in a space group: of what it would run at alone */
+	double rest;          /* ... and what of a nanosecond it has done */
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
 	uint64_t launches;
@@ -110,6 +116,9 @@ void process_flag_falls(struct gpu_model *m, struct model_process *p);
 void process_tell_idle(struct gpu_model *m, struct model_process *p);
 /* The word that let it through is another. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
+
+/* The part of the card's SMs that its kernels take. */
+double process_part(const struct model_process *p);
 
 /* The GPU. */
 void card_schedule(struct gpu_model *m);

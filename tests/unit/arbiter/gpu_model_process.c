@@ -1,6 +1,7 @@
 #include "gpu_model_inside.h"
 
 #define FREE_DEPTH_NS (20 * MS)
+#define GROUP_FREE_DEPTH_NS (10 * MS) /* the daemon's free_depth, where others are there */
 #define LAUNCH_NS 2500
 #define REST_NS (20 * MS)        /* work or demand after less than this is not rung for */
 #define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
@@ -44,7 +45,12 @@ static uint64_t depth_ns(const struct gpu_model *m, const struct model_process *
 
 static bool has_room(const struct gpu_model *m, const struct model_process *p)
 {
-	uint64_t depth = p->tenant->word == LEASE_GO ? depth_ns(m, p) : FREE_DEPTH_NS;
+	uint64_t depth = FREE_DEPTH_NS;
+
+	if (p->tenant->word == LEASE_GO || (p->tenant->word == LEASE_PACED && p->tenant->group))
+		depth = depth_ns(m, p);
+	else if (p->tenant->group)
+		depth = GROUP_FREE_DEPTH_NS;
 
 	if (process_queued(p) >= QUEUE)
 		return false;
@@ -69,6 +75,25 @@ static void ring(struct gpu_model *m, const struct model_process *p)
 		m->poll_at = at;
 }
 
+double process_part(const struct model_process *p)
+{
+	double part = p->load.part > 0 ? p->load.part : 1, most = p->tenant->percentage / 100;
+
+	return part < most ? part : most;
+}
+
+static void pay(struct model_process *p)
+{
+	double work_ns = predicted(p, p->next_kernel_ns);
+
+	if (!p->tenant->group) {
+		p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
+		return;
+	}
+	p->tenant->spent += (uint64_t)(work_ns * process_part(p)) + 1;
+	p->tenant->paid_work_ns += (uint64_t)work_ns;
+}
+
 static void look_at_word(struct gpu_model *m, struct model_process *p)
 {
 	if (!process_is_let_through(m, p)) {
@@ -81,7 +106,7 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		p->thread = THREAD_FULL;
 	} else {
 		if (p->tenant->word == LEASE_PACED)
-			p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
+			pay(p);
 		p->thread = THREAD_LAUNCHES;
 		p->thread_at = m->now + (p->load.launch_ns ? p->load.launch_ns : LAUNCH_NS);
 	}

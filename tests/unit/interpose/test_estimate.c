@@ -152,6 +152,31 @@ static void test_what_is_long_is_looked_into_at_once(void **state)
 	assert_in_range(samples_wanted(e, 64), 1, 1);
 }
 
+/* Beside others' work it takes any time: never less than alone, which is to be found out alone. */
+static void test_beside_others_it_is_a_bound(void **state)
+{
+	struct work w = kernel(0x7000, 11, 11);
+	struct estimate *e = estimate_of(&w);
+
+	assert_true(estimate_wants_bound(e));
+	estimate_learn_beside(e, e->key, 300000);
+	assert_int_equal(e->ns, 300000);
+	estimate_learn_beside(e, e->key, 120000);
+	assert_int_equal(e->ns, 120000);
+	for (int i = 0; i < 100; i++)
+		estimate_learn_beside(e, e->key, 300000);
+	assert_int_equal(e->ns, 120000);
+	estimate_learn_beside(e, e->key + 1, 1);
+	assert_int_equal(e->ns, 120000);
+	/* It asks for samples, which are taken alone, and believed whichever way they go. */
+	for (int i = 0; i < 63; i++)
+		assert_false(estimate_wants_bound(e));
+	assert_true(samples_wanted(e, 32) > 2);
+	for (int i = 0; i < 6; i++)
+		estimate_learn(e, e->key, 100000);
+	assert_in_range(e->ns, 100000, 106000);
+}
+
 static void test_a_full_table_recycles(void **state)
 {
 	struct work often = kernel(0x5000, 7, 7);
@@ -180,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_two_lengths_give_their_mean),
 		cmocka_unit_test(test_samples_the_first_and_then_some),
 		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
+		cmocka_unit_test(test_beside_others_it_is_a_bound),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
 

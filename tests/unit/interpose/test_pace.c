@@ -41,6 +41,61 @@ static void test_costs(void **state)
 	assert_int_equal(cost(WORK_IS_SYNC, 4096, 0), 256);
 }
 
+static uint32_t part(enum work_kind kind, uint64_t blocks, uint64_t threads)
+{
+	struct work w = { .kind = kind, .blocks = blocks, .threads = threads };
+
+	/* 66 of a card's 132 SMs. */
+	return pace_part_x100(&w, 66, 5000);
+}
+
+/* As many SMs as the blocks need, of the tenant's. */
+static void test_parts_of_a_card(void **state)
+{
+	assert_int_equal(part(WORK_IS_KERNEL, 8192, 1024), 5000);
+	assert_int_equal(part(WORK_IS_KERNEL, 132, 1024), 5000);
+	assert_int_equal(part(WORK_IS_KERNEL, 66, 1024), 2500);
+	assert_int_equal(part(WORK_IS_KERNEL, 33, 2048), 2500);
+	assert_int_equal(part(WORK_IS_KERNEL, 1, 1), 75);
+	assert_int_equal(part(WORK_IS_KERNEL, 33 * 32, 64), 2500);
+	assert_int_equal(part(WORK_IS_KERNEL, 33 * 32, 0), 2500);
+	assert_int_equal(part(WORK_IS_KERNEL, UINT64_MAX, UINT64_MAX), 5000);
+	assert_int_equal(part(WORK_IS_GRAPH, 0, 0), 5000);
+	assert_int_equal(part(WORK_IS_COPY, 1 << 20, 0), 0);
+}
+
+/* Sharing space: by predicted time, paid when it is handed over; and bounded as under GO. */
+static void test_space_pays_by_time(void **state)
+{
+	struct region_control_device *d = &fake_control->device[0];
+	struct work w = { .kind = WORK_IS_KERNEL, .blocks = 66, .threads = 1024 };
+	uint64_t depth_ns = d->depth_ns;
+
+	atomic_store(&pace_sms[0], 66);
+	fake_control->space_pct_x100[0] = 5000;
+	pace_book(0, &w, 1000000);
+	assert_int_equal(*spent(), 250000);
+	assert_int_equal(fake_report->spent[0].work_ns, 1000000);
+	/* Nothing is for nothing, and no length makes a sum overflow. */
+	pace_book(0, &w, 0);
+	assert_int_equal(*spent(), 250001);
+	pace_book(0, &w, UINT64_MAX);
+	assert_true(*spent() < PACE_MOST);
+
+	fake_guest_set_lease(LEASE_PACED);
+	d->depth_ns = UINT64_MAX / 4;
+	atomic_store(&d->granted, *spent() + 1);
+	uint64_t before = *spent();
+	launch(fake_stream(2));
+	/* Of unknown length it is one token; and it is predicted, as under a lease. */
+	assert_int_equal(*spent(), before + 1);
+	assert_int_equal(device()->inflight, 1);
+	assert_false(pace_has_tokens(0, spent()));
+	d->depth_ns = depth_ns;
+	fake_control->space_pct_x100[0] = 0;
+	fake_complete_all();
+}
+
 static void test_each_launch_pays(void **state)
 {
 	fake_guest_set_lease(LEASE_PACED);
@@ -163,9 +218,14 @@ static void test_threads_share(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_costs),           launching_test(test_each_launch_pays),
-		launching_test(test_waits_for_a_grant), launching_test(test_a_grant_wakes),
-		launching_test(test_other_words),       launching_test(test_threads_share),
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_parts_of_a_card),
+		launching_test(test_space_pays_by_time),
+		launching_test(test_each_launch_pays),
+		launching_test(test_waits_for_a_grant),
+		launching_test(test_a_grant_wakes),
+		launching_test(test_other_words),
+		launching_test(test_threads_share),
 	};
 
 	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);

@@ -403,6 +403,75 @@ static void busy_time_is_metered(void **state)
 	assert_int_equal(meter_pct(&f->card->meter, 300), 1);
 }
 
+/* Three of one group, of parts that leave room or do not; `n` pieces of 1 ms each. Returns the time of the last end. */
+static uint64_t run_group(struct fixture *f, const uint32_t *parts, int count, int n)
+{
+	struct engine_proc *p[4];
+
+	for (int i = 0; i < count; i++) {
+		struct engine_stream *s;
+
+		p[i] = engine_proc_new(&f->engine, f->card, NULL);
+		engine_proc_set_group(p[i], 9);
+		s = engine_stream_new(p[i], 1, SIM_STREAM_NONBLOCKING);
+		for (int k = 0; k < n; k++)
+			engine_work_on(&f->engine, s, MS, 1, parts[i]);
+	}
+	for (uint64_t t = f->engine.now_ns;; t += 10 * US) {
+		uint32_t done = 0;
+
+		engine_advance(&f->engine, t);
+		for (int i = 0; i < count; i++)
+			done += p[i]->completed == (uint64_t)n;
+		if (done == (uint32_t)count)
+			return t;
+		assert_true(t < 1000 * MS);
+	}
+}
+
+static void a_group_runs_at_once(void **state)
+{
+	static const uint32_t small[] = { ENGINE_ALL / 4, ENGINE_ALL / 4, ENGINE_ALL / 2 };
+	static const uint32_t whole[] = { ENGINE_ALL, ENGINE_ALL, ENGINE_ALL };
+	struct fixture *f = *state;
+	uint64_t began = f->engine.now_ns;
+
+	assert_in_range(run_group(f, small, 3, 20) - began, 20 * MS, 20 * MS + 10 * US);
+	began = f->engine.now_ns;
+	/* Contending they take as long as one after the other, but lose nothing in changing. */
+	assert_in_range(run_group(f, whole, 3, 20) - began, 60 * MS - 1 * US, 60 * MS + 20 * US);
+}
+
+static void a_group_takes_turns_with_others(void **state)
+{
+	struct fixture *f = *state;
+	struct engine *e = &f->engine;
+	struct engine_proc *p, *member[2];
+	struct engine_stream *s = tenant(f, &p);
+
+	for (int i = 0; i < 2; i++) {
+		struct engine_stream *t;
+
+		member[i] = engine_proc_new(e, f->card, NULL);
+		engine_proc_set_group(member[i], 5);
+		t = engine_stream_new(member[i], 1, SIM_STREAM_NONBLOCKING);
+		for (int k = 0; k < 1000; k++)
+			engine_work_on(e, t, 100 * US, 1, ENGINE_ALL / 2);
+	}
+	for (int k = 0; k < 1000; k++)
+		engine_work(e, s, 100 * US, 1, false, 0);
+	engine_advance(e, 80 * (SLICE + GAP));
+	/* A slice each, and in the group's both run: twice the work. */
+	assert_in_range(p->busy_ns, 39 * SLICE, 41 * SLICE);
+	assert_in_range(member[0]->busy_ns, 39 * SLICE, 41 * SLICE);
+	assert_in_range(member[1]->busy_ns, 39 * SLICE, 41 * SLICE);
+	/* One ends: the other goes on in the same slice, and the third has its turns. */
+	engine_proc_free(e, member[0]);
+	engine_advance(e, 1000 * MS);
+	assert_int_equal(member[1]->completed, 1000);
+	assert_int_equal(p->completed, 1000);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -422,6 +491,8 @@ int main(void)
 		TEST(a_lost_card_fails_what_waits),
 		TEST(closed_streams_finish_their_work),
 		TEST(busy_time_is_metered),
+		TEST(a_group_runs_at_once),
+		TEST(a_group_takes_turns_with_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

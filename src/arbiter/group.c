@@ -1,0 +1,427 @@
+/*
+ * Groups that share space. To the rest of the arbiter a group is one tenant more, without processes: what it
+ * shows is gathered here from its members, and the states that it gets are handed on to them. Which of them
+ * may begin how much is space.c's to say.
+ */
+#include "arbiter/tenant.h"
+
+#include <errno.h>
+
+/* The next member of a group at or after `from`; NONE: no more. */
+static int next_member(const struct arbiter *a, int group, int from)
+{
+	for (int i = from; i < ARBITER_MAX_TENANTS; i++)
+		if (a->tenant[i].used && a->tenant[i].part.of == group)
+			return i;
+	return NONE;
+}
+
+#define FOR_EACH_MEMBER(i, a, group) \
+	for (int i = next_member(a, group, 0); i != NONE; i = next_member(a, group, i + 1))
+
+static int find_group(const struct arbiter *a, uint32_t group)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
+		if (a->tenant[i].used && a->tenant[i].part.is_group &&
+		    a->tenant[i].part.group == group)
+			return i;
+	return NONE;
+}
+
+/* ---- who belongs to it ---- */
+
+void group_count(struct arbiter *a, int group)
+{
+	struct arbiter_share share = { .limit_pct = 100 };
+	bool any = false;
+
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		const struct arbiter_share *own = &a->tenant[i].share;
+
+		share.cores_pct += own->cores_pct;
+		if (!any || own->priority > share.priority)
+			share.priority = own->priority;
+		any = true;
+	}
+	if (share.cores_pct > 100)
+		share.cores_pct = 100;
+	arbiter_set_share(a, group, share);
+}
+
+void group_leave(struct arbiter *a, struct tenant *t)
+{
+	int group = t->part.of;
+
+	t->part = (struct group_part){ .of = NONE };
+	t->demand = t->running = false;
+	t->reported_ns = 0;
+	t->vtime = a->vclock;
+	t->filled_at = a->clock;
+	lease_hold(a, t);
+	a->member_count--;
+	if (next_member(a, group, 0) == NONE)
+		arbiter_remove(a, group);
+	else
+		group_count(a, group);
+}
+
+static int make_group(struct arbiter *a, uint32_t group)
+{
+	int index = arbiter_add(a, a->last_now_ns, (struct arbiter_share){ .limit_pct = 100 });
+
+	if (index >= 0) {
+		a->tenant[index].part.group = group;
+		a->tenant[index].part.is_group = true;
+		a->tenant[index].part.trial = a->tenant[index].part.tried = NONE;
+		a->tenant[index].part.trial_since = a->clock;
+	}
+	return index;
+}
+
+static void join(struct arbiter *a, struct tenant *t, uint32_t group, int of)
+{
+	int index = (int)(t - a->tenant);
+
+	if (a->interrupted == index)
+		a->interrupted = NONE;
+	if (a->last_holder == index)
+		a->last_holder = NONE;
+	lease_hold(a, t);
+	arbiter_deactivate(a, t);
+	t->overrunning = false;
+	t->part = (struct group_part){ .group = group, .of = of };
+	t->filled_at = a->clock;
+	a->member_count++;
+	group_count(a, of);
+}
+
+int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
+{
+	struct tenant *t;
+	int of = NONE;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
+	    a->tenant[tenant].part.is_group || a->config.policy != ARBITER_POLICY_LEASE)
+		return -EINVAL;
+	t = &a->tenant[tenant];
+	if (t->part.group == group)
+		return 0;
+	if (group) {
+		of = find_group(a, group);
+		if (of == NONE)
+			of = make_group(a, group);
+		if (of < 0)
+			return of;
+	}
+	if (t->part.of != NONE)
+		group_leave(a, t);
+	if (group)
+		join(a, t, group, of);
+	a->shares_changed = true;
+	return 0;
+}
+
+/* ---- what its members show ---- */
+
+/* A member's bucket, as charge.c has one: but nothing here depends on leases. */
+static void fill_tokens(const struct arbiter *a, struct tenant *t)
+{
+	double limit = t->share.limit_pct / 100.0;
+	uint64_t window_ns = t->part.is_there ? a->config.window_ns : a->config.idle_window_ns;
+
+	t->tokens_ns += limit * (double)(a->clock - t->filled_at);
+	if (t->tokens_ns > limit * (double)window_ns)
+		t->tokens_ns = limit * (double)window_ns;
+	t->filled_at = a->clock;
+}
+
+static void book(const struct arbiter *a, struct tenant *t, double amount_ns)
+{
+	t->charged_ns += amount_ns;
+	if (t->charged_ns > t->charged_peak_ns)
+		t->charged_peak_ns = t->charged_ns;
+	t->tokens_ns -= amount_ns;
+	if (t->tokens_ns < -(double)a->config.debt_max_ns)
+		t->tokens_ns = -(double)a->config.debt_max_ns;
+}
+
+static bool is_out_of_tokens(const struct tenant *t)
+{
+	return is_capped(t) && t->tokens_ns <= 0;
+}
+
+static void read_demand(struct arbiter *a, struct tenant *t)
+{
+	const struct arbiter_observation *seen = &t->seen;
+	struct group_part *p = &t->part;
+
+	if (!seen->stopped)
+		p->stopped_at = a->clock;
+	t->running = seen->busy || seen->launching;
+	/* A stopped one can't lower its flags: past any drain they say nothing. */
+	if (a->clock - p->stopped_at > a->config.drain_max_ns)
+		t->running = false;
+	t->demand = !t->paused && !seen->stopped && (seen->waiting || seen->busy || seen->launching);
+	if (t->demand || t->running || (t->launched && !t->paused && !seen->stopped)) {
+		p->there_at = a->clock;
+		p->is_there = true;
+	}
+	if (a->clock - p->there_at >= a->config.free_after_ns || t->paused ||
+	    (seen->stopped && !t->running))
+		p->is_there = false;
+}
+
+/*
+ * Paced, it is charged what it said it began; alone, the time with work in flight by its own count, no more
+ * than there was.
+ */
+static void charge_member(struct arbiter *a, struct tenant *t, bool others_work, uint64_t dt_ns)
+{
+	struct group_part *p = &t->part;
+	bool is_stopped = t->state == LEASE_STOP;
+	bool is_tried = a->tenant[p->of].part.trial == t - a->tenant && t->state == LEASE_GO;
+	double amount_ns;
+	struct space_seen seen = {
+		.works = t->running,
+		.waits = t->seen.waiting,
+		.is_paced = p->pays,
+		.is_tried = is_tried,
+		.is_barred = t->paused || t->seen.stopped || is_out_of_tokens(t),
+		.paid_ns = t->seen.spent,
+		.work_ns = t->seen.work_ns,
+		.inflight_ns = t->seen.inflight_ns,
+	};
+	uint64_t paid_ns;
+
+	p->wall_ns += (double)dt_ns;
+	amount_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
+	/* Its own count comes with the end of each kernel, which may be after the trial. */
+	seen.ran_ns = t->running ? dt_ns : 0;
+	/* The time without its group's lease says nothing of what it could use. */
+	paid_ns = space_member_see(&p->member, &seen, others_work, a->clock,
+				   p->pays && !is_stopped ? dt_ns : 0);
+	if (p->pays || is_tried) {
+		book(a, t, (double)paid_ns);
+		p->wall_ns = 0;
+	} else {
+		book(a, t, amount_ns);
+		p->wall_ns -= amount_ns;
+	}
+	if (t->seen.waiting && !lets_through(t->state))
+		t->waited_ns += dt_ns;
+	t->reported_ns = 0;
+}
+
+/* The part of the card that its work fills. */
+static double part_of_card(const struct tenant *t)
+{
+	const struct space_sums *s = &t->part.member.sums;
+
+	return s->work_ns > 0 && s->paid_ns < s->work_ns ? s->paid_ns / s->work_ns : 1;
+}
+
+static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
+{
+	struct tenant *g = &a->tenant[group];
+	struct arbiter_observation sum = { .stopped = true,
+					   .rings = true,
+					   .idle_ns = UINT64_MAX,
+					   .busy_ns = g->seen.busy_ns,
+					   .launches = g->seen.launches };
+	double inflight_ns = 0;
+	uint64_t longest_ns = 0;
+	int working = 0, there = 0;
+
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		struct tenant *t = &a->tenant[i];
+
+		read_demand(a, t);
+		fill_tokens(a, t);
+		working += t->running;
+		sum.busy_ns += (uint64_t)t->reported_ns;
+		sum.launches += t->launched;
+	}
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		struct tenant *t = &a->tenant[i];
+		uint64_t own_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
+
+		charge_member(a, t, working > t->running, dt_ns);
+		t->launched = false;
+		sum.rings = sum.rings && t->seen.rings;
+		if (!t->part.is_there)
+			continue;
+		there++;
+		sum.waiting |= t->demand && t->seen.waiting && !is_out_of_tokens(t);
+		sum.busy |= t->running && !t->seen.launching;
+		sum.launching |= t->running && t->seen.launching;
+		sum.stopped = sum.stopped && t->seen.stopped;
+		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
+		/* All at once: no sooner than the longest, nor than the card can do them. */
+		longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
+		inflight_ns += (double)own_ns * part_of_card(t);
+	}
+	sum.stopped = sum.stopped && there > 0;
+	sum.inflight_ns = (uint64_t)inflight_ns > longest_ns ? (uint64_t)inflight_ns : longest_ns;
+	arbiter_observe(a, group, &sum);
+}
+
+void group_observe(struct arbiter *a, uint64_t dt_ns)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
+		if (a->tenant[i].used && a->tenant[i].part.is_group)
+			see_group(a, i, dt_ns);
+}
+
+/* ---- what they may do ---- */
+
+/* As the arbiter weighs tenants: those without a guarantee share what all guarantees leave. */
+static void set_weights(struct arbiter *a, int group)
+{
+	int unpromised = 0;
+	double rest = 100.0 - a->promised_pct;
+
+	FOR_EACH_MEMBER(i, a, group)
+	unpromised += a->tenant[i].part.is_there && a->tenant[i].share.cores_pct <= 0;
+	if (unpromised > 1)
+		rest /= unpromised;
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		struct tenant *t = &a->tenant[i];
+		double cores = t->share.cores_pct * order_scale(a);
+
+		t->part.member.limit = t->share.limit_pct / 100.0;
+		t->part.member.weight = cores > 0 ? cores : (rest > 1.0 ? rest : 1.0);
+	}
+}
+
+static void set_state(struct arbiter *a, struct tenant *t, enum lease_state state)
+{
+	bool went = t->state == LEASE_STOP || t->state == LEASE_CLOSING;
+	bool goes = state != LEASE_STOP && state != LEASE_CLOSING;
+
+	if (state == LEASE_CLOSING && t->state == LEASE_STOP)
+		return;
+	t->leases += goes && went;
+	if (goes)
+		t->part.pays = state == LEASE_PACED;
+	if (went != !goes)
+		t->held_at = a->clock;
+	t->state = state;
+}
+
+static void set_grant(struct tenant *t)
+{
+	uint64_t allowed_ns = t->part.member.allowance_ns;
+
+	if (is_capped(t))
+		allowed_ns = min_u64(allowed_ns, t->tokens_ns > 0 ? (uint64_t)t->tokens_ns : 0);
+	t->part.granted = t->seen.spent + allowed_ns;
+}
+
+/* What is in flight at its end was not paid for, and what was at its begin, was. */
+static void end_trial(struct arbiter *a, struct group_part *g)
+{
+	struct tenant *t = g->trial == NONE ? NULL : &a->tenant[g->trial];
+
+	if (t && g->trial_runs && t->used) {
+		double left_ns = (double)min_u64(t->seen.inflight_ns, SPACE_TRIAL_INFLIGHT_NS) -
+				 g->trial_paid_ns;
+
+		left_ns *= part_of_card(t);
+		space_charge(&t->part.member, left_ns);
+		book(a, t, left_ns);
+	}
+	g->trial = NONE;
+	g->trial_runs = false;
+	g->trial_since = a->clock;
+}
+
+/* Begins, lets run and ends a trial; others_work: what is in its way. */
+static void decide_on_trial(struct arbiter *a, int group)
+{
+	struct group_part *g = &a->tenant[group].part;
+	int next = NONE;
+	bool others_work = false;
+
+	if (!lets_through(a->tenant[group].state) || !g->space.is_scarce ||
+	    (g->trial != NONE &&
+	     (!a->tenant[g->trial].used || a->tenant[g->trial].part.of != group))) {
+		end_trial(a, g);
+		return;
+	}
+	if (g->trial == NONE && a->clock - g->trial_since < SPACE_TRIAL_EVERY_NS)
+		return;
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		const struct tenant *t = &a->tenant[i];
+
+		others_work |= i != g->trial && t->running;
+		/* The next one after the last, or else the first. */
+		if (t->part.member.is_present && !is_capped(t) &&
+		    (next == NONE || (next <= g->tried && i > g->tried)))
+			next = i;
+	}
+	if (g->trial == NONE) {
+		g->trial = g->tried = next;
+		g->trial_since = a->clock;
+	} else if (!g->trial_runs && !others_work) {
+		g->trial_runs = true;
+		g->trial_paid_ns = (double)min_u64(a->tenant[g->trial].seen.inflight_ns,
+						   SPACE_TRIAL_INFLIGHT_NS);
+		g->trial_since = a->clock;
+	} else if (a->clock - g->trial_since >=
+		   (g->trial_runs ? SPACE_TRIAL_NS : SPACE_TRIAL_WAIT_NS)) {
+		end_trial(a, g);
+	}
+}
+
+/* Returns whether somebody waits for the next look. */
+static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
+{
+	struct tenant *g = &a->tenant[group];
+	struct space_member *member[ARBITER_MAX_TENANTS];
+	size_t count = 0;
+	int there = 0;
+	bool is_paced = false, any_waits = false;
+
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		member[count++] = &a->tenant[i].part.member;
+		there += a->tenant[i].part.is_there;
+	}
+	set_weights(a, group);
+	if (lets_through(g->state))
+		space_set_allowances(&g->part.space, member, count, dt_ns);
+	decide_on_trial(a, group);
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		struct tenant *t = &a->tenant[i];
+		enum lease_state state = g->state;
+
+		if (t->paused)
+			state = LEASE_STOP;
+		else if (i == g->part.trial && g->part.trial_runs)
+			state = LEASE_GO;
+		else if (lets_through(state) && (there > 1 || is_capped(t)))
+			state = LEASE_PACED;
+		set_state(a, t, state);
+		if (g->part.trial != NONE && g->part.trial != i)
+			t->part.member.allowance_ns = 0;
+		if (state == LEASE_PACED)
+			set_grant(t);
+		is_paced |= state == LEASE_PACED && t->part.is_there;
+		any_waits |= t->seen.waiting;
+	}
+	return is_paced && (g->part.space.is_scarce || any_waits);
+}
+
+uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
+		if (a->tenant[i].used && a->tenant[i].part.is_group && decide_on_members(a, i, dt_ns))
+			next_ns = min_u64(next_ns, SPACE_LOOK_NS);
+	return next_ns;
+}

@@ -1,0 +1,59 @@
+#include "interpose/pace.h"
+
+#include "interpose/real.h"
+
+/* What an SM holds at a time, of all cards since 2016. */
+#define SM_THREADS 2048
+#define SM_BLOCKS 32
+#define SM_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
+
+_Atomic uint32_t pace_sms[REGION_MAX_DEVICES];
+
+uint32_t pace_ask_sms(int index)
+{
+	CUdevice device;
+	int count = 0;
+
+	if (real.cuDeviceGetAttribute && real.cuCtxGetDevice &&
+	    real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+	    real.cuDeviceGetAttribute(&count, SM_COUNT, device) == CUDA_SUCCESS && count > 0)
+		atomic_store_explicit(&pace_sms[index], (uint32_t)count, memory_order_relaxed);
+	return count > 0 ? (uint32_t)count : 1;
+}
+
+uint32_t pace_part_x100(const struct work *work, uint32_t sms, uint32_t most)
+{
+	uint64_t fit, needed;
+
+	if (work->kind == WORK_IS_GRAPH)
+		return most;
+	if (work->kind != WORK_IS_KERNEL)
+		return 0;
+	fit = work->threads > SM_THREADS / SM_BLOCKS ? SM_THREADS / work->threads : SM_BLOCKS;
+	if (fit > 1)
+		needed = work->blocks / fit + (work->blocks % fit != 0);
+	else
+		needed = work->blocks;
+	return needed < sms ? (uint32_t)(needed * most / sms) : most;
+}
+
+void pace_book(int index, const struct work *work, uint64_t ns)
+{
+	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	uint32_t most = pace_most_x100(index);
+	uint32_t sms = atomic_load_explicit(&pace_sms[index], memory_order_relaxed);
+	uint64_t cost;
+
+	/* It does no longer: what it paid meanwhile is nobody's concern. */
+	if (!most)
+		return;
+	if (unlikely(!sms))
+		sms = pace_ask_sms(index);
+	if (ns > PACE_MOST)
+		ns = PACE_MOST;
+	cost = ns / 10000 * pace_part_x100(work, sms, most) +
+	       ns % 10000 * pace_part_x100(work, sms, most) / 10000;
+	/* Nothing is for nothing. */
+	atomic_fetch_add(&report->spent[index].tokens, cost ? cost : 1);
+	atomic_fetch_add_explicit(&report->spent[index].work_ns, ns, memory_order_relaxed);
+}

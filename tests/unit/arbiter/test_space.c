@@ -1,0 +1,293 @@
+/*
+ * Members of one space group on the simulated GPU, where those with work run at the same time: shares of its
+ * SM-time beside what was asked, whatever the hardware does with kernels that contend.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rules.h"
+
+#define GROUP 7
+#define MOST 8
+
+struct seat {
+	double cores, limit, percentage; /* percentage 0: the limit */
+	struct gpu_model_load load;
+	double got_pct;  /* of the card's SM-time */
+	double work_pct; /* of the time, as work alone */
+	int index;
+};
+
+static struct gpu_model *table_new(const struct gpu_model_config *config, struct seat *seats,
+				   int count)
+{
+	struct gpu_model *m = gpu_model_new(config);
+
+	assert_in_range(count, 1, MOST);
+	for (int i = 0; i < count; i++) {
+		struct seat *s = &seats[i];
+
+		s->index = gpu_model_add(m, (struct arbiter_share){ s->cores, s->limit, 0 },
+					 &s->load);
+		gpu_model_set_group(m, s->index, GROUP,
+				    s->percentage > 0 ? s->percentage : s->limit);
+	}
+	return m;
+}
+
+/* Runs for so long, and fills in what each got meanwhile; returns the sum of SM-time, in percent. */
+static double measure(struct gpu_model *m, struct seat *seats, int count, uint64_t run_ns)
+{
+	uint64_t sm[MOST], work[MOST];
+	double sum = 0;
+
+	for (int i = 0; i < count; i++) {
+		sm[i] = gpu_model_sm_ns(m, seats[i].index);
+		work[i] = gpu_model_work_ns(m, seats[i].index);
+	}
+	gpu_model_run(m, run_ns);
+	for (int i = 0; i < count; i++) {
+		struct seat *s = &seats[i];
+
+		s->got_pct = 100.0 * (double)(gpu_model_sm_ns(m, s->index) - sm[i]) / (double)run_ns;
+		s->work_pct = 100.0 * (double)(gpu_model_work_ns(m, s->index) - work[i]) /
+			      (double)run_ns;
+		sum += s->got_pct;
+	}
+	return sum;
+}
+
+static double together(const char *name, const struct gpu_model_config *config, struct seat *seats,
+		       int count)
+{
+	struct gpu_model *m = table_new(config, seats, count);
+	double sum;
+
+	gpu_model_run(m, 2 * SECOND);
+	sum = measure(m, seats, count, 10 * SECOND);
+	for (int i = 0; i < count; i++)
+		say("%-40s %3.0f / %3.0f  %6.2f  %6.2f\n", i ? "" : name, seats[i].cores,
+		    seats[i].limit, seats[i].got_pct, seats[i].work_pct);
+	say("%-40s %9s  %6.2f\n", "", "sum", sum);
+	assert_int_equal(gpu_model_violations(m), 0);
+	gpu_model_free(m);
+	return sum;
+}
+
+/* Each within so many points of its part of the sum. */
+static void assert_parts(const struct seat *seats, int count, double sum, double points)
+{
+	double cores = 0;
+
+	for (int i = 0; i < count; i++)
+		cores += seats[i].cores;
+	for (int i = 0; i < count; i++) {
+		double meant = sum * seats[i].cores / cores;
+
+		if (fabs(seats[i].got_pct - meant) > points)
+			fail_msg("number %d: %.2f, not %.2f", i + 1, seats[i].got_pct, meant);
+	}
+}
+
+/* What the hardware may do with kernels that contend: nothing of it moves a share. */
+static void test_shares_whatever_the_hardware_does(void **state)
+{
+	static const struct {
+		const char *name;
+		double contended, pull[3], prediction[3];
+		uint64_t kernel_ns[3];
+		uint64_t stall_ns;
+	} cases[] = {
+		{ .name = "hungry, 1 ms", .kernel_ns = { 1 * MS, 1 * MS, 1 * MS } },
+		{ .name = "20 us beside 1 and 5 ms", .kernel_ns = { 20 * US, 1 * MS, 5 * MS } },
+		{ .name = "the least pulls four times",
+		  .pull = { 1, 1, 4 },
+		  .kernel_ns = { 1 * MS, 1 * MS, 1 * MS } },
+		{ .name = "contention costs a quarter",
+		  .contended = 0.75,
+		  .kernel_ns = { 500 * US, 500 * US, 500 * US } },
+		{ .name = "predicted twice and half as long",
+		  .prediction = { 2, 2, 2 },
+		  .kernel_ns = { 300 * US, 1 * MS, 2 * MS } },
+		{ .name = "all predicted at half",
+		  .prediction = { 0.5, 0.5, 0.5 },
+		  .kernel_ns = { 300 * US, 1 * MS, 2 * MS } },
+		{ .name = "a daemon that is kept off its CPU",
+		  .stall_ns = 20 * MS,
+		  .kernel_ns = { 1 * MS, 1 * MS, 1 * MS } },
+	};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct gpu_model_config config = gpu_model_default_config();
+		struct seat seats[] = { { 45, 100, 0 }, { 30, 100, 0 }, { 15, 100, 0 } };
+		double sum;
+
+		config.contended = cases[c].contended;
+		config.stall_ns = cases[c].stall_ns;
+		config.stall_every_ns = cases[c].stall_ns ? 500 * MS : 0;
+		for (int i = 0; i < 3; i++)
+			seats[i].load =
+				(struct gpu_model_load){ .kernel_ns = cases[c].kernel_ns[i],
+							 .pull = cases[c].pull[i],
+							 .prediction = cases[c].prediction[i] };
+		sum = together(cases[c].name, &config, seats, 3);
+		assert_parts(seats, 3, sum, 0.7);
+		if (cases[c].contended <= 0)
+			assert_true(sum > 98.5);
+		else
+			assert_true(sum > 100 * cases[c].contended - 1);
+	}
+}
+
+/* Hard caps, which the percentage of the context holds to as well: what is asked is what is got. */
+static void test_caps(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 45, 45, 0, { .kernel_ns = 1 * MS } },
+				{ 30, 30, 0, { .kernel_ns = 1 * MS } },
+				{ 15, 15, 0, { .kernel_ns = 1 * MS } } };
+	struct seat alone[] = { { 30, 30, 100, { .kernel_ns = 1 * MS } } };
+
+	together("caps", &config, seats, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(seats[i].got_pct - seats[i].cores) < 0.7);
+	/* A context of all SMs: then the cap alone holds it. */
+	together("a cap of 30 in a context of all SMs", &config, alone, 1);
+	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
+}
+
+static void test_half_beside_four(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 50, 100, 0, { .kernel_ns = 1 * MS } },
+				{ 10, 100, 0, { .kernel_ns = 1 * MS } },
+				{ 10, 100, 0, { .kernel_ns = 200 * US } },
+				{ 10, 100, 0, { .kernel_ns = 5 * MS } },
+				{ 10, 100, 0, { .kernel_ns = 50 * US } } };
+	double sum = together("50 beside four of 10", &config, seats, 5);
+
+	assert_true(seats[0].got_pct > 50);
+	assert_parts(seats, 5, sum, 0.7);
+}
+
+/* One that can't use what it is promised: its small kernels fill an eighth of the card. The rest is lent. */
+static void test_lends_what_is_idle(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 60, 100, 0, { .kernel_ns = 200 * US, .part = 0.125 } },
+				{ 10, 100, 0, { .kernel_ns = 1 * MS } } };
+	double sum = together("60, small kernels, beside 10", &config, seats, 2);
+
+	/* Most of what it has alone, 12.5; and the card is not left idle for it. */
+	assert_true(seats[0].got_pct > 10.5);
+	assert_true(sum > 93);
+	seats[0].load.pull = seats[1].load.pull = 0;
+	seats[1].load.pull = 5;
+	sum = together("the same, and hardly served by the card", &config, seats, 2);
+	/* Then both have the same part of what was meant for them: more than half. */
+	assert_true(seats[0].got_pct > 6.5);
+	assert_true(seats[1].got_pct > 50);
+	assert_true(sum > 58);
+}
+
+/* Kernels that leave room for each other: the card does more than one alone has done. */
+static void test_gains_by_small_kernels(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 45, 100, 0, { .kernel_ns = 100 * US, .part = 0.3 } },
+				{ 30, 100, 0, { .kernel_ns = 100 * US, .part = 0.3 } },
+				{ 15, 100, 0, { .kernel_ns = 100 * US, .part = 0.3 } } };
+
+	together("small kernels, room for all", &config, seats, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(seats[i].work_pct > 96);
+}
+
+/* Nobody else there: nothing is paced, and nothing is lost. */
+static void test_alone_is_free(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 30, 100, 0, { .kernel_ns = 50 * US } }, { 60, 100, 0, { 0 } } };
+	struct gpu_model *m = table_new(&config, seats, 2);
+
+	gpu_model_run(m, 500 * MS);
+	measure(m, seats, 2, 2 * SECOND);
+	assert_int_equal(arbiter_state(gpu_model_arbiter(m), seats[0].index), LEASE_FREE);
+	assert_int_equal(arbiter_mode(gpu_model_arbiter(m)), ARBITER_FREE);
+	assert_true(seats[0].got_pct > 99);
+	gpu_model_free(m);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * One of 30 % has the card to itself, and one of 70 wakes: how long until it has had its guarantee, over the
+ * last 10 ms. 100 times, with kernels of different length.
+ */
+static void test_wakes_to_its_guarantee(void **state)
+{
+	static const uint64_t kernels[] = { 50 * US, 500 * US, 2 * MS, 5 * MS };
+	double took_ms[100];
+	int count = 0;
+
+	for (int run = 0; run < 100; run++) {
+		struct gpu_model_config config = gpu_model_default_config();
+		struct seat seats[] = { { 30, 100, 0, { .kernel_ns = kernels[run % 4] } },
+					{ 70, 100, 0, { 0 } } };
+		struct gpu_model_load work = { .kernel_ns = 1 * MS };
+		struct gpu_model *m;
+		uint64_t before[10] = { 0 }, woke;
+		int step = 0;
+
+		config.seed = (uint64_t)run + 1;
+		m = table_new(&config, seats, 2);
+		gpu_model_run(m, 300 * MS + (uint64_t)run * 137 * US);
+		woke = gpu_model_now_ns(m);
+		gpu_model_set_load(m, seats[1].index, &work);
+		for (;; step++) {
+			uint64_t sm = gpu_model_sm_ns(m, seats[1].index);
+			uint64_t since = before[step % 10];
+
+			before[step % 10] = sm;
+			if (step >= 10 && (double)(sm - since) >= 0.7 * 10 * (double)MS)
+				break;
+			if (step > 300)
+				fail_msg("run %d: it never had its guarantee", run);
+			gpu_model_run(m, 1 * MS);
+		}
+		took_ms[count++] = (double)(gpu_model_now_ns(m) - woke) / (double)MS;
+		gpu_model_free(m);
+	}
+	qsort(took_ms, (size_t)count, sizeof(took_ms[0]), compare);
+	say("\nwakes beside one that had all: at its 70 %% after %.0f ms at the median, %.0f at "
+	    "p99\n",
+	    took_ms[count / 2], took_ms[count - 1]);
+	assert_true(took_ms[count - 1] <= 50);
+}
+
+static int print(void **state)
+{
+	printf("\nPercent of the card's SM-time, and of the time as work alone.\n%s", said());
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shares_whatever_the_hardware_does),
+		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_half_beside_four),
+		cmocka_unit_test(test_lends_what_is_idle),
+		cmocka_unit_test(test_gains_by_small_kernels),
+		cmocka_unit_test(test_alone_is_free),
+		cmocka_unit_test(test_wakes_to_its_guarantee),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, print);
+}
