@@ -239,6 +239,11 @@ int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share 
  * time stay as they are. -EINVAL for a limit out of range, or below the tenant's guarantee.
  */
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
+/*
+ * Tenants of the same group (not 0) may have the device at the same time; groups, and tenants of none (0, at first), take
+ * turns.
+ */
+void arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 

@@ -50,6 +50,7 @@ struct tenant {
 	bool used;
 	bool paused;
 	struct arbiter_share share;
+	uint32_t space_group; /* 0: none */
 	enum lease_state state;
 
 	/* Observed. */

@@ -108,6 +108,9 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 /* The tenant's number among those that may be gangs (gang.h); negative, and at first: it is none. */
 void lessee_set_gang(struct lessee *lessee, int gang);
 
+/* The group with which it has the card at the same time: arbiter_set_space_group(). */
+void lessee_set_space_group(struct lessee *lessee, uint32_t group);
+
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);

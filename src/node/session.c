@@ -19,6 +19,7 @@ static const struct {
 	{ "topology", request_topology },   { "claim", request_claim },
 	{ "release", request_release },     { "claims", request_claims },
 	{ "injection", request_injection }, { "cordon", request_cordon },
+	{ "space", request_space },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)
