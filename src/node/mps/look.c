@@ -74,7 +74,7 @@ enum mps_line mps_read_line(const char *line, int *ret_pid)
 		*ret_pid = pid;
 		return MPS_LINE_CLIENT_FAILED;
 	}
-	/* As "Server 1234 encountered a fatal exception on device: 0" of CUDA's manual. */
+	/* What the whole server does not survive is called so by the manual of MPS. */
 	if (strstr(text, "fatal exception")) {
 		if (sscanf(line, "[%*s %*s Server %d]", &pid) == 1)
 			*ret_pid = pid;

@@ -13,8 +13,8 @@ struct mps_group;
 
 /* Counts, since this daemon started, of what went wrong; by enum mps_fault's names. */
 struct space_figures {
-	unsigned groups;  /* that there are */
-	unsigned tenants; /* in them */
+	uint64_t groups;  /* that there are */
+	uint64_t tenants; /* in them */
 	const char *fault_name[SPACE_FAULT_KINDS];
 	uint64_t faults[SPACE_FAULT_KINDS];
 };
