@@ -188,6 +188,30 @@ def test_auto(machine):
         process.terminate()
 
 
+def test_a_container(machine, tmp_path):
+    def create(name, *terms):
+        done = machine.allot("cdi", "create", name, "--memory", "1GiB", *terms, "--output", tmp_path, *machine.sim)
+        assert done.returncode == 0, done.stderr
+        edits = json.loads((tmp_path / f"allot-{name}.json").read_text())["devices"][0]["containerEdits"]
+        return dict(line.split("=", 1) for line in edits["env"]), {m["containerPath"]: m for m in edits["mounts"]}
+
+    environment, mounts = create("web", "--sharing", "space", "--cores-limit", "25")
+    assert environment["CUDA_MPS_PIPE_DIRECTORY"] == "/run/allot/mps"
+    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"
+    assert mounts["/run/allot/mps"]["hostPath"] == str(machine.run_dir / "mps/0-1/pipe")
+    assert "ro" not in mounts["/run/allot/mps"]["options"]
+    # It has that of its own group, and who takes turns has none.
+    assert create("other", "--sharing", "space", "--group", "x")[1]["/run/allot/mps"]["hostPath"].endswith("/0-2/pipe")
+    environment, mounts = create("turns")
+    assert "/run/allot/mps" not in mounts and "CUDA_MPS_PIPE_DIRECTORY" not in environment
+    machine.wait_for_tenant("web", lambda t: t["space"]["state"] == "ready")
+    # What the store says holds as well, where nothing runs that a daemon could adopt.
+    machine.allot("cdi", "remove", "other", *machine.sim)
+    wait_until(lambda: not (machine.run_dir / "mps/0-2").exists(), what="the end of the other group")
+    for name in ("web", "turns"):
+        assert machine.allot("cdi", "remove", name, "--output", tmp_path, *machine.sim).returncode == 0
+
+
 def test_a_full_server(machine, tmp_path):
     settings = tmp_path / "allotd.conf"
     settings.write_text("mps_clients = 1\nsharing = space\n")
