@@ -174,8 +174,8 @@ static int check_options(const struct run_options *options, struct error *err)
 		return error_set(err, EINVAL,
 				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
 	if (options->group && options->sharing && strcmp(options->sharing, "time") == 0)
-		return error_set(err, EINVAL,
-				 "--group: '%s': only with --sharing space or auto", options->group);
+		return error_set(err, EINVAL, "--group: '%s': only with --sharing space or auto",
+				 options->group);
 	if (options->swap_arena.is_set && !is_swap)
 		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
 	return check_waiting(options, err);

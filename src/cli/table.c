@@ -28,7 +28,7 @@ enum column {
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
 	COLUMN_VIOLATIONS, /* shown when a process got round the library */
-	COLUMN_SHARING, /* shown when a tenant shares by space */
+	COLUMN_SHARING,    /* shown when a tenant shares by space */
 	COLUMN_USE,
 	COLUMN_CONTAINER, /* shown when a tenant's processes live in one */
 	COLUMN_COUNT,
@@ -205,7 +205,9 @@ static void put_sharing(const json_t *tenant, char cell[64])
 		strcpy(cell, "-");
 	else
 		snprintf(cell, 64, "space %.40s%s%.12s", group, is_ready ? "" : " ",
-			 is_ready ? "" : state ? state : "?");
+			 is_ready ? ""
+			 : state  ? state
+				  : "?");
 }
 
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)

@@ -123,10 +123,10 @@ static const struct {
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
-	{ "group", read_group },
-	{ VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },     { KUBE_DURATION, NULL },
-	{ KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },   { KUBE_PLACEMENT, NULL },
-	{ KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },         { KUBE_GANG_SIZE, NULL },
+	{ "group", read_group },     { VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },
+	{ KUBE_DURATION, NULL },     { KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },
+	{ KUBE_PLACEMENT, NULL },    { KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },
+	{ KUBE_GANG_SIZE, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 

@@ -27,7 +27,7 @@ struct kube_live {
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
 	double cores_pct[LIVE_VALUES_MAX]; /* 0: no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
-	const char *on_full; /* the pod's text; NULL: nothing is said */
+	const char *on_full;         /* the pod's text; NULL: nothing is said */
 	const char *sharing, *group; /* of what starts from here on; the pod's texts, or NULL */
 	bool has_priority;
 	int priority; /* -100 to 100 */

@@ -78,8 +78,8 @@ static const char filled_sql[] = "PRAGMA user_version = 4;";
 /* From each schema to this one. Claims of schema 2 were made with the usual priority wherever terms could change. */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
-	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
-	      GROUP_SQL "COMMIT;",
+	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT "
+	      "0;" GROUP_SQL "COMMIT;",
 	[3] = "BEGIN IMMEDIATE;" GROUP_SQL "COMMIT;",
 };
 _Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 4 && STORE_LOG_BYTES == 8388608,

@@ -6,11 +6,12 @@
 
 #include "base/parse.h"
 
-#define FILLS_PCT 50.0 /* who is promised more than this of a card leaves no room for another like it */
+#define FILLS_PCT \
+	50.0 /* who is promised more than this of a card leaves no room for another like it */
 
-static const char *const ways[] = { [SHARING_TIME] = "time",
-				    [SHARING_SPACE] = "space",
-				    [SHARING_AUTO] = "auto" };
+static const char *const ways[] = {
+	[SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto"
+};
 
 const char *sharing_way_name(enum sharing_way way)
 {
@@ -67,8 +68,7 @@ static const char *why_time(const struct sharing_facts *f)
 }
 
 /* A '/' is in none of the names that are given. */
-static void name_group(const char *given, const struct sharing_facts *f,
-		       char group[SPACE_GROUP_MAX])
+static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
 		snprintf(group, SPACE_GROUP_MAX, "namespace/%.64s%s%.63s", f->namespace_name,
@@ -88,9 +88,10 @@ int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *
 	if (r < 0)
 		return error_add(err, r, "group");
 	if (*wish->group && way == SHARING_TIME)
-		return error_set(err, EINVAL,
-				 "group: '%s': only tenants with sharing 'space' or 'auto' have one",
-				 wish->group);
+		return error_set(
+			err, EINVAL,
+			"group: '%s': only tenants with sharing 'space' or 'auto' have one",
+			wish->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);
 		if (r < 0)

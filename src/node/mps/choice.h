@@ -17,7 +17,7 @@
 #define SPACE_GROUP_MAX 160 /* of a group's full name, its NUL included */
 #define SPACE_FAULT_MAX 256
 #define SPACE_FAULT_KINDS 5
-#define SPACE_NAME_MAX 64   /* of the name that was given to it */
+#define SPACE_NAME_MAX 64       /* of the name that was given to it */
 #define SPACE_LIMIT_MIN_PCT 1.0 /* below, MPS may round to no SM at all */
 
 enum sharing_way { SHARING_TIME, SHARING_SPACE, SHARING_AUTO };
@@ -45,7 +45,7 @@ struct sharing_facts {
 struct sharing_choice {
 	enum sharing_way way;        /* time or space */
 	char group[SPACE_GROUP_MAX]; /* of space; else "" */
-	const char *why;             /* it was decided so, where it was left open; NULL: it was asked for */
+	const char *why; /* it was decided so, where it was left open; NULL: it was asked for */
 };
 
 /*

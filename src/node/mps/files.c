@@ -76,7 +76,8 @@ static void empty(int dir_fd, unsigned depth)
 		const char *name = entry->d_name;
 		if (!strcmp(name, ".") || !strcmp(name, "..") || unlinkat(dir_fd, name, 0) == 0)
 			continue;
-		int fd = depth ? openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+		int fd = depth ? openat(dir_fd, name,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 			       : -1;
 		if (fd >= 0)
 			empty(fd, depth - 1);
@@ -125,11 +126,11 @@ int mps_save(const struct node *node, const struct mps_record *record, struct er
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, record->id, ".json", path);
-	cleanup_json json_t *json =
-		json_pack("{s:i, s:s, s:I, s:s, s:i, s:i, s:I}", "version", FILE_VERSION, "uuid",
-			  record->card->info.uuid_text, "uid", (json_int_t)record->uid, "group",
-			  record->group, "number", (int)record->number, "pid", record->pid,
-			  "start_time", (json_int_t)record->start_time);
+	cleanup_json json_t *json = json_pack("{s:i, s:s, s:I, s:s, s:i, s:i, s:I}", "version",
+					      FILE_VERSION, "uuid", record->card->info.uuid_text,
+					      "uid", (json_int_t)record->uid, "group", record->group,
+					      "number", (int)record->number, "pid", record->pid,
+					      "start_time", (json_int_t)record->start_time);
 	return state_file_write(path, json, JSON_INDENT(1), FILE_MAX_BYTES, false, err);
 }
 

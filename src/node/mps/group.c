@@ -20,9 +20,10 @@
 #define RESTARTS_MOST 5            /* without a new member, in: */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
 
-static const char *const states[] = { [MPS_OFF] = "off",       [MPS_STARTING] = "starting",
-				      [MPS_READY] = "ready",   [MPS_HUNG] = "hung",
-				      [MPS_FAILED] = "failed", [MPS_ENDING] = "ending" };
+static const char *const states[] = {
+	[MPS_OFF] = "off",   [MPS_STARTING] = "starting", [MPS_READY] = "ready",
+	[MPS_HUNG] = "hung", [MPS_FAILED] = "failed",     [MPS_ENDING] = "ending"
+};
 static const char *const faults[MPS_FAULTS] = { [MPS_FAULT_START] = "start",
 						[MPS_FAULT_CONTROL] = "control",
 						[MPS_FAULT_SERVER] = "server",
@@ -130,7 +131,8 @@ static int spawn(struct mps_group *g, struct error *err)
 	g->log_at = 0;
 	g->line_length = 0;
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	s.argument = "-f"; /* in the foreground: control daemon and servers write to the log that is handed over */
+	s.argument =
+		"-f"; /* in the foreground: control daemon and servers write to the log that is handed over */
 	s.log_dir = log_dir;
 	s.device = g->record.card->info.uuid_text;
 	s.in_fd = null_fd;
@@ -172,7 +174,8 @@ static int take_over(struct mps_group *g, struct error *err)
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		g->log_at = lseek(g->log_fd, 0, SEEK_END); /* what was written meanwhile is of the past */
+		g->log_at = lseek(g->log_fd, 0,
+				  SEEK_END); /* what was written meanwhile is of the past */
 		r = watch(g, err);
 	}
 	if (r < 0) {
@@ -216,8 +219,8 @@ int mps_group_want(struct mps_group *g, struct error *err)
 	case MPS_OFF:
 	case MPS_FAILED: return start(g, err);
 	case MPS_HUNG:
-		log_warning("GPU %u: group '%s': %s: ended for a new start",
-			    g->record.card->index, g->record.group, g->why);
+		log_warning("GPU %u: group '%s': %s: ended for a new start", g->record.card->index,
+			    g->record.group, g->why);
 		mps_kill(g);
 		g->state = MPS_STARTING; /* begun again when it is gone */
 		g->begun_ns = clock_now_ns();
@@ -250,7 +253,8 @@ void mps_gone(struct mps_group *g)
 		g->restarts_since_ns = now_ns;
 	}
 	if (g->restarts++ >= RESTARTS_MOST)
-		mps_fail(g, "its MPS control daemon ends again and again; a new tenant tries once more");
+		mps_fail(g, "its MPS control daemon ends again and again; a new tenant tries once "
+			    "more");
 	else if (start(g, &err) < 0)
 		mps_fail(g, err.text);
 }
@@ -275,8 +279,8 @@ void mps_group_end(struct mps_group *g)
 	g->begun_ns = clock_now_ns();
 	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	if (is_hung || mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask,
-			       NULL) < 0)
+	if (is_hung ||
+	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
 		mps_kill(g);
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC); /* then by force: watch.c */
 }

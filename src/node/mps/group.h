@@ -62,8 +62,8 @@ struct mps_group {
 	uint64_t begun_ns, asked_ns;
 	struct mps_sight sight; /* the last one */
 	unsigned stopped_looks; /* in a row */
-	int quitting, gone;     /* the last server that was asked to quit; that was seen to be gone */
-	unsigned restarts;      /* since ... */
+	int quitting, gone; /* the last server that was asked to quit; that was seen to be gone */
+	unsigned restarts;  /* since ... */
 	uint64_t restarts_since_ns;
 	int log_fd;
 	off_t log_at;

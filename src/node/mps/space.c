@@ -377,13 +377,16 @@ int request_space(struct session *session, const json_t *request, json_t *reply,
 	return 0;
 }
 
+const char *space_fault_name(unsigned kind)
+{
+	return mps_fault_name((enum mps_fault)kind);
+}
+
 struct space_figures space_figures(const struct node *node)
 {
 	struct space_figures f = { 0 };
-	for (unsigned i = 0; i < MPS_FAULTS; i++) {
-		f.fault_name[i] = mps_fault_name((enum mps_fault)i);
+	for (unsigned i = 0; i < MPS_FAULTS; i++)
 		f.faults[i] = space_of(node)->faults[i];
-	}
 	for (const struct mps_group *g = space_of(node)->groups; g; g = g->next) {
 		f.groups++;
 		f.tenants += g->members;

@@ -11,11 +11,10 @@
 
 struct mps_group;
 
-/* Counts, since this daemon started, of what went wrong; by enum mps_fault's names. */
+/* `faults`: since this daemon started, of each kind; see space_fault_name(). */
 struct space_figures {
 	uint64_t groups;  /* that there are */
 	uint64_t tenants; /* in them */
-	const char *fault_name[SPACE_FAULT_KINDS];
 	uint64_t faults[SPACE_FAULT_KINDS];
 };
 
@@ -48,7 +47,8 @@ bool space_is_client(const struct tenant *tenant);
 
 /* Calls add(data, name, value) for each variable of its processes' environment. */
 typedef int (*space_add)(void *data, const char *name, const char *value);
-int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add, void *data);
+int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add,
+			void *data);
 /* Where its group listens, on the host; false: it is in none. */
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
@@ -56,6 +56,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 void space_describe(const struct tenant *tenant, json_t *reply);
 /* "space" of the list: null of who takes turns. */
 json_t *space_to_json(const struct tenant *tenant);
+const char *space_fault_name(unsigned kind); /* "server" ... */
 struct space_figures space_figures(const struct node *node);
 
 #endif

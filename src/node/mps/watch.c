@@ -14,8 +14,8 @@
 #define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server: a sick card takes long */
 #define ANSWER_NS (NSEC_PER_SEC)     /* of a command that does nothing */
 #define ASK_NS (10 * NSEC_PER_SEC)   /* how often it is asked whether it still answers */
-#define STOPPED_LOOKS 3              /* in a row: a debugger, or a freezer that thaws, is no fault */
-#define LOG_MOST (1 << 20)           /* bytes, then it is emptied */
+#define STOPPED_LOOKS 3    /* in a row: a debugger, or a freezer that thaws, is no fault */
+#define LOG_MOST (1 << 20) /* bytes, then it is emptied */
 
 /* ---- what they write ---- */
 
@@ -35,8 +35,8 @@ static void server_gone(struct mps_group *g, int pid)
 /* Lines of which one tells why a start failed; "recevie": as it is written. */
 static bool tells_failure(const char *text)
 {
-	static const char *const words[] = { "fail", "Fail", "rror", "annot", "only supported",
-					     "not supported", "fatal" };
+	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
+					     "only supported", "not supported", "fatal" };
 	if (strstr(text, "assuming client"))
 		return false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -266,8 +266,8 @@ void mps_control_gone(void *data, uint32_t events)
 		return;
 	}
 	if (g->state == MPS_READY || g->state == MPS_HUNG) {
-		snprintf(what, sizeof(what),
-			 "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
+		snprintf(what,
+			 sizeof(what), "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
 			 pid);
 		mps_tell(g, MPS_FAULT_CONTROL, pid, what);
 	}

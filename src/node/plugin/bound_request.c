@@ -72,15 +72,16 @@ static void set_limits(const struct node *node, struct claim_request *request)
 	}
 }
 
-int bound_request_sharing(const struct kube_pod *pod, const char *container, struct claim_request *ret,
-		struct error *err)
+int bound_request_sharing(const struct kube_pod *pod, const char *container,
+			  struct claim_request *ret, struct error *err)
 {
 	struct kube_live live;
 	int r = live_read_sharing(pod, container, &live, err);
 	if (r < 0)
 		return r;
 	ret->namespace_name = pod->pod_namespace;
-	ret->sharing.has_way = live.sharing && sharing_way_parse(live.sharing, &ret->sharing.way) == 0;
+	ret->sharing.has_way = live.sharing &&
+			       sharing_way_parse(live.sharing, &ret->sharing.way) == 0;
 	snprintf(ret->sharing.group, sizeof(ret->sharing.group), "%s", live.group ? live.group : "");
 	return 0;
 }

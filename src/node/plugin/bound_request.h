@@ -16,7 +16,7 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 		       struct claim_request *ret, struct error *err);
 
 /* How the pod wants the container's GPU to be shared, and with whom: for *ret. The texts are the pod's. */
-int bound_request_sharing(const struct kube_pod *pod, const char *container, struct claim_request *ret,
-		struct error *err);
+int bound_request_sharing(const struct kube_pod *pod, const char *container,
+			  struct claim_request *ret, struct error *err);
 
 #endif

@@ -27,8 +27,8 @@
 
 enum on_violation violations_wanted(const struct tenant *t)
 {
-	enum on_violation wanted =
-		on_violation_stricter(t->terms.on_violation, t->node->config.on_violation);
+	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
+							 t->node->config.on_violation);
 	/* A client of MPS that stands still would hold up all that its server serves. */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }

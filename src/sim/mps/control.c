@@ -89,7 +89,8 @@ static void reap_servers(void)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (unsigned i = 0; i < server_count; i++)
 			if (servers[i].pid == pid) {
-				mps_log("Server %d exited with status %d", pid, WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+				mps_log("Server %d exited with status %d", pid,
+					WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 				forget_server(i);
 			}
 }
@@ -170,7 +171,8 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 		else
 			server_of((uid_t)number, listen_fd);
 	} else if (sscanf(line, "get_server_status %lu", &number) == 1) {
-		snprintf(text, size, "%s\n", server_of_pid((int)number) ? "ACTIVE" : "Server not found");
+		snprintf(text, size, "%s\n",
+			 server_of_pid((int)number) ? "ACTIVE" : "Server not found");
 	} else if (sscanf(line, "get_client_list %lu", &number) == 1) {
 		list_clients(server_of_pid((int)number), text, size);
 	} else if (!strcmp(line, "quit") || !strncmp(line, "quit ", 5)) {
@@ -207,7 +209,8 @@ static void take_connection(int fd, int listen_fd)
 		mps_log("User did not send valid credentials");
 		return;
 	}
-	while (used < sizeof(text) - 1 && (n = recv(fd, text + used, sizeof(text) - 1 - used, 0)) > 0) {
+	while (used < sizeof(text) - 1 &&
+	       (n = recv(fd, text + used, sizeof(text) - 1 - used, 0)) > 0) {
 		used += (size_t)n;
 		text[used] = '\0';
 		if (!strcmp(text, MPS_CLIENT_HELLO)) {
@@ -238,8 +241,8 @@ static int listen_at(void)
 	}
 	mkdir(pipe_dir(), 0755);
 	unlink(address.sun_path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(address.sun_path, 0666) < 0 ||
-	    listen(fd, 64) < 0) {
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(address.sun_path, 0666) < 0 || listen(fd, 64) < 0) {
 		printf("Cannot use %s: %s\n", address.sun_path, strerror(errno));
 		return -1;
 	}

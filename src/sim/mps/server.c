@@ -130,7 +130,8 @@ int mps_serve(int control_fd)
 
 		for (unsigned i = 0; i < count; i++)
 			polled[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
-		polled[count] = (struct pollfd){ .fd = is_quitting ? -1 : control_fd, .events = POLLIN };
+		polled[count] = (struct pollfd){ .fd = is_quitting ? -1 : control_fd,
+						 .events = POLLIN };
 		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
 			break; /* as "quit -t 1": the clients that are left end with it */
 		if (polled[count].revents && !hear_control(control_fd)) {

@@ -153,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups),
 					    cmocka_unit_test(test_refusals),
-					    cmocka_unit_test(test_auto), cmocka_unit_test(test_keys) };
+					    cmocka_unit_test(test_auto),
+					    cmocka_unit_test(test_keys) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
