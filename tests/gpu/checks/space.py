@@ -15,6 +15,7 @@ from harness.load import Kernel, Loads
 
 KERNEL = Kernel(1000, 40)
 KEEP_S = 90
+REPORTS = 6             # of half a second
 NOTICE_S = 1.5          # a second, and what it takes to ask
 START_S = 60
 TERMS = ["--sharing", "space", "--memory", "8GiB"]
@@ -67,9 +68,14 @@ def tenants(machine):
 
 
 def shares(jobs):
-    """The last share of work that each told."""
-    told = [[event["share_pct"] for _, event in job.json() if "share_pct" in event] for job in jobs]
-    return [values[-1] for values in told if values]
+    """What each did in its last reports, in percent of one alone; of those that have so many."""
+    found = []
+    for job in jobs:
+        reports = [event for _, event in job.json() if "t_s" in event][-REPORTS - 1:]
+        if len(reports) > REPORTS:
+            done_s = sum(report["work_s"] for report in reports[1:])
+            found.append(100 * done_s / (reports[-1]["t_s"] - reports[0]["t_s"]))
+    return found
 
 
 def start(machine, name, *options):
