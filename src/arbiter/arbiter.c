@@ -252,12 +252,14 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	return 0;
 }
 
-void arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
+int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
 {
 	struct tenant *t = find(a, tenant);
 
-	if (t)
-		t->space_group = group;
+	if (!t)
+		return -EINVAL;
+	t->space_group = group;
+	return 0;
 }
 
 void arbiter_set_paused(struct arbiter *a, int tenant, bool paused)

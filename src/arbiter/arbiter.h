@@ -241,9 +241,9 @@ int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share 
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /*
  * Tenants of the same group (not 0) may have the device at the same time; groups, and tenants of none (0, at first), take
- * turns.
+ * turns. -EINVAL: there is no such tenant.
  */
-void arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group);
+int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 

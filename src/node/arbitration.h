@@ -109,7 +109,7 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /* The group with which it has the card at the same time: arbiter_set_space_group(). */
-void lessee_set_space_group(struct lessee *lessee, uint32_t group);
+int lessee_set_space_group(struct lessee *lessee, uint32_t group);
 
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);

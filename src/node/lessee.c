@@ -125,13 +125,14 @@ void lessee_set_gang(struct lessee *lessee, int gang)
 	pthread_mutex_unlock(&a->worker.lock);
 }
 
-void lessee_set_space_group(struct lessee *lessee, uint32_t group)
+int lessee_set_space_group(struct lessee *lessee, uint32_t group)
 {
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->worker.lock);
-	arbiter_set_space_group(a->arbiter, lessee->index, group);
+	int r = arbiter_set_space_group(a->arbiter, lessee->index, group);
 	bell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
+	return r;
 }
 
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)

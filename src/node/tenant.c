@@ -180,7 +180,7 @@ void tenant_delete_files(const struct node *node, enum tenant_place place, const
 static int join_space(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
-	int r = space_join(tenant, is_new ? err : &why);
+	int r = space_join(tenant, is_new, is_new ? err : &why);
 	if (r >= 0 || is_new)
 		return r;
 	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);

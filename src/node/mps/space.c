@@ -256,16 +256,18 @@ static int enter(struct tenant *t, struct error *err)
 		return r;
 	t->space = group;
 	group->members++;
-	lessee_set_space_group(t->device[0].lessee, group->record.number);
+	r = lessee_set_space_group(t->device[0].lessee, group->record.number);
+	if (r < 0)
+		return error_set_errno(err, -r, "group '%s'", group->record.group);
 	return mps_group_want(group, err);
 }
 
-int space_join(struct tenant *tenant, struct error *err)
+int space_join(struct tenant *tenant, bool is_new, struct error *err)
 {
 	if (tenant->terms.sharing.way != SHARING_SPACE)
 		return 0;
 	int r = enter(tenant, err);
-	if (r < 0)
+	if (r < 0 && is_new)
 		space_leave(tenant);
 	return r;
 }

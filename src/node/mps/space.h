@@ -34,8 +34,11 @@ int space_decide(struct node *node, const struct sharing_wish *wish, const char 
 /* "sharing" and "group" of a request. */
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err);
 
-/* Puts a tenant into its group, and starts that. Of a tenant that takes turns: nothing. It has its leases. */
-int space_join(struct tenant *tenant, struct error *err);
+/*
+ * Puts a tenant into its group, and starts that. Of a tenant that takes turns: nothing. It has its leases. One that is not new
+ * stays in its group where that can't be started.
+ */
+int space_join(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
 
 /* A process that is to have its work done by MPS has to wait: without, it would go on by itself. */
