@@ -225,7 +225,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	if (r >= 0)
 		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
-		r = space_decide(session->node, &wish, "", &terms, err);
+		r = space_choose(session->node, &wish, "", &terms, err);
 	if (r >= 0)
 		r = tenant_make_id(session->node, terms.id, err);
 	if (r < 0)

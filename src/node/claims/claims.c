@@ -335,7 +335,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	if (r >= 0)
 		r = swap_check_terms(claims->node, terms, err);
 	if (r >= 0 && request->namespace_name)
-		r = space_decide(claims->node, &request->sharing, request->namespace_name, terms,
+		r = space_choose(claims->node, &request->sharing, request->namespace_name, terms,
 				 err);
 	if (r >= 0)
 		r = tenant_make_id(claims->node, terms->id, err);

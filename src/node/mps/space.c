@@ -212,7 +212,7 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
 	return 0;
 }
 
-int space_decide(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
+int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
 		 struct tenant_terms *terms, struct error *err)
 {
 	char program[PATHS_MAX];

@@ -29,7 +29,7 @@ void space_close(struct node *node);
  * Decides how a tenant of these terms shares, and writes it there. namespace_name: Kubernetes's, "": none. Errors as of
  * sharing_choose() and space_find().
  */
-int space_decide(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
+int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
 		 struct tenant_terms *terms, struct error *err);
 /* "sharing" and "group" of a request. */
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err);
