@@ -16,13 +16,13 @@ _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each"
 #define KNOWN_MAX 1024 /* groups of a node */
 #define MIB (UINT64_C(1) << 20)
 
-struct space {
+struct space_groups {
 	struct mps_group *groups;
 	bool is_closing;
 	uint64_t faults[MPS_FAULTS];
 };
 
-static struct space *space_of(const struct node *node)
+static struct space_groups *space_of(const struct node *node)
 {
 	return node->space;
 }
@@ -76,7 +76,7 @@ static void ended(struct mps_group *group)
 static int add_group(struct node *node, const struct mps_record *record, struct mps_group **ret,
 		     struct error *err)
 {
-	struct space *space = space_of(node);
+	struct space_groups *space = space_of(node);
 	int r = mps_group_new(node, record, is_namespaces(record->group), faulted, ended, ret, err);
 	if (r < 0)
 		return r;
