@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "node/mps/group_inside.h"
 #include "node/procfs.h"
 
@@ -95,15 +96,29 @@ void mps_fail(struct mps_group *g, const char *why)
 
 /* ---- start ---- */
 
+/* Of one that was gone before it could be watched: what it wrote is all there is. */
+static int ended_at_once(const struct mps_group *g, struct error *err)
+{
+	char text[MPS_WHY_MAX];
+	ssize_t n = pread(g->log_fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	text_clean(text);
+	return error_set(err, ESRCH, MPS_PROGRAM ": ended as soon as it was started%s%s",
+			 *text ? ": " : "", mps_line_text(text));
+}
+
 static int watch(struct mps_group *g, struct error *err)
 {
 	uint64_t start_time;
 	g->pidfd = (int)syscall(SYS_pidfd_open, g->record.pid, 0);
+	if (g->pidfd < 0 && errno == ESRCH)
+		return ended_at_once(g, err);
 	if (g->pidfd < 0)
 		return error_set_errno(err, errno, MPS_PROGRAM " (pid %d)", g->record.pid);
 	if (procfs_start_time(g->record.pid, &start_time) < 0 ||
 	    (g->record.start_time && start_time != g->record.start_time))
-		return error_set(err, ESRCH, MPS_PROGRAM ": ended as soon as it was started");
+		return ended_at_once(g, err);
 	g->record.start_time = start_time;
 	int r = loop_add(g->node->loop, g->pidfd, EPOLLIN, mps_control_gone, g, &g->source);
 	if (r < 0)
