@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, packing, policies, response, scale, sensors, shares, swap_trainings, together,
+               overhead, packing, policies, response, scale, sensors, shares, space, swap_trainings, together,
                topology, tracing, training)
 
 
@@ -91,6 +91,8 @@ CASES = [
          epochs.quota_seconds, is_long=True, trains=True),
     Case("epoch_memory", epochs.epoch_memory, "epoch time against a memory quota",
          epochs.memory_seconds, is_long=True, trains=True),
+    Case("space", space.space, "three trainings at once: native, MPS alone, --sharing space",
+         space.seconds_of, is_long=True, trains=True),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
          ddp.seconds_of, is_long=True, trains=True),
 ]

@@ -30,6 +30,9 @@ static const struct part parts[] = {
 	[INSTALL_SIM_NVML] = { "the simulated libnvidia-ml.so.1",
 			       { "sim/libnvidia-ml.so.1", "../sim/libnvidia-ml.so.1",
 				 "../" ALLOT_LIBDIR "/allot/sim/libnvidia-ml.so.1" } },
+	[INSTALL_SIM_MPS] = { "the simulated nvidia-cuda-mps-control",
+			      { "sim/nvidia-cuda-mps-control", "../sim/nvidia-cuda-mps-control",
+				"../" ALLOT_LIBDIR "/allot/sim/nvidia-cuda-mps-control" } },
 	[INSTALL_BENCH] = { "the benches' program, bench/run,",
 			    { "../bench/run", "bench/run", "../" ALLOT_DATADIR "/allot/bench/run" } },
 };

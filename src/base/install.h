@@ -15,6 +15,7 @@ enum install_part {
 	INSTALL_SIM_SERVER, /* allot-sim */
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
 	INSTALL_SIM_NVML,   /* the simulated libnvidia-ml.so.1, in the same directory */
+	INSTALL_SIM_MPS,    /* the simulated nvidia-cuda-mps-control, there as well */
 	INSTALL_BENCH,      /* bench/run, with what it imports beside it */
 };
 

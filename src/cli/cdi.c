@@ -25,6 +25,7 @@ struct cdi_options {
 	struct option_percent cores_limit;
 	struct option_int priority;
 	const char *elastic;
+	const char *sharing, *group;
 	const char *on_full;
 	const char *output;
 	bool force;
@@ -53,6 +54,11 @@ static const struct option_row create_rows[] = {
 	       elastic, .offered = "on off",
 	       .help = "with --cores alone: may they use what others leave\nunused (default: the "
 		       "daemon's setting)"),
+	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
+	       struct cdi_options, sharing, .offered = "time space auto",
+	       .help = "how they share the GPU, as of allot run (default: the\ndaemon's setting)"),
+	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct cdi_options, group,
+	       .help = "with --sharing space: who they share with"),
 	OPTION("--priority", OPTION_VALUE_REQUIRED, "N", option_int, struct cdi_options, priority,
 	       .min = -100, .max = 100,
 	       .help = "-100 to 100; higher may interrupt lower (default: 0)"),
@@ -145,6 +151,10 @@ static int make_request(struct client *client, const struct cdi_options *options
 	json_t *body = json_pack("{s:s, s:o}", "name", name, "devices", devices);
 	if (options->priority.is_set)
 		json_object_set_new(body, "priority", json_integer(options->priority.value));
+	if (options->sharing)
+		json_object_set_new(body, "sharing", json_string(options->sharing));
+	if (options->group)
+		json_object_set_new(body, "group", json_string(options->group));
 	if (options->elastic)
 		json_object_set_new(body, "elastic",
 				    json_boolean(strcmp(options->elastic, "on") == 0));

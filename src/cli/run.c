@@ -21,6 +21,7 @@
 #include "cli/environment.h"
 #include "base/install.h"
 #include "cli/selection.h"
+#include "cli/space.h"
 #include "cli/waiting.h"
 
 #define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
@@ -47,6 +48,7 @@ struct run_options {
 	struct option_duration wait_timeout;
 	const char *policy;
 	const char *sharing;
+	const char *group;
 	const char *name;
 	const char *sim;
 };
@@ -106,9 +108,15 @@ static const struct option_row rows[] = {
 	       .help = "how the GPU's time is handed out, to all its tenants:\n"
 		       "lease, or, to compare with, feedback or token; a\n"
 		       "daemon that runs has its own (default: lease)"),
-	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time", option_choice, struct run_options,
-	       sharing, .offered = "time", .of_later = "space",
-	       .help = "what is shared out: time, in turns"),
+	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space|auto", option_choice,
+	       struct run_options, sharing, .offered = "time space auto",
+	       .help = "how it shares the GPU: in turns with all others\n"
+		       "(time), at the same time as others of its group, by\n"
+		       "NVIDIA's MPS (space), or as its terms allow (auto)\n"
+		       "(default: the daemon's setting, time unless changed)"),
+	OPTION("--group", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, group,
+	       .help = "with --sharing space: who it shares with, and whose\n"
+		       "faults it puts up with (default: all of this user)"),
 	OPTION("--name", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, name,
 	       .help = "the tenant's name (default: from the process id)"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options,
@@ -165,6 +173,9 @@ static int check_options(const struct run_options *options, struct error *err)
 	if (is_swap && !options->memory.is_set)
 		return error_set(err, EINVAL,
 				 "--on-full: 'swap': needs --memory, such as --memory 4GiB");
+	if (options->group && options->sharing && strcmp(options->sharing, "time") == 0)
+		return error_set(err, EINVAL, "--group: '%s': only with --sharing space or auto",
+				 options->group);
 	if (options->swap_arena.is_set && !is_swap)
 		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
 	return check_waiting(options, err);
@@ -251,6 +262,10 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	if (run->options.elastic)
 		json_object_set_new(body, "elastic",
 				    json_boolean(strcmp(run->options.elastic, "on") == 0));
+	if (run->options.sharing)
+		json_object_set_new(body, "sharing", json_string(run->options.sharing));
+	if (run->options.group)
+		json_object_set_new(body, "group", json_string(run->options.group));
 	if (run->options.priority.is_set)
 		json_object_set_new(body, "priority", json_integer(run->options.priority.value));
 	return body;
@@ -369,8 +384,8 @@ static int make_environment(struct run *run, struct error *err)
 	    (r = environment_set(&run->environment, TENANT_VARIABLE, tenant_socket, err)) < 0 ||
 	    (r = environment_set(&run->environment, VISIBLE_VARIABLE, uuids, err)) < 0)
 		return r;
-	if (!run->options.sim)
-		return 0;
+	if ((r = space_environment(run->tenant, &run->environment, err)) < 0 || !run->options.sim)
+		return r;
 	if ((r = paths_join(client_run_dir(run->client), "sim.sock", sim_socket, sizeof(sim_socket),
 			    err)) < 0 ||
 	    (r = environment_prepend(&run->environment, "LD_LIBRARY_PATH", run->sim_dir, err)) < 0)
@@ -512,7 +527,9 @@ static int run_tenant(struct run *run, int *ret_status, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = make_environment(run, err);
+	r = space_await(run->client, run->tenant, err);
+	if (r >= 0)
+		r = make_environment(run, err);
 	if (r < 0)
 		return r;
 	r = child_start(run->command_path, run->command, run->environment.list, &child, err);

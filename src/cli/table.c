@@ -28,6 +28,7 @@ enum column {
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
 	COLUMN_VIOLATIONS, /* shown when a process got round the library */
+	COLUMN_SHARING,    /* shown when a tenant shares by space */
 	COLUMN_USE,
 	COLUMN_CONTAINER, /* shown when a tenant's processes live in one */
 	COLUMN_COUNT,
@@ -54,6 +55,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_REFUSED] = { "", "REFUSED", false },
 	[COLUMN_WAITED] = { "", "WAITED", false },
 	[COLUMN_VIOLATIONS] = { "", "VIOLATIONS", true },
+	[COLUMN_SHARING] = { "", "SHARING", true },
 	[COLUMN_USE] = { "", "USE", false },
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
@@ -191,6 +193,23 @@ static void put_violations(const json_t *tenant, char cell[64])
 		strcpy(cell, "-");
 }
 
+/* "space user/1000 hung": with whom it has the card at the same time, and whether it can. */
+static void put_sharing(const json_t *tenant, char cell[64])
+{
+	const json_t *space = json_object_get(tenant, "space");
+	const char *group = json_string_value(json_object_get(space, "group"));
+	const char *state = json_string_value(json_object_get(space, "state"));
+	bool is_ready = state && strcmp(state, "ready") == 0;
+
+	if (!group)
+		strcpy(cell, "-");
+	else
+		snprintf(cell, 64, "space %.40s%s%.12s", group, is_ready ? "" : " ",
+			 is_ready ? ""
+			 : state  ? state
+				  : "?");
+}
+
 static void fill_row(struct row *row, const json_t *tenant, const json_t *device, bool is_first)
 {
 	json_int_t index = device_index(device);
@@ -204,6 +223,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_priority(tenant, row->cell[COLUMN_PRIORITY]);
 		put_containers(tenant, row->cell[COLUMN_CONTAINER]);
 		put_violations(tenant, row->cell[COLUMN_VIOLATIONS]);
+		put_sharing(tenant, row->cell[COLUMN_SHARING]);
 	}
 	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
@@ -280,6 +300,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_PRIORITY] = 0;
 	if (!is_told(table, COLUMN_VIOLATIONS))
 		table->width[COLUMN_VIOLATIONS] = 0;
+	if (!is_told(table, COLUMN_SHARING))
+		table->width[COLUMN_SHARING] = 0;
 	if (!is_told(table, COLUMN_CONTAINER))
 		table->width[COLUMN_CONTAINER] = 0;
 	if (total_width(table) > width)
@@ -381,6 +403,23 @@ static void write_devices(const json_t *devices, FILE *out)
 		fputc('\n', out);
 }
 
+/* What befell the MPS of tenants that share by space: their programs know of an error alone. */
+static void write_space_faults(const json_t *tenants, FILE *out)
+{
+	size_t i;
+	json_t *tenant;
+
+	json_array_foreach((json_t *)tenants, i, tenant)
+	{
+		const json_t *space = json_object_get(tenant, "space");
+		const char *fault = json_string_value(json_object_get(space, "fault"));
+		const char *name = json_string_value(json_object_get(tenant, "name"));
+
+		if (fault)
+			fprintf(out, "\n%s: %s\n", name ? name : "?", fault);
+	}
+}
+
 void table_write(const json_t *list, int width, FILE *out)
 {
 	const json_t *tenants = json_object_get(list, "tenants");
@@ -401,5 +440,6 @@ void table_write(const json_t *list, int width, FILE *out)
 	write_line(&table, &titles, out);
 	for (size_t i = 0; i < table.count; i++)
 		write_line(&table, &table.rows[i], out);
+	write_space_faults(tenants, out);
 	free(table.rows);
 }

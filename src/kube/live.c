@@ -89,12 +89,18 @@ static int read_on_full(const char *text, struct kube_live *live, struct error *
 
 static int read_sharing(const char *text, struct kube_live *live, struct error *err)
 {
-	if (strcmp(text, "time") != 0)
-		return error_set(err, EINVAL,
-				 "'%.40s': must be time: tenants take turns on a GPU, there is no "
-				 "other way of sharing it",
-				 text);
+	if (strcmp(text, "time") != 0 && strcmp(text, "space") != 0 && strcmp(text, "auto") != 0)
+		return error_set(err, EINVAL, "'%.40s': must be time, space or auto", text);
+	live->sharing = text;
 	return 0;
+}
+
+static int read_group(const char *text, struct kube_live *live, struct error *err)
+{
+	int r = parse_name(text, err);
+	if (r >= 0)
+		live->group = text;
+	return r;
 }
 
 static int read_priority(const char *text, struct kube_live *live, struct error *err)
@@ -117,9 +123,10 @@ static const struct {
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },     { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing }, { "priority", read_priority },
-	{ VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },     { KUBE_DURATION, NULL },
-	{ KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },   { KUBE_PLACEMENT, NULL },
-	{ KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },         { KUBE_GANG_SIZE, NULL },
+	{ "group", read_group },     { VCUDA_CARDS, NULL },       { KUBE_WORKLOAD, NULL },
+	{ KUBE_DURATION, NULL },     { KUBE_CONCURRENCY, NULL },  { KUBE_ROOM_SINCE, NULL },
+	{ KUBE_PLACEMENT, NULL },    { KUBE_BORROWED, NULL },     { KUBE_GANG, NULL },
+	{ KUBE_GANG_SIZE, NULL },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -158,7 +165,7 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 	if (i == FIELD_COUNT)
 		return error_set(err, EINVAL,
 				 "%.100s: there is no such annotation: must be memory, cores, "
-				 "cores-limit, on-full, sharing, priority or cards",
+				 "cores-limit, on-full, sharing, group, priority or cards",
 				 name);
 	if (owner && !has_container(pod, name, owner))
 		return error_set(err, EINVAL, "%.100s: the pod has no container '%.*s'", name,
@@ -200,6 +207,21 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 		if (!fields[i].read)
 			continue;
 		r = read_field(pod, container, i, &live, err);
+		if (r < 0)
+			return blame(err, r);
+	}
+	*ret = live;
+	return 0;
+}
+
+int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
+		      struct error *err)
+{
+	struct kube_live live = { 0 };
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (fields[i].read != read_sharing && fields[i].read != read_group)
+			continue;
+		int r = read_field(pod, container, i, &live, err);
 		if (r < 0)
 			return blame(err, r);
 	}

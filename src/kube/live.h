@@ -27,7 +27,8 @@ struct kube_live {
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
 	double cores_pct[LIVE_VALUES_MAX]; /* 0: no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
-	const char *on_full; /* the pod's text; NULL: nothing is said */
+	const char *on_full;         /* the pod's text; NULL: nothing is said */
+	const char *sharing, *group; /* of what starts from here on; the pod's texts, or NULL */
 	bool has_priority;
 	int priority; /* -100 to 100 */
 };
@@ -38,6 +39,10 @@ struct kube_live {
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);
+
+/* The same of `sharing` and `group` alone, for who makes a container: whatever else the pod says. */
+int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
+		      struct error *err);
 
 /* All that live_read() goes by: while it is the same, nothing was changed. NULL: no memory; by free(). */
 char *live_text(const struct kube_pod *pod);

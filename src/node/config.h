@@ -14,6 +14,7 @@
 #include "arbiter/elastic.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "node/mps/choice.h"
 #include "node/violation/violation_policy.h"
 
 #define CONFIG_PATH_MAX 256
@@ -55,6 +56,8 @@ struct config {
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* of all tenants, at least */
+	enum sharing_way sharing;       /* of tenants that do not say */
+	unsigned mps_clients;           /* processes that one MPS server takes */
 	/* Health of the cards (node/health). */
 	bool watches_health;
 	uint64_t health_recover_ns; /* a reported fault is over after that long; 0: by hand alone */

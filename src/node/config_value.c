@@ -16,7 +16,8 @@
 _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum feedback_control) == sizeof(unsigned) &&
 		       sizeof(enum arbiter_sensor) == sizeof(unsigned) &&
-		       sizeof(enum on_violation) == sizeof(unsigned),
+		       sizeof(enum on_violation) == sizeof(unsigned) &&
+		       sizeof(enum sharing_way) == sizeof(unsigned),
 	       "a choice is written as an unsigned");
 
 static const struct {
@@ -46,6 +47,7 @@ static const char *const choices[][CHOICES_MAX] = {
 	[KIND_ON_VIOLATION] = { [ON_VIOLATION_REPORT] = "report",
 				[ON_VIOLATION_FREEZE] = "freeze",
 				[ON_VIOLATION_END] = "end" },
+	[KIND_SHARING] = { [SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto" },
 	[KIND_VOCABULARY] = { [KUBE_VOCABULARY_SLICES] = "slices",
 			      [KUBE_VOCABULARY_HAMI] = "hami",
 			      [KUBE_VOCABULARY_GPU_MANAGER] = "gpu-manager" },
@@ -203,6 +205,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_CONTROL:
 	case KIND_SENSOR:
 	case KIND_VOCABULARY:
+	case KIND_SHARING:
 	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_LIMIT: return set_one_of_two((bool *)(void *)field, value, limit_words, 1, err);
 	case KIND_DURATION:

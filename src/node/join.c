@@ -4,6 +4,7 @@
 
 #include "node/adopt.h"
 #include "node/arena.h"
+#include "node/mps/space.h"
 #include "node/procfs.h"
 
 /*
@@ -40,10 +41,13 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
+	int r = previous_epoch == 0 ? space_check_process(tenant, err) : 0;
+	if (r < 0)
+		return r;
 	/* exec keeps the pid, and with a first registration says that the old image is gone. */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);
-	int r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);
+	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);
 	if (r < 0)
 		return r;
 	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);

@@ -8,6 +8,7 @@
 #include "node/drain.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/mps/space.h"
 #include "node/session.h"
 #include "node/use.h"
 #include "node/swap.h"
@@ -206,7 +207,7 @@ static json_t *tenant_to_json(struct tenant *t)
 	}
 	return json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
-		"s:o, s:o, s:s, s:o}",
+		"s:o, s:o, s:s, s:o, s:s, s:s*, s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state",
 		tenant_condition_name(tenant_condition(t, figures)), "devices", devices, "elastic",
 		elastic_is_on(t), "uid", (json_int_t)t->terms.uid, "priority", t->terms.priority,
@@ -218,7 +219,9 @@ static json_t *tenant_to_json(struct tenant *t)
 		wait_to_json(t, now_ns), "swap", swap_to_json(t), "containers",
 		gpu_watch_tenant_containers(t->node->watch, t->terms.name), "on_violation",
 		on_violation_name(violations_wanted(t)), "offenders",
-		violations_of_tenant(t->node->violations, t->terms.name));
+		violations_of_tenant(t->node->violations, t->terms.name), "sharing",
+		sharing_way_name(t->terms.sharing.way), "sharing_why", t->terms.sharing.why,
+		"space", space_to_json(t));
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

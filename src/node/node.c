@@ -26,6 +26,7 @@
 #include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
+#include "node/mps/space.h"
 #include "node/page/page.h"
 #include "node/plugin/plugin.h"
 #include "node/sensor.h"
@@ -370,6 +371,9 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 		r = make_tenants_dirs(node, err);
 	if (r < 0)
 		return r;
+	r = space_open(node, err);
+	if (r < 0)
+		return r;
 	use_state_load(node);
 	unsigned adopted = adopt_all(node);
 	if (adopted)
@@ -377,6 +381,7 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	r = claims_open(node, &node->claims, err);
 	if (r < 0)
 		return r;
+	space_sweep(node);
 	checkpoint_recover(node, is_to_stay_out);
 	r = gpu_watch_start(node, &node->watch, err);
 	if (r < 0)
@@ -430,8 +435,10 @@ void node_close(struct node *node)
 	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);
 	node->claims = claims_close(node->claims);
+	space_let_run(node);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
+	space_close(node);
 	node->health = health_stop(node->health);
 	node->census = census_stop(node->census);
 	close_cards(node);

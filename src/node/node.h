@@ -46,6 +46,7 @@ struct census;
 struct claims;
 struct gpu_records;
 struct gpu_watch;
+struct space_groups;
 struct control;
 struct drain;
 struct sensor;
@@ -132,6 +133,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
 	struct violations *violations;
+	struct space_groups *space; /* groups that share a card at the same time: see mps/space.h */
 	struct health_watch *health; /* NULL: cards' health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */
 	unsigned health_listener_count;

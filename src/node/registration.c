@@ -15,6 +15,7 @@
 #include "node/arena.h"
 #include "node/join.h"
 #include "net/listen.h"
+#include "node/mps/space.h"
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "region/registration.h"
@@ -258,6 +259,11 @@ static void exchange_ready(void *data, uint32_t events)
 				  .msg_controllen = sizeof(control.space) };
 	cleanup_fd int fd = -1;
 
+	/* A process that is to have its work done by MPS waits here until that is there: timer_due(). */
+	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
+		loop_watch(x->source, 0);
+		return;
+	}
 	/* MSG_TRUNC: the length as sent, so that a longer message is not taken for a request. */
 	ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
@@ -343,8 +349,12 @@ static void timer_due(void *data, uint32_t events)
 	struct exchange *next;
 	for (struct exchange *x = registration->pending; x; x = next) {
 		next = x->next;
+		if (space_is_starting(registration->tenant))
+			x->deadline_ns = now_ns + REGISTRATION_DEADLINE_NS;
 		if (now_ns >= x->deadline_ns)
 			exchange_close(x);
+		else
+			loop_watch(x->source, EPOLLIN);
 	}
 	loop_watch(registration->source, EPOLLIN);
 	if (!registration->pending)

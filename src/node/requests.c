@@ -11,6 +11,7 @@
 #include "node/claims/claims.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/mps/space.h"
 #include "node/procfs.h"
 #include "node/request_devices.h"
 #include "node/session.h"
@@ -44,6 +45,7 @@ void request_describe_tenant(const struct tenant *tenant, json_t *reply)
 	json_object_set_new(reply, "name", json_string(tenant->terms.name));
 	json_object_set_new(reply, "socket", json_string(path));
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
+	space_describe(tenant, reply);
 }
 
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
@@ -188,6 +190,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		      struct error *err)
 {
 	struct tenant_terms terms = { .uid = session->uid };
+	struct sharing_wish wish = { 0 };
 	const char *on_full = NULL;
 	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
@@ -216,12 +219,16 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
 				 on_full);
 	r = read_wait_timeout(request, &terms, err);
+	if (r >= 0)
+		r = space_read_wish(request, &wish, err);
 	if (r < 0)
 		return r;
 	terms.priority = (int)priority;
 	r = choose_devices(session->node, request, &terms, err);
 	if (r >= 0)
 		r = swap_check_terms(session->node, &terms, err);
+	if (r >= 0)
+		r = space_choose(session->node, &wish, "", &terms, err);
 	if (r >= 0)
 		r = tenant_make_id(session->node, terms.id, err);
 	if (r < 0)

@@ -25,7 +25,7 @@ static const struct {
 	{ "release", request_release },     { "claims", request_claims },
 	{ "injection", request_injection }, { "cordon", request_cordon },
 	{ "trace", request_trace },         { "trace_poll", request_trace_poll },
-	{ "trace_end", request_trace_end },
+	{ "trace_end", request_trace_end }, { "space", request_space },
 };
 
 static int dispatch(struct session *session, const json_t *request, json_t *reply, struct error *err)

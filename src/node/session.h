@@ -60,6 +60,8 @@ int request_tasks(struct session *session, const json_t *request, json_t *reply,
 int request_topology(struct session *session, const json_t *request, json_t *reply,
 		     struct error *err);
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
+/* In mps/. */
+int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
 /* In trace/. */
 int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);

@@ -20,6 +20,7 @@
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/claims/claims.h"
 #include "node/elastic.h"
+#include "node/mps/space.h"
 #include "node/registration.h"
 #include "node/sharing.h"
 #include "node/swap.h"
@@ -177,6 +178,19 @@ void tenant_delete_files(const struct node *node, enum tenant_place place, const
 		log_warning("can't remove %s: %s", path, strerror(errno));
 }
 
+/* One that is adopted has processes already, that may be at work: it is told what is wrong, and goes on. */
+static int join_space(struct tenant *tenant, bool is_new, struct error *err)
+{
+	struct error why = { 0 };
+	int r = space_join(tenant, is_new, is_new ? err : &why);
+	if (r >= 0 || is_new)
+		return r;
+	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);
+	snprintf(tenant->space_fault, sizeof(tenant->space_fault), "%.*s", SPACE_FAULT_MAX - 1,
+		 why.text);
+	return 0;
+}
+
 static int open_tenant(struct node *node, const struct tenant_terms *terms, bool is_new,
 		       struct tenant **ret, struct error *err)
 {
@@ -200,6 +214,8 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 		r = make_region(tenant, err);
 	if (r >= 0)
 		r = make_leases(tenant, err);
+	if (r >= 0)
+		r = join_space(tenant, is_new, err);
 	if (r >= 0)
 		swap_set_order(tenant, !terms->swapped_out                     ? SWAP_ORDER_IN
 				       : swap_way_of(terms) == SWAP_BY_LIBRARY ? SWAP_ORDER_OUT
@@ -266,6 +282,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	tenant_trace_forget(tenant);
 	admission_forget(tenant);
 	use_end(tenant);
+	space_leave(tenant);
 	/* A tenant that could not be made has no lessees yet, or not all. */
 	namespace_use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)

@@ -11,6 +11,7 @@
 #include "node/admission.h"
 #include "node/claims/slots.h"
 #include "node/freezer/container.h"
+#include "node/mps/choice.h"
 #include "node/node.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
@@ -42,6 +43,7 @@ struct tenant_terms {
 	uint64_t swap_arena_bytes; /* of host memory, with ON_FULL_SWAP; 0: none */
 	bool swapped_out;          /* by request: off the card until it is resumed */
 	enum elastic_choice elastic;
+	struct sharing_choice sharing;  /* in turns, or at the same time as its group */
 	enum on_violation on_violation; /* at least: the setting may be stricter */
 	bool has_host_quota;            /* of page-locked host memory */
 	uint64_t host_quota_bytes;
@@ -130,6 +132,8 @@ struct tenant {
 	unsigned slot_limit, process_count;
 	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */
 	bool started; /* a process has registered, ever */
+	struct mps_group *space;           /* of whom shares by space; see mps/space.h */
+	char space_fault[SPACE_FAULT_MAX]; /* what befell its group last; "": nothing */
 	bool corrupt; /* its report held what can't be: no more registrations */
 	unsigned violations[VIOLATION_REASONS]; /* processes, ever */
 	unsigned holders;

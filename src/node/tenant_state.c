@@ -86,6 +86,8 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		(json_int_t)past.arrival, "wait_since_ns", (json_int_t)past.since_ns,
 		"swap_arena_bytes", (json_int_t)t->swap_arena_bytes, "swapped_out", t->swapped_out,
 		"on_violation", on_violation_name(t->on_violation));
+	if (t->sharing.way == SHARING_SPACE)
+		json_object_set_new(json, "group", json_string(t->sharing.group));
 	/* What its claim is made of again if the store is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

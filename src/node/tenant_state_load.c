@@ -153,6 +153,20 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
+/* Absent: it takes turns. */
+static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
+{
+	const char *group = NULL;
+	int r = json_read_string(root, "group", &group, err);
+	if (r <= 0)
+		return r;
+	if (!*group || strlen(group) >= sizeof(ret->group))
+		return error_set(err, EINVAL, "group: not one");
+	ret->way = SHARING_SPACE;
+	strcpy(ret->group, group);
+	return 0;
+}
+
 static int terms_from_json(const json_t *root, const char *id, struct tenant_state *state,
 			   struct error *err)
 {
@@ -211,6 +225,9 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 		return has_choice;
 	if (has_choice > 0 && on_violation_parse(text, &t->on_violation) < 0)
 		return error_set(err, EINVAL, "on_violation: not one");
+	r = group_from_json(root, &t->sharing, err);
+	if (r < 0)
+		return r;
 	t->swap_arena_bytes = (uint64_t)arena_bytes;
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;

@@ -189,7 +189,9 @@ class Machine:
                     pipe.close()
         helpers = [pid for pid, line in processes_of(str(self.base)).items()
                    if line.startswith("allot-checkpoint ")]
-        for pid in [*self.servers(), *helpers]:
+        # A group's MPS outlives its daemon; its command line does not tell whose it is.
+        helpers += [json.loads(record.read_text())["pid"] for record in self.base.glob("*/mps/*.json")]
+        for pid in filter(None, [*self.servers(), *helpers]):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

@@ -71,7 +71,6 @@ KNOWN_BEFORE = [
     (["--on-full", "wait"], 125, ["--on-full", "'wait'", "needs --memory"]),
     (["--on-full", "swap"], 125, ["--on-full", "'swap'", "needs --memory"]),
     (["--policy", "fair"], 125, ["--policy", "'fair'", "lease feedback token"]),
-    (["--sharing", "space"], 125, ["--sharing", "only time"]),
     (["--sharing", "nonsense"], 125, ["--sharing", "unknown"]),
     (["--sim", "./no-such-file"], 125, ["--sim", "no-such-file"]),
 ]

@@ -51,14 +51,14 @@ class Node:
     def tenants(self):
         return {tenant["name"]: tenant for tenant in self.ask("list")["tenants"]}
 
-    def bind(self, name, shares, lock=True, since_s=None, **more):
+    def bind(self, name, shares, lock=True, since_s=None, annotations=None, **more):
         """As a scheduler does: lock, annotations, binding."""
         if lock:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             self.cluster.patch(self.path, {"annotations": {LOCK: f"{stamp},default,{name}"}})
         return self.cluster.make_pod(name, self.name, {
             "hami.io/vgpu-node": self.name, PHASE: "allocating", TO_ALLOCATE: shares, ALLOCATED: shares,
-            "hami.io/bind-time": str(since_s or int(time.time()))}, **more)
+            "hami.io/bind-time": str(since_s or int(time.time())), **(annotations or {})}, **more)
 
     def annotations(self, pod):
         return self.cluster.pod(pod)["metadata"]["annotations"]
@@ -83,6 +83,11 @@ def make_node(request, cluster, tmp_path):
         alive = node.daemon.is_alive()
         node.kubelet.stop()
         node.daemon.stop()
+        # Groups of claims that are in force go on without a daemon, as they are to.
+        for record in (node.daemon.run_dir / "mps").glob("*.json"):
+            pid = json.loads(record.read_text())["pid"]
+            if pid and os.path.exists(f"/proc/{pid}"):
+                os.kill(pid, signal.SIGKILL)
         assert alive, node.daemon.log
     door.close()
 
@@ -121,6 +126,31 @@ def test_containers_in_their_order(make_node):
     assert quotas(tenants["default.p-three.fetch"]) == [(first, 3000, 0, 100)]
     assert quotas(tenants["default.p-three.log"]) == [(second, 500, 10, 10), (first, 100, 20, 20)]
     assert node.annotations("p-three")[TO_ALLOCATE] == ";;;" and node.annotations("p-three")[PHASE] == "success"
+
+
+def test_space(make_node):
+    """A namespace is a group, a name sets pods apart in it, and each container gets its group's MPS alone."""
+    node = make_node()
+    first, _ = node.uuids()
+    pipes = {}
+    for name, annotations in (("p-one", {"allot.dev/sharing": "space"}),
+                              ("p-two", {"main.allot.dev/sharing": "space"}),
+                              ("p-apart", {"allot.dev/sharing": "auto", "allot.dev/group": "x"}),
+                              ("p-turns", {})):
+        node.bind(name, f"{first},NVIDIA,1000,25:;", annotations=annotations)
+        (answer,) = node.plugin.allocate([f"{first}-{len(pipes)}"])
+        pipes[name] = next((outside for inside, outside, _ in answer.mounts if inside == "/run/allot/mps"), None)
+        assert answer.env.get("CUDA_MPS_PIPE_DIRECTORY") == ("/run/allot/mps" if annotations else None)
+    mps = node.daemon.run_dir / "mps"
+    assert pipes == {"p-one": f"{mps}/0-1/pipe", "p-two": f"{mps}/0-1/pipe", "p-apart": f"{mps}/0-2/pipe",
+                     "p-turns": None}
+    wait_until(lambda: {tenant["space"] and (tenant["space"]["group"], tenant["space"]["state"])
+                        for tenant in node.tenants().values()} ==
+               {("namespace/default", "ready"), ("namespace/default/x", "ready"), None}, what="both groups")
+    # No user of the machine gets there; in a container, whose users may be anybody, the directory is open.
+    assert (mps / "0-1").stat().st_mode & 0o777 == 0o700 and (mps / "0-1/pipe").stat().st_mode & 0o777 == 0o755
+    node.bind("p-both", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "time", "allot.dev/group": "x"})
+    assert "only tenants with sharing 'space' or 'auto'" in node.plugin.refused([f"{first}-9"]).details()
 
 
 def test_priorities(make_node):

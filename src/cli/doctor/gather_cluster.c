@@ -96,7 +96,7 @@ void gather_cluster(struct doctor *d, struct facts *facts)
 	find_node(d, c->node);
 	snprintf(path, sizeof(path), "/api/v1/nodes/%s", c->node);
 	if (r > 0)
-		r = api_get(&access, path, &status, &node, &err);
+		r = api_get(&access, path, NULL, &status, &node, &err);
 	access_free(&access);
 	if (r < 0)
 		snprintf(c->fault, sizeof(c->fault), "%.*s", FACT_TEXT_MAX - 1, err.text);

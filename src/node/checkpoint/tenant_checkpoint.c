@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "node/census.h"
 #include "node/drain.h"
+#include "node/mps/space.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
 
@@ -214,6 +215,12 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 	bool was_paused = t->terms.paused;
 	if (tenant_is_off_card(t))
 		return 0;
+	if (space_is_client(t))
+		return error_set(
+			err, EOPNOTSUPP,
+			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
+			"the card; pause it without",
+			t->terms.name);
 	if (t->checkpoint && t->checkpoint->is_parking)
 		return error_set(err, EBUSY, "it is on its way already: leaving");
 	if (place_of(t) != PLACE_IN && place_of(t) != PLACE_STUCK)

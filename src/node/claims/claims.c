@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "node/audit/audit.h"
 #include "node/claims/claims_inside.h"
+#include "node/mps/space.h"
 #include "node/health/health.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
@@ -340,6 +341,9 @@ static int decide(struct claims *claims, const struct claim_request *request,
 		r = check_slots(claims, fresh, err);
 	if (r >= 0)
 		r = swap_check_terms(claims->node, terms, err);
+	if (r >= 0 && request->namespace_name)
+		r = space_choose(claims->node, &request->sharing, request->namespace_name, terms,
+				 err);
 	if (r >= 0)
 		r = tenant_make_id(claims->node, terms->id, err);
 	if (r < 0)

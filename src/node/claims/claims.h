@@ -50,6 +50,9 @@ struct claim_request {
 	enum on_full on_full;
 	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: as much as the quotas */
 	enum elastic_choice elastic;
+	struct sharing_wish sharing;
+	/* Kubernetes's, or "": its user's. NULL: the pod is not known, and so nobody it might share with by space. */
+	const char *namespace_name;
 	/*
 	 * The container set CUDA_DISABLE_CONTROL. Honoured where the setting `allow_disable_control` is
 	 * on; else logged, counted and ignored.

@@ -10,6 +10,7 @@
 #include "base/install.h"
 #include "kube/priority.h"
 #include "node/claims/claims_inside.h"
+#include "node/mps/space.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SIM_DIR "/run/allot/sim"
@@ -300,6 +301,31 @@ int claims_check_library(struct claims *claims, struct error *err)
 	return r < 0 ? r : trust_check(claims->trust, path, err);
 }
 
+struct adding {
+	struct injection *in;
+	struct error *err;
+};
+
+static int add_variable(void *data, const char *name, const char *value)
+{
+	const struct adding *a = data;
+	return add_env(a->in, a->err, name, "%s", value);
+}
+
+/* Of a tenant that shares by space: the directory of its group alone. CUDA's client writes there. */
+static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
+{
+	struct adding adding = { in, err };
+	char path[NODE_PATH_MAX];
+	if (!space_pipe_dir(tenant, path))
+		return 0;
+	int r = add_mount(in, INJECTION_PIPE_DIR, path, err);
+	if (r < 0)
+		return r;
+	in->mount[in->mount_count - 1].is_read_only = false;
+	return space_each_variable(tenant, INJECTION_PIPE_DIR, add_variable, &adding);
+}
+
 static int add_control(struct claims *claims, const struct claim *claim, struct injection *in,
 		       struct error *err)
 {
@@ -311,6 +337,8 @@ static int add_control(struct claims *claims, const struct claim *claim, struct 
 		r = add_env(in, err, "ALLOT_SOCKET", "%s/allot.sock", INJECTION_SOCKET_DIR);
 	if (r >= 0)
 		r = add_hami(in, claim_terms(claim), err);
+	if (r >= 0)
+		r = add_space(in, claim->tenant, err);
 	/* Either is enough, and never both: the mirror has the library in it. */
 	if (r >= 0 && !has_mirror)
 		r = claims_install_library(claims, err);

@@ -11,6 +11,7 @@
 #include "node/claims/claims.h"
 #include "node/claims/injection.h"
 #include "node/elastic.h"
+#include "node/mps/space.h"
 #include "node/request_devices.h"
 #include "node/session.h"
 
@@ -162,6 +163,8 @@ static int read_claim(struct session *session, const json_t *request, struct cla
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &ret->elastic, err);
 	if (r >= 0)
+		r = space_read_wish(request, &ret->sharing, err);
+	if (r >= 0)
 		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
 	if (r < 0)
 		return r;
@@ -169,6 +172,7 @@ static int read_claim(struct session *session, const json_t *request, struct cla
 		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
 				 on_full);
 	ret->uid = session->uid;
+	ret->namespace_name = "";
 	ret->priority = (int)priority;
 	ret->swap_arena_bytes = (uint64_t)arena_bytes;
 	return read_devices(session->node, request, ret, err);

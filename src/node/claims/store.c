@@ -48,7 +48,8 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " priority INTEGER NOT NULL,"
 				 " on_full TEXT NOT NULL,"
 				 " swap_arena_bytes INTEGER NOT NULL,"
-				 " elastic INTEGER NOT NULL) STRICT;"
+				 " elastic INTEGER NOT NULL,"
+				 " space_group TEXT NOT NULL DEFAULT '') STRICT;"
 				 "CREATE TABLE IF NOT EXISTS device ("
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
 				 " place INTEGER NOT NULL,"
@@ -69,14 +70,19 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "COMMIT;";
 
 /* Comes with what a new store begins with: until then it says nothing of which claims there are. */
-static const char filled_sql[] = "PRAGMA user_version = 3;";
+static const char filled_sql[] = "PRAGMA user_version = 4;";
+/* Before schema 4 all took turns. */
+#define GROUP_SQL \
+	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
+	"PRAGMA user_version = 4;"
 /* From each schema to this one. Claims of schema 2 were made with the usual priority wherever terms could change. */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
-	[1] = "BEGIN IMMEDIATE;" ASKED_SQL "PRAGMA user_version = 3; COMMIT;",
-	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
-	      "PRAGMA user_version = 3; COMMIT;",
+	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
+	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT "
+	      "0;" GROUP_SQL "COMMIT;",
+	[3] = "BEGIN IMMEDIATE;" GROUP_SQL "COMMIT;",
 };
-_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 3 && STORE_LOG_BYTES == 8388608,
+_Static_assert(APPLICATION_ID == 1634495604 && STORE_SCHEMA == 4 && STORE_LOG_BYTES == 8388608,
 	       "as the texts above have it");
 
 static const char *const statement_sql[SQL_COUNT] = {
@@ -85,8 +91,8 @@ static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_ROLLBACK] = "ROLLBACK",
 	[SQL_ADD_CLAIM] =
 		"INSERT INTO claim (key, tenant, name, made_s, uid, while_wanted, uncontrolled,"
-		" priority, on_full, swap_arena_bytes, elastic)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" priority, on_full, swap_arena_bytes, elastic, space_group)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_DEVICE] = "INSERT INTO device (claim, place, card, memory_bytes, reserve_bytes,"
 			   " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
@@ -98,7 +104,8 @@ static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_REMOVE_DEVICES] = "DELETE FROM device WHERE claim = ?",
 	[SQL_REMOVE_ASKED] = "DELETE FROM asked WHERE claim = ?",
 	[SQL_READ_CLAIMS] = "SELECT id, key, tenant, name, made_s, uid, while_wanted, uncontrolled,"
-			    " priority, on_full, swap_arena_bytes, elastic FROM claim ORDER BY id",
+			    " priority, on_full, swap_arena_bytes, elastic, space_group"
+			    " FROM claim ORDER BY id",
 	[SQL_READ_DEVICES] = "SELECT place, card, memory_bytes, reserve_bytes, cores_pct,"
 			     " cores_limit_pct FROM device WHERE claim = ? ORDER BY place",
 	[SQL_READ_SLOTS] = "SELECT card, slot FROM slot WHERE claim = ?",

@@ -21,7 +21,7 @@
 #include "node/tenant.h"
 
 /* 1 had no claims whose terms were changed, 2 no priority among what they were made with: both are taken over. */
-#define STORE_SCHEMA 3
+#define STORE_SCHEMA 4
 
 struct store;
 

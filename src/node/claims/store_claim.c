@@ -131,6 +131,7 @@ int store_add(struct store *store, const struct store_claim *claim, int64_t *ret
 	bind_text(&b, on_full_name(t->on_full));
 	bind_int(&b, (int64_t)t->swap_arena_bytes);
 	bind_int(&b, t->elastic);
+	bind_text(&b, t->sharing.group);
 	int r = run_bound(store, SQL_ADD_CLAIM, &b, err);
 	if (r == -EEXIST)
 		return error_set(err, EEXIST,
@@ -316,6 +317,12 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return bad(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return bad(store, claim->row, "on_full", err);
+	/* "": it takes turns. */
+	if (sqlite3_column_bytes(s, 12) > 0) {
+		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
+			return bad(store, claim->row, "space_group", err);
+		t->sharing.way = SHARING_SPACE;
+	}
 	claim->made_s = (uint64_t)made;
 	t->uid = (uid_t)uid;
 	t->claim.while_wanted = wanted;

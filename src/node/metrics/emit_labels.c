@@ -156,6 +156,13 @@ void emit_violations(const struct metric *m, const struct metrics_figures *f, st
 			       f->tenant[i].violations[k]);
 }
 
+void emit_space_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+{
+	const struct space_figures *s = &f->daemon.space;
+	for (unsigned i = 0; i < SPACE_FAULT_KINDS; i++)
+		sample(x, m, "", "reason", space_fault_name(i), s->faults[i]);
+}
+
 void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x)
 {

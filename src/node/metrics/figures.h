@@ -19,6 +19,7 @@
 #include "node/metrics/exposition.h"
 #include "node/plugin/plugin.h"
 #include "node/tenant.h"
+#include "node/mps/space.h"
 #include "node/violation/violations.h"
 
 #define METRICS_LABELS_MAX 384 /* of the longest: a container on a device */
@@ -59,6 +60,7 @@ struct metrics_daemon {
 	uint64_t live_changes, live_changes_refused;
 	struct audit_figures audit;
 	struct violations_figures violations;
+	struct space_figures space;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
 	bool has_plugin; /* its figures are: */

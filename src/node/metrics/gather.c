@@ -308,6 +308,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->live_changes = node->live_changes;
 	m->live_changes_refused = node->live_changes_refused;
 	m->violations = violations_figures(node->violations);
+	m->space = space_figures(node);
 	m->moves = swap_turns_moves(node);
 	m->arena_budget_bytes = swap_budget_bytes(node);
 	m->arena_reserved_bytes = swap_reserved_bytes(node);

@@ -27,6 +27,14 @@ const struct metric metrics_rows[] = {
 	  "Requests that were refused, such as reservations for which there is no room." },
 	{ "allot_violation_actions_total", COUNTER, emit_violation_actions, "action", OWN(""),
 	  "What was done about processes that got round the library; failed: could not be." },
+	{ "allot_space_groups", GAUGE, OF_DAEMON, COUNT(metrics_daemon, space.groups),
+	  "Groups of tenants that share a device at the same time, each with an MPS control "
+	  "daemon." },
+	{ "allot_space_tenants", GAUGE, OF_DAEMON, COUNT(metrics_daemon, space.tenants),
+	  "Tenants in such groups." },
+	{ "allot_space_faults_total", COUNTER, emit_space_faults, "reason", OWN(""),
+	  "What went wrong with the MPS of groups: it could not start, its control daemon or a "
+	  "server ended or hung, or a client's work was thrown away for its own fault." },
 	{ "allot_allocation_failures_total", COUNTER, emit_allocation_failures, "reason", OWN(""),
 	  "Tenants that were asked for and refused, by the reason." },
 	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),

@@ -72,6 +72,20 @@ static void set_limits(const struct node *node, struct claim_request *request)
 	}
 }
 
+int bound_request_sharing(const struct kube_pod *pod, const char *container,
+			  struct claim_request *ret, struct error *err)
+{
+	struct kube_live live;
+	int r = live_read_sharing(pod, container, &live, err);
+	if (r < 0)
+		return r;
+	ret->namespace_name = pod->pod_namespace;
+	ret->sharing.has_way = live.sharing &&
+			       sharing_way_parse(live.sharing, &ret->sharing.way) == 0;
+	snprintf(ret->sharing.group, sizeof(ret->sharing.group), "%s", live.group ? live.group : "");
+	return 0;
+}
+
 int bound_request_make(const struct node *node, const struct choice *choice,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err)
@@ -89,6 +103,9 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
+	r = bound_request_sharing(pod, container, ret, err);
+	if (r < 0)
+		return r;
 	struct kube_shares borrowed = { 0 };
 	const char *text = pod_annotation(pod, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED);
 	if (text)

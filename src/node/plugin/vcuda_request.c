@@ -6,6 +6,7 @@
 
 #include "node/node.h"
 #include "node/plugin/pod_key.h"
+#include "node/plugin/bound_request.h"
 
 #define REASONS_MAX 240
 #define CHOSEN_MAX 128
@@ -147,6 +148,9 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 	if (r < 0)
 		return r;
 	vcuda_request_name(choice->pod, choice->container, name);
+	r = bound_request_sharing(choice->pod, choice->pod->container[choice->container], ret, err);
+	if (r < 0)
+		return r;
 	if (!node->config.is_kube_share && ask->cores != ask->cards * VCUDA_CORES_WHOLE)
 		return error_set(err, EINVAL,
 				 "%u hundredths of %u GPU%s: must be whole GPUs, multiples of 100, "

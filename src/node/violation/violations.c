@@ -15,6 +15,7 @@
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/mps/space.h"
 #include "node/procfs.h"
 #include "node/tenant.h"
 #include "node/violation/signs.h"
@@ -27,7 +28,10 @@
 
 enum on_violation violations_wanted(const struct tenant *t)
 {
-	return on_violation_stricter(t->terms.on_violation, t->node->config.on_violation);
+	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
+							 t->node->config.on_violation);
+	/* A client of MPS that stands still would hold up all that its server serves. */
+	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
 /* ---- who offends ---- */

@@ -133,6 +133,13 @@ void link_close(struct link *l)
 	l->notes_tail = NULL;
 }
 
+void link_cut(struct link *l)
+{
+	atomic_store(&l->dead, true);
+	if (l->fd >= 0)
+		shutdown(l->fd, SHUT_RDWR);
+}
+
 /* All of it, or the link is dead. Called with send_lock held. */
 static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 {

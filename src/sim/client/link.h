@@ -56,6 +56,8 @@ uint64_t link_mps_server(void);
 /* Connects and says hello. -errno. Not to be called twice at once. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);
+/* As if the server had gone away: every call, waiting ones too, returns LINK_DEAD. Any thread. */
+void link_cut(struct link *l);
 
 /* A one-way request; its stamp is set here. 0 or LINK_DEAD. */
 int link_post(struct link *l, struct sim_request_msg m);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sim/cuda/sim.h"
+#include "sim/mps/client.h"
 
 struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -105,6 +106,7 @@ static void in_fork_child(void)
 	/* As with the real driver: what the parent had is not for the child. */
 	if (atomic_load(&sim.mode) != SIM_UNINIT)
 		atomic_store(&sim.mode, SIM_FORKED);
+	mps_forget();
 }
 
 /* As the driver opens its device node: whoever watches that knows of this process from here on. */
@@ -117,6 +119,12 @@ static void open_node(const char *socket_path)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
+}
+
+/* The MPS server that works for this process is gone, and what it had on the card with it. */
+static void server_gone(void *unused)
+{
+	link_cut(&sim.link);
 }
 
 CUresult cuInit(unsigned int flags)
@@ -139,6 +147,11 @@ CUresult cuInit(unsigned int flags)
 			open_node(path);
 		if (!path || !*path || link_open(&sim.link, path, SIM_KIND_CUDA) < 0) {
 			r = CUDA_ERROR_NO_DEVICE;
+			break;
+		}
+		if (mps_attach(server_gone, NULL) < 0) {
+			link_close(&sim.link);
+			r = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 			break;
 		}
 		r = sim_va_init() ? sim_find_devices() : CUDA_ERROR_OUT_OF_MEMORY;

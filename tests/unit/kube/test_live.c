@@ -110,7 +110,7 @@ static void test_wrong(void **state)
 		{ "\"allot.dev/cores\":\"130\"", "allot.dev/cores: '130'" },
 		{ "\"allot.dev/cores-limit\":\"0\"", "allot.dev/cores-limit: '0'" },
 		{ "\"allot.dev/on-full\":\"cry\"", "'cry': must be fail, wait or swap" },
-		{ "\"allot.dev/sharing\":\"space\"", "'space': must be time" },
+		{ "\"allot.dev/sharing\":\"turns\"", "'turns': must be time, space or auto" },
 		{ "\"allot.dev/memroy\":\"8GiB\"",
 		  "allot.dev/memroy: there is no such annotation" },
 		{ "\"nobody.allot.dev/memory\":\"8GiB\"", "has no container 'nobody'" },

@@ -374,7 +374,7 @@ static void put_foreign(const char *path)
 
 static void put_newer(const char *path)
 {
-	execute(path, "PRAGMA user_version = 4");
+	execute(path, "PRAGMA user_version = 5");
 }
 
 static void put_without_table(const char *path)

@@ -169,7 +169,8 @@ static void test_older_store(void **state)
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
 	claim_made(f, &request);
 	fixture_stop(f);
-	execute(f, "DROP TABLE asked; PRAGMA user_version = 1");
+	execute(f, "DROP TABLE asked; ALTER TABLE claim DROP COLUMN space_group; "
+		   "PRAGMA user_version = 1");
 	fixture_start(f);
 	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
 	struct claim *claim = claims_find(f->node->claims, "pod/1/main");
@@ -190,7 +191,8 @@ static void test_store_without_priorities(void **state)
 	struct claim_wish w = memory_of(2048);
 	assert_true(wish(claim, &w));
 	fixture_stop(f);
-	execute(f, "ALTER TABLE asked DROP COLUMN priority; PRAGMA user_version = 2");
+	execute(f, "ALTER TABLE asked DROP COLUMN priority; "
+		   "ALTER TABLE claim DROP COLUMN space_group; PRAGMA user_version = 2");
 	fixture_start(f);
 	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
 	claim = claims_find(f->node->claims, "pod/1/main");
@@ -204,6 +206,21 @@ static void test_store_without_priorities(void **state)
 	claim = claims_find(f->node->claims, "pod/1/main");
 	assert_int_equal(claim_terms(claim)->priority, 7);
 	assert_int_equal(claim->asked->priority, 0);
+	claims_must_hold(f);
+}
+
+/* One as it was when all took turns. */
+static void test_store_without_groups(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
+	claim_made(f, &request);
+	fixture_stop(f);
+	execute(f, "ALTER TABLE claim DROP COLUMN space_group; PRAGMA user_version = 3");
+	fixture_start(f);
+	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
+	const struct claim *claim = claims_find(f->node->claims, "pod/1/main");
+	assert_int_equal(claim_terms(claim)->sharing.way, SHARING_TIME);
 	claims_must_hold(f);
 }
 
@@ -277,6 +294,7 @@ int main(void)
 		WITH_DAEMON(test_restart),
 		WITH_DAEMON(test_older_store),
 		WITH_DAEMON(test_store_without_priorities),
+		WITH_DAEMON(test_store_without_groups),
 		WITH_DAEMON(test_priority),
 		WITH_DAEMON(test_torn_asked),
 		cmocka_unit_test(test_values_and_devices),

@@ -108,6 +108,29 @@ static void test_borrowed(void **state)
 	pod.object = NULL;
 }
 
+static void test_sharing(void **state)
+{
+	struct kube_share share = { .container = 1, .card = "GPU-0", .memory_mib = 1000 };
+
+	assert_int_equal(make(&share, 1), 0);
+	assert_false(request.sharing.has_way);
+	assert_string_equal(request.namespace_name, "team");
+	pod.object = json_pack("{s:{s:{s:s, s:s, s:s}}}", "metadata", "annotations",
+			       "allot.dev/sharing", "space", "main.allot.dev/group", "pair",
+			       "fetch.allot.dev/sharing", "time");
+	assert_int_equal(make(&share, 1), 0);
+	assert_true(request.sharing.has_way);
+	assert_int_equal(request.sharing.way, SHARING_SPACE);
+	assert_string_equal(request.sharing.group, "pair");
+	json_decref(pod.object);
+	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/sharing",
+			       "both");
+	assert_int_equal(make(&share, 1), -EINVAL);
+	assert_string_equal(err.text, "allot.dev/sharing: 'both': must be time, space or auto");
+	json_decref(pod.object);
+	pod.object = NULL;
+}
+
 static void test_shares_of_a_card_add_up(void **state)
 {
 	const struct kube_share shares[] = {
@@ -193,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, start, end),
 		cmocka_unit_test_setup_teardown(test_limits, start, end),
+		cmocka_unit_test_setup_teardown(test_sharing, start, end),
 		cmocka_unit_test_setup_teardown(test_borrowed, start, end),
 		cmocka_unit_test_setup_teardown(test_shares_of_a_card_add_up, start, end),
 		cmocka_unit_test_setup_teardown(test_more_memory_than_there_is, start, end),

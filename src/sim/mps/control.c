@@ -1,0 +1,307 @@
+/*
+ * nvidia-cuda-mps-control, simulated: the control daemon (-d, -f), the tool that sends it commands, and, as a child for
+ * each user, the server. The command line, the files of the pipe directory, the lines of the log and the ways of ending
+ * are those of the real one, as far as allot relies on them. docs/how-to/time-or-space.md says what is not there.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/mps/server.h"
+#include "sim/mps/wire.h"
+
+#define TEXT_MAX 1024
+
+struct server {
+	pid_t pid;
+	uid_t uid;
+	int fd; /* to hand clients on; closed: it is asked to end */
+};
+
+static struct server servers[MPS_SERVERS_MAX];
+static unsigned server_count;
+static bool is_quitting;
+
+static const char *pipe_dir(void)
+{
+	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+	return dir && *dir ? dir : "/tmp/nvidia-mps";
+}
+
+static int control_address(struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	int n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/" MPS_SOCKET, pipe_dir());
+
+	return n < (int)sizeof(ret->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- the tool ---- */
+
+static int run_tool(void)
+{
+	struct sockaddr_un address;
+	char text[TEXT_MAX];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ssize_t n;
+
+	if (fd < 0 || control_address(&address) < 0 ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		printf("Cannot find MPS control daemon process\n");
+		return 1;
+	}
+	while ((n = read(STDIN_FILENO, text, sizeof(text))) > 0)
+		if (write(fd, text, (size_t)n) != n)
+			return 1;
+	shutdown(fd, SHUT_WR);
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		if (write(STDOUT_FILENO, text, (size_t)n) != n)
+			return 1;
+	return 0;
+}
+
+/* ---- servers ---- */
+
+static void forget_server(unsigned i)
+{
+	if (servers[i].fd >= 0)
+		close(servers[i].fd);
+	servers[i] = servers[--server_count];
+}
+
+static void reap_servers(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (unsigned i = 0; i < server_count; i++)
+			if (servers[i].pid == pid) {
+				mps_log("Server %d exited with status %d", pid,
+					WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+				forget_server(i);
+			}
+}
+
+/* The server of a user, started when there is none; NULL: there can be no more. */
+static struct server *server_of(uid_t uid, int listen_fd)
+{
+	int fds[2];
+
+	for (unsigned i = 0; i < server_count; i++)
+		if (servers[i].uid == uid)
+			return &servers[i];
+	if (is_quitting || server_count == MPS_SERVERS_MAX ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return NULL;
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(listen_fd);
+		close(fds[0]);
+		for (unsigned i = 0; i < server_count; i++)
+			close(servers[i].fd);
+		prctl(PR_SET_NAME, "nvidia-cuda-mps-server");
+		_exit(mps_serve(fds[1]));
+	}
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return NULL;
+	}
+	mps_log("Starting new server %d for user %u", pid, (unsigned)uid);
+	mps_log("NEW SERVER %d: Ready", pid);
+	servers[server_count] = (struct server){ .pid = pid, .uid = uid, .fd = fds[0] };
+	return &servers[server_count++];
+}
+
+static struct server *server_of_pid(int pid)
+{
+	for (unsigned i = 0; i < server_count; i++)
+		if (servers[i].pid == pid)
+			return &servers[i];
+	return NULL;
+}
+
+/* ---- commands ---- */
+
+static void list_clients(const struct server *s, char *text, size_t size)
+{
+	char question = 'l';
+	ssize_t n = s && send(s->fd, &question, 1, MSG_NOSIGNAL) == 1
+			    ? recv(s->fd, text, size - 1, 0)
+			    : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+}
+
+static void quit(void)
+{
+	is_quitting = true;
+	for (unsigned i = 0; i < server_count; i++) {
+		mps_log("Try shutting down server %d", servers[i].pid);
+		shutdown(servers[i].fd, SHUT_WR);
+	}
+}
+
+/* What is not known is answered with a line, and no failure, as by the real one. */
+static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
+{
+	unsigned long number;
+
+	mps_log("Cmd:%s", line);
+	if (!strcmp(line, "get_server_list")) {
+		for (unsigned i = 0; i < server_count; i++)
+			snprintf(text + strlen(text), size - strlen(text), "%d\n", servers[i].pid);
+	} else if (sscanf(line, "start_server -uid %lu", &number) == 1) {
+		if (uid != 0 && number != uid)
+			snprintf(text, size, "Permission denied\n");
+		else
+			server_of((uid_t)number, listen_fd);
+	} else if (sscanf(line, "get_server_status %lu", &number) == 1) {
+		snprintf(text, size, "%s\n",
+			 server_of_pid((int)number) ? "ACTIVE" : "Server not found");
+	} else if (sscanf(line, "get_client_list %lu", &number) == 1) {
+		list_clients(server_of_pid((int)number), text, size);
+	} else if (!strcmp(line, "quit") || !strncmp(line, "quit ", 5)) {
+		quit();
+	} else {
+		snprintf(text, size, "Unrecognized command %.40s\n", line);
+	}
+}
+
+/* ---- whoever connects ---- */
+
+static void hand_on(int fd, const struct ucred *who, int listen_fd)
+{
+	struct server *s = server_of(who->uid, listen_fd);
+
+	mps_log("NEW CLIENT %d from user %u", who->pid, (unsigned)who->uid);
+	if (!s || mps_hand_on(s->fd, fd, who->pid) < 0)
+		mps_log("User %u can't be served", (unsigned)who->uid);
+}
+
+/* One at a time, as whoever asks closes soon; who does not is dropped. */
+static void take_connection(int fd, int listen_fd)
+{
+	struct timeval patience = { .tv_sec = 1 };
+	struct ucred who;
+	socklen_t length = sizeof(who);
+	char text[TEXT_MAX] = "", reply[TEXT_MAX] = "", *save = NULL;
+	size_t used = 0;
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0 ||
+	    (who.uid != getuid() && getuid() != 0)) {
+		mps_log("User did not send valid credentials");
+		return;
+	}
+	while (used < sizeof(text) - 1 &&
+	       (n = recv(fd, text + used, sizeof(text) - 1 - used, 0)) > 0) {
+		used += (size_t)n;
+		text[used] = '\0';
+		if (!strcmp(text, MPS_CLIENT_HELLO)) {
+			hand_on(fd, &who, listen_fd);
+			return;
+		}
+	}
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		run_command(line, who.uid, listen_fd, reply, sizeof(reply));
+	n = send(fd, reply, strlen(reply), MSG_NOSIGNAL);
+	(void)n;
+}
+
+/* ---- the daemon ---- */
+
+static int listen_at(void)
+{
+	struct sockaddr_un address;
+	char path[sizeof(address.sun_path) + 64];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || control_address(&address) < 0)
+		return -1;
+	/* One that lives is not taken the place of. */
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+		printf("An instance of this daemon is already running\n");
+		return -1;
+	}
+	mkdir(pipe_dir(), 0755);
+	unlink(address.sun_path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(address.sun_path, 0666) < 0 || listen(fd, 64) < 0) {
+		printf("Cannot use %s: %s\n", address.sun_path, strerror(errno));
+		return -1;
+	}
+	snprintf(path, sizeof(path), "%s/" MPS_PID_FILE, pipe_dir());
+	FILE *file = fopen(path, "w");
+	if (file) {
+		fprintf(file, "%d", getpid());
+		fclose(file);
+	}
+	return fd;
+}
+
+static void on_child(int number)
+{
+	/* It is to end a poll alone. */
+}
+
+static int serve(int fd)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 64];
+
+	mps_log("Starting control daemon using socket %s/" MPS_SOCKET, pipe_dir());
+	while (!is_quitting || server_count) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		if (poll(&p, 1, 100) > 0) {
+			int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+			if (client >= 0) {
+				take_connection(client, fd);
+				close(client);
+			}
+		}
+		reap_servers();
+	}
+	snprintf(path, sizeof(path), "%s/" MPS_PID_FILE, pipe_dir());
+	unlink(path);
+	mps_log("Exit with status 0");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	struct sigaction on_end = { .sa_handler = on_child };
+
+	if (!*how)
+		return run_tool();
+	if (strcmp(how, "-f") != 0 && strcmp(how, "-d") != 0) {
+		fprintf(stderr, "usage: nvidia-cuda-mps-control [-d | -f]\n");
+		return 1;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGCHLD, &on_end, NULL);
+	int fd = listen_at();
+	if (fd < 0)
+		return 1;
+	if (!strcmp(how, "-d") && daemon(0, 1) < 0)
+		return 1;
+	return serve(fd);
+}

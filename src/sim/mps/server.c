@@ -1,0 +1,145 @@
+#include "sim/mps/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/mps/wire.h"
+
+struct client {
+	int fd, pid;
+};
+
+static struct client clients[MPS_CLIENTS_MAX];
+static unsigned client_count;
+
+void mps_log(const char *format, ...)
+{
+	char name[16] = "", stamp[32], text[512];
+	struct timespec now;
+	struct tm tm;
+	va_list arguments;
+
+	prctl(PR_GET_NAME, name);
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(stamp, sizeof(stamp), "%F %T", &tm);
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	/* Both begin with nvidia-cuda-mps, and a name has 15 bytes: the pid tells them apart. */
+	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000, "Control", getpid(), text);
+	fflush(stdout);
+}
+
+int mps_hand_on(int server_fd, int client_fd, int client_pid)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = &client_pid, .iov_len = sizeof(client_pid) };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control.space) };
+
+	control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS,
+					   .cmsg_len = CMSG_LEN(sizeof(int)) };
+	memcpy(CMSG_DATA(&control.header), &client_fd, sizeof(client_fd));
+	return sendmsg(server_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void take(int fd, int pid)
+{
+	char answer = client_count < MPS_CLIENTS_MAX ? MPS_TAKEN : MPS_FULL;
+
+	if (send(fd, &answer, 1, MSG_NOSIGNAL) != 1 || answer == MPS_FULL) {
+		mps_log("Client {PID: %d} is not taken: %u are connected", pid, client_count);
+		close(fd);
+		return;
+	}
+	mps_log("Client {PID: %d, Context ID: 0} connected", pid);
+	clients[client_count++] = (struct client){ fd, pid };
+}
+
+static void tell_clients(int control_fd)
+{
+	char text[MPS_CLIENTS_MAX * 12] = "";
+
+	for (unsigned i = 0; i < client_count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d\n", clients[i].pid);
+	send(control_fd, text, strlen(text) + 1, MSG_NOSIGNAL);
+}
+
+/* False: the control daemon is gone, or wants this to end. */
+static bool hear_control(int control_fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	int pid = 0, fd;
+	struct iovec iov = { .iov_base = &pid, .iov_len = sizeof(pid) };
+	struct msghdr message = { .msg_iov = &iov,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(control_fd, &message, MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n <= 0)
+		return false;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (!c) {
+		tell_clients(control_fd);
+		return true;
+	}
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	take(fd, pid);
+	return true;
+}
+
+static void drop_gone(const struct pollfd *polled, unsigned count)
+{
+	for (unsigned i = count; i-- > 0;)
+		if (polled[i].revents) {
+			mps_log("Client process %d disconnected", clients[i].pid);
+			close(clients[i].fd);
+			clients[i] = clients[--client_count];
+		}
+}
+
+int mps_serve(int control_fd)
+{
+	bool is_quitting = false;
+
+	mps_log("Server has started");
+	while (!is_quitting || client_count) {
+		struct pollfd polled[MPS_CLIENTS_MAX + 1];
+		unsigned count = client_count;
+
+		for (unsigned i = 0; i < count; i++)
+			polled[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
+		polled[count] = (struct pollfd){ .fd = is_quitting ? -1 : control_fd,
+						 .events = POLLIN };
+		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
+			break; /* as "quit -t 1": the clients that are left end with it */
+		if (polled[count].revents && !hear_control(control_fd)) {
+			is_quitting = true;
+			if (polled[count].revents & POLLHUP)
+				break; /* the control daemon is gone: all is over */
+		}
+		drop_gone(polled, count);
+	}
+	return 0;
+}

@@ -1,0 +1,170 @@
+"""Tenants that share the GPU at the same time, by the driver's own MPS: three of a group run at once, each within its
+quota; a client or a server that is killed is noticed, and the next start works; nothing is left."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness.job import Failed
+from harness.load import Kernel, Loads
+
+KERNEL = Kernel(1000, 40)
+KEEP_S = 90
+REPORTS = 6             # of half a second
+NOTICE_S = 1.5          # a second, and what it takes to ask
+START_S = 60
+TERMS = ["--sharing", "space", "--memory", "8GiB"]
+ROOT_ONLY_UID = 65534
+
+
+def load(machine, *options):
+    """Kernels of a third of the SMs: their cost was found on the idle GPU, natively."""
+    if not hasattr(machine, "space_loads"):
+        machine.space_loads = Loads(machine)
+    return machine.space_loads.command(KERNEL, "--report-every", "0.5", *options)
+
+
+def mps_processes():
+    """pids of control daemons and servers."""
+    found = set()
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        if "(nvidia-cuda-mps" in text and ") Z " not in text:
+            found.add(int(path.parent.name))
+    return found
+
+
+def settled(condition, seconds=START_S):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def record_of(machine):
+    """The group's file in the daemon's run directory."""
+    for path in pathlib.Path(machine.run_dir).rglob("mps/*.json"):
+        return path, json.loads(path.read_text())
+    raise Failed("the daemon has no group")
+
+
+def servers_of(control):
+    return [int(pid) for task in pathlib.Path(f"/proc/{control}/task").glob("*/children")
+            for pid in task.read_text().split()]
+
+
+def tenants(machine):
+    return {tenant["name"]: tenant for tenant in machine.ps()["tenants"]}
+
+
+def shares(jobs):
+    """What each did in its last reports, in percent of one alone; of those that have so many."""
+    found = []
+    for job in jobs:
+        reports = [event for _, event in job.json() if "t_s" in event][-REPORTS - 1:]
+        if len(reports) > REPORTS:
+            done_s = sum(report["work_s"] for report in reports[1:])
+            found.append(100 * done_s / (reports[-1]["t_s"] - reports[0]["t_s"]))
+    return found
+
+
+def start(machine, name, *options):
+    return machine.tenant(name, load(machine, "--seconds", str(KEEP_S), *options), TERMS)
+
+
+def check_together(machine, tally):
+    """In turns the three would do the work of one."""
+    jobs = [start(machine, f"space-{i + 1}") for i in range(3)]
+    if not settled(lambda: len(shares(jobs)) == 3):
+        raise Failed(f"not all of them work{jobs[0].tail()}")
+    time.sleep(4)
+    got = shares(jobs)
+    tally.verdict(sum(got) > 150, "three tenants of a group work at the same time",
+                  ", ".join(f"{share:.0f} %" for share in got) + " of what each does alone")
+    now = tenants(machine)
+    groups = {now[f"space-{i + 1}"]["space"]["group"] for i in range(3)}
+    tally.verdict(len(groups) == 1, "they are one group", ", ".join(groups))
+    return jobs
+
+
+def check_quota(machine, tally):
+    job = machine.tenant("space-over", load(machine, "--seconds", "1", "--mib", "9000"), TERMS)
+    status = job.wait(START_S)
+    tally.verdict(status not in (0, 125), "more than the quota is refused", f"status {status}{job.tail()}")
+    held = tenants(machine)["space-1"]["devices"][0]
+    tally.verdict(0 < held["memory_used_bytes"] <= held["memory_quota_bytes"], "what one holds is in its ledger",
+                  f"{held['memory_used_bytes'] >> 20} MiB of {held['memory_quota_bytes'] >> 20}")
+
+
+def check_killed_client(machine, tally, jobs):
+    """In the middle of its kernels: the others go on."""
+    victim = tenants(machine)["space-1"]["processes"][0]["pid"]
+    before = [len(job.json()) for job in jobs[1:]]
+    os.kill(victim, signal.SIGKILL)
+    went_on = settled(lambda: all(len(job.json()) > n + 3 for job, n in zip(jobs[1:], before)), 15)
+    faults = [tenants(machine)[f"space-{i}"]["space"]["fault"] for i in (2, 3)]
+    tally.verdict(went_on, "others go on after a client was killed", f"told: {faults}")
+
+
+def check_killed_server(machine, tally):
+    """One that outlives it is told why, and who comes next has another."""
+    machine.tenant("space-stays", ["/bin/sleep", "100"], TERMS)
+    if not settled(lambda: "space-stays" in tenants(machine)):
+        raise Failed("a tenant that sleeps did not start")
+    _, record = record_of(machine)
+    server, = servers_of(record["pid"])
+    begin = time.monotonic()
+    os.kill(server, signal.SIGKILL)
+    noticed = settled(lambda: tenants(machine)["space-stays"]["space"]["fault"], 10)
+    after_s = time.monotonic() - begin
+    fault = tenants(machine)["space-stays"]["space"]["fault"]
+    tally.verdict(noticed and after_s < NOTICE_S and str(server) in fault, "a killed server is noticed and named",
+                  f"{after_s:.2f} s: {fault}")
+    again = machine.tenant("space-again", load(machine, "--seconds", "1"), TERMS)
+    tally.verdict(again.wait(START_S) == 0, "the next start works without help", again.tail())
+
+
+def check_unprivileged(machine, tally):
+    name = "a user without rights has a group of his own"
+    if os.geteuid() != 0:
+        tally.skip(name, "needs root, to be another user")
+        return
+    directory = tempfile.mkdtemp(prefix="allot-gpu-", dir="/tmp")
+    os.chown(directory, ROOT_ONLY_UID, ROOT_ONLY_UID)
+    environment = dict(machine.tenant_environment, ALLOT_RUN_DIR=directory, HOME=directory)
+    sim = ["--sim", machine.sim] if machine.sim else []
+    try:
+        done = subprocess.run([machine.allot, "run", *sim, *TERMS, "--", *load(machine, "--seconds", "1")],
+                              env=environment, capture_output=True, text=True, timeout=START_S, check=False,
+                              user=ROOT_ONLY_UID, group=ROOT_ONLY_UID, extra_groups=[])
+        tally.verdict(done.returncode == 0, name, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "")
+    finally:
+        settled(lambda: not list(pathlib.Path(directory).rglob("allotd.sock")), 20)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def check(machine, tally, options):
+    before = mps_processes()
+    load(machine)
+    refused = machine.refuses("--sharing", "space")
+    if refused:
+        tally.skip("--sharing space", refused)
+        return
+    jobs = check_together(machine, tally)
+    check_quota(machine, tally)
+    check_killed_client(machine, tally, jobs)
+    check_killed_server(machine, tally)
+    machine.stop_all()
+    check_unprivileged(machine, tally)
+    left = settled(lambda: not mps_processes() - before, 20)
+    tally.verdict(left, "no process of MPS is left", ", ".join(map(str, mps_processes() - before)))

@@ -1,0 +1,245 @@
+"""Tenants that share a card at the same time, as clients of MPS: groups, their control daemons, and what becomes of all
+when one of those ends."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, wait_until
+
+SPACE = ["--sharing", "space", "--memory", "4GiB"]
+
+
+def control_of(machine, group="0-1"):
+    """The pid of the group's control daemon; None: it has none."""
+    try:
+        return json.loads((machine.run_dir / "mps" / f"{group}.json").read_text())["pid"] or None
+    except (OSError, ValueError):
+        return None
+
+
+def children_of(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def is_gone(pid):
+    """Or a zombie, which nobody here can reap."""
+    try:
+        return ") Z " in pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def ask(machine, command, group="0-1"):
+    """What NVIDIA's tool says."""
+    pipe = machine.run_dir / "mps" / group / "pipe"
+    return subprocess.run([BUILD / "sim/nvidia-cuda-mps-control"], input=command + "\n", text=True, timeout=20,
+                          capture_output=True, check=True,
+                          env={**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(pipe)}).stdout
+
+
+def start(machine, name, *terms, seconds=60):
+    """A load in a tenant of that name; returns once it is a client."""
+    process = machine.start("--name", name, *SPACE, *terms, "--", *machine.load("--seconds", seconds))
+    found = machine.wait_for_tenant(name, lambda t: t["processes"])
+    return process, found["processes"][0]["pid"]
+
+
+def space_of(machine, name):
+    return machine.tenants()[name]["space"]
+
+
+def wait_for_fault(machine, name):
+    found = machine.wait_for_tenant(name, lambda t: t["space"]["fault"])
+    return found["space"]["fault"]
+
+
+def log_of(machine):
+    return (machine.run_dir / "allotd.log").read_text()
+
+
+def test_a_group_and_its_end(machine):
+    one, pid1 = start(machine, "one", "--cores-limit", "40")
+    two, pid2 = start(machine, "two", "--priority", "-1")
+    control = control_of(machine)
+    environment = pathlib.Path(f"/proc/{control}/environ").read_bytes().split(b"\0")
+    assert f"CUDA_VISIBLE_DEVICES={machine.ps()['devices'][0]['uuid']}".encode() in environment
+    wait_until(lambda: set(ask(machine, f"get_client_list {children_of(control)[0]}").split()) ==
+               {str(pid1), str(pid2)}, what="both as clients of one server")
+    own = pathlib.Path(f"/proc/{pid1}/environ").read_bytes().split(b"\0")
+    assert b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=40" in own
+    assert b"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4096M" in own
+    assert b"CUDA_MPS_CLIENT_PRIORITY=1" in pathlib.Path(f"/proc/{pid2}/environ").read_bytes().split(b"\0")
+    listed = machine.tenants()
+    assert listed["one"]["sharing"] == "space"
+    assert listed["one"]["space"] == {"group": f"user/{os.getuid()}", "number": 1, "state": "ready", "tenants": 2,
+                                      "fault": None}
+    for directory in ("pipe", "log"):
+        assert (machine.run_dir / "mps/0-1" / directory).stat().st_mode & 0o777 == 0o700
+    # Another group of the same card, and a tenant of none.
+    other, _ = start(machine, "other", "--group", "apart")
+    assert space_of(machine, "other")["number"] == 2 and control_of(machine, "0-2") != control
+    other.terminate()
+    wait_until(lambda: not (machine.run_dir / "mps/0-2").exists(), what="the end of the other group")
+    assert not is_gone(control)
+    for process in (one, two):
+        process.terminate()
+    wait_until(lambda: is_gone(control), what="the end of the group with its last tenant")
+    machine.wait_until_gone()
+    assert not list((machine.run_dir / "mps").glob("*"))
+
+
+@pytest.mark.parametrize("victim", ["server", "control"])
+def test_killed(machine, victim):
+    one, pid = start(machine, "one")
+    # Whose own tenant outlives its client, and is told.
+    two = machine.start("--name", "two", *SPACE, "--", "sleep", "60")
+    machine.wait_for_tenant("two")
+    control = control_of(machine)
+    server = wait_until(lambda: children_of(control), what="a server")[0]
+    began = time.monotonic()
+    os.kill(server if victim == "server" else control, signal.SIGKILL)
+    fault = wait_for_fault(machine, "two")
+    assert time.monotonic() - began < 10, "1 s, and what this machine stands still"
+    assert f"MPS {'server' if victim == 'server' else 'control daemon'} (pid " in fault
+    assert f"tenant 'two' ({machine.tenants()['two']['id']}): {fault}" in log_of(machine)
+    # The client has lost its card.
+    assert one.wait(timeout=20) != 0
+    # A new start works without help, and is told nothing.
+    again = machine.run("--name", "again", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert again.returncode == 0, again.stderr
+    assert space_of(machine, "two")["state"] == "ready"
+    two.terminate()
+    machine.wait_until_gone()
+    assert is_gone(control) and is_gone(server)
+
+
+def test_stopped(machine):
+    one, _ = start(machine, "one")
+    control = control_of(machine)
+    server = wait_until(lambda: children_of(control), what="a server")[0]
+    os.kill(server, signal.SIGSTOP)
+    assert f"MPS server (pid {server}) is stopped" in wait_for_fault(machine, "one")
+    assert space_of(machine, "one")["state"] == "hung"
+    os.kill(server, signal.SIGCONT)
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready")
+    os.kill(control, signal.SIGSTOP)
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "hung")
+    # What hangs is ended for who comes new.
+    again = machine.run("--name", "again", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert again.returncode == 0, again.stderr
+    assert is_gone(control) and is_gone(server)
+    assert one.wait(timeout=20) != 0
+
+
+def test_the_next_daemon_takes_over(machine):
+    one, pid = start(machine, "one")
+    control = control_of(machine)
+    machine.kill_daemon()
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready" and not t["adopting"])
+    assert control_of(machine) == control and not is_gone(pid)
+    two = machine.start("--name", "two", *SPACE, "--", "sleep", "60")
+    machine.wait_for_tenant("two", lambda t: t["space"]["tenants"] == 2)
+    # One that died meanwhile is begun anew.
+    machine.kill_daemon(control)
+    wait_until(lambda: control_of(machine) not in (None, control), what="another control daemon")
+    machine.wait_for_tenant("two", lambda t: t["space"]["state"] == "ready")
+    assert one.wait(timeout=20) != 0
+    two.terminate()
+    machine.wait_until_gone()
+    assert is_gone(control) and not list((machine.run_dir / "mps").glob("*"))
+
+
+REFUSED = [
+    (["--sharing", "time", "--group", "x"], "only with --sharing space or auto"),
+    (["--group", "x"], "only tenants with sharing 'space' or 'auto' have one"),
+    (["--sharing", "space", "--gpu", "0,1"], "the tenant has 2; ask for one GPU"),
+    (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "can't be moved off the card"),
+    (["--sharing", "space", "--cores-limit", "0.5"], "may round to no SM: must be 1 or more"),
+]
+
+
+def test_refused(machine2):
+    for terms, why in REFUSED:
+        refused = machine2.run(*terms, "--", "true")
+        assert refused.returncode == 125 and why in refused.stderr, (terms, refused.stderr)
+
+
+def test_auto(machine):
+    open_end = machine.run("--sharing", "auto", "--", "sh", "-c", "echo ${CUDA_MPS_PIPE_DIRECTORY-turns}")
+    assert open_end.stdout == "turns\n"
+    most = machine.start("--name", "most", "--sharing", "auto", "--memory", "1GiB", "--cores", "60", "--", "sleep", "60")
+    part = machine.start("--name", "part", "--sharing", "auto", "--memory", "1GiB", "--cores", "30", "--", "sleep", "60")
+    found = machine.wait_for_tenant("most")
+    assert (found["sharing"], found["sharing_why"]) == ("time", "it is promised most of the card")
+    found = machine.wait_for_tenant("part", lambda t: t["space"]["state"] == "ready")
+    assert found["sharing"] == "space"
+    for process in (most, part):
+        process.terminate()
+
+
+def test_a_container(machine, tmp_path):
+    def create(name, *terms):
+        done = machine.allot("cdi", "create", name, "--memory", "1GiB", *terms, "--output", tmp_path, *machine.sim)
+        assert done.returncode == 0, done.stderr
+        edits = json.loads((tmp_path / f"allot-{name}.json").read_text())["devices"][0]["containerEdits"]
+        return dict(line.split("=", 1) for line in edits["env"]), {m["containerPath"]: m for m in edits["mounts"]}
+
+    environment, mounts = create("web", "--sharing", "space", "--cores-limit", "25")
+    assert environment["CUDA_MPS_PIPE_DIRECTORY"] == "/run/allot/mps"
+    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"
+    assert mounts["/run/allot/mps"]["hostPath"] == str(machine.run_dir / "mps/0-1/pipe")
+    assert "ro" not in mounts["/run/allot/mps"]["options"]
+    # It has that of its own group, and who takes turns has none.
+    assert create("other", "--sharing", "space", "--group", "x")[1]["/run/allot/mps"]["hostPath"].endswith("/0-2/pipe")
+    environment, mounts = create("turns")
+    assert "/run/allot/mps" not in mounts and "CUDA_MPS_PIPE_DIRECTORY" not in environment
+    machine.wait_for_tenant("web", lambda t: t["space"]["state"] == "ready")
+    # What the store says holds as well, where nothing runs that a daemon could adopt.
+    machine.allot("cdi", "remove", "other", *machine.sim)
+    wait_until(lambda: not (machine.run_dir / "mps/0-2").exists(), what="the end of the other group")
+    for name in ("web", "turns"):
+        assert machine.allot("cdi", "remove", name, "--output", tmp_path, *machine.sim).returncode == 0
+
+
+def test_a_full_server(machine, tmp_path):
+    settings = tmp_path / "allotd.conf"
+    settings.write_text("mps_clients = 1\nsharing = space\n")
+    machine.environment["ALLOT_CONFIG"] = str(settings)
+    one, _ = start(machine, "one")
+    refused = machine.run("--memory", "1GiB", "--", "true")
+    assert refused.returncode == 125 and "has 1 processes on GPU 0, the most" in refused.stderr
+    apart = machine.run("--memory", "1GiB", "--group", "apart", "--", *machine.load("--seconds", 0.2))
+    assert apart.returncode == 0, apart.stderr
+    one.terminate()
+
+
+def test_no_mps(machine, tmp_path):
+    copy = tmp_path / "b"
+    (copy / "sim").mkdir(parents=True)
+    for name in ("allot", "allotd", "allot-sim", "liballot.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"):
+        shutil.copy(BUILD / name, copy / name)
+
+    def run(*terms):
+        return subprocess.run([copy / "allot", "run", *machine.sim, *terms], env=machine.environment, text=True,
+                              capture_output=True, timeout=60, check=False)
+
+    refused = run("--sharing", "space", "--", "true")
+    assert refused.returncode == 125 and "nvidia-cuda-mps-control" in refused.stderr
+    assert run("--sharing", "auto", "--memory", "1GiB", "--", "true").returncode == 0
+    # One that can't even begin: its own words are the reason.
+    program = copy / "sim/nvidia-cuda-mps-control"
+    program.write_text("#!/bin/sh\n[ \"$1\" = -f ] && { echo MPS is only supported on other cards; exit 1; }\nexit 1\n")
+    program.chmod(0o755)
+    refused = run("--sharing", "space", "--", "true")
+    assert refused.returncode == 125 and "MPS is only supported on other cards" in refused.stderr

@@ -1,0 +1,159 @@
+/* How a tenant shares its card, by what it asks for and what it is; and which group is whose. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/mps/choice.h"
+
+/* A tenant that may share by space. */
+static struct sharing_facts usual(void)
+{
+	return (struct sharing_facts){ .setting = SHARING_TIME,
+				       .uid = 1000,
+				       .namespace_name = "",
+				       .device_count = 1,
+				       .cores_pct = 30,
+				       .limit_pct = 100,
+				       .memory_given = true,
+				       .has_leases = true };
+}
+
+static struct sharing_wish ask(enum sharing_way way, const char *group)
+{
+	struct sharing_wish wish = { .has_way = true, .way = way };
+	strcpy(wish.group, group);
+	return wish;
+}
+
+static struct sharing_choice chosen(const struct sharing_wish *wish,
+				    const struct sharing_facts *facts)
+{
+	struct sharing_choice c;
+	struct error err = { 0 };
+	assert_int_equal(sharing_choose(wish, facts, &c, &err), 0);
+	return c;
+}
+
+static void assert_refused(const struct sharing_wish *wish, const struct sharing_facts *facts,
+			   int code, const char *why)
+{
+	struct sharing_choice c;
+	struct error err = { 0 };
+	assert_int_equal(sharing_choose(wish, facts, &c, &err), -code);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' is not in '%s'", why, err.text);
+}
+
+static void test_groups(void **state)
+{
+	struct sharing_facts f = usual();
+	struct sharing_wish nothing = { 0 };
+	struct sharing_wish space = ask(SHARING_SPACE, ""), named = ask(SHARING_SPACE, "ml");
+	assert_int_equal(chosen(&nothing, &f).way, SHARING_TIME);
+	assert_string_equal(chosen(&nothing, &f).group, "");
+	assert_string_equal(chosen(&space, &f).group, "user/1000");
+	assert_string_equal(chosen(&named, &f).group, "ml");
+	assert_null(chosen(&named, &f).why);
+	/* Of a namespace no name leads out. */
+	f.namespace_name = "team-a";
+	assert_string_equal(chosen(&space, &f).group, "namespace/team-a");
+	assert_string_equal(chosen(&named, &f).group, "namespace/team-a/ml");
+	/* Who does not say follows the setting. */
+	f.setting = SHARING_SPACE;
+	assert_int_equal(chosen(&nothing, &f).way, SHARING_SPACE);
+}
+
+static void test_refusals(void **state)
+{
+	struct sharing_facts f = usual();
+	struct sharing_wish space = ask(SHARING_SPACE, "");
+	struct sharing_wish contradicts = ask(SHARING_TIME, "ml"), bad = ask(SHARING_SPACE, "a/b");
+	assert_refused(&contradicts, &f, EINVAL, "group: 'ml': only tenants with");
+	assert_refused(&bad, &f, EINVAL, "group: ");
+	f.device_count = 2;
+	assert_refused(&space, &f, EINVAL, "the tenant has 2");
+	f = usual();
+	f.is_movable = true;
+	assert_refused(&space, &f, EINVAL, "can't be moved off");
+	f = usual();
+	f.limit_pct = 0.99;
+	assert_refused(&space, &f, EINVAL, "cores_limit_pct 0.99 may round to no SM");
+	f.limit_pct = 1;
+	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
+	f = usual();
+	f.has_leases = false;
+	assert_refused(&space, &f, EINVAL, "policy 'lease'");
+	f = usual();
+	f.missing = "there is no program";
+	assert_refused(&space, &f, EOPNOTSUPP, "there is no program; or use sharing 'time'");
+}
+
+static void test_auto(void **state)
+{
+	struct sharing_facts f = usual();
+	struct sharing_wish wish = ask(SHARING_AUTO, "ml");
+	assert_int_equal(chosen(&wish, &f).way, SHARING_SPACE);
+	assert_string_equal(chosen(&wish, &f).group, "ml");
+	assert_non_null(chosen(&wish, &f).why);
+	f.memory_given = false;
+	assert_int_equal(chosen(&wish, &f).way, SHARING_TIME);
+	assert_string_equal(chosen(&wish, &f).why, "it may hold the rest of the card");
+	assert_string_equal(chosen(&wish, &f).group, "");
+	f = usual();
+	f.cores_pct = 50.5;
+	assert_string_equal(chosen(&wish, &f).why, "it is promised most of the card");
+	/* What is refused of who insists is no failure of who leaves it open. */
+	f = usual();
+	f.missing = "there is no program";
+	assert_string_equal(chosen(&wish, &f).why, "there is no MPS here");
+	f = usual();
+	f.device_count = 4;
+	assert_string_equal(chosen(&wish, &f).why, "its other terms need turns");
+}
+
+static void test_keys(void **state)
+{
+	const struct space_known list[] = { { { 0, 1000, "user/1000" }, 3 },
+					    { { 0, 1000, "ml" }, 1 },
+					    { { 1, 1000, "ml" }, 1 },
+					    { { 0, 1001, "user/1001" }, 2 } };
+	static const struct {
+		struct space_key key;
+		int place;
+		unsigned number;
+	} rows[] = {
+		{ { 0, 1000, "ml" }, 1, 1 },        { { 1, 1000, "ml" }, 2, 1 },
+		{ { 0, 1001, "user/1001" }, 3, 2 }, { { 0, 1000, "other" }, -1, 4 },
+		{ { 1, 1000, "other" }, -1, 2 },    { { 2, 1000, "ml" }, -1, 1 },
+	};
+	int place;
+	unsigned number;
+	struct error err = { 0 };
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(space_find(list, 4, &rows[i].key, &place, &number, &err), 0);
+		assert_int_equal(place, rows[i].place);
+		assert_int_equal(number, rows[i].number);
+	}
+	/* The lowest that is free. */
+	const struct space_key fresh = { 0, 7, "seven" };
+	assert_int_equal(space_find(list + 2, 2, &fresh, &place, &number, &err), 0);
+	assert_int_equal(number, 1);
+	/* A name that was given is one user's, on all cards. */
+	const struct space_key theirs = { 2, 1001, "ml" };
+	assert_int_equal(space_find(list, 4, &theirs, &place, &number, &err), -EPERM);
+	assert_non_null(strstr(err.text, "uid 1000's"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups),
+					    cmocka_unit_test(test_refusals),
+					    cmocka_unit_test(test_auto),
+					    cmocka_unit_test(test_keys) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* What an MPS control daemon and its servers write, as driver 580 does; and who is whose child. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "node/mps/look.h"
+
+#define CONTROL "[2026-11-23 00:09:33.437 Control   432] "
+#define SERVER "[2026-11-23 00:09:44.594 Server   539] "
+
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *line;
+		enum mps_line what;
+		int pid;
+	} rows[] = {
+		{ CONTROL "NEW SERVER 443: Ready", MPS_LINE_SERVER_READY, 443 },
+		{ CONTROL "Server 443 exited with status 0", MPS_LINE_SERVER_ENDED, 443 },
+		{ CONTROL "Try shutting down server 700, backoff is disabled",
+		  MPS_LINE_SERVER_QUITS, 700 },
+		{ SERVER "Client {PID: 556, Context ID: 1} exiting. Worker is in reset. Number of "
+			 "active client contexts is 1.",
+		  MPS_LINE_CLIENT_FAILED, 556 },
+		{ SERVER "Client {PID: 519, Context ID: 1} exiting. Number of active client "
+			 "contexts is 0.",
+		  MPS_LINE_OTHER, 0 },
+		{ SERVER "Server failed to recevie command with status 806, assuming client {PID: "
+			 "519, Context ID: 1} exit",
+		  MPS_LINE_OTHER, 0 },
+		{ SERVER "Device-level fatal exception encountered", MPS_LINE_SERVER_FAULT, 539 },
+		{ CONTROL "NEW CLIENT 467 from user 1234: Server already exists", MPS_LINE_OTHER, 0 },
+		{ CONTROL "Cmd:get_server_list", MPS_LINE_OTHER, 0 },
+		{ "Server exited", MPS_LINE_OTHER, 0 },
+		{ "[", MPS_LINE_OTHER, 0 },
+		{ "", MPS_LINE_OTHER, 0 },
+	};
+	int pid;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(mps_read_line(rows[i].line, &pid), rows[i].what);
+		assert_int_equal(pid, rows[i].pid);
+	}
+	assert_string_equal(mps_line_text(CONTROL "NEW UI"), "NEW UI");
+	assert_string_equal(mps_line_text("NEW UI"), "NEW UI");
+	assert_string_equal(mps_line_text("[no end"), "[no end");
+}
+
+/* This process as the control daemon. */
+static void test_children(void **state)
+{
+	struct mps_sight sight;
+	mps_look(getpid(), &sight);
+	assert_int_equal(sight.server_count, 0);
+	assert_false(sight.is_stopped);
+	pid_t child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	mps_look(getpid(), &sight);
+	assert_int_equal(sight.server_count, 1);
+	assert_int_equal(sight.server[0].pid, child);
+	assert_false(sight.server[0].is_stopped);
+	kill(child, SIGSTOP);
+	waitpid(child, NULL, WUNTRACED);
+	mps_look(getpid(), &sight);
+	assert_true(sight.server[0].is_stopped);
+	/* A zombie is none. */
+	kill(child, SIGKILL);
+	siginfo_t info;
+	waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+	mps_look(getpid(), &sight);
+	assert_int_equal(sight.server_count, 0);
+	waitpid(child, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines),
+					    cmocka_unit_test(test_children) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
