@@ -91,6 +91,7 @@ const struct command command_pause = {
 		 "group "
 		 "allot.",
 	.rows = pause_rows,
+	.operand = OPERAND_TENANT,
 	.run = pause_run,
 };
 
@@ -99,5 +100,6 @@ const struct command command_resume = {
 	.usage = "NAME [OPTION...]",
 	.summary = "let a paused tenant go on",
 	.rows = resume_rows,
+	.operand = OPERAND_TENANT,
 	.run = pause_run,
 };
