@@ -21,7 +21,7 @@ def test_installs_whole(installed):
                  "lib/systemd/system/allotd.service", "lib/sysusers.d/allot.conf", "libexec/allot/allot-sim",
                  "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man8/allotd.8",
                  "share/bash-completion/completions/allot-scheduler", "share/fish/vendor_completions.d/allot.fish",
-                 "share/zsh/site-functions/_allot"):
+                 "share/zsh/site-functions/_allot", "share/zsh/site-functions/_allotd"):
         assert name in there or f"{name}.gz" in there, name
     libraries = {name.rsplit("/", 1)[-1] for name in there if name.startswith("lib")}
     assert {"liballot.so", "liballot-client.so.0", "liballot-client.so", "libcuda.so.1"} <= libraries
@@ -51,7 +51,7 @@ def test_manuals_are_of_the_tables():
 
 def complete_by_bash(*words):
     """What bash offers in place of the last of the words."""
-    script = f'. {COMPLETIONS}/allot; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "$(complete -p "$1" | ' \
+    script = f'. {COMPLETIONS}/allot; . {COMPLETIONS}/daemon; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "$(complete -p "$1" | ' \
              'sed "s/.*-F \\([a-z_]*\\) .*/\\1/")"; printf "%s\\n" "${COMPREPLY[@]}"'
     return run("bash", "-c", script, "bash", *words, env=ENVIRONMENT).split()
 
@@ -82,7 +82,7 @@ def test_fish_completes():
     assert complete("allot.fish", "allot unc") == ["uncordon"]
     assert sorted(complete("allot.fish", "allot set x --elastic ")) == ["off", "on"]
     assert "bash" in complete("allot.fish", "allot run --memory 1GiB -- bas")
-    assert "--use-half-life" in complete("allotd.fish", "allotd --use")
+    assert "--use-half-life" in complete("daemon.fish", "allotd --use")
 
 
 def test_zsh_completes(tmp_path):
@@ -99,7 +99,7 @@ words=("$@"); CURRENT=$#
 
     def complete(*words):
         return run("zsh", "-f", tmp_path / "look", *words,
-                   env={**ENVIRONMENT, "FILE": str(COMPLETIONS / "_allot")}).splitlines()
+                   env={**ENVIRONMENT, "FILE": str(COMPLETIONS / ("_allot" if words[0] == "allot" else "_daemon"))}).splitlines()
 
     assert complete("allot", "unc") == ["uncordon:let a GPU take tenants again"]
     assert complete("allot", "set", "x", "--elastic", "o") == ["on:", "off:"]
