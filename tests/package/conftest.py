@@ -1,6 +1,7 @@
 """What the tests of what is installed use: a simulated machine as in tests/integration, and `meson install`."""
 
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -41,3 +42,18 @@ def installed(tree, tmp_path_factory):
     at = tmp_path_factory.mktemp("installed")
     run("meson", "install", "-C", tree, "--no-rebuild", "--destdir", at)
     return at / "usr/local"
+
+
+def make_packages(kind, at, tree=ROOT, **environment):
+    """The packages of that kind, of a tree: {file name: path}."""
+    (at / "tmp").mkdir(parents=True)
+    run(tree / "scripts/package", "--quick", kind, at / "packages", umask=environment.pop("umask", 0o022),
+        env={**os.environ, "TMPDIR": str(at / "tmp"), **environment})
+    return {path.name: path for path in (at / "packages").iterdir()}
+
+
+@pytest.fixture(scope="session")
+def debs(tmp_path_factory):
+    if not pathlib.Path("/etc/debian_version").exists():
+        pytest.skip("this is no Debian and no Ubuntu")
+    return make_packages("deb", tmp_path_factory.mktemp("first"))
