@@ -65,3 +65,14 @@ need_build_tools() {
 	need 'command -v protoc-c' protobuf-c-compiler
 	need 'command -v python3' python3
 }
+
+# Of scripts/package.
+need_deb_tools() {
+	need 'dpkg-query -W -f "\${Status}" build-essential | grep -q " installed"' build-essential
+	need 'command -v dh' debhelper
+	need 'command -v dh_python3' dh-python
+}
+
+need_rpm_tools() {
+	need 'command -v rpmbuild' rpm
+}

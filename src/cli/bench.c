@@ -161,5 +161,6 @@ const struct command command_bench = {
 		 "`allot bench regress --baseline FILE` measures again what FILE is of, and fails "
 		 "when it got worse.",
 	.rows = rows,
+	.operand = OPERAND_OTHER,
 	.run = bench_run,
 };

@@ -442,6 +442,7 @@ static const struct command actions[] = {
 	  .usage = "NAME [OPTION...]",
 	  .summary = "make a device for containers: allot.dev/gpu=NAME",
 	  .rows = create_rows,
+	  .operand = OPERAND_OTHER,
 	  .run = create_run },
 	{ .name = "cdi cards",
 	  .usage = "[OPTION...]",
@@ -452,12 +453,14 @@ static const struct command actions[] = {
 	  .usage = "NAME [OPTION...]",
 	  .summary = "remove a device, and its file",
 	  .rows = remove_rows,
+	  .operand = OPERAND_OTHER,
 	  .run = remove_run },
 	{ .name = "cdi list",
 	  .usage = "[OPTION...]",
 	  .summary = "list the devices",
 	  .rows = list_rows,
 	  .run = list_run },
+	{ .name = NULL },
 };
 
 static int cdi_run(const struct command *self, int argc, char **argv)
@@ -466,7 +469,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 
 	if (argc > 0 && strcmp(argv[0], "--help") == 0)
 		return command_help(self);
-	for (size_t i = 0; argc > 0 && i < sizeof(actions) / sizeof(actions[0]); i++)
+	for (size_t i = 0; argc > 0 && actions[i].name; i++)
 		if (strcmp(argv[0], actions[i].name + strlen("cdi ")) == 0)
 			return actions[i].run(&actions[i], argc - 1, argv + 1);
 	if (argc > 0)
@@ -493,5 +496,6 @@ const struct command command_cdi = {
 		"All containers with one device are one tenant. allot cdi create --help has the "
 		"options.",
 	.rows = no_rows,
+	.actions = actions,
 	.run = cdi_run,
 };

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "cli/client.h"
+#include "client/client.h"
 
 int cdi_check_name(const char *name, struct error *err)
 {

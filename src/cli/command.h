@@ -14,12 +14,23 @@
 #define EXIT_REFUSED 1 /* what was asked for could not be done */
 #define EXIT_USAGE 2
 
+/* What stands beside the options, for completion. */
+enum operand {
+	OPERAND_NONE,
+	OPERAND_TENANT,
+	OPERAND_COMMAND, /* and its own arguments */
+	OPERAND_DIRECTORY,
+	OPERAND_OTHER,
+};
+
 struct command {
 	const char *name;
 	const char *usage;   /* after "allot NAME " */
 	const char *summary; /* one line */
 	const char *about;   /* paragraph(s) for --help, after the usage; NULL: the summary */
 	const struct option_row *rows;
+	enum operand operand;
+	const struct command *actions; /* "cdi create", ...; ends without a name; NULL: none */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 

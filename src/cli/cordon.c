@@ -69,6 +69,7 @@ const struct command command_cordon = {
 		 "on it go\n"
 		 "on. For root and members of group allot.",
 	.rows = rows,
+	.operand = OPERAND_OTHER,
 	.run = cordon_run,
 };
 
@@ -80,5 +81,6 @@ const struct command command_uncordon = {
 		 "driver\n"
 		 "reported (allot ps: unhealthy).",
 	.rows = rows,
+	.operand = OPERAND_OTHER,
 	.run = cordon_run,
 };

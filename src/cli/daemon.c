@@ -14,52 +14,38 @@
 #include "base/install.h"
 #include "cli/probe.h"
 #include "cli/spawn.h"
+#include "client/find.h"
 
 #define START_TIMEOUT_MS 20000
+
+/* Empty, and not needed, where a run directory is named. */
+static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
+			 struct error *err)
+{
+	int r = 0;
+
+	if (target->run_dir)
+		ret_name[0] = '\0';
+	else
+		r = paths_hardware(target->sim_spec, ret_name, err);
+	return r < 0 ? error_add(err, r, "--sim") : 0;
+}
 
 static int private_run_dir(const struct daemon_target *target, char ret_dir[PATHS_MAX],
 			   struct error *err)
 {
 	char hardware[PATHS_HARDWARE_MAX];
-	int r;
+	int r = name_hardware(target, hardware, err);
 
-	if (target->run_dir) {
-		if (strlen(target->run_dir) >= PATHS_MAX)
-			return error_set(err, ENAMETOOLONG, "'%.60s...': too long", target->run_dir);
-		strcpy(ret_dir, target->run_dir);
-		return 0;
-	}
-	r = paths_hardware(target->sim_spec, hardware, err);
-	if (r < 0)
-		return error_add(err, r, "--sim");
-	return paths_private_run_dir(hardware, ret_dir, err);
-}
-
-/* -ENOENT when there is no system daemon, or it is not meant. */
-static int find_system(const struct daemon_target *target, struct client **ret_client,
-		       struct error *err)
-{
-	char hardware[PATHS_HARDWARE_MAX], dir[PATHS_MAX];
-	int r;
-
-	if (target->run_dir || paths_base_is_overridden())
-		return error_set(err, ENOENT, "the system daemon is not meant");
-	r = paths_hardware(target->sim_spec, hardware, err);
-	if (r < 0)
-		return error_add(err, r, "--sim");
-	r = paths_system_run_dir(hardware, dir, err);
-	return r < 0 ? r : client_connect(dir, ret_client, err);
+	return r < 0 ? r : client_own_run_dir(hardware, target->run_dir, ret_dir, err);
 }
 
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err)
 {
-	char dir[PATHS_MAX];
-	int r = find_system(target, ret_client, err);
+	char hardware[PATHS_HARDWARE_MAX];
+	int r = name_hardware(target, hardware, err);
 
-	if (r != -ENOENT)
-		return r;
-	r = private_run_dir(target, dir, err);
-	return r < 0 ? r : client_connect(dir, ret_client, err);
+	return r < 0 ? r : client_find(hardware, target->run_dir, ret_client, err);
 }
 
 /* Holds the lock under which daemons of run_dir are started; ends with the descriptor. */
@@ -244,12 +230,15 @@ static int get_private(const struct daemon_target *target, const char *run_dir,
 
 int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err)
 {
-	char dir[PATHS_MAX];
-	int r = find_system(target, ret_client, err);
+	char hardware[PATHS_HARDWARE_MAX], dir[PATHS_MAX];
+	int r = name_hardware(target, hardware, err);
 
+	if (r < 0)
+		return r;
+	r = client_find_system(hardware, target->run_dir, ret_client, err);
 	if (r != -ENOENT)
 		return r;
-	r = private_run_dir(target, dir, err);
+	r = client_own_run_dir(hardware, target->run_dir, dir, err);
 	return r < 0 ? r : get_private(target, dir, ret_client, err);
 }
 

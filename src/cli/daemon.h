@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "cli/client.h"
+#include "client/client.h"
 
 struct daemon_target {
 	const char *sim_spec; /* NULL: the machine's real GPUs */

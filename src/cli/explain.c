@@ -274,5 +274,6 @@ const struct command command_explain = {
 		 "what the\n"
 		 "pod's annotations and events say. It changes nothing.",
 	.rows = rows,
+	.operand = OPERAND_OTHER,
 	.run = explain_run,
 };

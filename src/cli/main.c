@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/complete.h"
 
 static const struct command *const commands[] = {
 	&command_run,
@@ -100,6 +101,8 @@ int main(int argc, char **argv)
 		command = find_command(argv[2]);
 		return command ? command_help(command) : refuse_unknown(argv[2]);
 	}
+	if (strcmp(argv[1], "complete") == 0)
+		return complete_run(commands, argc - 2, argv + 2);
 	command = find_command(argv[1]);
 	if (!command)
 		return refuse_unknown(argv[1]);

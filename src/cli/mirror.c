@@ -115,5 +115,6 @@ const struct command command_mirror = {
 		 "Replaces an older mirror at once; to undo it, remove DIR. DIR/versions says "
 		 "what is in it.",
 	.rows = rows,
+	.operand = OPERAND_DIRECTORY,
 	.run = mirror_run,
 };

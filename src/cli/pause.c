@@ -5,14 +5,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "client/pause.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/target.h"
 
 #define NAME_MOST 400 /* of a container in a pod, with both their names and its namespace */
-#define POLL_NS 50000000
 
 struct pause_options {
 	struct daemon_target target;
@@ -31,19 +30,6 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
-/* A move goes on in the daemon, also when this command is interrupted: asks until there is an outcome. */
-static int await(struct client *client, const char *op, const char *name, struct error *err)
-{
-	for (;;) {
-		cleanup_json json_t *reply = NULL;
-		json_t *body = json_pack("{s:s, s:b}", "name", name, "poll", 1);
-		int r = client_request(client, op, body, &reply, err);
-		if (r < 0 || !json_is_true(json_object_get(reply, "moving")))
-			return r;
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-	}
-}
-
 /* The subcommand's name is the protocol's operation. */
 static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
 		       struct error *err)
@@ -53,14 +39,7 @@ static int tell_daemon(const struct pause_options *options, const char *op, cons
 
 	if (r < 0)
 		return error_add(err, r, "'%s'", name);
-	json_t *body = json_pack("{s:s}", "name", name);
-	if (options->swap_out)
-		json_object_set_new(body, "swap_out", json_true());
-	cleanup_json json_t *reply = NULL;
-	r = client_request(client, op, body, &reply, err);
-	if (r >= 0 && json_is_true(json_object_get(reply, "moving")))
-		r = await(client, op, name, err);
-	return r;
+	return client_pause(client, op, name, options->swap_out, err);
 }
 
 /* A tenant's name, a container's, or "namespace/pod/name"; an id is a word as well. */
@@ -112,6 +91,7 @@ const struct command command_pause = {
 		 "group "
 		 "allot.",
 	.rows = pause_rows,
+	.operand = OPERAND_TENANT,
 	.run = pause_run,
 };
 
@@ -120,5 +100,6 @@ const struct command command_resume = {
 	.usage = "NAME [OPTION...]",
 	.summary = "let a paused tenant go on",
 	.rows = resume_rows,
+	.operand = OPERAND_TENANT,
 	.run = pause_run,
 };

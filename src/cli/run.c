@@ -580,5 +580,6 @@ const struct command command_run = {
 		 "when\n"
 		 "the command may not be run; 127 when there is none of that name.",
 	.rows = rows,
+	.operand = OPERAND_COMMAND,
 	.run = run_run,
 };

@@ -183,5 +183,6 @@ const struct command command_set = {
 	.usage = "NAME [OPTION...]",
 	.summary = "change a running tenant's memory quota, share or priority",
 	.rows = rows,
+	.operand = OPERAND_TENANT,
 	.run = set_run,
 };

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/environment.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/client.h"
+#include "client/client.h"
 
 struct waiting {
 	bool is_watched;

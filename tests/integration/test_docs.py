@@ -21,7 +21,7 @@ OURS = ("allot", "allotd", "allot-scheduler")
 # Of others: they can't be run here, so only the shell has read their lines. What helm sets is looked at in
 # tests/k8s/test_chart.py.
 OTHERS = ("kubectl", "helm", "podman", "docker", "systemctl", "nvidia-ctk", "meson", "srun", "grep", "logger", "sleep",
-          "curl", "git", "pip", "python3")
+          "curl", "git", "pip", "python3", "apt", "ssh-keygen")
 # Done before any test.
 ALREADY_RUN = "scripts/build"
 

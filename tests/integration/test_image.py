@@ -65,7 +65,7 @@ def test_it_is_small_and_the_same_each_time(image, tmp_path):
 def test_an_engine_runs_what_is_in_it(podman):
     for program in ("allot", "allotd", "allot-scheduler"):
         assert re.match(rf"{program} \d+\.\d+\.\d+", run(podman, program, "--version"))
-    assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/liballot.so /usr/local/lib/liballot.so; :")
+    assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/allot/liballot.so /usr/local/lib/allot/liballot.so; :")
 
 
 def test_it_has_a_simulated_gpu(podman):

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/client.h"
+#include "client/client.h"
 #include "region/region.h"
 #include "sim/client/link.h"
 

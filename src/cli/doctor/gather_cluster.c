@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/doctor/gather.h"
 #include "cli/explain/api.h"
 

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/install.h"
 #include "base/text.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/doctor/gather.h"
 
 /* ---- CDI ---- */

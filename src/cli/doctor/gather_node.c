@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/doctor/gather.h"
 
 #define CGROUPS "/sys/fs/cgroup"

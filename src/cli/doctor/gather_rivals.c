@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/doctor/gather.h"
 #include "cli/doctor/judge.h"
 #include "mirror/ld_cache.h"

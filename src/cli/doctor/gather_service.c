@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/daemon.h"
 #include "cli/doctor/certificate.h"
 #include "cli/doctor/gather.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/doctor/checks.h"
 
 static void describe(struct doctor *d, const json_t *hello, const char *run_dir)

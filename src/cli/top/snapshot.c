@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/container.h"
 #include "cli/selection.h"
 #include "cli/top/reader.h"

@@ -6,7 +6,7 @@
 #ifndef ALLOT_CLI_TRACE_RECORD_H
 #define ALLOT_CLI_TRACE_RECORD_H
 
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/trace/out.h"
 #include "cli/trace/process.h"
 #include "cli/trace/tracks.h"

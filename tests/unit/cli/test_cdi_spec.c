@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cdi_spec.h"
-#include "cli/client.h"
+#include "client/client.h"
 
 #define INJECTION \
 	"{\"env\":[{\"name\":\"A\",\"value\":\"1=2\"}],\"mounts\":[{\"container_path\":\"/c\"," \

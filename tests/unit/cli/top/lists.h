@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/top/history.h"
 #include "cli/top/snapshot.h"
 

@@ -1,7 +1,7 @@
 #include "../test.h"
 
 #include "base/cleanup.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/top/reader.h"
 
 static void expect_text(struct span value, const char *wanted)

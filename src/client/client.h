@@ -2,8 +2,8 @@
  * A connection to a daemon (docs/protocol.md): JSON objects, one a line, one reply a request.
  * Thread safety: one caller at a time.
  */
-#ifndef ALLOT_CLI_CLIENT_H
-#define ALLOT_CLI_CLIENT_H
+#ifndef ALLOT_CLIENT_CLIENT_H
+#define ALLOT_CLIENT_CLIENT_H
 
 #include <jansson.h>
 

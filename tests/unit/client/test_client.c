@@ -1,12 +1,12 @@
 /* The client against a daemon of a few lines: a thread that answers what the test says. */
-#include "test.h"
+#include "../cli/test.h"
 
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "cli/client.h"
+#include "client/client.h"
 #include "../scratch.h"
 
 static char requests[4096];

@@ -1,0 +1,99 @@
+"""Debian packages: the same bytes wherever they are built; installed, used, upgraded, removed and purged."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT, make_packages, run
+from roots import System
+
+
+def names_of(debs):
+    return sorted(name.split("_")[0] for name in debs if name.endswith(".deb") and "-dbgsym" not in name)
+
+
+def test_packages_are_the_same_wherever_they_are_built(debs, tmp_path):
+    other = tmp_path / "another folder's depth/tree"
+    other.mkdir(parents=True)
+    # A tree without git, as the source of a release is.
+    for path in run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
+        if path and (ROOT / path).exists():
+            (other / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, other / path)
+    again = make_packages("deb", tmp_path / "second", tree=other, umask=0o027, TZ="Asia/Tokyo", LC_ALL="C",
+                          HOME=str(tmp_path), GIT_CEILING_DIRECTORIES=str(tmp_path))
+    assert names_of(debs) == ["allot", "allot-scheduler", "liballot-client-dev", "liballot-client0", "python3-allot"]
+    for name, path in debs.items():
+        if name.endswith(".deb"):
+            assert path.read_bytes() == again[name].read_bytes(), name
+
+
+def test_lintian_finds_no_errors(debs):
+    if not shutil.which("lintian"):
+        pytest.skip("no lintian here")
+    changes, = (path for name, path in debs.items() if name.endswith(".changes"))
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", changes], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_liballot_asks_for_no_newer_glibc(debs, tmp_path):
+    run("dpkg-deb", "-x", debs[next(name for name in debs if name.startswith("allot_") and name.endswith(".deb"))], tmp_path)
+    library, = tmp_path.glob("usr/lib/*/allot/liballot.so")
+    assert "not ok" not in run(ROOT / "scripts/check-symbols", library)
+
+
+# What is looked at in the system, after the packages were installed there.
+LOOK = r"""
+set -e
+getent group allot
+test -f /lib/systemd/system/allotd.service
+! test -e /etc/systemd/system/multi-user.target.wants/allotd.service
+allotd --version
+allot-scheduler --version
+export ALLOT_RUN_DIR=/tmp/run
+allot run --sim h200 --name a --memory 2GiB --cores 30 -- /usr/libexec/allot/allot-load --json --seconds 1 >/tmp/a &
+allot run --sim h200 --name b --memory 2GiB --cores 60 -- sh -c '/usr/libexec/allot/allot-load --json --seconds 1 && sleep 5' >/tmp/b &
+while ! allot ps --sim h200 --json 2>/dev/null | grep -q '"b"'; do sleep 0.1; done
+python3 -c '
+import allot
+client = allot.Client(simulated="h200")
+client.set("b", memory_bytes=3 << 30)
+print("quota", client.list().tenant("b").shares[0].memory_quota_bytes)'
+wait
+tail -n 1 /tmp/a
+tail -n 1 /tmp/b
+"""
+
+
+def test_installs_runs_upgrades_and_leaves_nothing(debs):
+    system = System()
+    folder = next(iter(debs.values())).parent
+    names = names_of(debs)
+    archives = [f"/mnt/{name}" for name in debs if name.endswith(".deb") and "-dbgsym" not in name]
+
+    def apt(*words):
+        system.run(folder, "apt-get", "-qq", "-y", "--no-install-recommends", *words)
+
+    if not (system.at / "ready").exists():
+        # What they depend on stays, for the next time.
+        apt("update")
+        apt("install", *archives)
+        apt("purge", *names)
+        (system.at / "ready").touch()
+    before = system.files()
+    system.run(folder, "dpkg", "-i", *archives)
+    try:
+        looked = system.run(folder, "sh", "-c", LOOK).splitlines()
+        assert looked[0].startswith("allot:") and f"quota {3 << 30}" in looked
+        assert all(json.loads(line)["elapsed_s"] > 0 for line in looked[-2:])
+        (system.at / "var/lib/allot/gpu").mkdir(parents=True)
+        system.run(folder, "dpkg", "-i", *archives)
+        system.run(folder, "dpkg", "--remove", *names)
+        assert (system.at / "var/lib/allot").exists() and not (system.at / "usr/bin/allot").exists()
+    finally:
+        system.run(folder, "dpkg", "--purge", *names)
+    assert system.files() - before == set()
+    assert "allot" not in os.listdir(system.at / "var/lib")
