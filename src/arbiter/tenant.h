@@ -7,6 +7,8 @@
  *   quantum.c  how long a turn is: the cost of a hand-over, measured
  *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
+ *   turn_end.c when the holder's turn is over: its time, its tokens, its rests, its steps
+ *   lease_look.c  how soon to look again
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   group.c    tenants that share space: one tenant to all of the above, members to space.h
@@ -309,6 +311,25 @@ uint64_t lease_drain_look_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 /* Whether the holder has been idle for so long that it gives way. */
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
+
+/* turn_end.c */
+
+/* Whether the holder, which may go on otherwise, should give way to `other`; its turn is renewed if not. */
+bool turn_gives_way(struct arbiter *a, struct tenant *t, int other);
+/* Whether the holder's lease ends with its tokens now; with a step of its program, where it works in steps. */
+bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
+/* True when the tokens will be gone once the work in flight is done. */
+bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
+/* Whether `other` takes the lease from the holder in the middle of a step. */
+bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
+/* What is left of the holder's turn, beside `other`, once the work in flight is done; less than 0: it is over. */
+double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
+/* The length of its program's steps; 0: none is known, or turns don't end with them. */
+double turn_step_ns(const struct arbiter *a, const struct tenant *t);
+/* Of the work in flight; contended, no more than the depth. */
+double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended);
+/* A holder without work for so long counts as idle. */
+uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
 /* member.c; of these, only the first may be called while no tenant is under a gang's word. */
 

@@ -216,7 +216,7 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
         assert result.stdout == "" and result.stderr.count("\n") == 1, result.stderr
         return result.returncode, result.stderr
 
-    assert refused("nobody", "--output", kept) == (1, "allot: trace: no tenant 'nobody'\n")
+    assert refused("nobody", "--output", kept) == (1, "allot: trace: no tenant 'nobody': allot ps lists them\n")
     assert kept.read_text() == "mine"
     code, said = refused("a")
     assert code == 1 and "traced already, by process" in said
