@@ -133,8 +133,8 @@ def test_space(make_node):
     node = make_node()
     first, _ = node.uuids()
     pipes = {}
-    for name, annotations in (("p-one", {"allot.dev/sharing": "space"}),
-                              ("p-two", {"main.allot.dev/sharing": "space"}),
+    for name, annotations in (("p-first", {"allot.dev/sharing": "space"}),
+                              ("p-second", {"main.allot.dev/sharing": "space"}),
                               ("p-apart", {"allot.dev/sharing": "auto", "allot.dev/group": "x"}),
                               ("p-turns", {})):
         node.bind(name, f"{first},NVIDIA,1000,25:;", annotations=annotations)
@@ -142,7 +142,7 @@ def test_space(make_node):
         pipes[name] = next((outside for inside, outside, _ in answer.mounts if inside == "/run/allot/mps"), None)
         assert answer.env.get("CUDA_MPS_PIPE_DIRECTORY") == ("/run/allot/mps" if annotations else None)
     mps = node.daemon.run_dir / "mps"
-    assert pipes == {"p-one": f"{mps}/0-1/pipe", "p-two": f"{mps}/0-1/pipe", "p-apart": f"{mps}/0-2/pipe",
+    assert pipes == {"p-first": f"{mps}/0-1/pipe", "p-second": f"{mps}/0-1/pipe", "p-apart": f"{mps}/0-2/pipe",
                      "p-turns": None}
     wait_until(lambda: {tenant["space"] and (tenant["space"]["group"], tenant["space"]["state"])
                         for tenant in node.tenants().values()} ==
