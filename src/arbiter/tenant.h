@@ -11,6 +11,7 @@
  *   lease_look.c  how soon to look again
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
+ *   answers.c  the interface: what it tells
  *   group.c    tenants that share space: one tenant to all of the above, members to space.h
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *

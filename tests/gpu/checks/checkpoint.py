@@ -9,6 +9,8 @@ import time
 
 from harness.job import Failed
 
+from .waiting import settled
+
 GIB = 1 << 30
 MIB = 1 << 20
 NAME = "checkpoint"
@@ -56,15 +58,6 @@ def order(machine, *words):
     return time.monotonic() - begin, done.stderr.strip() if done.returncode else None
 
 
-def settled(condition, seconds=SETTLE_S):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def rate(held, seconds):
     return f"{held.bytes / GIB / seconds:.2f} GiB/s ({seconds:.2f} s)"
 
@@ -76,10 +69,10 @@ def there_and_back(machine, tally, held):
     left_s, refused = order(machine, "pause", NAME, "--swap-out")
     if refused:
         return refused
-    tally.verdict(settled(lambda: machine.nvml.memory().used <= before - held.bytes),
+    tally.verdict(settled(lambda: machine.nvml.memory().used <= before - held.bytes, SETTLE_S),
                   f"{gib} are off the card",
                   f"{(before - machine.nvml.memory().used) / MIB:.0f} MiB less, {rate(held, left_s)}")
-    tally.verdict(settled(lambda: held.pid not in machine.nvml.processes()),
+    tally.verdict(settled(lambda: held.pid not in machine.nvml.processes(), SETTLE_S),
                   "NVML does not list its process",
                   f"of pid {held.pid}: {machine.nvml.processes()}")
     held.job.say("check")       # it waits, in the driver

@@ -13,6 +13,8 @@ import time
 from harness.job import Failed
 from harness.load import Kernel, Loads
 
+from .waiting import settled
+
 KERNEL = Kernel(1000, 40)
 KEEP_S = 90
 REPORTS = 6             # of half a second
@@ -40,15 +42,6 @@ def mps_processes():
         if "(nvidia-cuda-mps" in text and ") Z " not in text:
             found.add(int(path.parent.name))
     return found
-
-
-def settled(condition, seconds=START_S):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def record_of(machine):

@@ -9,34 +9,16 @@
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "use.h"
+#include "training.h"
 
 #define KERNELS 10
 #define WORDS 4096 /* rounds of which a word is not used again */
 #define PAGE 4096
 
-typedef struct cu_module *cu_module;
-typedef struct cu_function *cu_function;
-typedef struct cu_stream *cu_stream;
-
-cu_result cuInit(unsigned int flags);
-cu_result cuDevicePrimaryCtxRetain(cu_context *ret, int device);
-cu_result cuCtxSetCurrent(cu_context context);
-cu_result cuStreamCreate(cu_stream *ret, unsigned int flags);
-cu_result cuStreamSynchronize(cu_stream stream);
-cu_result cuModuleLoadData(cu_module *ret, const void *image);
-cu_result cuModuleGetFunction(cu_function *ret, cu_module module, const char *name);
-cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-			 unsigned by, unsigned bz, unsigned shared, cu_stream stream, void **params,
-			 void **extra);
-cu_result cuStreamWriteValue32_v2(cu_stream stream, cu_pointer at, uint32_t value, unsigned flags);
 cu_result cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags);
 cu_result cuMemHostGetDevicePointer_v2(cu_pointer *ret, void *at, unsigned flags);
 
@@ -52,22 +34,6 @@ static cu_function work, spin;
 static cu_stream stream;
 static cu_pointer begun[2];
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void check(cu_result result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "partners: %s: %d\n", what, result);
-	exit(1);
-}
-
 static void launch(cu_function function, void **params)
 {
 	check(cuLaunchKernel(function, 132, 1, 1, 256, 1, 1, 0, stream, params, NULL), "launch");
@@ -81,8 +47,7 @@ static void start(int self)
 	check(cuInit(0), "init");
 	check(cuDevicePrimaryCtxRetain(&context, 0), "context");
 	check(cuCtxSetCurrent(context), "current");
-	check(cuModuleLoadData(&module, ".version 6.0\n.target sm_60\n.address_size 64\n"),
-	      "module");
+	check(cuModuleLoadData(&module, NO_CODE), "module");
 	check(cuModuleGetFunction(&work, module, "allot_sim_200us_132b"), "kernel");
 	check(cuModuleGetFunction(&spin, module, "allot_sim_spin_132b"), "spin kernel");
 	check(cuStreamCreate(&stream, 1), "stream");

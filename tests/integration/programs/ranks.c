@@ -6,31 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
 
-#include "use.h"
+#include "training.h"
 
 #define KERNELS 10
 #define SYNC_EVERY 4
 #define RING 4096 /* more rounds than one rank can be ahead */
-
-typedef struct cu_module *cu_module;
-typedef struct cu_function *cu_function;
-typedef struct cu_stream *cu_stream;
-
-cu_result cuInit(unsigned int flags);
-cu_result cuDevicePrimaryCtxRetain(cu_context *ret, int device);
-cu_result cuCtxSetCurrent(cu_context context);
-cu_result cuStreamCreate(cu_stream *ret, unsigned int flags);
-cu_result cuStreamSynchronize(cu_stream stream);
-cu_result cuModuleLoadData(cu_module *ret, const void *image);
-cu_result cuModuleGetFunction(cu_function *ret, cu_module module, const char *name);
-cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-			 unsigned by, unsigned bz, unsigned shared, cu_stream stream, void **params,
-			 void **extra);
-cu_result cuStreamWriteValue32_v2(cu_stream stream, cu_pointer at, uint32_t value, unsigned flags);
 
 static volatile uint32_t begun[2][RING];
 static double end_s;
@@ -40,22 +21,6 @@ static struct rank {
 	unsigned rounds;
 	double longest_s;
 } rank[2];
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void check(cu_result result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "ranks: %s: %d\n", what, result);
-	exit(1);
-}
 
 static void run_round(const struct rank *r, cu_function work, cu_function spin, cu_stream stream)
 {
@@ -83,8 +48,7 @@ static void *run(void *data)
 
 	check(cuDevicePrimaryCtxRetain(&context, r->device), "context");
 	check(cuCtxSetCurrent(context), "current");
-	check(cuModuleLoadData(&module, ".version 6.0\n.target sm_60\n.address_size 64\n"),
-	      "module");
+	check(cuModuleLoadData(&module, NO_CODE), "module");
 	check(cuModuleGetFunction(&work, module, "allot_sim_500us_132b"), "kernel");
 	check(cuModuleGetFunction(&spin, module, "allot_sim_spin_132b"), "spin kernel");
 	check(cuStreamCreate(&stream, 1), "stream");
