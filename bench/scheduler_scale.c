@@ -16,72 +16,11 @@
 #include "base/clock.h"
 #include "kube/annotations.h"
 #include "kube/object.h"
+#include "scale_cluster.h"
 #include "sched/extender.h"
+#include "sched/page/state.h"
 
-#define CARDS 8
-#define PODS_PER_NODE 8
 #define ROUNDS 200
-#define NAME_MAX_BYTES 48
-
-/* ---- objects, as the API server sends them ---- */
-
-static void node_name(unsigned i, char name[NAME_MAX_BYTES])
-{
-	snprintf(name, NAME_MAX_BYTES, "gpu-node-%05u.cluster.example.com", i);
-}
-
-static char *node_text(unsigned i)
-{
-	char cards[4096], name[NAME_MAX_BYTES];
-	size_t at = 0;
-	node_name(i, name);
-	for (unsigned c = 0; c < CARDS; c++)
-		at += (size_t)snprintf(
-			cards + at, sizeof(cards) - at,
-			"%s{\"id\":\"GPU-%08x-0000-4000-8000-%012x\",\"index\":%u,"
-			"\"count\":10,\"devmem\":81920,\"devcore\":100,"
-			"\"type\":\"NVIDIA-H100\",\"numa\":%u,\"mode\":\"hami-core\","
-			"\"health\":true}",
-			c ? "," : "[", i, c, c, c / 4);
-	snprintf(cards + at, sizeof(cards) - at, "]");
-	json_t *node = json_pack(
-		"{s:{s:s,s:s,s:s,s:{s:s,s:s},s:{s:s}},s:{s:s},s:{s:{s:s,s:s,s:s},s:[{s:s,s:s}]}}",
-		"metadata", "name", name, "uid", name, "resourceVersion", "1000", "annotations",
-		KUBE_NODE_REGISTER, cards, "node.alpha.kubernetes.io/ttl", "0", "labels",
-		"kubernetes.io/hostname", name, "spec", "podCIDR", "10.0.0.0/24", "status",
-		"allocatable", "cpu", "128", "memory", "1056Gi", "nvidia.com/gpu", "80",
-		"conditions", "type", "Ready", "status", "True");
-	char *text = json_dumps(node, JSON_COMPACT);
-	json_decref(node);
-	return text;
-}
-
-/* Pod `p` has a part of one card; so the eighth of each node has a card alone. */
-static char *pod_text(unsigned p)
-{
-	char name[NAME_MAX_BYTES], node[NAME_MAX_BYTES], shares[128];
-	unsigned card = p % PODS_PER_NODE;
-	snprintf(name, sizeof(name), "job-%08u", p);
-	node_name(p / PODS_PER_NODE, node);
-	unsigned mib = card == 7 ? 81920 : 20480 + 4096 * (p % 11),
-		 pct = card == 7 ? 100 : 30 + p % 50;
-	snprintf(shares, sizeof(shares), "GPU-%08x-0000-4000-8000-%012x,NVIDIA,%u,%u:;",
-		 p / PODS_PER_NODE, card, mib, pct);
-	json_t *pod = json_pack("{s:{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s,s:s}},s:{s:s,s:i,s:[{s:s,s:s,s:"
-				"{s:{s:s,s:s,s:i,s:i}}}]},"
-				"s:{s:s}}",
-				"metadata", "name", name, "namespace", "team-a", "uid", name,
-				"resourceVersion", "2000", "annotations", KUBE_POD_NODE, node,
-				KUBE_POD_ALLOCATED, shares, KUBE_POD_TO_ALLOCATE, ";",
-				KUBE_POD_BIND_PHASE, "success", "spec", "nodeName", node,
-				"priority", 0, "containers", "name", "main", "image",
-				"registry/train:1", "resources", "limits", "nvidia.com/gpu", "1",
-				"cpu", "8", "nvidia.com/gpumem", (int)mib, "nvidia.com/gpucores",
-				(int)pct, "status", "phase", "Running");
-	char *text = json_dumps(pod, JSON_COMPACT);
-	json_decref(pod);
-	return text;
-}
 
 /* ---- what is asked ---- */
 
@@ -127,8 +66,8 @@ static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned n
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < names; i++) {
-		char name[NAME_MAX_BYTES];
-		node_name((from + i) % nodes, name);
+		char name[SCALE_NAME_MAX];
+		scale_node_name((from + i) % nodes, name);
 		json_array_append_new(list, json_string(name));
 	}
 	json_t *args = json_pack("{s:o,s:n,s:o}", "Pod", pod_asking(kind, number, policy), "Nodes",
@@ -139,26 +78,6 @@ static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned n
 }
 
 /* ---- measuring ---- */
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
-/* What this thread has computed: a machine that does other things as well counts that to nobody. */
-static uint64_t computed_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static double part_ms(uint64_t *ns, size_t count, double part)
-{
-	qsort(ns, count, sizeof(*ns), by_value);
-	return (double)ns[(size_t)((double)(count - 1) * part)] / 1e6;
-}
 
 static double resident_mib(void)
 {
@@ -171,45 +90,6 @@ static double resident_mib(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
-static void die(const char *what, const struct error *err)
-{
-	fprintf(stderr, "scheduler-scale: %s: %s\n", what, err->text);
-	exit(1);
-}
-
-static void take(struct model *m, char *text,
-		 int (*give)(struct model *, const json_t *, struct error *))
-{
-	struct error err = { 0 };
-	json_t *object = json_loads(text, 0, NULL);
-	if (give(m, object, &err) < 0)
-		die("object", &err);
-	json_decref(object);
-	free(text);
-}
-
-/* Objects are made one by one, which is not counted, read and forgotten, as from a watch in pages. */
-static struct model *know(unsigned nodes, double *ret_s)
-{
-	struct model *m;
-	struct model_terms terms = { .request = request_terms_default };
-	uint64_t spent_ns = 0;
-	if (model_new(&terms, &m) < 0)
-		exit(1);
-	model_begin(m, MODEL_NODES);
-	model_begin(m, MODEL_PODS);
-	for (unsigned i = 0; i < nodes * (1 + PODS_PER_NODE); i++) {
-		char *text = i < nodes ? node_text(i) : pod_text(i - nodes);
-		uint64_t begun_ns = clock_now_ns();
-		take(m, text, i < nodes ? model_node : model_pod);
-		spent_ns += clock_now_ns() - begun_ns;
-	}
-	model_synced(m, MODEL_NODES);
-	model_synced(m, MODEL_PODS);
-	*ret_s = (double)spent_ns / 1e9;
-	return m;
-}
-
 static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 {
 	uint64_t all_ns[ROUNDS], own_ns[ROUNDS], cpu_ns[ROUNDS];
@@ -218,9 +98,9 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 		char *text = args_text(kind, 0, i, nodes, nodes, "binpack");
 		uint64_t begun_ns = clock_now_ns();
 		json_t *args = json_loads(text, 0, NULL);
-		uint64_t read_ns = clock_now_ns(), read_cpu_ns = computed_ns();
+		uint64_t read_ns = clock_now_ns(), read_cpu_ns = scale_computed_ns();
 		json_t *answer = extender_filter(m, args);
-		cpu_ns[i] = computed_ns() - read_cpu_ns;
+		cpu_ns[i] = scale_computed_ns() - read_cpu_ns;
 		own_ns[i] = clock_now_ns() - read_ns;
 		char *said = json_dumps(answer, JSON_COMPACT);
 		all_ns[i] = clock_now_ns() - begun_ns;
@@ -232,9 +112,10 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 	}
 	printf("  filter, %-31s %5zu fit: p50 %6.2f ms, p99 %6.2f ms (computed %6.2f, %6.2f); "
 	       "with JSON %6.2f, %6.2f\n",
-	       kinds[kind].what, fit, part_ms(own_ns, ROUNDS, 0.5), part_ms(own_ns, ROUNDS, 0.99),
-	       part_ms(cpu_ns, ROUNDS, 0.5), part_ms(cpu_ns, ROUNDS, 0.99),
-	       part_ms(all_ns, ROUNDS, 0.5), part_ms(all_ns, ROUNDS, 0.99));
+	       kinds[kind].what, fit, scale_part_ms(own_ns, ROUNDS, 0.5),
+	       scale_part_ms(own_ns, ROUNDS, 0.99), scale_part_ms(cpu_ns, ROUNDS, 0.5),
+	       scale_part_ms(cpu_ns, ROUNDS, 0.99), scale_part_ms(all_ns, ROUNDS, 0.5),
+	       scale_part_ms(all_ns, ROUNDS, 0.99));
 }
 
 /* Another pod each time, whose cards are given back to another node in between: nothing can be remembered from before. */
@@ -245,14 +126,14 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 		struct error err;
 		char *text = args_text(kind, 0, i, nodes, nodes, policy);
 		json_t *args = json_loads(text, 0, NULL);
-		char *changed = pod_text(i * 97 % (nodes * PODS_PER_NODE));
+		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
 		model_pod_gone(m, pod);
 		if (model_pod(m, pod, &err) < 0)
-			die("pod", &err);
-		uint64_t begun_ns = clock_now_ns(), begun_cpu_ns = computed_ns();
+			scale_die("pod", &err);
+		uint64_t begun_ns = clock_now_ns(), begun_cpu_ns = scale_computed_ns();
 		json_t *ranks = extender_prioritize(m, args);
-		cpu_ns[i] = computed_ns() - begun_cpu_ns;
+		cpu_ns[i] = scale_computed_ns() - begun_cpu_ns;
 		own_ns[i] = clock_now_ns() - begun_ns;
 		json_decref(ranks);
 		json_decref(pod);
@@ -261,8 +142,9 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 		free(text);
 	}
 	printf("  prioritize by %s, %-31s: p50 %6.2f ms, p99 %6.2f ms (computed %6.2f, %6.2f)\n",
-	       policy, kinds[kind].what, part_ms(own_ns, ROUNDS, 0.5), part_ms(own_ns, ROUNDS, 0.99),
-	       part_ms(cpu_ns, ROUNDS, 0.5), part_ms(cpu_ns, ROUNDS, 0.99));
+	       policy, kinds[kind].what, scale_part_ms(own_ns, ROUNDS, 0.5),
+	       scale_part_ms(own_ns, ROUNDS, 0.99), scale_part_ms(cpu_ns, ROUNDS, 0.5),
+	       scale_part_ms(cpu_ns, ROUNDS, 0.99));
 }
 
 /* kube-scheduler's default: it asks about so many of the nodes (its documentation, percentageOfNodesToScore). */
@@ -314,7 +196,7 @@ static bool place(struct model *m, unsigned number, unsigned nodes)
 		json_object_set_new(annotations, KUBE_POD_ALLOCATED, json_string(shares));
 		json_object_set_new(json_object_get(pod, "spec"), "nodeName", json_string(d.node));
 		if (model_pod(m, pod, &err) < 0)
-			die("pod", &err);
+			scale_die("pod", &err);
 		free(shares);
 		decision_free(&d);
 	}
@@ -339,10 +221,71 @@ static void time_places(struct model *m, unsigned nodes)
 	       (double)placed * 1e9 / (double)ns);
 }
 
+/* What the page takes of the thread: a look at all nodes, and of that what a reader is told, first all and then where a pod has changed. */
+static void time_page(struct model *m, unsigned nodes, const char *what, const struct view *view)
+{
+	uint64_t look_ns[ROUNDS], all_ns[ROUNDS], news_ns[ROUNDS];
+	size_t all_bytes = 0, news_bytes = 0;
+	struct reasons *reasons = reasons_new();
+	struct told told = { 0 };
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct error err;
+		struct look look;
+		struct told none = { 0 };
+		struct json_text t = { 0 };
+		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
+		json_t *pod = json_loads(changed, 0, NULL);
+		model_pod_gone(m, pod);
+		uint64_t begun_ns = scale_computed_ns();
+		if (look_make(m, &look) < 0)
+			exit(1);
+		look_ns[i] = scale_computed_ns() - begun_ns;
+		const struct page_cluster c = { m, &look, reasons, true, true, "none", 1 };
+		begun_ns = scale_computed_ns();
+		page_cluster_write(&c, view, &none, &t);
+		all_ns[i] = scale_computed_ns() - begun_ns;
+		all_bytes = t.used;
+		free(json_text_end(&t));
+		begun_ns = scale_computed_ns();
+		page_cluster_write(&c, view, &told, &t);
+		news_ns[i] = scale_computed_ns() - begun_ns;
+		news_bytes = i ? news_bytes + t.used : 0;
+		free(json_text_end(&t));
+		look_free(&look);
+		if (model_pod(m, pod, &err) < 0)
+			scale_die("pod", &err);
+		json_decref(pod);
+		free(changed);
+	}
+	printf("  page, %-35s: look %5.2f ms, all %5.2f ms (%zu bytes), news %5.2f ms (%zu bytes); "
+	       "p99 "
+	       "%5.2f, %5.2f, %5.2f\n",
+	       what, scale_part_ms(look_ns, ROUNDS, 0.5), scale_part_ms(all_ns, ROUNDS, 0.5),
+	       all_bytes, scale_part_ms(news_ns, ROUNDS, 0.5), news_bytes / (ROUNDS - 1),
+	       scale_part_ms(look_ns, ROUNDS, 0.99), scale_part_ms(all_ns, ROUNDS, 0.99),
+	       scale_part_ms(news_ns, ROUNDS, 0.99));
+	reasons_free(reasons);
+}
+
+static void time_pages(struct model *m, unsigned nodes)
+{
+	const unsigned any = (1U << VIEW_NODE_STATES) - 1, any_pod = (1U << VIEW_POD_STATES) - 1;
+	struct view view = { .node_states = any, .pod_states = 1U << VIEW_WAITING };
+	scale_node_name(nodes / 2, view.open);
+	time_page(m, nodes, "pods that wait, a node is open", &view);
+	view.order = VIEW_BY_MEMORY;
+	time_page(m, nodes, "nodes by memory", &view);
+	view.pod_states = any_pod;
+	time_page(m, nodes, "all pods", &view);
+	strcpy(view.pod_namespace, "team-a");
+	time_page(m, nodes, "all pods of a namespace", &view);
+}
+
 static void measure(unsigned nodes)
 {
 	double empty_mib = resident_mib(), s;
-	struct model *m = know(nodes, &s);
+	const struct model_terms terms = { .request = request_terms_default };
+	struct model *m = scale_know(&terms, nodes, &s);
 	struct model_counts counts = model_counts(m);
 	printf("%u nodes, %zu cards, %zu pods: known in %.2f s, %.1f MiB (%.1f MiB the whole "
 	       "process)\n",
@@ -353,6 +296,7 @@ static void measure(unsigned nodes)
 		time_prioritize(m, kind, nodes, "binpack");
 		time_prioritize(m, kind, nodes, "fragmentation");
 	}
+	time_pages(m, nodes);
 	time_places(m, nodes);
 	printf("  %.1f MiB the whole process\n", resident_mib());
 	model_free(m);

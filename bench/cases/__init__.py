@@ -4,8 +4,16 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, packing, policies, response, scale, sensors, shares, space, swap_trainings, together,
-               topology, tracing, training)
+               overhead, packing, policies, response, scale, sensors, shares, space, space_bursty, space_launch,
+               space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
+
+# Why some can't be had with --sharing space.
+BOTH = "it measures --sharing space by itself"
+NO_GPU = "no GPU takes part"
+NO_TENANT = "its containers are without the library, and share nothing by MPS"
+ONE_GPU = "a tenant of several GPUs has no MPS server, which is of one GPU"
+STAYS = "memory of MPS clients can't be moved off the card"
+TURNS = "it compares policies of turns"
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,7 @@ class Case:
     is_long: bool = False   # left out of --quick
     trains: bool = False    # needs PyTorch and a GPU that computes
     cuts: bool = False      # has cells that --part and --within choose from
+    not_space: str = None   # why it can't be had with --sharing space
 
 
 CASES = [
@@ -45,25 +54,26 @@ CASES = [
          lambda s: s.native_seconds + 4.5 + 2 * (response.step_seconds(s) + 4)),
     Case("bursty", bursty.bursty, "busy and idle phases: static against lent and elastic",
          bursty.seconds_of, is_long=True),
-    Case("policies", policies.policies, "the same cases under each policy", policies.seconds_of, is_long=True),
+    Case("policies", policies.policies, "the same cases under each policy", policies.seconds_of, is_long=True,
+         not_space=TURNS),
     Case("scale", scale.scale, "1 to 64 tenants: sum, fairness, the daemon's CPU",
          scale.seconds_of, is_long=True, cuts=True),
     Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
          daemon_cpu.seconds_of, is_long=True, cuts=True),
     Case("topology", topology.topology, "copies and rings between GPUs by their places, and those chosen",
-         topology.seconds_of),
+         topology.seconds_of, not_space=ONE_GPU),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",
-         freezer.seconds_of, is_long=True),
+         freezer.seconds_of, is_long=True, not_space=NO_TENANT),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("order", order.order, "six tasks of equal need, room for three: native and --on-full wait",
          order.seconds_of),
     Case("oversubscribe", oversubscribe.oversubscribe,
          "two tasks of 60 % of the memory each: native and --on-full swap; moves; two that fit",
-         oversubscribe.seconds_of),
+         oversubscribe.seconds_of, not_space=STAYS),
     Case("swap_trainings", swap_trainings.swap_trainings,
          "two PyTorch trainings of 60 % of the memory each, --on-full swap", swap_trainings.seconds_of,
-         is_long=True, trains=True),
+         is_long=True, trains=True, not_space=STAYS),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
     Case("trace_overhead", tracing.trace_overhead, "what allot trace costs who is recorded, by turns",
@@ -71,9 +81,9 @@ CASES = [
     Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",
          lambda s: 20 if s.quick else 60),
     Case("start", calls.start, "start of a process that uses no GPU, by turns",
-         lambda s: 3 if s.quick else 8),
+         lambda s: 3 if s.quick else 8, not_space=NO_GPU),
     Case("cluster_packing", packing.cluster_packing, "how full a cluster gets, by policy, on virtual time",
-         lambda s: 20 if s.quick else 900, is_long=True),
+         lambda s: 20 if s.quick else 900, is_long=True, not_space=NO_GPU),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
          lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),
@@ -92,7 +102,23 @@ CASES = [
     Case("epoch_memory", epochs.epoch_memory, "epoch time against a memory quota",
          epochs.memory_seconds, is_long=True, trains=True),
     Case("space", space.space, "three trainings at once: native, MPS alone, --sharing space",
-         space.seconds_of, is_long=True, trains=True),
+         space.seconds_of, is_long=True, trains=True, not_space=BOTH),
+    Case("space_three", space_shares.space_three, "45 / 30 / 15 % by space: plain MPS, caps, lending",
+         space_shares.three_seconds, not_space=BOTH),
+    Case("space_models", space_shares.space_models, "the same with ResNet18, a transformer and a GRU",
+         space_shares.models_seconds, is_long=True, trains=True, not_space=BOTH),
+    Case("space_fifty", space_shares.space_fifty, "50 % beside four at 10 % by space, against alone",
+         space_shares.fifty_seconds, not_space=BOTH),
+    Case("space_lend", space_lend.space_lend, "30 % with all that is idle, alone, by space",
+         space_lend.lend_seconds, not_space=BOTH),
+    Case("space_wake", space_lend.space_wake, "a neighbour of 70 % wakes beside it, again and again",
+         space_lend.wake_seconds, not_space=BOTH),
+    Case("space_bursty", space_bursty.space_bursty, "busy and idle phases: lent in space against MPS's fixed parts",
+         space_bursty.seconds_of, not_space=BOTH),
+    Case("space_priority", space_priority.space_priority, "inference with priority beside a trainer, by space",
+         space_priority.seconds_of, not_space=BOTH),
+    Case("space_launch", space_launch.space_launch, "cost of a launch against that of a client of plain MPS",
+         space_launch.seconds_of, not_space=BOTH),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
-         ddp.seconds_of, is_long=True, trains=True),
+         ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU),
 ]

@@ -6,10 +6,11 @@ from harness import plot
 from harness.result import Row, at_most
 
 
-def measure(bench, is_native, mean_of):
+def measure(bench, is_native, mean_of, options=()):
+    """options: further ones of a tenant's."""
     command = [bench.machine.build.program("launch-cost"), "--bursts",
                str(bench.settings.launch_bursts)]
-    job = bench.machine.start("launch-cost", command, None if is_native else ["--memory", "4GiB"])
+    job = bench.machine.start("launch-cost", command, None if is_native else ["--memory", "4GiB", *options])
     job.check(120)
     last = job.json()[-1][1]
     for key, values in mean_of.items():

@@ -53,7 +53,7 @@ def measure(bench, count):
     def note():
         times.append((time.monotonic(), cpu_s(pid)))
     settle_s = bench.settings.settle_s
-    loads = [fair(f"s{i}", LARGE, 100 / count) for i in range(count)]
+    loads = [fair(f"s{i}", LARGE, int(10000 / count) / 100) for i in range(count)]
     for load in loads:
         load.options[1] = "1GiB"
     outcomes = bench.loads.run(loads, seconds, setup_s=setup_s(count),

@@ -1,22 +1,14 @@
 """Three trainings at once on one card: as the hardware slices them, under MPS without allot, and with --sharing space. The
 measure is work: steps a second of all three over those of one that has the card for itself, without allot."""
 
-import contextlib
-import os
-import shutil
-import subprocess
-import tempfile
-import time
-
 from harness import plot
-from harness.job import Failed
+from harness.mps import plain_mps
 from harness.result import Row, at_least
 from harness.trainer import Trainer, ready, record_together, take_models
 
 COUNT = 3
 MODEL = "resnet18"
 BATCHES = (128, 16)
-PROGRAM = "nvidia-cuda-mps-control"
 TENANT = ["--memory", "40GiB", "--sharing", "space"]
 OF_MPS = 0.99           # of what MPS alone makes of it
 
@@ -24,39 +16,6 @@ OF_MPS = 0.99           # of what MPS alone makes of it
 def seconds_of(settings):
     each = len(BATCHES) * (settings.seconds + settings.settle_s + 8)
     return 60 + len(BATCHES) * (settings.native_seconds + 8) + 3 * (30 + each)
-
-
-@contextlib.contextmanager
-def plain_mps(machine):
-    """Whatever is native runs under an MPS control daemon of our own meanwhile, with no other setting."""
-    program = os.path.join(machine.build.sim_dir(), PROGRAM) if machine.sim else shutil.which(PROGRAM)
-    if not program or not os.path.exists(program):
-        raise Failed(f"there is no {PROGRAM} here")
-    before = machine.native_environment
-    with tempfile.TemporaryDirectory(prefix="allot-mps-", dir="/tmp") as directory:
-        environment = dict(before, CUDA_MPS_PIPE_DIRECTORY=directory, CUDA_MPS_LOG_DIRECTORY=directory)
-        with subprocess.Popen([program, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as daemon:
-            try:
-                wait_for(daemon, os.path.join(directory, "control"))
-                machine.native_environment = environment
-                yield
-            finally:
-                machine.native_environment = before
-                subprocess.run([program], input="quit -t 1\n", text=True, env=environment, check=False,
-                               stdout=subprocess.DEVNULL, timeout=30)
-                try:
-                    daemon.wait(10)
-                except subprocess.TimeoutExpired:
-                    daemon.kill()
-
-
-def wait_for(daemon, path):
-    deadline = time.monotonic() + 10
-    while not os.path.exists(path):
-        if daemon.poll() is not None or time.monotonic() > deadline:
-            raise Failed(f"{PROGRAM} did not start")
-        time.sleep(0.05)
 
 
 def alone(bench):

@@ -36,6 +36,7 @@ class Load:
     options: list = None
     more: tuple = ()        # further options of allot-load
     mode: tuple = ()        # those of them that change what a kernel costs, so native has them too
+    environment: dict = None    # native: what is added to that of all
 
 
 class Series:
@@ -127,7 +128,7 @@ class Loads:
 
     def native_rate(self, kernel, mode=()):
         """Kernels a second that one process does alone, without allot."""
-        if self.machine.sim and kernel.cost_us >= EXACT_US:
+        if self.machine.sim and kernel.cost_us >= EXACT_US and "--streams" not in mode:
             return 1e6 / kernel.cost_us
         key = (kernel, mode)
         if key not in self.alone:
@@ -169,7 +170,8 @@ class Loads:
                 command = self.command(load.kernel, "--seconds", f"{length:.3f}", "--start-at",
                                        f"{start_at:.3f}", "--report-every", str(report_s),
                                        *load.more, *load.mode)
-                jobs.append(self.machine.start(load.name, command, load.options))
+                jobs.append(self.machine.start(load.name, command, load.options,
+                                               environment=load.environment))
             for t, function in events:
                 time.sleep(max(0.0, start_at + t - time.time()))
                 function()

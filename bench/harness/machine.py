@@ -1,6 +1,7 @@
 """The GPU that is measured, real or simulated, and how a command gets onto it: in a tenant of its
 own through `allot run`, or native, with nothing of allot around it."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -34,6 +35,7 @@ class Machine:
         self.build = build
         self.sim = sim
         self.options = []       # of allot run, for every tenant of the daemon
+        self.sharing = None     # --sharing of every tenant that says none itself
         self.allot = build.program("allot")
         self.jobs = []
         self.keeper = None
@@ -66,7 +68,7 @@ class Machine:
     def _open_keeper(self):
         self.keeper = self.tenant(
             "keeper", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
-            ["--memory", "64MiB"])
+            ["--memory", "64MiB", "--sharing", "time"])
         socket = self.keeper.wait_line(0, 60)
         if socket is None:
             self.keeper.wait(10)    # its errors are all read then
@@ -93,6 +95,17 @@ class Machine:
             self._open_keeper()
             raise
 
+    @contextlib.contextmanager
+    def without_daemon(self):
+        """Ends every tenant and the daemon: a GPU has one daemon, and another user's is to have its turn."""
+        for job in self.jobs:
+            job.kill()
+        self._wait_for_daemon_to_end()
+        try:
+            yield
+        finally:
+            self._open_keeper()
+
     def close(self):
         for job in self.jobs:
             job.kill()
@@ -109,19 +122,21 @@ class Machine:
 
     # ---- commands
 
-    def native(self, name, command, stdin=False):
-        return self._start(name, command, self.native_environment, stdin)
+    def native(self, name, command, stdin=False, environment=None):
+        """`environment`: what is added to that of all native processes."""
+        return self._start(name, command, {**self.native_environment, **(environment or {})}, stdin)
 
     def tenant(self, name, command, options=(), stdin=False):
         """`options` are those of allot run."""
         sim = ["--sim", self.sim] if self.sim else []
-        return self._start(name, [self.allot, "run", "--name", name, *sim, *self.options,
+        sharing = ["--sharing", self.sharing] if self.sharing and "--sharing" not in options else []
+        return self._start(name, [self.allot, "run", "--name", name, *sim, *self.options, *sharing,
                                   *options, "--", *command], self.tenant_environment, stdin)
 
-    def start(self, name, command, options=None, stdin=False):
-        """A tenant with these options, or native when they are None."""
+    def start(self, name, command, options=None, stdin=False, environment=None):
+        """A tenant with these options, or native, in this environment, when they are None."""
         if options is None:
-            return self.native(name, command, stdin)
+            return self.native(name, command, stdin, environment)
         return self.tenant(name, command, options, stdin)
 
     def refuses(self, *options):

@@ -6,7 +6,8 @@ import os
 import re
 from dataclasses import dataclass
 
-COLUMNS = f"{'case':46} {'unit':7} {'asked':>8} {'got':>9} {'native':>9} {'rival':>8}  bar"
+TIME = "time"
+COLUMNS = f"{'case':46} {'unit':7} {'asked':>8} {'got':>9} {'native':>9} {'MPS':>8} {'rival':>8}  bar"
 
 
 @dataclass
@@ -17,6 +18,7 @@ class Row:
     asked: float = None
     native: float = None
     rival: float = None
+    mps: float = None       # under MPS without allot, in the same run
     bar: str = None         # in words: "within 1 of asked", "at least 48"
     passed: bool = None     # None: reported only
 
@@ -25,12 +27,12 @@ class Row:
             return "" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.2f}"
         verdict = {True: "PASS", False: "FAIL", None: ""}[self.passed]
         return (f"{self.name:46} {self.unit:7} {number(self.asked):>8} {number(self.got):>9} "
-                f"{number(self.native):>9} {number(self.rival):>8}  {self.bar or '':24} "
-                f"{verdict}").rstrip()
+                f"{number(self.native):>9} {number(self.mps):>8} {number(self.rival):>8}  "
+                f"{self.bar or '':24} {verdict}").rstrip()
 
     def json(self):
         values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
-                  "native": self.native, "rival": self.rival, "bar": self.bar,
+                  "native": self.native, "mps": self.mps, "rival": self.rival, "bar": self.bar,
                   "pass": self.passed}
         return {key: round(value, 4) if isinstance(value, float) else value
                 for key, value in values.items() if value is not None}
@@ -76,6 +78,7 @@ class Result:
         self.skipped = []       # {"name", "reason"}
         self.has_gpu = True     # False: none takes part, it is the same on any
         self.part = None        # (number, of so many), when only some cells were to be measured
+        self.sharing = machine.sharing or TIME
 
     def add(self, row):
         if self.machine.sim:
@@ -98,7 +101,8 @@ class Result:
         if not self.has_gpu:
             gpu = "no-gpu"
         part = f"-part-{self.part[0]}-of-{self.part[1]}" if self.part else ""
-        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{part}")
+        sharing = "" if self.sharing == TIME else f"-{self.sharing}"
+        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{sharing}{part}")
 
     def json(self):
         """The documented form: bench/README.md."""
@@ -107,6 +111,7 @@ class Result:
                 "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),
                 "date": self.date, "commit": self.commit,
                 "rival_source": None if none or self.machine.sim else self.rival_source,
+                "sharing": None if self.sharing == TIME else self.sharing,
                 "part": f"{self.part[0]}/{self.part[1]}" if self.part else None,
                 "cases": [row.json() for row in self.rows],
                 "skipped": self.skipped or None}

@@ -12,16 +12,16 @@ MODEL_S = 120
 
 
 class Trainer:
-    """options: those of allot run; None: native. more: further ones of torch_load.py. ready() waits
-    for what is started here, so that several can start together."""
+    """options: those of allot run; None: native, and environment is what is added then. more: further
+    options of torch_load.py. ready() waits for what is started here, so that several can start together."""
 
-    def __init__(self, bench, name, options=None, more=()):
+    def __init__(self, bench, name, options=None, more=(), environment=None):
         settings = bench.settings
         self.name = name
         self.machine = bench.machine
         self.job = bench.machine.start(
             name, [sys.executable, settings.torch_load, "--serve", *settings.torch_options, *more],
-            options, stdin=True)
+            options, stdin=True, environment=environment)
         self.read = 0
 
     def say(self, *words):

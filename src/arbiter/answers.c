@@ -27,6 +27,11 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.tokens_ns = (int64_t)t->tokens_ns,
 		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.member.weight,
 		.budget_ns = (int64_t)t->budget_ns,
+		.busy_ns = (uint64_t)t->needs.busy_ns,
+		.pause_ns = (uint64_t)t->needs.pause_ns,
+		.filled_ns = (uint64_t)t->needs.filled_ns,
+		.group_done_ns = (uint64_t)t->part.gain.done_ns,
+		.group_turns_ns = (uint64_t)t->part.gain.turns_ns,
 		.state = t->state,
 		.active = t->active || t->part.is_there,
 		.draining = arbiter_is_draining(a, tenant),
@@ -63,9 +68,8 @@ int arbiter_holder(const struct arbiter *a)
 	return a->holder;
 }
 
-enum arbiter_end arbiter_last_end(const struct arbiter *a, bool *ret_expired)
+struct arbiter_lease_end arbiter_last_end(const struct arbiter *a)
 {
-	*ret_expired = a->last_expired;
 	return a->last_end;
 }
 

@@ -269,6 +269,18 @@ void arbiter_set_paused(struct arbiter *a, int tenant, bool paused)
 	a->shares_changed = true;
 }
 
+void arbiter_set_measured(struct arbiter *a, int tenant, bool is_measured)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t || t->is_measured == is_measured)
+		return;
+	t->is_measured = is_measured;
+	if (t->part.of != NONE)
+		group_count(a, t->part.of);
+	a->shares_changed = true;
+}
+
 static bool shows_activity(const struct tenant *t)
 {
 	if (t->seen.stopped)
@@ -285,6 +297,8 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 	if (t->counters_known) {
 		if (seen->busy_ns > t->seen.busy_ns)
 			t->reported_ns += (double)(seen->busy_ns - t->seen.busy_ns);
+		if (seen->filled_ns > t->seen.filled_ns)
+			t->filled_ns += (double)(seen->filled_ns - t->seen.filled_ns);
 		if (seen->launches > t->seen.launches)
 			t->launched = true;
 	}
@@ -314,7 +328,7 @@ static void drop_absent(struct arbiter *a)
 			continue;
 		if (a->mode == ARBITER_LEASES) {
 			if (a->holder == a->active[i])
-				a->last_end = ARBITER_END_IDLE;
+				a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_IDLE };
 			lease_hold(a, t);
 		}
 		arbiter_deactivate(a, t);
@@ -337,7 +351,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 /* Outside of leases: who may go ahead unasked. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	enum lease_state state = LEASE_FREE;
+	enum lease_state state = t->is_measured ? LEASE_GO : LEASE_FREE;
 
 	if (t->paused) {
 		if (t->active && t->running && lets_through(t->state))
@@ -363,7 +377,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 static void enter_free_run(struct arbiter *a)
 {
 	if (a->holder != NONE)
-		a->last_end = ARBITER_END_ALONE;
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_ALONE };
 	a->holder = a->interrupted = NONE;
 	a->shares_changed = false;
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {

@@ -206,7 +206,9 @@ struct arbiter_observation {
 	uint64_t ramp_ns;
 	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); of a space group: ns of SM-time */
 	uint64_t work_ns; /* of a space group: predicted length of the work paid for (monotonic) */
-	uint32_t rests;   /* times that it has waited for all of its work; counts without end */
+	uint64_t untried_ns; /* of that, what was hardly timed while nobody else ran (monotonic) */
+	uint64_t filled_ns; /* SM-time of the work begun under GO, where it is counted (monotonic) */
+	uint32_t rests;     /* times that it has waited for all of its work; counts without end */
 	bool has_utilization;
 	double utilization; /* another sensor's word, 0 to 1 of the device */
 };
@@ -224,6 +226,13 @@ struct arbiter_account {
 	int64_t tokens_ns;   /* of the cap; negative: debt */
 	double weight;       /* in force now: the guarantee, scaled while too much is promised */
 	int64_t budget_ns;   /* for pushing ahead of lower priorities; negative: overdrawn */
+	/* What it would use alone (demand.h), while it had leases or paid. */
+	uint64_t busy_ns, pause_ns, filled_ns;
+	/*
+	 * While its space group had others at work too: what the group did, as time that each of the works takes alone, and
+	 * what it would have done in turns (space_gain.h).
+	 */
+	uint64_t group_done_ns, group_turns_ns;
 	enum lease_state state;
 	bool active;
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */
@@ -240,6 +249,12 @@ enum arbiter_end {
 	ARBITER_END_STOPPED, /* none of its processes could run */
 	ARBITER_END_GANG,    /* the card was wanted for, or given up with, a turn on several */
 	ARBITER_END_ALONE,   /* nobody else was left, and it goes on without leases */
+};
+
+struct arbiter_lease_end {
+	enum arbiter_end why;
+	bool with_step; /* a step of its program ended then, which it had waited for (steps.h) */
+	bool expired;   /* its drain passed the deadline */
 };
 
 struct arbiter;
@@ -267,10 +282,14 @@ void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
 /*
  * Makes it share space with all tenants of that group, which is a number of the caller's; 0: with none, as at
- * first. It loses a lease that it has, and keeps its account. -EINVAL under another policy than leases,
+ * first. Its processes can use part_pct of the card's SMs at most, which is as much as its cap or more, as SMs are
+ * whole. It loses a lease that it has, and keeps its account. -EINVAL under another policy than leases,
  * -ENOSPC where there is no room for another group.
  */
-int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group);
+int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
+
+/* Whose work is measured has GO where it would run free: what it fills is counted under that. */
+void arbiter_set_measured(struct arbiter *arbiter, int tenant, bool is_measured);
 
 /* What was seen of a tenant; holds until the next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
@@ -306,8 +325,8 @@ uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /* Whether the lease ends when it rests next (steps.h), so that it should ring for that. */
 bool arbiter_wants_rest(const struct arbiter *arbiter, int tenant);
-/* Of the lease that was closed last, or is being closed; *ret_expired: its drain passed the deadline. */
-enum arbiter_end arbiter_last_end(const struct arbiter *arbiter, bool *ret_expired);
+/* Of the lease that was closed last, or is being closed. */
+struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* How long a lease of it may be idle at present, in nanoseconds. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Some of arbiter_account()'s fields, for who asks at each step. */

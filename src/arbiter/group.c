@@ -33,7 +33,7 @@ static int find_group(const struct arbiter *a, uint32_t group)
 void group_count(struct arbiter *a, int group)
 {
 	struct arbiter_share share = { .limit_pct = 100 };
-	bool any = false;
+	bool any = false, is_measured = false;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -43,7 +43,9 @@ void group_count(struct arbiter *a, int group)
 		if (!any || own->priority > share.priority)
 			share.priority = own->priority;
 		any = true;
+		is_measured |= a->tenant[i].is_measured;
 	}
+	arbiter_set_measured(a, group, is_measured);
 	if (share.cores_pct > 100)
 		share.cores_pct = 100;
 	arbiter_set_share(a, group, share);
@@ -96,7 +98,7 @@ static void join(struct arbiter *a, struct tenant *t, uint32_t group, int of)
 	group_count(a, of);
 }
 
-int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
+int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, double part_pct)
 {
 	struct tenant *t;
 	int of = NONE;
@@ -105,8 +107,10 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
 	    a->tenant[tenant].part.is_group || a->config.policy != ARBITER_POLICY_LEASE)
 		return -EINVAL;
 	t = &a->tenant[tenant];
-	if (t->part.group == group)
+	if (t->part.group == group) {
+		t->part.member.part = part_pct / 100;
 		return 0;
+	}
 	if (group) {
 		of = find_group(a, group);
 		if (of == NONE)
@@ -118,6 +122,7 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group)
 		group_leave(a, t);
 	if (group)
 		join(a, t, group, of);
+	t->part.member.part = part_pct / 100;
 	a->shares_changed = true;
 	return 0;
 }
@@ -172,6 +177,29 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 		p->is_there = false;
 }
 
+/* What it would use alone, as far as this look tells; paced, paid_ns was begun. */
+static void see_needs(const struct arbiter *a, struct tenant *t, uint64_t paid_ns)
+{
+	const struct group_part *p = &t->part;
+	bool is_there = t->running || t->seen.waiting || t->launched;
+
+	if (t->state == LEASE_FREE)
+		demand_skip(&t->needs, is_there);
+	else if (p->pays)
+		demand_see(&t->needs, is_there, p->member.alone_ns, (double)paid_ns, a->clock);
+	else
+		demand_see(&t->needs, is_there, t->reported_ns, t->filled_ns, a->clock);
+	t->filled_ns = 0;
+}
+
+/* Runs alone, beside others that are held. */
+static bool is_tried(const struct arbiter *a, const struct tenant *t)
+{
+	const struct group_part *g = &a->tenant[t->part.of].part;
+
+	return g->trial == t - a->tenant && g->trial_runs;
+}
+
 /*
  * Paced, it is charged what it said it began; alone, the time with work in flight by its own count, no more
  * than there was.
@@ -180,28 +208,26 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool others_work,
 {
 	struct group_part *p = &t->part;
 	bool is_stopped = t->state == LEASE_STOP;
-	bool is_tried = a->tenant[p->of].part.trial == t - a->tenant && t->state == LEASE_GO;
 	double amount_ns;
 	struct space_seen seen = {
 		.works = t->running,
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
-		.is_tried = is_tried,
+		.is_tried = is_tried(a, t),
 		.is_barred = t->paused || t->seen.stopped || is_out_of_tokens(t),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
+		.untried_ns = t->seen.untried_ns,
 		.inflight_ns = t->seen.inflight_ns,
 	};
 	uint64_t paid_ns;
 
 	p->wall_ns += (double)dt_ns;
 	amount_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
-	/* Its own count comes with the end of each kernel, which may be after the trial. */
-	seen.ran_ns = t->running ? dt_ns : 0;
 	/* The time without its group's lease says nothing of what it could use. */
 	paid_ns = space_member_see(&p->member, &seen, others_work, a->clock,
 				   p->pays && !is_stopped ? dt_ns : 0);
-	if (p->pays || is_tried) {
+	if (p->pays) {
 		book(a, t, (double)paid_ns);
 		p->wall_ns = 0;
 	} else {
@@ -210,7 +236,19 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool others_work,
 	}
 	if (t->seen.waiting && !lets_through(t->state))
 		t->waited_ns += dt_ns;
-	t->reported_ns = 0;
+	see_needs(a, t, paid_ns);
+	t->reported_ns = t->filled_ns = 0;
+}
+
+/* What it does for its group's gain, after a look at it. */
+static struct space_gain_seen see_gain(const struct arbiter *a, struct tenant *t)
+{
+	double limit = t->share.limit_pct / 100.0, turn = demand_busy(&t->needs);
+
+	return (struct space_gain_seen){ .gain = &t->part.gain,
+					 .is_there = demand_is_there(&t->needs, a->clock),
+					 .turn = turn < limit ? turn : limit,
+					 .done_ns = t->part.member.done_alone_ns };
 }
 
 /* The part of the card that its work fills. */
@@ -229,9 +267,11 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 					   .idle_ns = UINT64_MAX,
 					   .busy_ns = g->seen.busy_ns,
 					   .launches = g->seen.launches };
+	struct space_gain_seen seen[ARBITER_MAX_TENANTS];
 	double inflight_ns = 0;
 	uint64_t longest_ns = 0;
 	int working = 0, there = 0;
+	size_t count = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -249,6 +289,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		uint64_t own_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 
 		charge_member(a, t, working > t->running, dt_ns);
+		seen[count++] = see_gain(a, t);
 		t->launched = false;
 		sum.rings = sum.rings && t->seen.rings;
 		if (!t->part.is_there)
@@ -263,6 +304,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
 		inflight_ns += (double)own_ns * part_of_card(t);
 	}
+	space_gain_see(seen, count, lets_through(g->state) ? dt_ns : 0);
 	sum.stopped = sum.stopped && there > 0;
 	sum.inflight_ns = (uint64_t)inflight_ns > longest_ns ? (uint64_t)inflight_ns : longest_ns;
 	arbiter_observe(a, group, &sum);
@@ -293,6 +335,7 @@ static void set_weights(struct arbiter *a, int group)
 		double cores = t->share.cores_pct * order_scale(a);
 
 		t->part.member.limit = t->share.limit_pct / 100.0;
+		t->part.member.is_promised = cores > 0;
 		t->part.member.weight = cores > 0 ? cores : (rest > 1.0 ? rest : 1.0);
 	}
 }
@@ -306,7 +349,7 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 		return;
 	t->leases += goes && went;
 	if (goes)
-		t->part.pays = state == LEASE_PACED;
+		t->part.pays = state == LEASE_PACED || is_tried(a, t);
 	if (went != !goes)
 		t->held_at = a->clock;
 	t->state = state;
@@ -318,32 +361,44 @@ static void set_grant(struct tenant *t)
 
 	if (is_capped(t))
 		allowed_ns = min_u64(allowed_ns, t->tokens_ns > 0 ? (uint64_t)t->tokens_ns : 0);
-	t->part.granted = t->seen.spent + allowed_ns;
+	t->part.granted = t->seen.spent + space_member_tokens(&t->part.member, allowed_ns);
 }
 
-/* What is in flight at its end was not paid for, and what was at its begin, was. */
 static void end_trial(struct arbiter *a, struct group_part *g)
 {
-	struct tenant *t = g->trial == NONE ? NULL : &a->tenant[g->trial];
-
-	if (t && g->trial_runs && t->used) {
-		double left_ns = (double)min_u64(t->seen.inflight_ns, SPACE_TRIAL_INFLIGHT_NS) -
-				 g->trial_paid_ns;
-
-		left_ns *= part_of_card(t);
-		space_charge(&t->part.member, left_ns);
-		book(a, t, left_ns);
-	}
 	g->trial = NONE;
 	g->trial_runs = false;
 	g->trial_since = a->clock;
+}
+
+/* Whose turn at one it is; NONE: nobody's yet. */
+static int next_trial(const struct arbiter *a, int group)
+{
+	const struct group_part *g = &a->tenant[group].part;
+	uint64_t since_ns = a->clock - g->trial_since;
+	int next = NONE;
+
+	if (since_ns < SPACE_TRIAL_EVERY_NS)
+		return NONE;
+	FOR_EACH_MEMBER(i, a, group)
+	{
+		const struct tenant *t = &a->tenant[i];
+
+		if (!t->part.member.is_present || is_capped(t) ||
+		    (since_ns < SPACE_TRIAL_RARELY_NS &&
+		     !space_member_asks_for_trial(&t->part.member)))
+			continue;
+		/* The next one after the last, or else the first. */
+		if (next == NONE || (next <= g->tried && i > g->tried))
+			next = i;
+	}
+	return next;
 }
 
 /* Begins, lets run and ends a trial; others_work: what is in its way. */
 static void decide_on_trial(struct arbiter *a, int group)
 {
 	struct group_part *g = &a->tenant[group].part;
-	int next = NONE;
 	bool others_work = false;
 
 	if (!lets_through(a->tenant[group].state) || !g->space.is_scarce ||
@@ -352,25 +407,19 @@ static void decide_on_trial(struct arbiter *a, int group)
 		end_trial(a, g);
 		return;
 	}
-	if (g->trial == NONE && a->clock - g->trial_since < SPACE_TRIAL_EVERY_NS)
-		return;
-	FOR_EACH_MEMBER(i, a, group)
-	{
-		const struct tenant *t = &a->tenant[i];
-
-		others_work |= i != g->trial && t->running;
-		/* The next one after the last, or else the first. */
-		if (t->part.member.is_present && !is_capped(t) &&
-		    (next == NONE || (next <= g->tried && i > g->tried)))
-			next = i;
-	}
 	if (g->trial == NONE) {
-		g->trial = g->tried = next;
-		g->trial_since = a->clock;
-	} else if (!g->trial_runs && !others_work) {
+		int next = next_trial(a, group);
+
+		if (next != NONE) {
+			g->trial = g->tried = next;
+			g->trial_since = a->clock;
+		}
+		return;
+	}
+	FOR_EACH_MEMBER(i, a, group)
+	others_work |= i != g->trial && a->tenant[i].running;
+	if (!g->trial_runs && !others_work) {
 		g->trial_runs = true;
-		g->trial_paid_ns = (double)min_u64(a->tenant[g->trial].seen.inflight_ns,
-						   SPACE_TRIAL_INFLIGHT_NS);
 		g->trial_since = a->clock;
 	} else if (a->clock - g->trial_since >=
 		   (g->trial_runs ? SPACE_TRIAL_NS : SPACE_TRIAL_WAIT_NS)) {
@@ -403,7 +452,7 @@ static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 
 		if (t->paused)
 			state = LEASE_STOP;
-		else if (i == g->part.trial && g->part.trial_runs)
+		else if (is_tried(a, t))
 			state = LEASE_GO;
 		else if (lets_through(state) && (there > 1 || is_capped(t)))
 			state = LEASE_PACED;

@@ -68,9 +68,8 @@ void lease_close(struct arbiter *a, struct tenant *t)
 
 void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why)
 {
-	a->last_end = why;
-	a->last_expired = false;
 	lease_close(a, t);
+	a->last_end = (struct arbiter_lease_end){ .why = why, .with_step = t->ended_step };
 }
 
 void lease_hold(struct arbiter *a, struct tenant *t)
@@ -127,7 +126,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		} else if (t->draining && a->clock >= t->drain_deadline) {
 			t->expired++;
 			t->overrunning = true;
-			a->last_expired = a->last_expired || index == a->holder;
+			a->last_end.expired = a->last_end.expired || index == a->holder;
 			lease_hold(a, t);
 		} else if (!t->draining && t->running && t->state == LEASE_STOP && !t->overrunning) {
 			meet_stray(a, t);
@@ -186,7 +185,7 @@ static void decide_on_holder(struct arbiter *a)
 	}
 	t->gang_over = false;
 	if (t->seen.stopped && !t->running) {
-		a->last_end = ARBITER_END_STOPPED;
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_STOPPED };
 		lease_hold(a, t);
 	} else if (a->gang_count && member_decide_on_holder(a, t)) {
 		return;

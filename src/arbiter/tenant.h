@@ -12,7 +12,8 @@
  *   member.c   the device's part in gangs, which have their turns on several devices at once
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells
- *   group.c    tenants that share space: one tenant to all of the above, members to space.h
+ *   group.c    tenants that share space: one tenant to all of the above, members to space.h;
+ *              space_gain.c: what that brings them
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
@@ -23,8 +24,10 @@
 #define ALLOT_ARBITER_TENANT_H
 
 #include "arbiter/arbiter.h"
+#include "arbiter/demand.h"
 #include "arbiter/patience.h"
 #include "arbiter/space.h"
+#include "arbiter/space_gain.h"
 #include "arbiter/steps.h"
 
 #define NONE (-1)
@@ -63,7 +66,6 @@ struct group_part {
 	/* A trial: the others are held while this one runs, so that its work is timed as it is alone. */
 	int trial, tried;     /* whose it is, was last; NONE: nobody's */
 	bool trial_runs;      /* the others' work has ended */
-	double trial_paid_ns; /* of its own, in flight then */
 	uint64_t trial_since; /* it runs, or waits for that; else the last one's end */
 	/* A member's: */
 	bool is_there; /* had work or demand within free_after_ns, at there_at last */
@@ -73,11 +75,13 @@ struct group_part {
 	double wall_ns;      /* not charged for yet: what its own word is good for at most */
 	uint64_t granted;    /* SM-time in ns, as tokens */
 	struct space_member member;
+	struct space_gain gain;
 };
 
 struct tenant {
 	bool used;
 	bool paused;
+	bool is_measured; /* a group's: a member is. Then it has GO where it would run free */
 	struct arbiter_share share;
 	enum lease_state state;
 
@@ -86,7 +90,9 @@ struct tenant {
 	bool counters_known;   /* seen.busy_ns and .launches are a base for differences */
 	bool seen_since_close; /* observed after its CLOSING could be read */
 	bool launched;         /* new work since the last step */
-	double reported_ns;    /* own busy time since the last step */
+	double reported_ns;    /* own busy time since the last step ... */
+	double filled_ns;      /* ... and SM-time of what it began under GO */
+	struct demand needs;
 
 	/* Derived at each step; see order.c. */
 	bool demand;         /* would use a lease */
@@ -175,11 +181,10 @@ struct arbiter {
 	int holder;
 	int last_holder; /* who had the one before; NONE when that is unknown */
 	enum close_reason close_reason;
-	enum arbiter_end last_end; /* what it is for is told; see arbiter_last_end() */
-	bool last_expired;
-	bool was_wanted;  /* at the last look another could have had it */
-	bool started;     /* first work under it seen, or its grace over */
-	bool worked;      /* work under it seen */
+	struct arbiter_lease_end last_end; /* what it is for is told; see arbiter_last_end() */
+	bool was_wanted;                   /* at the last look another could have had it */
+	bool started;                      /* first work under it seen, or its grace over */
+	bool worked;                       /* work under it seen */
 	bool out_of_turn; /* given for order_in_need(): min_lease_ns, whatever the account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder, at granted_at */

@@ -109,7 +109,7 @@ static void decide_on_holder(struct arbiter *a)
 	if (t->state == LEASE_CLOSING)
 		return;
 	if (t->seen.stopped && !t->running) {
-		a->last_end = ARBITER_END_STOPPED;
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_STOPPED };
 		lease_hold(a, t);
 	} else if (t->paused || t->seen.stopped || is_idle(a, t) ||
 		   a->clock - a->granted_at >= a->config.token_quota_ns) {

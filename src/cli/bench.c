@@ -25,6 +25,7 @@ struct bench_options {
 	const char *within;
 	const char *seconds;
 	const char *policies;
+	const char *sharing;
 	const char *sim;
 };
 
@@ -54,6 +55,9 @@ static const struct option_row rows[] = {
 	TEXT("--policies", "LIST", policies,
 	     "what the bench policies compares (default:\n"
 	     "lease,feedback,token)"),
+	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space", option_choice,
+	       struct bench_options, sharing, .offered = "time space",
+	       .help = "how the tenants share the GPU, as of allot run"),
 	TEXT("--sim", "SPEC", sim, "measure a simulated GPU: h200, or a description file"),
 	OPTION_END,
 };

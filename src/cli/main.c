@@ -47,7 +47,8 @@ static int print_help(void)
 	       "Commands:\n");
 	for (size_t i = 0; commands[i]; i++)
 		printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	printf("  %-9s %s\n\n", "help", "help on a command: allot help run");
+	printf("  %-9s %s\n", "help", "help on a command: allot help run");
+	printf("  %-9s %s\n\n", "--version", "says which version this is");
 	printf("For example, on a machine with a GPU:\n"
 	       "  allot run --memory 4GiB --cores 30 -- python3 train.py\n"
 	       "and on one without:\n"

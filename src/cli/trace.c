@@ -68,7 +68,10 @@ static int open_output(const char *path, struct error *err)
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	else
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return fd < 0 ? error_set_errno(err, errno, "--output: '%.200s'", path) : fd;
+	return fd < 0 ? error_set(err, errno,
+				  "--output: '%.200s': %s; name a file that can be written, or -",
+				  path, strerror(errno))
+		      : fd;
 }
 
 /* ---- on a terminal ---- */

@@ -31,6 +31,7 @@ struct gpu_info {
 	unsigned minor;       /* of its device file; of an instance, its card's */
 	bool is_instance;     /* of MIG */
 	struct mig_caps caps; /* of an instance: what gives access to it */
+	unsigned sms;         /* of the card, or of the instance; 0: not known */
 };
 
 struct gpu_memory {

@@ -142,6 +142,25 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
+/* NVML counts the SMs of an instance, and of a card its cores, of which an SM has as many as its generation says. */
+static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device)
+{
+	nvmlDeviceAttributes_t attributes;
+	unsigned cores = 0;
+	int major = 0, minor = 0;
+
+	if (device->is_instance)
+		return gpu->attributes && gpu->attributes(device->handle, &attributes) == NVML_SUCCESS
+			       ? attributes.multiprocessorCount
+			       : 0;
+	if (!gpu->cores || gpu->cores(device->handle, &cores) != NVML_SUCCESS || !gpu->capability ||
+	    gpu->capability(device->handle, &major, &minor) != NVML_SUCCESS)
+		return 0;
+	/* The CUDA C++ Programming Guide's table of arithmetic instructions: FP32 cores of an SM. */
+	return cores /
+	       (major == 7 || (major == 8 && minor == 0) || (major == 6 && minor == 0) ? 64 : 128);
+}
+
 static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err)
 {
 	struct gpu_info info = { 0 };
@@ -167,6 +186,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	const struct gpu_nvml_device *device = &gpu->device[index];
 	info.minor_known = gpu->minor && gpu->minor(device->card, &info.minor) == NVML_SUCCESS;
 	info.is_instance = device->is_instance;
+	info.sms = count_sms(gpu, device);
 	if (info.is_instance && info.minor_known)
 		info.caps = mig_caps_read(MIG_CAPS_DIR, info.minor, device->gpu_instance,
 					  device->compute_instance);

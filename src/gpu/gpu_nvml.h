@@ -30,6 +30,10 @@
 	X(mig_gpu_instance, "nvmlDeviceGetGpuInstanceId", false, (nvmlDevice_t, unsigned *)) \
 	X(mig_compute_instance, "nvmlDeviceGetComputeInstanceId", false, \
 	  (nvmlDevice_t, unsigned *)) \
+	X(attributes, "nvmlDeviceGetAttributes_v2", false, \
+	  (nvmlDevice_t, nvmlDeviceAttributes_t *)) \
+	X(cores, "nvmlDeviceGetNumGpuCores", false, (nvmlDevice_t, unsigned *)) \
+	X(capability, "nvmlDeviceGetCudaComputeCapability", false, (nvmlDevice_t, int *, int *)) \
 	X(event_set, "nvmlEventSetCreate", false, (nvmlEventSet_t *)) \
 	X(event_set_free, "nvmlEventSetFree", false, (nvmlEventSet_t)) \
 	X(event_types, "nvmlDeviceGetSupportedEventTypes", false, \

@@ -105,7 +105,10 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 	else if (wanted)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
-	if (known && is_near(known, typical))
+	/* A bound from above until now: no more than that, and no mean of it. */
+	if (known && !last)
+		typical = ns < known ? ns : known;
+	else if (known && is_near(known, typical))
 		typical = (known * 3 + typical) / 4;
 	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
 }

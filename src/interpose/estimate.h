@@ -41,6 +41,12 @@ void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
+/* Was it timed less than twice but beside others' work? */
+static inline bool estimate_is_untried(const struct estimate *estimate)
+{
+	return !atomic_load_explicit(&estimate->before, memory_order_relaxed);
+}
+
 /* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
 bool estimate_wants_bound(struct estimate *estimate);
 

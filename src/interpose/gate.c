@@ -66,7 +66,9 @@ static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enu
 {
 	pass->device = d;
 	pass->is_raised = true;
-	pass->pays = state == LEASE_PACED && pace_most_x100(pass->index);
+	pass->is_paced = state == LEASE_PACED;
+	/* Who shares space pays under GO as well, when nobody asks for it: so it is seen what one does alone. */
+	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
@@ -282,7 +284,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream) {
-		pass->flight.is_beside_others = pass->pays;
+		pass->flight.is_beside_others = pass->is_paced;
 		flight_begin(pass->stream, work, &pass->flight);
 	}
 }
@@ -301,8 +303,13 @@ static void show_busy(struct region_slot_device *slot, int index)
 static void end_leased(struct gate_pass *pass, const struct work *work, bool is_launched)
 {
 	flight_end(pass->stream, work, &pass->flight, is_launched);
-	if (pass->pays && is_launched)
-		pace_book(pass->index, work, pass->flight.ns);
+	if (!is_launched)
+		return;
+	if (pass->pays)
+		pace_book(pass->index, work, pass->flight.ns,
+			  estimate_is_untried(pass->flight.estimate));
+	if (!pass->is_paced && pace_is_noted(pass->index))
+		pace_note(pass->index, work, pass->flight.ns);
 }
 
 void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult result)

@@ -35,7 +35,8 @@ struct gate_pass {
 	struct flight_stream *stream;      /* NULL: nothing is left in flight, or no record */
 	int index;
 	bool is_leased; /* predicted and sampled, and ... */
-	bool pays;      /* in tokens, when its length is known: pace.h */
+	bool pays;      /* in tokens, when its length is known: pace.h ... */
+	bool is_paced;  /* ... and runs beside others' work */
 	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
 	bool may_queue; /* a call that would be held for a lease is not, if the tenant may queue it ... */

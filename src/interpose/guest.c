@@ -114,6 +114,7 @@ static struct region_slot *signed_slot(const struct registration *r)
 	struct region_slot *slot = &r->report->slot[r->slot];
 
 	atomic_store(&slot->own_pid, (int32_t)syscall(SYS_getpid));
+	atomic_store(&slot->heeds_owner, 1);
 	return slot;
 }
 

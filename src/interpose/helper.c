@@ -35,8 +35,13 @@
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define POLL_IDLE_NS (50 * NS_PER_MS)
-/* Without a heartbeat for this long, the daemon is gone. It beats 20 times a second. */
+/*
+ * Without a heartbeat for this long, the daemon is gone, or stands still. It beats 20 times a second where there is
+ * work or demand; where there is none once a second, if the word of its owner tells of its end.
+ */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
+#define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
+#define RESTED_NS (500 * NS_PER_MS) /* sooner it does not begin to beat seldom */
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
 /* What a cap may save up while nobody arbitrates. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
@@ -62,17 +67,38 @@ static struct {
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
+static uint64_t had_work_ns;   /* work or demand, last */
+static uint64_t ended_seen_ns; /* the word of its end, first; 0: it lives */
 static uint64_t rejoined_ns;
 static bool is_to_give_again;    /* the new daemon knows nothing of ipc_broker.h */
 static uint32_t parked_word;     /* the order to park that is in force; 0: none */
 static uint64_t parked_launches; /* handed over until then */
 
-static void watch_heartbeat(uint64_t now_ns)
+static uint64_t heartbeat_patience_ns(const struct region_control *control, bool has_work)
 {
-	uint32_t beat = atomic_load_explicit(&atomic_load(&guest.control)->heartbeat,
-					     memory_order_relaxed);
+	return has_work || !atomic_load(&control->owner) ? HEARTBEAT_PATIENCE_NS
+							 : RESTING_PATIENCE_NS;
+}
 
-	if (beat != heartbeat_seen || !heartbeat_seen_ns) {
+/* `has_work`: or demand. */
+static void watch_heartbeat(bool has_work, uint64_t now_ns)
+{
+	const struct region_control *control = atomic_load(&guest.control);
+	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
+	bool has_ended = region_has_lost_owner(control);
+
+	/* The same patience as with one that beat until it ended: its successor may be on its way. */
+	if (has_ended && !ended_seen_ns)
+		ended_seen_ns = heartbeat_seen_ns = now_ns;
+	if (!has_ended)
+		ended_seen_ns = 0;
+
+	/* It may have beaten by the second until now, and is to beat often from here on. */
+	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
+		heartbeat_seen_ns = now_ns;
+	if (has_work)
+		had_work_ns = now_ns;
+	if (!has_ended && (beat != heartbeat_seen || !heartbeat_seen_ns)) {
 		heartbeat_seen = beat;
 		heartbeat_seen_ns = now_ns;
 		if (atomic_load(&guest.daemon_lost)) {
@@ -81,10 +107,11 @@ static void watch_heartbeat(uint64_t now_ns)
 		}
 		return;
 	}
-	if (now_ns - heartbeat_seen_ns < HEARTBEAT_PATIENCE_NS)
+	if (now_ns - heartbeat_seen_ns < heartbeat_patience_ns(control, has_work || has_ended))
 		return;
 	if (!atomic_exchange(&guest.daemon_lost, true))
-		log_debug("no heartbeat from the daemon: going on under the last quotas");
+		log_debug("%s: going on under the last quotas",
+			  has_ended ? "the daemon has ended" : "no heartbeat from the daemon");
 	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
 		return;
 	rejoined_ns = now_ns;
@@ -302,10 +329,10 @@ static uint64_t look(bool *ret_any_busy)
 {
 	uint64_t now_ns = sys_now_ns();
 	uint32_t count = atomic_load(&guest.control)->device_count;
-	bool any_lease, any_busy = false;
+	bool any_lease, any_busy = false, any_waits = false;
 
 	if (is_parked(count)) {
-		watch_heartbeat(now_ns);
+		watch_heartbeat(false, now_ns);
 		*ret_any_busy = false;
 		return POLL_IDLE_NS;
 	}
@@ -318,13 +345,14 @@ static uint64_t look(bool *ret_any_busy)
 		if (has_idle_to_tell((int)i) && idle_to_tell_ns((int)i) < rest_ns)
 			rest_ns = idle_to_tell_ns((int)i);
 		any_busy = any_busy || account[i].is_busy || atomic_load(&flight_devices[i].waiters);
+		any_waits = any_waits || atomic_load(&guest_slot_device((int)i)->waiting);
 	}
 	hook_pool_refresh(now_ns);
 	shared_refresh(now_ns);
 	hook_graph_refresh(now_ns);
 	swap_watch(now_ns);
 	piece_rest(now_ns);
-	watch_heartbeat(now_ns);
+	watch_heartbeat(any_busy || any_waits, now_ns);
 	trace_look();
 	if (unlikely(is_to_give_again))
 		is_to_give_again = !ipc_broker_give_again();

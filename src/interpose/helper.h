@@ -1,7 +1,7 @@
 /*
  * The helper thread: one per process, started with the first context. It sees work end, tells the
  * daemon so through the report, notices a dead daemon and joins its successor. It sleeps in the
- * kernel while nothing is in flight (20 wakes a second, for the heartbeat).
+ * kernel while nothing is in flight (20 wakes a second, for the end of the daemon and its orders).
  */
 #ifndef ALLOT_INTERPOSE_HELPER_H
 #define ALLOT_INTERPOSE_HELPER_H

@@ -5,6 +5,7 @@
 /* What an SM holds at a time, of all cards since 2016. */
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
+#define WHOLE_X100 10000
 #define SM_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 
 _Atomic uint32_t pace_sms[REGION_MAX_DEVICES];
@@ -37,23 +38,42 @@ uint32_t pace_part_x100(const struct work *work, uint32_t sms, uint32_t most)
 	return needed < sms ? (uint32_t)(needed * most / sms) : most;
 }
 
-void pace_book(int index, const struct work *work, uint64_t ns)
+/* Nanoseconds of the whole card; ns: PACE_MOST at most. */
+static uint64_t sm_time(int index, const struct work *work, uint64_t ns, uint32_t most)
+{
+	uint32_t sms = atomic_load_explicit(&pace_sms[index], memory_order_relaxed);
+	uint32_t part = pace_part_x100(work, likely(sms) ? sms : pace_ask_sms(index), most);
+
+	return ns / WHOLE_X100 * part + ns % WHOLE_X100 * part / WHOLE_X100;
+}
+
+void pace_note(int index, const struct work *work, uint64_t ns)
 {
 	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
 	uint32_t most = pace_most_x100(index);
-	uint32_t sms = atomic_load_explicit(&pace_sms[index], memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&report->spent[index].filled_ns,
+				  sm_time(index, work, ns < PACE_MOST ? ns : PACE_MOST,
+					  most ? most : WHOLE_X100),
+				  memory_order_relaxed);
+}
+
+void pace_book(int index, const struct work *work, uint64_t ns, bool is_untried)
+{
+	struct region_report *report = atomic_load_explicit(&guest.report, memory_order_acquire);
+	uint32_t most = pace_most_x100(index);
 	uint64_t cost;
 
 	/* It does no longer: what it paid meanwhile is nobody's concern. */
 	if (!most)
 		return;
-	if (unlikely(!sms))
-		sms = pace_ask_sms(index);
 	if (ns > PACE_MOST)
 		ns = PACE_MOST;
-	cost = ns / 10000 * pace_part_x100(work, sms, most) +
-	       ns % 10000 * pace_part_x100(work, sms, most) / 10000;
+	cost = sm_time(index, work, ns, most);
 	/* Nothing is for nothing. */
 	atomic_fetch_add(&report->spent[index].tokens, cost ? cost : 1);
 	atomic_fetch_add_explicit(&report->spent[index].work_ns, ns, memory_order_relaxed);
+	if (unlikely(is_untried))
+		atomic_fetch_add_explicit(&report->spent[index].untried_ns, ns,
+					  memory_order_relaxed);
 }

@@ -83,10 +83,14 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 					       memory_order_relaxed);
 	l->seen.rests = atomic_load_explicit(&l->report->bell[l->device].rests,
 					     memory_order_relaxed);
+	if (l->is_measured)
+		l->seen.filled_ns = atomic_load_explicit(&l->report->spent[l->device].filled_ns,
+							 memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/* What was paid for is counted later than it is paid, so it is read first. */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
+		l->seen.untried_ns = atomic_load(&spent->untried_ns);
 		l->seen.spent = atomic_load(&spent->tokens);
 	}
 	l->seen.has_utilization = l->has_use;
@@ -219,10 +223,26 @@ static void publish(struct arbitration *a)
 		}
 }
 
+/*
+ * A step of the arbiter counts so much time at most, so that nothing is made of a daemon that stood still. What was
+ * rested through on purpose counts: for tokens, budgets and debts.
+ */
+static void count_rest(struct arbitration *a, uint64_t now_ns)
+{
+	uint64_t step_ns = a->config.max_step_ns;
+	uint64_t end_ns = a->stepped_ns + ARBITRATION_REST_NS;
+	if (!a->is_resting || !step_ns)
+		return;
+	end_ns = end_ns < now_ns ? end_ns : now_ns;
+	for (uint64_t at_ns = a->stepped_ns + step_ns; at_ns < end_ns; at_ns += step_ns)
+		arbiter_step(a->arbiter, at_ns);
+}
+
 /* One look, decision and publication; returns when the next is due. */
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
+	count_rest(a, now_ns);
 	/* Nobody works, and nobody rang. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
@@ -241,10 +261,10 @@ static uint64_t step(struct arbitration *a)
 	}
 	if (a->spans)
 		arbitration_note_span(a, now_ns);
-	if (now_ns >= a->pulse_ns)
+	if (now_ns >= a->pulse_ns || (a->is_resting && !arbitration_may_rest(a)))
 		arbitration_pulse(a, now_ns);
 	a->stepped_ns = now_ns;
-	if (!a->process_count || next_ns > a->pulse_ns)
+	if (!a->process_count || a->is_resting || next_ns > a->pulse_ns)
 		next_ns = a->pulse_ns;
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }

@@ -6,7 +6,7 @@
  * (arbiter/elastic.h).
  *
  * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
- * No lessee: the thread sleeps. No process: it wakes for the heartbeat alone.
+ * No lessee: the thread sleeps. Nobody at work, and all that could come ring for it: it wakes once a second.
  */
 #ifndef ALLOT_NODE_ARBITRATION_H
 #define ALLOT_NODE_ARBITRATION_H
@@ -22,7 +22,8 @@
 #include "node/lease_spans.h"
 #include "region/region.h"
 
-#define ARBITRATION_PULSE_NS UINT64_C(50000000) /* heartbeat and window samples */
+#define ARBITRATION_PULSE_NS UINT64_C(50000000)  /* heartbeat and window samples */
+#define ARBITRATION_REST_NS UINT64_C(1000000000) /* the same where nobody has anything to do */
 
 struct arbitration;
 struct lessee;
@@ -75,6 +76,8 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns);
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
 /* Steps soon: another card's step concerns it. */
 void arbitration_wake(struct arbitration *a);
+/* Whether it rests: no lessee was charged anything for a second at least, nor has any limit been lent. */
+bool arbitration_is_resting(struct arbitration *a);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
@@ -111,10 +114,16 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
- * The group with which it has the card at the same time: arbiter_set_space_group(). Its limit now is what its
- * contexts may have of the card's SMs, for good. -EINVAL under another policy than leases, -ENOSPC.
+ * The group with which it has the card at the same time, and what its contexts may have of the card's SMs, for good:
+ * arbiter_set_space_group(). -EINVAL under another policy than leases, -ENOSPC.
  */
-int lessee_set_space_group(struct lessee *lessee, uint32_t group);
+int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
+
+/*
+ * Whether its library counts how much of the card its work fills, under leases; and keeps_leases: that it has them where
+ * it would run free. Neither at first.
+ */
+void lessee_set_measured(struct lessee *lessee, bool is_measured, bool keeps_leases);
 
 /* A process took, or gives back, a slot. Remove before the slot is zeroed. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);

@@ -53,6 +53,7 @@ struct lessee {
 	struct gang_word gang_word;
 	uint32_t turn;     /* as published */
 	bool shares_space; /* in a group: its launches may have to pay */
+	bool is_measured;  /* it is counted how much of the card its work fills */
 };
 
 struct arbitration {
@@ -79,7 +80,7 @@ struct arbitration {
 	bool is_still;     /* nothing was rung since */
 	bool needs_looks;  /* somebody may have something to tell, but does not ring for it */
 	uint64_t pulse_ns; /* when the next is due */
-	bool is_quiet;     /* all lessees are */
+	bool is_resting; /* nobody has work or demand: beats and looks come seldom, until one rings */
 	uint64_t fresh_ns; /* when told last */
 	bool has_asked;    /* not told yet, and when that was told last: */
 	uint64_t asked_ns;
@@ -112,6 +113,11 @@ uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 void arbitration_publish_patience(struct lessee *l);
 /* Notes who has the card now; `spans` is there. */
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
+/*
+ * Whether nothing is to be done before somebody rings: nobody has work, demand, or what will change by time alone, and
+ * whoever comes will ring. Then the thread wakes for a pulse each ARBITRATION_REST_NS.
+ */
+bool arbitration_may_rest(const struct arbitration *a);
 /* Windows, figures for NVML in the tenants, heartbeats, limits that are lent; says when the next is due. */
 void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
 

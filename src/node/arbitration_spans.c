@@ -34,9 +34,9 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 	struct lease_span_state state = {
 		.is_free = holder < 0,
 		.is_closing = holder >= 0 && arbiter_state(a->arbiter, holder) == LEASE_CLOSING,
+		.end = arbiter_last_end(a->arbiter),
 	};
 	uint64_t key = 0;
-	state.end = arbiter_last_end(a->arbiter, &state.has_expired);
 	/* Leases of a tenant are numbered; two tenants differ by their index. */
 	if (l)
 		key = state.is_free

@@ -13,6 +13,7 @@
 #include "node/drain.h"
 #include "node/foreign.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/health/health.h"
 #include "node/tenant.h"
 #include "node/violation/violations.h"
 #include "node/worker.h"
@@ -27,6 +28,8 @@ struct census {
 	int ready_fd;      /* the thread counts it up when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; as `card` */
 	struct loop_source *source;
+	struct census_rest rest; /* as `card`, and: */
+	bool is_resting;         /* the timer is off, until something changes */
 	/* Written by the thread from request to ready, read by the main thread from ready to request. */
 	struct census_card card[NODE_MAX_CARDS];
 };
@@ -102,6 +105,132 @@ static void *run(void *data)
 	return NULL;
 }
 
+/* ---- whether anything changes ---- */
+
+#define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a, of words */
+#define MARK_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t mix(uint64_t mark, uint64_t word)
+{
+	mark = (mark ^ word) * MARK_PRIME;
+	return mark ^ (mark >> 32);
+}
+
+static uint64_t mark_ledgers(const struct node *node)
+{
+	uint64_t mark = MARK_BEGIN;
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+			const struct region_slot_device *s = &t->region.report->slot[i].device[d];
+			mark = mix(mark, (uint64_t)t->process[i]->pid);
+			mark = mix(mark, atomic_load(&s->used_bytes));
+			mark = mix(mark, atomic_load(&s->context_used_bytes));
+			mark = mix(mark, atomic_load(&s->fresh_bytes));
+		}
+	return mark;
+}
+
+static uint64_t mark_reading(const struct census *census)
+{
+	uint64_t mark = MARK_BEGIN;
+	for (unsigned i = 0; i < census->node->card_count; i++) {
+		const struct census_card *c = &census->card[i];
+		mark = mix(mark, c->memory_known ? c->memory.used_bytes : UINT64_MAX);
+		for (size_t k = 0; c->processes_known && k < c->process_count; k++) {
+			mark = mix(mark, (uint64_t)c->process[k].pid);
+			mark = mix(mark, c->process[k].used_bytes);
+		}
+	}
+	return mark;
+}
+
+void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns)
+{
+	bool is_same = rest->same_count && mark == rest->mark && ledgers == rest->ledgers;
+	*rest = (struct census_rest){ .mark = mark,
+				      .ledgers = ledgers,
+				      .since_ns = is_same ? rest->since_ns : now_ns,
+				      .last_ns = now_ns,
+				      .same_count = is_same ? rest->same_count + 1 : 1 };
+}
+
+bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
+		       uint64_t now_ns)
+{
+	return interval_ns >= HEALTH_LOOK_NS && rest->same_count >= CENSUS_SAME_LOOKS &&
+	       rest->last_ns - rest->since_ns >= CENSUS_SAME_INTERVALS * interval_ns &&
+	       ledgers == rest->ledgers && now_ns - rest->last_ns < CENSUS_REST_NS;
+}
+
+/* What every card has in use is what the last reading showed. */
+static bool are_cards_same(const struct census *census, uint64_t now_ns)
+{
+	const struct node *node = census->node;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		uint64_t bytes;
+		if (!census->card[i].memory_known || !census->card[i].processes_known ||
+		    !health_used_bytes(node->health, i, now_ns, &bytes) ||
+		    bytes != census->card[i].memory.used_bytes)
+			return false;
+	}
+	return true;
+}
+
+static bool is_anybody_expected(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (t->adopting)
+		return true;
+	return false;
+}
+
+static bool may_rest(const struct census *census, uint64_t now_ns)
+{
+	const struct node *node = census->node;
+	return !census->under_way && !census->with_use &&
+	       census_rest_holds(&census->rest, mark_ledgers(node), node->config.census_ns, now_ns) &&
+	       are_cards_same(census, now_ns) && !violations_has_open(node->violations) &&
+	       !is_anybody_expected(node);
+}
+
+void census_look(struct node *node)
+{
+	struct census *census = node->census;
+	uint64_t now_ns = clock_now_ns();
+	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
+		return;
+	census->is_resting = false;
+	/* Not sooner than it would have been. */
+	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
+	if (due_ns <= now_ns)
+		census_request(census);
+	else if (node->populated)
+		loop_arm(node->census_timer, due_ns - now_ns, node->census_every_ns);
+}
+
+void census_request_if_changed(struct node *node)
+{
+	if (!may_rest(node->census, clock_now_ns()))
+		census_request(node->census);
+}
+
+/* From now on: this reading is as good as the one that was due. A comparison may want another soon. */
+static void arm_next(struct census *census)
+{
+	struct node *node = census->node;
+	uint64_t now_ns = clock_now_ns();
+	node->census_every_ns = census_every_ns(node->config.census_ns, census->cost_ns);
+	census_rest_note(&census->rest, mark_reading(census), mark_ledgers(node), now_ns);
+	census->is_resting = may_rest(census, now_ns);
+	if (census->is_resting)
+		loop_disarm(node->census_timer);
+	else if (node->populated)
+		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
+}
+
 static void reading_ready(void *data, uint32_t events)
 {
 	struct census *census = data;
@@ -110,10 +239,7 @@ static void reading_ready(void *data, uint32_t events)
 	if (read(census->ready_fd, &count, sizeof(count)) < 0)
 		return;
 	census->under_way = false;
-	/* From now on: this reading is as good as the one that was due. A comparison may want another soon. */
-	node->census_every_ns = census_every_ns(node->config.census_ns, census->cost_ns);
-	if (node->populated)
-		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
+	arm_next(census);
 	for (unsigned i = 0; i < node->card_count; i++) {
 		census_compare(node, i, &census->card[i]);
 		drain_update(node, &node->card[i], &census->card[i]);

@@ -35,6 +35,25 @@
 #define CENSUS_COST_PART 400
 #define CENSUS_EVERY_MOST_NS UINT64_C(5000000000)
 
+/*
+ * Where nothing changes, none is read that nobody asks for: neither a ledger, nor which processes there are, nor,
+ * by what health.h asks the driver each second, what a card has in use. That holds once so many readings in a row
+ * were the same, over so many intervals; something that takes another's place with the same size, within that
+ * second, is found by the reading that comes all the same. Who has an interval shorter than that second gets it.
+ */
+#define CENSUS_SAME_LOOKS 3
+#define CENSUS_SAME_INTERVALS 3
+#define CENSUS_REST_NS UINT64_C(60000000000)
+
+/* What the last readings have in common. */
+struct census_rest {
+	uint64_t mark;       /* of all that they showed */
+	uint64_t ledgers;    /* of the ledgers, after the last */
+	uint64_t since_ns;   /* when the first of them was */
+	uint64_t last_ns;    /* the last */
+	unsigned same_count; /* 0: there was none yet */
+};
+
 struct node;
 struct census;
 struct tenant;
@@ -58,11 +77,24 @@ struct census_card {
 
 /* Starts the thread; node's backend and cards must be open. */
 int census_start(struct node *node, struct census **ret, struct error *err);
+/* A reading is complete: is it as those before? Pure. */
+void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns);
+/* Whether the next one can wait, as far as that goes: `ledgers` as of now. Pure. */
+bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
+		       uint64_t now_ns);
+
 /* Stops it: waits for the NVML call under way. NULL is fine; returns NULL. */
 struct census *census_stop(struct census *census);
 
 /* Asks for a census; one that is under way counts. Main thread only. */
 void census_request(struct census *census);
+/*
+ * To be called once a second and when a card's memory has changed: asks for a census where one is due that was put
+ * off as nothing had changed. Main thread only, as:
+ */
+void census_look(struct node *node);
+/* For who asks for one at times only, in case something has changed: not where nothing has. */
+void census_request_if_changed(struct node *node);
 /* How long the driver has not answered the reading under way; 0: there is none. Main thread only. */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /* From the next request on, are the processes' samples of use read as well? Not at first. */

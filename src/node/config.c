@@ -118,6 +118,8 @@ static const struct setting settings[] = {
 	  "how tenants that do not say share a GPU: time, space (MPS) or auto" },
 	{ "mps_clients", KIND_COUNT, AT(mps_clients), "60", 1, 1000,
 	  "processes that one MPS server takes; the driver has a limit of its own" },
+	{ "space_gain_min", KIND_PERCENT, AT(space_gain_min_pct), "10", 0, PCT(1000),
+	  "with sharing auto: work more than in turns, percent, for which tenants share by space" },
 	{ "on_violation", KIND_ON_VIOLATION, AT(on_violation), "report", 0, 0,
 	  "who gets round the library is: report, freeze or end; tenants may be stricter" },
 	{ "health", KIND_SWITCH, AT(watches_health), "on", 0, 0,

@@ -23,8 +23,7 @@ void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant
 	}
 	if (s->key) {
 		span->end_ns = now_ns;
-		span->end = span->is_free ? ARBITER_END_UNKNOWN : state.end;
-		span->has_expired = !span->is_free && state.has_expired;
+		span->end = span->is_free ? (struct arbiter_lease_end){ 0 } : state.end;
 	}
 	bool is_first = !s->is_begun;
 	s->is_begun = true;

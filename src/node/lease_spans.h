@@ -21,8 +21,7 @@ struct lease_span {
 	uint64_t number;     /* of all of the card, from 1 */
 	bool is_free;        /* it ran without a lease, since nobody else did */
 	bool began_earlier;  /* before anybody watched: begin_ns is when that began */
-	bool has_expired; /* its work outlasted the time to drain, and the next began all the same */
-	enum arbiter_end end; /* why; of one that is over */
+	struct arbiter_lease_end end; /* why, and how; of one that is over */
 };
 
 struct lease_spans {
@@ -36,8 +35,7 @@ struct lease_spans {
 /* How the lease stands, or the one before ended, beside who has it. */
 struct lease_span_state {
 	bool is_free, is_closing;
-	bool has_expired;
-	enum arbiter_end end;
+	struct arbiter_lease_end end;
 };
 
 /*

@@ -54,7 +54,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 		return NULL;
 	struct arbitration *a = lessee->owner;
 	lessee_set_gang(lessee, -1);
-	lessee_set_space_group(lessee, 0);
+	lessee_set_space_group(lessee, 0, 0);
 	pthread_mutex_lock(&a->worker.lock);
 	struct lessee **link = &a->lessees;
 	while (*link != lessee)
@@ -128,20 +128,30 @@ void lessee_set_gang(struct lessee *lessee, int gang)
 	pthread_mutex_unlock(&a->worker.lock);
 }
 
-int lessee_set_space_group(struct lessee *lessee, uint32_t group)
+int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct)
 {
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->worker.lock);
-	int r = arbiter_set_space_group(a->arbiter, lessee->index, group);
+	int r = arbiter_set_space_group(a->arbiter, lessee->index, group, part_pct);
 	if (r == 0) {
 		a->space_count += (unsigned)((group != 0) - lessee->shares_space);
 		lessee->shares_space = group != 0;
-		region_set_space(lessee->control, lessee->device,
-				 group ? lessee->elastic.limit_pct : 0);
+		region_set_space(lessee->control, lessee->device, group ? part_pct : 0);
 		bell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 	return r;
+}
+
+void lessee_set_measured(struct lessee *lessee, bool is_measured, bool keeps_leases)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	lessee->is_measured = is_measured;
+	region_want_fill(lessee->control, lessee->device, is_measured);
+	arbiter_set_measured(a->arbiter, lessee->index, keeps_leases);
+	bell_wake(&a->changed);
+	pthread_mutex_unlock(&a->worker.lock);
 }
 
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)

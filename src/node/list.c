@@ -205,7 +205,7 @@ static json_t *tenant_to_json(struct tenant *t)
 		figures[i] = lessee_figures(t->device[i].lessee);
 		json_array_append_new(devices, tenant_device_to_json(t, i, &figures[i]));
 	}
-	return json_pack(
+	json_t *json = json_pack(
 		"{s:s, s:s, s:s, s:o, s:b, s:I, s:i, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:f, s:o, "
 		"s:o, s:o, s:s, s:o, s:s, s:s*, s:o}",
 		"name", t->terms.name, "id", t->terms.id, "state",
@@ -222,6 +222,8 @@ static json_t *tenant_to_json(struct tenant *t)
 		violations_of_tenant(t->node->violations, t->terms.name), "sharing",
 		sharing_way_name(t->terms.sharing.way), "sharing_why", t->terms.sharing.why,
 		"space", space_to_json(t));
+	space_add_gain(t, json);
+	return json;
 }
 
 int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err)

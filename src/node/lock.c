@@ -14,7 +14,8 @@
 #include "base/clock.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
-#define CARD_WAIT_NS (200 * NSEC_PER_MSEC)
+#define CARD_WAIT_NS \
+	(1 * NSEC_PER_SEC) /* a daemon that ends waits for a fault until 0.5 s have passed */
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
 

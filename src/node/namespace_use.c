@@ -27,18 +27,23 @@ static struct namespace_use *find(struct namespace_uses *u, const char *name)
 	return fresh;
 }
 
-static void count(struct tenant *t, uint64_t now_ns, uint64_t passed_ns)
+static void count_charge(struct namespace_use *u, struct tenant_device *d, uint64_t now_ns)
+{
+	uint64_t charged_ns = d->lessee ? lessee_figures(d->lessee).account.charged_ns : 0;
+	if (charged_ns <= d->counted_ns)
+		return;
+	u->charged_ns += charged_ns - d->counted_ns;
+	d->counted_ns = charged_ns;
+	d->worked_ns = now_ns;
+}
+
+static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t passed_ns)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
 	struct namespace_use *u = find(&t->node->namespaces, who ? who->namespace : "");
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		struct tenant_device *d = &t->device[i];
-		uint64_t charged_ns = d->lessee ? lessee_figures(d->lessee).account.charged_ns : 0;
-		if (charged_ns > d->counted_ns) {
-			u->charged_ns += charged_ns - d->counted_ns;
-			d->counted_ns = charged_ns;
-			d->worked_ns = now_ns;
-		}
+		if (has_worked)
+			count_charge(u, &t->device[i], now_ns);
 		/* At the end of one that could not be made there is nothing to read. */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *
@@ -46,7 +51,7 @@ static void count(struct tenant *t, uint64_t now_ns, uint64_t passed_ns)
 	}
 }
 
-void namespace_use_count(struct node *node, uint64_t now_ns)
+void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns)
 {
 	struct namespace_uses *u = &node->namespaces;
 	uint64_t passed_ns = u->counted_ns ? now_ns - u->counted_ns : 0;
@@ -54,11 +59,11 @@ void namespace_use_count(struct node *node, uint64_t now_ns)
 	if (passed_ns > GAP_MOST_NS)
 		passed_ns = 0;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	count(t, now_ns, passed_ns);
+	count(t, has_worked, now_ns, passed_ns);
 	u->counted_ns = now_ns;
 }
 
 void namespace_use_end(struct tenant *t)
 {
-	count(t, clock_now_ns(), 0);
+	count(t, true, clock_now_ns(), 0);
 }

@@ -6,6 +6,7 @@
 #ifndef ALLOT_NODE_NAMESPACE_USE_H
 #define ALLOT_NODE_NAMESPACE_USE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "node/engine/engine_reply.h"
@@ -27,8 +28,8 @@ struct namespace_uses {
 	struct namespace_use list[NAMESPACE_USES_MOST];
 };
 
-/* Counts what has been used since the last call. */
-void namespace_use_count(struct node *node, uint64_t now_ns);
+/* Counts what has been used since the last call; GPU time only with `has_worked`, where there may be some. */
+void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
 /* The rest of one that ends. */
 void namespace_use_end(struct tenant *tenant);
 

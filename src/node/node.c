@@ -26,6 +26,7 @@
 #include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/metrics/metrics.h"
+#include "node/mps/programs.h"
 #include "node/mps/space.h"
 #include "node/page/page.h"
 #include "node/plugin/plugin.h"
@@ -136,20 +137,37 @@ void node_tenants_changed(struct node *node)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
 
+/*
+ * Whether nothing can have been charged or lent since the tick before: rest begins a second after the last of that, so
+ * what there was before the tick before has been counted there.
+ */
+static bool is_at_rest(struct node *node)
+{
+	bool was_resting = node->rested_at_tick;
+	node->rested_at_tick = true;
+	for (unsigned i = 0; i < node->card_count; i++)
+		node->rested_at_tick &= arbitration_is_resting(node->card[i].arbitration);
+	return was_resting && node->rested_at_tick;
+}
+
 /* Each second: usage to the state files; changed limits; tenants that nobody came back to; who waits. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
 	struct tenant *next;
 	uint64_t now_ns = clock_now_ns();
+	bool has_rested = is_at_rest(node);
 	for (struct tenant *t = TAILQ_FIRST(&node->tenants); t; t = next) {
 		next = TAILQ_NEXT(t, link);
-		use_update(t, now_ns);
+		if (!has_rested) {
+			use_update(t, now_ns);
+			elastic_log(t);
+		}
 		tenant_state_check_usage(t);
-		elastic_log(t);
 		tenant_end_if_unused(t);
 	}
-	namespace_use_count(node, now_ns);
+	namespace_use_count(node, !has_rested, now_ns);
+	census_look(node);
 	admission_soon(node);
 }
 
@@ -372,6 +390,8 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	if (r < 0)
 		return r;
 	r = space_open(node, err);
+	if (r >= 0)
+		r = programs_open(node, err);
 	if (r < 0)
 		return r;
 	use_state_load(node);
@@ -439,6 +459,7 @@ void node_close(struct node *node)
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
 	space_close(node);
+	programs_close(node);
 	node->health = health_stop(node->health);
 	node->census = census_stop(node->census);
 	close_cards(node);

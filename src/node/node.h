@@ -46,6 +46,7 @@ struct census;
 struct claims;
 struct gpu_records;
 struct gpu_watch;
+struct programs;
 struct space_groups;
 struct control;
 struct drain;
@@ -97,9 +98,10 @@ struct past_use {
 struct node {
 	struct config config;
 	char run_dir[NODE_RUN_DIR_MAX];
-	bool is_private; /* one user's: nobody else may come near its files */
-	bool lingers;    /* ends when there have been no tenants for config.linger_ns */
-	bool populated;  /* there are tenants: see node_tenants_changed() */
+	bool is_private;     /* one user's: nobody else may come near its files */
+	bool lingers;        /* ends when there have been no tenants for config.linger_ns */
+	bool populated;      /* there are tenants: see node_tenants_changed() */
+	bool rested_at_tick; /* all cards' arbitrations did, at the last one */
 	bool simulated;
 	char sim_socket[NODE_PATH_MAX]; /* real path; "" when not simulated */
 	uint64_t epoch;                 /* of this daemon; fits a JSON integer, never 0 */
@@ -133,6 +135,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not looked at */
 	struct claims *claims;   /* see claims/claims.h; NULL before it is opened */
 	struct violations *violations;
+	struct programs *programs;  /* what is known of them: see mps/programs.h */
 	struct space_groups *space; /* groups that share a card at the same time: see mps/space.h */
 	struct health_watch *health; /* NULL: cards' health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */

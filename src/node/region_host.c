@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "node/owner.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -27,9 +28,9 @@ static void cleanup_mapping(struct mapping *m)
 		munmap(m->address, m->size);
 }
 
-/* A memory file of `size`, mapped writable, then sealed. */
-static int make_file(const char *name, size_t size, int seals, struct mapping *ret_map, int *ret_fd,
-		     struct error *err)
+/* A memory file of `size`, mapped writable, then sealed. `is_control`: as owner.h needs it. */
+static int make_file(const char *name, size_t size, bool is_control, int seals,
+		     struct mapping *ret_map, int *ret_fd, struct error *err)
 {
 	cleanup_fd int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
@@ -37,10 +38,11 @@ static int make_file(const char *name, size_t size, int seals, struct mapping *r
 	if (ftruncate(fd, (off_t)size) < 0)
 		return error_set_errno(err, errno, "%s: %zu bytes", name, size);
 	cleanup(cleanup_mapping) struct mapping map = { 0 };
-	void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (address == MAP_FAILED)
+	void *address = is_control ? owner_map(fd)
+				   : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!address || address == MAP_FAILED)
 		return error_set_errno(err, errno, "%s: map %zu bytes", name, size);
-	map = (struct mapping){ address, size };
+	map = (struct mapping){ address, is_control ? OWNER_MAP_BYTES : size };
 	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
 		return error_set_errno(err, errno, "%s: seal", name);
 	*ret_map = map;
@@ -78,12 +80,12 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	cleanup_fd int report_fd = -1;
 
 	/* The writable map must come before F_SEAL_FUTURE_WRITE: it is the last one there can be. */
-	int r = make_file("allot-control", sizeof(struct region_control),
+	int r = make_file("allot-control", sizeof(struct region_control), true,
 			  F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 			  &control_map, &control_rw, err);
 	if (r < 0)
 		return r;
-	r = make_file("allot-report", sizeof(struct region_report),
+	r = make_file("allot-report", sizeof(struct region_report), false,
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, &report_map, &report_fd, err);
 	if (r < 0)
 		return r;
@@ -98,6 +100,7 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	control_map.address = NULL;
 	report_map.address = NULL;
 	fill_control(host->control, tenant_name, epoch, device_count);
+	owner_hold(host->control);
 	host->report->magic = REGION_MAGIC;
 	host->report->version = REGION_VERSION;
 	host->report->size_bytes = sizeof(*host->report);
@@ -108,7 +111,8 @@ void region_host_free(struct region_host *host)
 {
 	if (!host->control)
 		return;
-	munmap(host->control, sizeof(*host->control));
+	owner_let_go(host->control);
+	munmap(host->control, OWNER_MAP_BYTES);
 	munmap(host->report, sizeof(*host->report));
 	close(host->control_fd);
 	close(host->report_fd);
@@ -137,6 +141,14 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 void region_set_space(struct region_control *control, unsigned device, double part_pct)
 {
 	atomic_store(&control->space_pct_x100[device], (uint16_t)(part_pct * 100 + 0.5));
+}
+
+void region_want_fill(struct region_control *control, unsigned device, bool is_wanted)
+{
+	if (is_wanted)
+		atomic_fetch_or(&control->fill_wanted, 1U << device);
+	else
+		atomic_fetch_and(&control->fill_wanted, ~(1U << device));
 }
 
 static void change_word(_Atomic uint32_t *word, uint32_t old, enum lease_state state)

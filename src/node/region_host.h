@@ -1,7 +1,8 @@
 /*
  * The daemon's side of one tenant's region (region/region.h): makes the two memory files, seals them,
- * keeps them mapped. What of it may be called from which thread: create and free from one; the maps
- * themselves are written with atomics.
+ * keeps them mapped. What of it may be called from which thread: create and free from one, which must not end
+ * in between, as its end is taken for the daemon's (region.h: owner); the maps themselves are written with
+ * atomics.
  *
  *     file      daemon            tenant
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
@@ -40,6 +41,8 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
+/* Whether the library counts how much of the card work fills (region_spent.filled_ns). */
+void region_want_fill(struct region_control *control, unsigned device, bool is_wanted);
 /* The part of the card's SMs that the tenant has at most, beside others; 0: it shares no space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*

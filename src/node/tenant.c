@@ -20,6 +20,7 @@
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/claims/claims.h"
 #include "node/elastic.h"
+#include "node/mps/measure.h"
 #include "node/mps/space.h"
 #include "node/registration.h"
 #include "node/sharing.h"
@@ -183,6 +184,7 @@ static int join_space(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
 	int r = space_join(tenant, is_new, is_new ? err : &why);
+	measure_begin(tenant);
 	if (r >= 0 || is_new)
 		return r;
 	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);
@@ -282,6 +284,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	tenant_trace_forget(tenant);
 	admission_forget(tenant);
 	use_end(tenant);
+	measure_end(tenant);
 	space_leave(tenant);
 	/* A tenant that could not be made has no lessees yet, or not all. */
 	namespace_use_end(tenant);

@@ -72,6 +72,12 @@ struct tenant_device {
 	uint64_t worked_ns;          /* when it was last seen to have been charged more; 0: never */
 };
 
+/* What of a tenant is in its program's record: mps/measure.h. */
+struct tenant_measured {
+	double busy_s, pause_s, filled_s, done_s, turns_s;
+	bool is_kept; /* from free run */
+};
+
 /* A process that a daemon before this one knew, and that has not moved over yet. */
 struct old_process {
 	struct old_process *next;
@@ -132,7 +138,10 @@ struct tenant {
 	unsigned slot_limit, process_count;
 	int gang;     /* its number among those that may be gangs (node/gang.h); negative: none */
 	bool started; /* a process has registered, ever */
-	struct mps_group *space;           /* of whom shares by space; see mps/space.h */
+	struct mps_group *space; /* of whom shares by space; see mps/space.h */
+	struct tenant_measured measured;
+	int gone_pid[SPACE_GONE_PIDS]; /* of it, that ended last: what is told of them comes later */
+	unsigned gone_count;
 	char space_fault[SPACE_FAULT_MAX]; /* what befell its group last; "": nothing */
 	bool corrupt; /* its report held what can't be: no more registrations */
 	unsigned violations[VIOLATION_REASONS]; /* processes, ever */

@@ -9,6 +9,7 @@
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/free_depth.h"
+#include "node/mps/space.h"
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "node/tenant_state.h"
@@ -226,6 +227,7 @@ void tenant_remove_process(struct process *process)
 	}
 	if (tenant->sharing)
 		sharing_drop(tenant->sharing, process->pid, 0);
+	space_note_gone(tenant, process->pid);
 	adopt_slot_gone(tenant, process->slot);
 	region_host_clear_slot(&tenant->region, process->slot);
 	tenant_forget_process(process);

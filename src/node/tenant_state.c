@@ -88,6 +88,10 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		"on_violation", on_violation_name(t->on_violation));
 	if (t->sharing.way == SHARING_SPACE)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
+	if (*t->sharing.program)
+		json_object_set_new(json, "program", json_string(t->sharing.program));
+	if (t->sharing.is_open)
+		json_object_set_new(json, "sharing_open", json_true());
 	/* What its claim is made of again if the store is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

@@ -156,8 +156,14 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 /* Absent: it takes turns. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
-	const char *group = NULL;
-	int r = json_read_string(root, "group", &group, err);
+	const char *group = NULL, *program = NULL;
+	int r = json_read_string(root, "program", &program, err);
+	if (r > 0 && strlen(program) < sizeof(ret->program))
+		strcpy(ret->program, program);
+	if (r >= 0)
+		r = json_read_bool(root, "sharing_open", &ret->is_open, err);
+	if (r >= 0)
+		r = json_read_string(root, "group", &group, err);
 	if (r <= 0)
 		return r;
 	if (!*group || strlen(group) >= sizeof(ret->group))

@@ -19,6 +19,7 @@
 #ifndef ALLOT_REGION_REGION_H
 #define ALLOT_REGION_REGION_H
 
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,7 +130,11 @@ struct region_control {
 	uint32_t device_count;
 	uint64_t epoch; /* differs from one daemon to the next */
 	char tenant_name[REGION_NAME_MAX];
-	_Atomic uint32_t heartbeat; /* counts up at least 10 times a second while the daemon lives */
+	/*
+	 * Counts up at least 10 times a second while the daemon lives; once a second where nobody has work or demand
+	 * and all processes heed `owner`.
+	 */
+	_Atomic uint32_t heartbeat;
 	/*
 	 * 1 while a restarted daemon still waits for processes of this tenant to move over. New
 	 * reservations wait (a second at most): until all have moved, a sum over the slots is short.
@@ -138,6 +143,8 @@ struct region_control {
 	_Atomic uint32_t slot_limit; /* slots [0, slot_limit) may be in use: bound for sums */
 	_Atomic uint32_t census;     /* seq_cst; counts D's looks at what NVML says, before each */
 	_Atomic uint32_t memory_waits; /* 1: allocations wait for a grant; set before the first joins */
+	/* Bit i: under leases on device i it is counted how much of the card work fills. Of a daemon without this, 0. */
+	_Atomic uint32_t fill_wanted;
 	_Atomic uint64_t memory_wait_ns; /* so long at most; 0: without a limit */
 	/*
 	 * Swapping, of all devices at once. arena_bytes is fixed, 0: not swappable; the arena is a third
@@ -165,6 +172,12 @@ struct region_control {
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* Of [REGION_HOST] only quota_bytes means something. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
+	/*
+	 * A robust futex that D's main thread holds for as long as it lives: having ended that thread in whatever way,
+	 * the kernel sets FUTEX_OWNER_DIED in it, and D does before it ends by itself. seq_cst. Of a daemon without
+	 * this, 0.
+	 */
+	_Atomic uint32_t owner;
 };
 
 /*
@@ -226,6 +239,7 @@ struct region_slot {
 	_Atomic uint32_t swap_failed; /* moves that came to nothing: an order given up on counts once */
 	_Atomic uint64_t swap_moved_ns;       /* how long the last whole move took */
 	_Atomic uint64_t swap_progress_bytes; /* moved so far, ever: a move that goes on is awaited */
+	_Atomic uint32_t heeds_owner;         /* T: 1: it looks at `owner`; of an older library 0 */
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };
@@ -241,6 +255,10 @@ struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 	/* Predicted length of the work paid for, where tokens are nanoseconds; of an older library 0. */
 	_Atomic uint64_t work_ns;
+	/* Of that, what was hardly timed while nobody else ran: a guess, or a bound from above. */
+	_Atomic uint64_t untried_ns;
+	/* SM-time of what was begun under LEASE_GO, in ns, where fill_wanted says so; of an older library 0. */
+	_Atomic uint64_t filled_ns;
 };
 
 /*
@@ -288,10 +306,17 @@ struct region_report {
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) == 192,
 	       "what was added is where nothing was");
+_Static_assert(sizeof(struct region_control) == 2560, "nor is it larger for what came behind");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
 _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
 	       "slot layout");
+
+/* True once the daemon that made it has ended; false also where that can't be told. Thread safe. */
+static inline bool region_has_lost_owner(const struct region_control *c)
+{
+	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;
+}
 
 /* True when a mapped control or report file is of this build's layout. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)

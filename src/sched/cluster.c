@@ -143,6 +143,7 @@ static void advance(void *data)
 	struct cluster *c = data;
 	struct model_passed_over pods[CALL_BACK_MOST];
 	model_advance(c->model, clock_now_ns());
+	model_set_wall(c->model, (int64_t)time(NULL));
 	gather_advance(c->gather, clock_now_ns());
 	tell_unsized(c);
 	if (cluster_check_leads(c, NULL) >= 0)
@@ -336,6 +337,7 @@ static int start_parts(struct cluster *c)
 					     .model = c->model,
 					     .component = c->terms.component,
 					     .patience_ns = c->terms.filler_patience_ns,
+					     .audit = c->terms.audit,
 					     .may_act = may_act,
 					     .data = c };
 	if (r >= 0 && c->terms.model.request.places_by_use && evict.patience_ns)

@@ -17,6 +17,7 @@
 #include "sched/recorder.h"
 
 struct cluster;
+struct sched_audit;
 
 struct cluster_terms {
 	struct loop *loop;
@@ -28,6 +29,7 @@ struct cluster_terms {
 	int64_t lock_expiry_s;                    /* 0: NODE_LOCK_EXPIRY_S */
 	uint64_t filler_patience_ns;              /* evictor.h; 0: nobody is evicted */
 	bool has_filter_events;                   /* recorder.h */
+	struct sched_audit *audit;                /* NULL: off; longer than the cluster */
 	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
 	/* After cluster_end(); NULL: not wanted. */
 	void (*ended)(void *data);

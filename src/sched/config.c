@@ -8,6 +8,7 @@
 #include "kube/object.h"
 #include "kube/resource_name.h"
 #include "sched/config_foreign.h"
+#include "sched/page/page.h"
 #include "sched/request_wishes.h"
 #include "web/address.h"
 
@@ -77,6 +78,10 @@ static int check_resource(const char *value, struct error *err)
 static const struct settings_row rows[] = {
 	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", .words = levels,
 	  .help = "error, warning, info or debug" },
+	{ "audit_log", SETTINGS_PLACE, AT(audit_log), "off",
+	  .help = "off, or a file: which pods were sent away, named as victims or not bound, a "
+		  "JSON "
+		  "line each; reopened on SIGHUP" },
 	{ "https_listen", SETTINGS_TEXT, AT(https_listen), "off", .check = check_address,
 	  .help = "where it is served by TLS: off, 0.0.0.0:9443, [::]:9443, unix:/path" },
 	{ "tls_certificate", SETTINGS_PLACE, AT(tls_certificate), "none",
@@ -102,6 +107,19 @@ static const struct settings_row rows[] = {
 	  .help = "file of a token that explanations and metrics need, read at each use" },
 	{ "explain_limit", SETTINGS_COUNT, AT(explain_nodes), "20000", .max = 100000000,
 	  .help = "nodes that are looked at in a second to explain why pods wait; 0: any number" },
+	{ "web_listen", SETTINGS_TEXT, AT(web_listen), "off", .check = check_address,
+	  .help = "where a page of all nodes, cards and pods is served by HTTP: off, "
+		  "127.0.0.1:9397, [::1]:9397, unix:/path" },
+	{ "web_token_file", SETTINGS_PLACE, AT(web_token_file), "none",
+	  .help = "file with the bearer token that a reader of the page must name; none: nobody on "
+		  "this machine need" },
+	{ "web_tls_certificate", SETTINGS_PLACE, AT(web_tls_certificate), "none",
+	  .help = "PEM file of the certificate that the page is served by, read anew when it "
+		  "changes; none: without TLS" },
+	{ "web_tls_key", SETTINGS_PLACE, AT(web_tls_key), "none",
+	  .help = "PEM file of that certificate's key" },
+	{ "web_node_url", SETTINGS_TEXT, AT(web_node_url), "none",
+	  .help = "where a node's own page is, for links to it, as http://{node}:9401/; or none" },
 	{ "connections", SETTINGS_COUNT, AT(connections), "256", .min = 4, .max = 4096,
 	  .help = "clients at a time" },
 	{ "body_limit", SETTINGS_SIZE, AT(body_max), "8MiB", .min = 64 * KIB, .max = 256 * MIB,
@@ -264,6 +282,8 @@ static int check(const void *config, struct error *err)
 		r = check_clients(c, err);
 	if (r >= 0)
 		r = check_gangs(c, err);
+	if (r >= 0)
+		r = cluster_page_check(c, err);
 	if (r >= 0)
 		r = check_resources(c, err);
 	if (r >= 0)

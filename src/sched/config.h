@@ -12,6 +12,7 @@
 
 struct config {
 	unsigned log_level; /* the place among the row's words: config_log_level() */
+	char audit_log[SETTINGS_TEXT_MAX];
 	/* Where it is served, and how. */
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
@@ -20,6 +21,10 @@ struct config {
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
 	unsigned explain_nodes; /* a second; 0: any number */
+	/* The cluster's page, by the names that allotd has for its own. */
+	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
+	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
+	char web_node_url[SETTINGS_TEXT_MAX];
 	unsigned connections;
 	uint64_t body_max, idle_ns;
 	/* The cluster, and the extender. */

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "kube/event.h"
 #include "kube/object.h"
+#include "sched/sched_audit.h"
+#include "sched/shut_notes.h"
 
 #define LOOK_NS NSEC_PER_SEC
 #define PATH_MAX_BYTES 600
@@ -23,7 +25,7 @@ struct eviction {
 	LIST_ENTRY(eviction) link;
 	struct evictor *evictor;
 	struct kube_call *call;
-	char *pod_namespace, *name, *uid;
+	char *pod_namespace, *name, *uid, *node;
 	char why[WHY_MAX];
 };
 
@@ -31,6 +33,7 @@ struct evictor {
 	struct evictor_terms terms;
 	struct alarm look;
 	unsigned tokens;
+	struct shut_notes *notes;
 	bool is_forbidden; /* and that was said */
 	struct evictor_counts counts;
 	LIST_HEAD(, eviction) under_way;
@@ -43,6 +46,7 @@ static void forget(struct eviction *e)
 	free(e->pod_namespace);
 	free(e->name);
 	free(e->uid);
+	free(e->node);
 	free(e);
 }
 
@@ -79,7 +83,9 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct eviction *e = data;
 	struct evictor *v = e->evictor;
+	const struct sched_audit_pod of = { e->pod_namespace, e->name, e->uid, e->node };
 	e->call = NULL;
+	sched_audit_evict(v->terms.audit, &of, e->why, answer->err.code ? answer->err.text : NULL);
 	if (!answer->err.code) {
 		v->counts.evicted++;
 		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
@@ -113,6 +119,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	e->pod_namespace = strdup(of->pod_namespace);
 	e->name = strdup(of->name);
 	e->uid = strdup(of->uid);
+	e->node = strdup(of->node);
 	if (of->is_displaced)
 		snprintf(e->why, sizeof(e->why),
 			 "node %.64s: a pod that is not placed by use waits for what it has there",
@@ -132,7 +139,8 @@ static void begin(struct evictor *v, const struct model_eviction *of)
 	struct eviction *e = new_eviction(v, of);
 	if (!e)
 		return;
-	cleanup_free char *body = e->pod_namespace && e->name && e->uid ? make_body(e) : NULL;
+	cleanup_free char *body = e->pod_namespace && e->name && e->uid && e->node ? make_body(e)
+										   : NULL;
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/eviction", of->pod_namespace,
 		 of->name);
 	const struct kube_request request = {
@@ -153,6 +161,7 @@ static void look(void *data)
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens);
 		v->tokens -= (unsigned)count;
+		shut_notes_write(v->notes);
 		for (size_t i = 0; i < count; i++)
 			begin(v, &victims[i]);
 	}
@@ -167,6 +176,11 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 	if (!v)
 		return -ENOMEM;
 	*v = (struct evictor){ .terms = *terms, .tokens = EVICTOR_AT_ONCE };
+	int r = shut_notes_new(terms->client, terms->model, &v->notes);
+	if (r < 0) {
+		free(v);
+		return r;
+	}
 	if (!v->terms.component)
 		v->terms.component = "allot-scheduler";
 	v->look = (struct alarm){ .ring = look, .data = v };
@@ -183,6 +197,7 @@ struct evictor *evictor_stop(struct evictor *v)
 	alarm_clear(kube_client_reactor(v->terms.client), &v->look);
 	while (!LIST_EMPTY(&v->under_way))
 		forget(LIST_FIRST(&v->under_way));
+	shut_notes_free(v->notes);
 	free(v);
 	return NULL;
 }

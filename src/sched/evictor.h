@@ -1,7 +1,7 @@
 /*
  * Sends fillers (filler.h) away from cards where they have had too little for too long: by the eviction API (policy/v1), which
  * keeps to disruption budgets, a few at a time. Who made them makes them anew, and they are placed where there is room; an event
- * of the pod says why it went. The client's thread.
+ * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
 #ifndef ALLOT_SCHED_EVICTOR_H
 #define ALLOT_SCHED_EVICTOR_H
@@ -13,12 +13,14 @@
 #include "sched/model.h"
 
 struct evictor;
+struct sched_audit;
 
 struct evictor_terms {
 	struct kube_client *client; /* as the model, longer than the evictor */
 	struct model *model;
 	const char *component;       /* whose events they are; kept; NULL: allot-scheduler */
 	uint64_t patience_ns;        /* above 0 */
+	struct sched_audit *audit;   /* NULL: off */
 	bool (*may_act)(void *data); /* asked before each look: false: another leads */
 	void *data;
 };

@@ -81,6 +81,8 @@ static void add_request(json_t *to, const struct request *request)
 	json_object_set_new(to, "asks", list);
 	add_words(to, "use_type", request->use_type);
 	add_words(to, "nouse_type", request->nouse_type);
+	if (request->is_filler)
+		json_object_set_new(to, "placed_by", json_string("use"));
 	json_object_set_new(to, "node_policy", json_string(request_nodes_words[request->nodes]));
 	if (request->is_mutex)
 		json_object_set_new(to, "mutex", json_true());
@@ -93,10 +95,10 @@ static json_t *list_shares(const struct stock_hold *hold)
 	json_t *list = json_array();
 	for (unsigned i = 0; i < hold->count; i++) {
 		const struct stock_share *s = &hold->share[i];
-		json_array_append_new(list, json_pack("{s:i,s:s,s:I,s:i}", "container",
-						      (int)s->container, "card", s->card,
-						      "memory_mib", (json_int_t)s->memory_mib,
-						      "cores_pct", (int)s->cores_pct));
+		json_t *one = json_pack("{s:i,s:s}", "container", (int)s->container, "card",
+					s->card);
+		explain_add_share(one, s);
+		json_array_append_new(list, one);
 	}
 	return list;
 }
@@ -253,10 +255,29 @@ static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 	json_object_set_new(to, "nodes", list);
 }
 
+int explain_known(struct model *m, struct model_pod *pod, const struct model_node *only,
+		  json_t **ret, struct error *err)
+{
+	struct survey survey;
+	json_t *object = NULL;
+	if (make_survey(m, &survey) >= 0)
+		object = show_pod(m, pod);
+	if (!object) {
+		free(survey.node);
+		return error_set_errno(err, ENOMEM, "pod %.63s/%.253s", pod->pod_namespace,
+				       model_pod_name(pod));
+	}
+	json_object_set_new(object, "cluster", show_survey(&survey));
+	if (pod->request && pod->request->count)
+		add_nodes(object, m, pod, &survey, only);
+	free(survey.node);
+	*ret = object;
+	return 0;
+}
+
 int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, struct error *err)
 {
 	struct looking looking = { .ask = ask };
-	struct survey survey;
 	if (!model_is_ready(m))
 		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
 	table_each(table_of(&m->pods), look_at_pod, &looking);
@@ -269,19 +290,5 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
 	if (ask->node && !only)
 		return blame(err, error_set(err, ENOENT, "node %.253s: is not known", ask->node));
-	if (make_survey(m, &survey) < 0)
-		return error_set_errno(err, ENOMEM, "pod %.63s/%.253s", ask->pod_namespace,
-				       ask->pod);
-	json_t *object = show_pod(m, looking.found);
-	if (!object) {
-		free(survey.node);
-		return error_set_errno(err, ENOMEM, "pod %.63s/%.253s", ask->pod_namespace,
-				       ask->pod);
-	}
-	json_object_set_new(object, "cluster", show_survey(&survey));
-	if (looking.found->request && looking.found->request->count)
-		add_nodes(object, m, looking.found, &survey, only);
-	free(survey.node);
-	*ret = object;
-	return 0;
+	return explain_known(m, looking.found, only, ret, err);
 }

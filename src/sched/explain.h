@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "sched/model.h"
 
+struct model_pod;
+struct model_node;
+
 struct explain_ask {
 	const char *pod_namespace, *pod;
 	const char *node; /* that one alone, card by card, with who is on each; NULL: all that have cards */
@@ -21,5 +24,9 @@ struct explain_ask {
  * yet; -ENOMEM.
  */
 int explain_pod(struct model *model, const struct explain_ask *ask, json_t **ret, struct error *err);
+
+/* The same of a pod that was found; `only`: NULL: all nodes. -ENOMEM. */
+int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,
+		  json_t **ret, struct error *err);
 
 #endif

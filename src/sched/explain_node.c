@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "place/score.h"
+#include "sched/explain_filler.h"
 #include "sched/extender_gang.h"
 #include "sched/model_gang.h"
 
@@ -14,6 +15,14 @@
 #define MPCT 1000
 /* HAMi's word where a container wants more cards than there are, as place_reasons_text() has it. */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
+
+void explain_add_share(json_t *to, const struct stock_share *share)
+{
+	json_object_set_new(to, "memory_mib", json_integer(share->memory_mib));
+	json_object_set_new(to, "cores_pct", json_integer(share->cores_pct));
+	if (share->borrowed_pct)
+		json_object_set_new(to, "lent_pct", json_integer(share->borrowed_pct));
+}
 
 json_t *explain_text(const char *text)
 {
@@ -79,14 +88,15 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /* Of the cards that lack least, as many as are wanted. NULL: no end of others would make so many serve. */
-static json_t *node_lacks(const struct place_card *card, unsigned count,
-			  const struct fit_reasons *reasons)
+static json_t *node_lacks(const struct model *m, const struct model_node *node,
+			  const struct place_card *card, const struct fit_reasons *reasons)
 {
 	const struct place_request *request = &reasons->part->place;
 	struct lack lack[PLACE_MAX_CARDS], most = { 0 };
 	unsigned able = 0, short_of = 0;
-	for (unsigned i = 0; i < count; i++)
-		able += lack_of(&card[i], request, reasons->reason[i], &lack[able]);
+	for (unsigned i = 0; i < node->stock.count; i++)
+		able += !explain_is_shut(m, node, i) &&
+			lack_of(&card[i], request, reasons->reason[i], &lack[able]);
 	if (able < request->count)
 		return NULL;
 	qsort(lack, able, sizeof(lack[0]), compare_lacks);
@@ -149,16 +159,17 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 }
 
 /* `card`: as the reasons found them, which may have the pod's other containers on them. */
-static void add_why_not(json_t *to, const struct stock *stock, const struct place_card *card,
-			const struct fit_reasons *reasons)
+static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
+			const struct place_card *card, const struct fit_reasons *reasons)
 {
 	char text[REASON_MAX];
-	json_t *lacks = node_lacks(card, stock->count, reasons);
+	const struct stock *stock = &node->stock;
+	json_t *lacks = node_lacks(m, node, card, reasons);
 	json_object_set_new(to, "verdict", json_string(lacks ? "full" : "unfit"));
 	fit_reasons_text(stock, reasons, text, sizeof(text));
 	json_object_set_new(to, "why", json_string(text));
 	json_object_set_new(to, "container", json_integer((json_int_t)reasons->part->container));
-	json_object_set_new(to, "beside_others", json_boolean(card != stock->card));
+	json_object_set_new(to, "beside_others", json_boolean(m->fit.picks > 0));
 	json_object_set_new(to, "reasons", count_reasons(stock, reasons));
 	add_most(to, card, stock->count, reasons->reason);
 	if (lacks)
@@ -175,18 +186,17 @@ static json_t *list_holders(const struct model_node *node, const char *card)
 			const struct stock_share *s = &pod->charged->hold.share[i];
 			if (s->card != card)
 				continue;
-			json_array_append_new(list, json_pack("{s:s,s:s,s:i,s:I,s:i}", "namespace",
-							      pod->pod_namespace, "pod",
-							      model_pod_name(pod), "container",
-							      (int)s->container, "memory_mib",
-							      (json_int_t)s->memory_mib,
-							      "cores_pct", (int)s->cores_pct));
+			json_t *one = json_pack("{s:s,s:s,s:i}", "namespace", pod->pod_namespace,
+						"pod", model_pod_name(pod), "container",
+						(int)s->container);
+			explain_add_share(one, s);
+			json_array_append_new(list, one);
 		}
 	return list;
 }
 
-static json_t *list_cards(const struct model_node *node, const struct place_card *card,
-			  const enum place_reason *reason)
+static json_t *list_cards(const struct model *m, const struct model_node *node,
+			  const struct place_card *card, const enum place_reason *reason)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < node->stock.count; i++) {
@@ -198,6 +208,7 @@ static json_t *list_cards(const struct model_node *node, const struct place_card
 					(int)(c->cores_total_mpct / MPCT), "free_cores_pct",
 					(int)(place_cores_left(c) / MPCT), "slots",
 					(int)c->slots_total, "slots_used", (int)c->slots_used);
+		explain_add_card_use(one, m, node, i);
 		json_object_set_new(one, "reason", json_string(place_reason_name(reason[i])));
 		json_object_set_new(one, "pods", list_holders(node, c->uuid));
 		json_array_append_new(list, one);
@@ -216,8 +227,9 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		     bool has_cards)
 {
 	const struct request *request = pod->request;
-	const struct stock *stock = &node->stock;
-	const struct place_card *card = stock->card;
+	struct stock view;
+	const struct stock *stock;
+	const struct place_card *card;
 	struct fit_reasons reasons = { 0 };
 	json_t *object;
 	if (node->aside) {
@@ -225,15 +237,17 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		json_object_set_new(object, "why", explain_text(node->aside));
 		return object;
 	}
-	if (!stock->count)
+	if (!node->stock.count)
 		return verdict(node, "without cards");
+	stock = fit_see(&m->fit, &node->stock, &view);
+	card = stock->card;
 	/* Tells whether its cards were tried with the pod's other containers on them. */
 	m->fit.picks = 0;
-	if (fit_check(&m->fit, stock, &reasons)) {
+	if (fit_check(&m->fit, &node->stock, &reasons)) {
 		bool is_left = model_ward_bars(m, node, pod);
 		object = verdict(node, is_left ? "left" : "fits");
 		json_object_set_new(object, "score",
-				    json_real(place_cards_score(stock->card, stock->count)));
+				    json_real(place_cards_score(node->stock.card, stock->count)));
 		if (is_left)
 			json_object_set_new(object, "why",
 					    json_sprintf(EXTENDER_WARDED, model_ward_name(m)));
@@ -242,10 +256,11 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	} else {
 		object = verdict(node, "unfit");
 		card = m->fit.picks ? m->fit.card : stock->card;
-		add_why_not(object, stock, card, &reasons);
+		add_why_not(object, m, node, card, &reasons);
 	}
+	explain_add_use(object, m, node);
 	json_object_set_new(object, "cards", json_integer(stock->count));
 	if (has_cards)
-		json_object_set_new(object, "card", list_cards(node, card, reasons.reason));
+		json_object_set_new(object, "card", list_cards(m, node, card, reasons.reason));
 	return object;
 }

@@ -55,6 +55,11 @@ void filler_shut(struct use_card *use, uint64_t now_ns)
 	use->pressed_ns = 0;
 }
 
+uint64_t filler_shut_for_ns(const struct use_card *use, uint64_t now_ns)
+{
+	return use ? less(use->shut_ns, now_ns) : 0;
+}
+
 /* ---- who ---- */
 
 static int compare(const void *a, const void *b)

@@ -50,6 +50,8 @@ uint64_t filler_lack_pct(const struct filler_card *card);
 bool filler_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns, uint64_t after_ns);
 /* Some were sent from the card. */
 void filler_shut(struct use_card *use, uint64_t now_ns);
+/* 0: it is open. `use` NULL: it is not known, and that it was shut counts for nothing. */
+uint64_t filler_shut_for_ns(const struct use_card *use, uint64_t now_ns);
 
 /* One that could go. */
 struct filler {

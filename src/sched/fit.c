@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/filler.h"
-
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
@@ -19,20 +17,24 @@
 
 /* ---- whose eyes ---- */
 
-/* Who fills what others leave finds other cards: their time is taken by use. */
-static const struct stock *seen_by(struct fit *fit, const struct stock *stock, struct stock *ret)
+struct filler_card fit_filler_card(const struct fit *fit, const struct stock *stock, unsigned i)
+{
+	return (struct filler_card){
+		.total_pct = stock->card[i].cores_total_mpct / MPCT,
+		.guaranteed_pct = stock->use[i].cores_pct,
+		.borrowed_pct = stock->use[i].borrowed_pct,
+		.use = use_of(stock->seen, i, fit->now_ns),
+	};
+}
+
+const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret)
 {
 	if (!fit->request->is_filler || !stock->seen)
 		return stock;
 	*ret = *stock;
 	ret->card = fit->seen;
 	for (unsigned i = 0; i < stock->count; i++) {
-		const struct filler_card card = {
-			.total_pct = stock->card[i].cores_total_mpct / MPCT,
-			.guaranteed_pct = stock->use[i].cores_pct,
-			.borrowed_pct = stock->use[i].borrowed_pct,
-			.use = use_of(stock->seen, i, fit->now_ns),
-		};
+		const struct filler_card card = fit_filler_card(fit, stock, i);
 		uint64_t taken_pct = filler_taken_pct(&card, fit->now_ns);
 		fit->seen[i] = stock->card[i];
 		fit->seen[i].cores_used_mpct =
@@ -514,7 +516,7 @@ bool fit_check(struct fit *fit, const struct stock *cards, struct fit_reasons *r
 {
 	const struct request *request = fit->request;
 	struct stock view;
-	const struct stock *stock = seen_by(fit, cards, &view);
+	const struct stock *stock = fit_see(fit, cards, &view);
 	ret->is_beyond_quota = fit->quota.is_beyond;
 	if (request->count > 1)
 		return check_parts(fit, stock, ret);
@@ -588,7 +590,7 @@ int fit_choose(struct fit *fit, const struct stock *cards, struct kube_shares *r
 	       struct fit_reasons *ret_reasons)
 {
 	struct stock view;
-	const struct stock *stock = seen_by(fit, cards, &view);
+	const struct stock *stock = fit_see(fit, cards, &view);
 	ret_reasons->is_beyond_quota = fit->quota.is_beyond;
 	int r = place_all(fit, stock, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)

@@ -14,6 +14,7 @@
 
 #include "kube/shares.h"
 #include "place/choose.h"
+#include "sched/filler.h"
 #include "sched/fit_quota.h"
 #include "sched/request.h"
 #include "sched/stock.h"
@@ -60,6 +61,14 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 		 const struct quota_amounts *used);
 /* What else is asked for, to choose cards by from now on; valid as long. */
 void fit_set_mix(struct fit *fit, const struct place_mix *mix);
+
+/*
+ * A node's cards as the request finds them: for a filler (filler.h) their time is taken by use, for all others they are as they
+ * are. *ret is room for them, valid until the next call; fit_check() and fit_choose() look through this by themselves.
+ */
+const struct stock *fit_see(struct fit *fit, const struct stock *stock, struct stock *ret);
+/* What a filler's time on card i is judged by. */
+struct filler_card fit_filler_card(const struct fit *fit, const struct stock *stock, unsigned i);
 
 /*
  * Of card[i], which may be used otherwise than in the stock: why it does not serve a share of a part of the fit's request, or

@@ -242,42 +242,61 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_memb
 /* ---- what others have ---- */
 
 struct lower {
-	int32_t priority;       /* below that */
-	bool is_lone;           /* of them those that are in no gang */
-	struct model_pod **pod; /* lifted; owned */
-	size_t count, most;
+	int32_t priority;         /* below that */
+	bool is_lone;             /* of them those that are in no gang */
+	struct model_pod *lifted; /* by their `next`, which nothing else uses of who is charged nowhere */
 };
 
-static void lift_lower(void *data, void *thing)
+static void lift_lower(struct lower *l, struct model_node *node)
 {
-	struct lower *l = data;
-	struct model_pod *pod = thing;
-	if (!pod->is_bound || !pod->charged || pod->priority >= l->priority ||
-	    l->count == l->most || (l->is_lone && pod->member))
-		return;
-	model_lift(pod);
-	l->pod[l->count++] = pod;
+	struct model_pod *next;
+	for (struct model_pod *pod = node->pods; pod; pod = next) {
+		next = pod->next;
+		if (!pod->is_bound || pod->priority >= l->priority || (l->is_lone && pod->member))
+			continue;
+		model_lift(pod);
+		pod->next = l->lifted;
+		l->lifted = pod;
+	}
+}
+
+/* Of the nodes that are asked about, not of the whole cluster: elsewhere nobody of the gang could be. */
+static void lift_all_lower(struct seating *s, struct lower *l)
+{
+	const json_t *last = NULL, *name;
+	size_t k;
+	for (size_t i = 0; i < s->count; i++) {
+		const json_t *names = names_of(s, i);
+		/* Mostly the same for all of them; a node that was looked at already has none any more. */
+		if (names == last)
+			continue;
+		json_array_foreach(names, k, name)
+		{
+			const char *text = json_string_value(name);
+			struct model_node *node = text ? model_find_node(s->model, text) : NULL;
+			if (node)
+				lift_lower(l, node);
+		}
+		last = names;
+	}
 }
 
 static size_t seat_without(struct model *m, struct gang *gang, const struct gang_member *asker,
 			   size_t needed, struct lower l, bool is_ward)
 {
 	struct seating s = { .model = m, .asker = asker };
-	l.most = m->pods.count;
-	l.pod = calloc(l.most + 1, sizeof(struct model_pod *));
-	if (!l.pod || begin(&s, gang) < 0) {
-		free(l.pod);
+	if (begin(&s, gang) < 0)
 		return 0;
-	}
-	table_each(&m->pods, lift_lower, &l);
+	lift_all_lower(&s, &l);
 	size_t seated = seat_gang(&s, needed);
 	for (size_t i = 0; is_ward && seated >= needed && i < s.count; i++)
 		if (s.seat[i].hold.node)
 			s.seat[i].hold.node->is_warded = true;
 	end(&s, false);
-	while (l.count)
-		model_put_back(l.pod[--l.count]);
-	free(l.pod);
+	for (struct model_pod *pod = l.lifted, *next; pod; pod = next) {
+		next = pod->next;
+		model_put_back(pod);
+	}
 	return seated;
 }
 

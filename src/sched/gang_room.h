@@ -15,7 +15,7 @@
 size_t gang_room_take(struct model *model, struct gang *gang, const struct gang_member *asker,
 		      size_t needed);
 
-/* Would there be room, if all pods of lower priority that are bound had ended? Nothing is changed. */
+/* Would there be room, if all pods of lower priority that are bound to the nodes that are asked about had ended? Nothing is changed. */
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_member *asker,
 		       size_t needed, int32_t priority);
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "sched/issuer.h"
 #include "sched/options.h"
+#include "sched/page/page.h"
 #include "sched/routes.h"
 #include "sched/scheduler.h"
 #include "web/address.h"
@@ -44,8 +45,10 @@ static void signal_came(void *data, uint32_t events)
 	struct signalfd_siginfo info;
 	if (read(signals->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	if (info.ssi_signo == SIGHUP)
+	if (info.ssi_signo == SIGHUP) {
+		sched_audit_reopen(s->audit);
 		return;
+	}
 	log_info("signal %d: ending", (int)info.ssi_signo);
 	if (s->cluster && !signals->is_ending)
 		cluster_end(s->cluster);
@@ -160,6 +163,7 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.lock_expiry_s = (int64_t)(config->lock_expiry_ns / NSEC_PER_SEC),
 		.filler_patience_ns = config->filler_patience_ns,
 		.has_filter_events = config->has_filter_events,
+		.audit = s->audit,
 		.lease_namespace = has_lease ? lease_namespace : NULL,
 		.lease_name = has_lease ? lease_name : NULL,
 		.ended = cluster_ended,
@@ -184,6 +188,7 @@ int main(int argc, char **argv)
 	struct scheduler scheduler = { 0 };
 	struct signals signals = { .fd = -1, .scheduler = &scheduler };
 	struct listener https = { 0 }, http = { 0 };
+	struct cluster_page *page = NULL;
 	struct error err = { 0 };
 
 	log_init("allot-scheduler");
@@ -202,6 +207,8 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = watch_signals(&signals, &err);
 	if (r >= 0)
+		r = sched_audit_start(scheduler.config.audit_log, &scheduler.audit, &err);
+	if (r >= 0)
 		r = follow_cluster(&scheduler, &err);
 	if (r >= 0)
 		r = listen_at(&https, &scheduler, "https_listen", scheduler.config.https_listen,
@@ -209,6 +216,8 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = listen_at(&http, &scheduler, "http_listen", scheduler.config.http_listen, false,
 			      &err);
+	if (r >= 0)
+		r = cluster_page_start(&scheduler, &page, &err);
 	if (r >= 0) {
 		r = loop_run(scheduler.loop);
 		if (r < 0)
@@ -216,10 +225,13 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
+	/* What it shows is the cluster's. */
+	cluster_page_stop(page);
 	/* Before the servers, whose calls it has. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);
+	sched_audit_stop(scheduler.audit);
 	loop_remove(signals.source);
 	close_fd(&signals.fd);
 	loop_free(scheduler.loop);

@@ -93,6 +93,19 @@ static void write_events(FILE *out, const struct cluster *cluster)
 		counts.told, counts.kept_back);
 }
 
+static void write_audit(FILE *out, const struct sched_audit *audit)
+{
+	const struct sched_audit_figures figures = sched_audit_figures(audit);
+	if (!audit)
+		return;
+	write_head(out, "allot_scheduler_audit_lines_total", "counter",
+		   "Lines written to the audit log.");
+	fprintf(out, "allot_scheduler_audit_lines_total %" PRIu64 "\n", figures.lines);
+	write_head(out, "allot_scheduler_audit_lines_lost_total", "counter",
+		   "Lines of the audit log that could not be written, as for a full disk.");
+	fprintf(out, "allot_scheduler_audit_lines_lost_total %" PRIu64 "\n", figures.lost);
+}
+
 char *metrics_page(const struct scheduler *s)
 {
 	const struct metrics *m = &s->metrics;
@@ -109,6 +122,7 @@ char *metrics_page(const struct scheduler *s)
 		   "Pods that the webhook let in with changes.");
 	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
 	write_expiry(out, &s->config);
+	write_audit(out, s->audit);
 	if (s->cluster) {
 		metrics_write_model(out, cluster_model(s->cluster));
 		write_evictions(out, s->cluster);

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
+
 #define ZONE "zone=\"vGPU\"" /* on all of HAMi's */
 #define MIB_BITS 20
 #define MPCT 1000.0 /* thousandths of a percent in a percent */
@@ -100,6 +102,11 @@ static double borrowed(const struct model_card_view *v)
 	return (double)v->borrowed_pct;
 }
 
+static double shut_for(const struct model_card_view *v)
+{
+	return (double)v->shut_for_ns / (double)NSEC_PER_SEC;
+}
+
 /* Of cards whose use is known: with place_by_use. */
 static const struct use_row {
 	const char *name;
@@ -112,6 +119,9 @@ static const struct use_row {
 	  "The same at its peak over the last minutes: by this others are placed." },
 	{ "allot_scheduler_card_borrowed_ratio", borrowed,
 	  "Percent of the device's time that pods placed by use have asked for." },
+	{ "allot_scheduler_card_shut_seconds", shut_for,
+	  "For how long the device takes no pods placed by use, as some were sent away from it; 0: "
+	  "it does." },
 };
 
 struct writing {

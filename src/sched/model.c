@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sched/filler.h"
 #include "sched/model_gang.h"
 
 #define HOLD_NS (UINT64_C(300) * 1000000000)
@@ -72,6 +73,11 @@ void model_advance(struct model *m, uint64_t now_ns)
 	model_pods_advance(m);
 }
 
+void model_set_wall(struct model *m, int64_t wall_s)
+{
+	m->wall_s = wall_s;
+}
+
 void model_release(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
@@ -135,13 +141,17 @@ static void show_cards(void *data, void *thing)
 {
 	const struct walk *walk = data;
 	const struct model_node *node = thing;
-	for (unsigned i = 0; i < node->stock.count; i++)
-		walk->card(walk->data, &(struct model_card_view){
-					       .node = node->name,
-					       .index = i,
-					       .card = &node->stock.card[i],
-					       .use = use_of(&node->use, i, walk->now_ns),
-					       .borrowed_pct = node->stock.use[i].borrowed_pct });
+	for (unsigned i = 0; i < node->stock.count; i++) {
+		const struct use_card *use = use_of(&node->use, i, walk->now_ns);
+		walk->card(walk->data,
+			   &(struct model_card_view){
+				   .node = node->name,
+				   .index = i,
+				   .card = &node->stock.card[i],
+				   .use = use,
+				   .borrowed_pct = node->stock.use[i].borrowed_pct,
+				   .shut_for_ns = filler_shut_for_ns(use, walk->now_ns) });
+	}
 }
 
 void model_each_card(const struct model *m,

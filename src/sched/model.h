@@ -63,6 +63,9 @@ void model_quota_gone(struct model *model, const json_t *quota);
 /* It is so late now, by a clock that never goes back: what was held for too long is given back. To be called each second or so. */
 void model_advance(struct model *model, uint64_t now_ns);
 
+/* What the clock on the wall says, in seconds since 1970: for what is read from annotations, and written to them. Together with the above. */
+void model_set_wall(struct model *model, int64_t wall_s);
+
 /*
  * What extender_decide() reserved for a pod is given back, once it is certain that it was not bound: where an answer never
  * came the watch, or time, will tell. A uid that is not known is fine.
@@ -125,6 +128,17 @@ size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct mo
 /* It may not be evicted: it stays for some minutes, and others go in its place. A uid that is not known is fine. */
 void model_keep_filler(struct model *model, const char *uid);
 
+/*
+ * Nodes with cards that were shut to fillers since this was asked: their annotation allot.dev/node-shut is to be `text`, which
+ * is the caller's; NULL: there is to be none. 1, 0: no more, or -ENOMEM. model_shut_again(): it could not be written.
+ */
+struct model_shut {
+	const char *node; /* the model's, until the next call that changes it */
+	char *text;
+};
+int model_take_shut(struct model *model, struct model_shut *ret);
+void model_shut_again(struct model *model, const char *node);
+
 struct model_counts {
 	size_t nodes;       /* that have cards */
 	size_t nodes_aside; /* whose cards can't be true */
@@ -141,6 +155,7 @@ struct model_card_view {
 	const struct place_card *card;
 	const struct use_card *use; /* what is used of it; NULL: not known */
 	uint64_t borrowed_pct;      /* that pods placed by use have asked for */
+	uint64_t shut_for_ns;       /* it takes none of these; 0: it does */
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

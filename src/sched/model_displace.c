@@ -130,7 +130,7 @@ static void shut_cards(struct model *m, struct model_node *node, const struct st
 	for (unsigned i = 0; i < node->use.count && i < node->stock.count; i++)
 		if (stock_hold_borrowed_pct(hold, node->stock.card[i].uuid) &&
 		    node->use.card[i].shut_ns <= m->now_ns)
-			filler_shut(&node->use.card[i], m->now_ns);
+			model_shut_card(m, node, i);
 }
 
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,

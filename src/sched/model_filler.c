@@ -84,7 +84,7 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].goes)
 			name_victim(l, card->uuid, &seen, list[k].pod);
-	filler_shut(&node->use.card[i], now_ns);
+	model_shut_card(l->model, node, i);
 }
 
 static void look_at_node(void *data, void *thing)
@@ -94,6 +94,47 @@ static void look_at_node(void *data, void *thing)
 		if (node->stock.use[i].borrowed_pct)
 			look_at(data, node, i);
 }
+
+/* ---- what outlives us ---- */
+
+void model_shut_card(struct model *m, struct model_node *node, unsigned card)
+{
+	filler_shut(&node->use.card[card], m->now_ns);
+	node->is_shut_news = m->has_shut = true;
+}
+
+static void find_shut(void *data, void *thing)
+{
+	struct model_node *node = thing, **found = data;
+	if (!*found && node->is_shut_news)
+		*found = node;
+}
+
+int model_take_shut(struct model *m, struct model_shut *ret)
+{
+	struct model_node *node = NULL;
+	char *text;
+	if (m->has_shut)
+		table_each(&m->nodes, find_shut, &node);
+	m->has_shut = node != NULL;
+	if (!node)
+		return 0;
+	int r = shut_tell(&node->use, &node->stock, model_both_clocks(m), &text);
+	if (r < 0)
+		return r;
+	node->is_shut_news = false;
+	*ret = (struct model_shut){ node->name, text };
+	return 1;
+}
+
+void model_shut_again(struct model *m, const char *name)
+{
+	struct model_node *node = model_find_node(m, name);
+	if (node)
+		node->is_shut_news = m->has_shut = true;
+}
+
+/* ---- who goes ---- */
 
 void model_keep_filler(struct model *m, const char *uid)
 {

@@ -16,6 +16,7 @@
 #include "sched/digest.h"
 #include "sched/fit.h"
 #include "sched/model.h"
+#include "sched/shut.h"
 #include "sched/stock.h"
 #include "sched/table.h"
 #include "sched/use.h"
@@ -36,7 +37,8 @@ struct model_node {
 	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
-	bool is_warded; /* lone pods leave it to the model's ward */
+	bool is_warded;    /* lone pods leave it to the model's ward */
+	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
 	char name[];
 };
 
@@ -89,10 +91,13 @@ struct model {
 	struct table nodes, pods, words, quotas, spaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
+	uint64_t changes;  /* grows with each change of a node, or of what a pod is or has */
 	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	bool has_called; /* there is a pod that is_called */
 	uint64_t now_ns;
+	int64_t wall_s; /* at now_ns; 0: nobody has said */
+	bool has_shut;  /* there is a node that is_shut_news */
 	struct fit fit;
 	struct gang *ward; /* who has one (ward.h); NULL: nobody */
 	uint64_t ward_since_ns;
@@ -108,6 +113,11 @@ static inline const char *model_pod_name(const struct model_pod *pod)
 static inline bool model_is_going(const struct model *model, const struct model_pod *pod)
 {
 	return pod->is_ending || pod->going_ns > model->now_ns;
+}
+
+static inline struct shut_now model_both_clocks(const struct model *model)
+{
+	return (struct shut_now){ model->now_ns, model->wall_s };
 }
 
 /* It was placed by use: sched/filler.h. */
@@ -207,6 +217,8 @@ void model_room_free(struct model *model);
 
 /* ---- model_filler.c, model_displace.c ---- */
 
+/* That card of the node is shut to fillers from now on: model_take_shut(). */
+void model_shut_card(struct model *model, struct model_node *node, unsigned card);
 /* It is taken to go from now on. *ret gets its names. */
 void model_name_victim(struct model *model, struct model_pod *filler, struct model_eviction *ret);
 /*

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kube/blame.h"
 #include "sched/model_inside.h"
+#include "sched/shut.h"
 
 /* ---- entries ---- */
 
@@ -14,17 +16,6 @@ static void forget_cards(struct model *m, struct model_node *node)
 	free(node->aside);
 	node->aside = NULL;
 	node->said = 0;
-}
-
-/* What can't be read is as if nothing were said: promises stand. */
-static int hear_use(struct model *m, struct model_node *node, const char *text, struct error *err)
-{
-	if (!m->terms.request.places_by_use)
-		return 0;
-	struct error why = { 0 };
-	int r = use_hear(&node->use, text, &node->stock, m->now_ns, &why);
-	node->stock.seen = &node->use;
-	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
 
 static void drop_if_unused(struct model *m, struct model_node *node)
@@ -71,6 +62,22 @@ static const char *annotation(const json_t *node, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
+/* What can't be read is as if nothing were said: promises stand. */
+static int hear_use(struct model *m, struct model_node *node, const json_t *object,
+		    struct error *err)
+{
+	if (!m->terms.request.places_by_use)
+		return 0;
+	struct error why = { 0 };
+	int r = use_hear(&node->use, annotation(object, KUBE_NODE_USE), &node->stock, m->now_ns,
+			 &why);
+	node->stock.seen = &node->use;
+	if (r >= 0)
+		r = shut_hear(&node->use, annotation(object, KUBE_NODE_SHUT), &node->stock,
+			      model_both_clocks(m), &why);
+	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
+}
+
 struct stock_said model_node_said(const json_t *node)
 {
 	return (struct stock_said){ .cards = annotation(node, KUBE_NODE_REGISTER),
@@ -111,6 +118,7 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		return error_set_errno(err, ENOMEM, "node %s", name);
 	int r = 0;
 	if (!node->is_there || node->said != digest) {
+		m->changes++;
 		r = take_cards(m, node, &said, err);
 		model_note_room(m);
 	}
@@ -119,13 +127,15 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		node->is_there = node->is_listed = true;
 	}
 	if (r >= 0)
-		r = hear_use(m, node, annotation(object, KUBE_NODE_USE), err);
+		r = hear_use(m, node, object, err);
 	model_node_give(m, node);
-	return r;
+	/* Names are quoted, and a text that is too long is cut anywhere. */
+	return r < 0 ? blame(err, r) : 0;
 }
 
 static void go(struct model *m, struct model_node *node)
 {
+	m->changes++;
 	node->is_there = false;
 	forget_cards(m, node);
 	use_free(&node->use);

@@ -104,6 +104,7 @@ static void drop_request(struct model_pod *pod)
 
 static void free_pod(struct model *m, struct model_pod *pod)
 {
+	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->noted);
 	drop_hold(m, &pod->reserved);
@@ -317,6 +318,7 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	}
 	r = is_ours && !pod ? error_set_errno(err, ENOMEM, "pod") : 0;
 	if (pod) {
+		m->changes++;
 		if (is_watched)
 			pod->unseen_until_ns = 0;
 		pod->is_listed = true;
@@ -385,6 +387,7 @@ int model_make_hold(struct model *m, const struct model_pod *pod, struct model_n
 void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hold *hold)
 {
 	hold->expires_ns = m->now_ns + m->terms.hold_ns;
+	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
 	/* What an earlier try noted is over: its room may be another's before this one ends. */
@@ -410,6 +413,7 @@ void model_drop_reserved(struct model *m, struct model_pod *pod)
 		return;
 	if (pod->member)
 		pod->member->has_come = pod->member->is_going = false;
+	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
 	model_put_back(pod);
@@ -423,6 +427,7 @@ void model_pods_advance(struct model *m)
 		if (pod->reserved.expires_ns && pod->reserved.expires_ns <= m->now_ns)
 			model_drop_reserved(m, pod);
 		if (pod->noted.expires_ns && pod->noted.expires_ns <= m->now_ns) {
+			m->changes++;
 			model_lift(pod);
 			drop_hold(m, &pod->noted);
 			model_put_back(pod);

@@ -96,16 +96,6 @@ static int check_cluster(const struct scheduler *s, struct error *err)
 			 "allot-scheduler knows of no nodes: its setting kube_api is off");
 }
 
-static void answer_verb(struct scheduler *s, json_t *args, struct server_answer *ret,
-			json_t *(*verb)(struct model *model, const json_t *args))
-{
-	struct error err = { 0 };
-	if (check_cluster(s, &err) < 0)
-		answer_error(ret, 200, err.text);
-	else
-		answer_json(ret, 200, verb(cluster_model(s->cluster), args));
-}
-
 static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
 		      struct server_answer *ret)
 {
@@ -123,7 +113,14 @@ static void do_filter(struct scheduler *s, json_t *args, struct server_call *cal
 static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
 		       struct server_answer *ret)
 {
-	answer_verb(s, args, ret, extender_preempt);
+	struct error err = { 0 };
+	if (check_cluster(s, &err) < 0) {
+		answer_error(ret, 200, err.text);
+		return;
+	}
+	json_t *answer = extender_preempt(cluster_model(s->cluster), args);
+	sched_audit_preempt(s->audit, cluster_model(s->cluster), args, answer);
+	answer_json(ret, 200, answer);
 }
 
 /* Its answer is a list, in which no error has a place. */
@@ -148,13 +145,18 @@ static void do_bind(struct scheduler *s, json_t *args, struct server_call *call,
 		    struct server_answer *ret)
 {
 	struct error err = { 0 };
+	bind_done done = bound;
+	void *data = call;
+	sched_audit_bind(s->audit, args, &done, &data);
 	int r = check_cluster(s, &err);
 	if (r >= 0)
-		r = cluster_bind(s->cluster, args, bound, call, &err);
-	if (r < 0)
-		answer_error(ret, 200, err.text);
-	else
-		ret->is_later = true;
+		r = cluster_bind(s->cluster, args, done, data, &err);
+	ret->is_later = r >= 0;
+	if (ret->is_later)
+		return;
+	sched_audit_forget(s->audit, data);
+	sched_audit_refuse(s->audit, args, &err);
+	answer_error(ret, 200, err.text);
 }
 
 /* ---- explanations ---- */

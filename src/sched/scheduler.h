@@ -8,6 +8,7 @@
 #include "sched/config.h"
 #include "sched/door.h"
 #include "sched/metrics.h"
+#include "sched/sched_audit.h"
 #include "sched/webhook.h"
 #include "web/server.h"
 
@@ -15,7 +16,8 @@ struct scheduler {
 	struct config config;
 	struct loop *loop;
 	struct webhook_terms webhook;
-	struct cluster *cluster; /* NULL: kube_api is off */
+	struct cluster *cluster;   /* NULL: kube_api is off */
+	struct sched_audit *audit; /* NULL: audit_log is off */
 	struct metrics metrics;
 	struct door door;
 	struct allowance explaining; /* of nodes that are looked at */

@@ -33,6 +33,7 @@ struct use {
 	uint64_t said;         /* a digest of the annotation; 0: none was seen yet */
 	uint64_t heard_ns;     /* when it changed last */
 	bool is_moving;        /* it was seen to change */
+	uint64_t shut_said;    /* a digest of what was read by shut.h; 0: nothing was */
 };
 
 /*

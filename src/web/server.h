@@ -62,6 +62,9 @@ struct server_answer {
 typedef void (*server_handler)(void *data, const struct server_request *request,
 			       struct server_answer *ret);
 
+/* What the request's address names behind '?', decoded; "": without a value; NULL: it does not. Until the handler returns. */
+const char *server_request_argument(const struct server_request *request, const char *name);
+
 struct server_terms {
 	struct loop *loop;
 	/* A listening socket, which the server takes over on success. */
@@ -115,6 +118,8 @@ struct server_part *server_part_free(struct server_part *part); /* NULL is fine;
  * whole.
  */
 int server_stream_send(struct server_call *call, struct server_part *part);
+/* Whether it would be taken now: what is told to nobody need not be made. */
+bool server_stream_is_ready(const struct server_call *call);
 
 /* Bytes that are constant. NULL: out of memory. */
 struct server_text *server_text_of(struct server *server, const void *bytes, size_t length,

@@ -197,6 +197,13 @@ static const char *authorization_of(const struct server *s, const struct server_
 	return own ? own : header_of(s, c, SERVER_PROXIED_AUTHORIZATION);
 }
 
+const char *server_request_argument(const struct server_request *request, const char *name)
+{
+	const struct server_call *c = request->call;
+	const struct mhd *mhd = c->generation->server->mhd;
+	return mhd->lookup_connection_value(c->at, MHD_GET_ARGUMENT_KIND, name);
+}
+
 static void *tls_of(const struct server *s, const struct server_call *c)
 {
 	if (!s->tls.certificate)

@@ -83,9 +83,14 @@ void server_stream_end(struct server_call *c)
 		s->terms.stream_ended(s->terms.data, c);
 }
 
+bool server_stream_is_ready(const struct server_call *c)
+{
+	return c->is_suspended;
+}
+
 int server_stream_send(struct server_call *c, struct server_part *part)
 {
-	if (!c->is_suspended)
+	if (!server_stream_is_ready(c))
 		return -EAGAIN;
 	part->references++;
 	c->part = part;

@@ -17,6 +17,7 @@
 #include "kube/node_lock.h"
 #include "kube/priority.h"
 #include "kube/scores.h"
+#include "kube/shuts.h"
 #include "kube/uses.h"
 #include "kube/vcuda.h"
 #include "kube/when.h"
@@ -66,6 +67,25 @@ static void take_uses(const char *text)
 	free(written);
 	uses_free(&again);
 	uses_free(&uses);
+}
+
+static void take_shuts(const char *text)
+{
+	struct kube_shuts shuts, again;
+	struct error err = { 0 };
+	if (shuts_parse(text, &shuts, &err) < 0) {
+		check_error(&err);
+		return;
+	}
+	char *written = shuts_format(&shuts);
+	FUZZ_CHECK(written && shuts_parse(written, &again, NULL) == 0);
+	FUZZ_CHECK(again.count == shuts.count);
+	char *twice = shuts_format(&again);
+	FUZZ_CHECK(twice && !strcmp(written, twice));
+	free(twice);
+	free(written);
+	shuts_free(&again);
+	shuts_free(&shuts);
 }
 
 static void take_scores(const char *text)
@@ -297,6 +317,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take_cards(text);
 	take_scores(text);
 	take_uses(text);
+	take_shuts(text);
 	take_shares(text);
 	take_lock(text);
 	take_choice(text);

@@ -48,6 +48,8 @@ LAYOUTS = {
     "nvmlProcessesUtilizationInfo_t": "version processSamplesCount lastSeenTimeStamp procUtilArray",
     "nvmlValue_t": "dVal uiVal ullVal",
     "nvmlSample_t": "timeStamp sampleValue",
+    "nvmlDeviceAttributes_t": "multiprocessorCount sharedCopyEngineCount sharedDecoderCount sharedEncoderCount "
+                              "sharedJpegCount sharedOfaCount gpuInstanceSliceCount computeInstanceSliceCount memorySizeMB",
     "nvmlUUID_t": "version type value",
     "nvmlPciInfo_t": "busIdLegacy domain bus device pciDeviceId pciSubSystemId busId",
     "nvmlEventData_t": "device eventType eventData gpuInstanceId computeInstanceId",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 import stillness
+from chromium import Chromium
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
@@ -175,6 +176,16 @@ class Machine:
         had one waits longer, for whoever started it."""
         wait_until(lambda: not self.servers(), seconds, "the end of daemon and card")
 
+    def mps_pids(self):
+        """Of groups' control daemons, by the records that their daemon may be taking away just now."""
+        found = []
+        for record in self.base.glob("*/mps/*.json"):
+            try:
+                found.append(json.loads(record.read_text())["pid"])
+            except FileNotFoundError:
+                pass
+        return found
+
     def clean(self):
         for process in self.started:
             process.terminate()
@@ -190,12 +201,25 @@ class Machine:
         helpers = [pid for pid, line in processes_of(str(self.base)).items()
                    if line.startswith("allot-checkpoint ")]
         # A group's MPS outlives its daemon; its command line does not tell whose it is.
-        helpers += [json.loads(record.read_text())["pid"] for record in self.base.glob("*/mps/*.json")]
+        helpers += self.mps_pids()
         for pid in filter(None, [*self.servers(), *helpers]):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    chromium = Chromium(tmp_path_factory.mktemp("chromium"))
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    yield chromium
+    chromium.close_tabs()
 
 
 @pytest.fixture(scope="session", autouse=True)

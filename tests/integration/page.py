@@ -13,8 +13,9 @@ CHANGE = "a-token-that-also-changes"
 
 
 def page_in(log):
-    """Where a daemon says that it serves its page: http://..."""
-    return re.search(r"the page is served at (\S+),", log).group(1)
+    """Where a daemon, or allot-scheduler, says that it serves its page: http://... None: it does not, or not yet."""
+    found = re.search(r"page is served at (\S+),", log)
+    return found and found[1]
 
 
 class Page:

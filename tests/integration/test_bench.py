@@ -136,6 +136,7 @@ def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
     (("three", "--baseline", "x"), "--baseline"),
     (("regress", "--baseline", "/nonexistent"), "/nonexistent"),
     (("matrix", "--part", "3/2"), "3/2"),
+    (("three", "--sharing", "both"), "'both'"),
 ])
 def test_bad_input_is_refused_and_named(home, arguments, wrong):
     result = bench(home, *arguments)

@@ -1,29 +1,26 @@
 """The documentation: the tutorial is followed line by line, every other command line goes through a real shell and the
-real parsers of options, pages that are made of tables are fresh, and no link leads nowhere."""
+real parsers of options, also those of others (foreign.py), pages that are made of tables are fresh, and no link leads nowhere."""
 
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 import yaml
 
+import foreign
+import tutorial
 from conftest import BUILD, FOREIGN, ROOT
 
 markdown_it = pytest.importorskip("markdown_it")
 
 PAGES = sorted([ROOT / "README.md", ROOT / "deploy/helm/allot/README.md", *(ROOT / "docs").rglob("*.md")])
-TUTORIAL = ROOT / "docs" / "tutorial.md"
 OURS = ("allot", "allotd", "allot-scheduler")
-# Of others: they can't be run here, so only the shell has read their lines. What helm sets is looked at in
-# tests/k8s/test_chart.py.
-OTHERS = ("kubectl", "helm", "podman", "docker", "systemctl", "nvidia-ctk", "meson", "srun", "grep", "logger", "sleep",
-          "curl", "git", "pip", "python3", "apt", "ssh-keygen")
-# Done before any test.
-ALREADY_RUN = "scripts/build"
+LANGUAGES = {"sh", "yaml", "json", "python", "c", "text"}
 
 
 def fences(page):
@@ -38,75 +35,16 @@ def named(page):
 
 # ---- the tutorial ----
 
-class Shell:
-    """A shell into which somebody pastes lines."""
-
-    def __init__(self, folder):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        environment["ALLOT_RUN_DIR"] = str(folder / "r")
-        self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-    def paste(self, line):
-        """(status, what it printed)"""
-        self.process.stdin.write(f"{{ {line}\n}} </dev/null\necho \"<<status $?>>\"\n")
-        self.process.stdin.flush()
-        said = []
-        for text in self.process.stdout:
-            ended = re.search(r"^(.*)<<status (\d+)>>$", text)
-            if ended:
-                return int(ended[2]), "".join(said) + ended[1]
-            said.append(text)
-        raise AssertionError("the shell ended:\n" + "".join(said))
-
-    def close(self):
-        self.process.stdin.write("kill $(jobs -p) 2>/dev/null\nwait\n")
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-
-
-def words_of_heads(text):
-    """Of an output that is shown: words all in capitals, which don't change from run to run; or all, of one line."""
-    return set(re.findall(r"\b[A-Z][A-Z_]{2,}\b", text)) or set(text.split())
-
-
-def check_shares(listed):
-    got = {tenant["name"]: tenant["devices"][0]["used_s"] for tenant in listed["tenants"]}
-    assert got["train"] > got["eval"] > got["notebook"] > 0, got
-
-
 def test_the_tutorial_line_by_line(tmp_path):
     (tmp_path / "build").symlink_to(BUILD)
-    shell = Shell(tmp_path)
-    said = ""
-    pasted = shown = 0
-    try:
-        for language, text in fences(TUTORIAL):
-            if language == "sh":
-                said = ""
-                for line in text.splitlines():
-                    if line == ALREADY_RUN:
-                        continue
-                    status, more = shell.paste(line)
-                    assert status == 0, f"{line}\n{more}"
-                    said += more
-                    pasted += 1
-            elif language == "text":
-                missing = words_of_heads(text) - set(re.findall(r"\S+", said)) - set(re.findall(r"\w+", said))
-                assert not missing, (missing, said)
-                if not shown:
-                    check_shares(json.loads(shell.paste("allot ps --json --sim h200")[1]))
-                shown += 1
-        assert pasted > 15 and shown >= 4
-        assert "train" not in said, "after its end nobody is there"
-    finally:
-        shell.close()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    tutorial.follow(tmp_path, {**environment, "ALLOT_RUN_DIR": str(tmp_path / "r")}, skipped=[tutorial.BUILD_LINE])
 
 
 # ---- every other command line ----
 
 RECORDER = """#!/bin/sh
-{ printf '%s\\037' "${0##*/}" "$@"; echo; } >>"$RECORD"
+{ printf '%s\\037' "$0" "$@"; echo; } >>"$RECORD"
 """
 
 
@@ -114,7 +52,7 @@ RECORDER = """#!/bin/sh
 def recorder(tmp_path_factory):
     """A folder like the tree, in which each program writes down how it was called, and does nothing."""
     folder = tmp_path_factory.mktemp("recorder")
-    places = [f"bin/{name}" for name in (*OURS, *OTHERS, "sudo")]
+    places = [f"bin/{name}" for name in (*OURS, *foreign.PROGRAMS, "sudo")]
     places += [f"build/{name}" for name in OURS]
     places += [named(path) for path in (ROOT / "scripts").iterdir()] + ["deploy/image/build", "bench/run"]
     for place in places:
@@ -122,11 +60,14 @@ def recorder(tmp_path_factory):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(RECORDER)
         path.chmod(0o755)
+    # What lines read, or go to.
+    (folder / "build/packages").mkdir()
+    (folder / "build/packages/SHA256SUMS").touch()
     return folder
 
 
 def calls_of(recorder, text):
-    """[[program, argument, ...]] of what a shell makes of it."""
+    """[[program, argument, ...]] of what a shell makes of it; programs of the tree by their path."""
     record = recorder / "record"
     record.write_text("")
     environment = {"PATH": str(recorder / "bin"), "RECORD": str(record), "USER": "alice", "HOME": str(recorder),
@@ -135,18 +76,15 @@ def calls_of(recorder, text):
                           capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
     assert not done.stderr, f"{text}\n{done.stderr}"
     calls = [line.split("\x1f")[:-1] for line in record.read_text().split("\n") if line]
-    return [call[1:] if call[0] == "sudo" else call for call in calls]
+    calls = [call[1:] if call[0].endswith("bin/sudo") else call for call in calls]
+    return [[re.sub(f"^({re.escape(str(recorder))}/bin/|(\\./)?build/(?=allot))", "", call[0]), *call[1:]] for call in calls]
 
 
 def command_lines(page):
-    """What a reader would paste: blocks of sh, and of other blocks the lines that begin with a program of ours."""
+    """What a reader would paste."""
     for language, text in fences(page):
         if language == "sh":
             yield text
-        elif not language:
-            for line in text.splitlines():
-                if re.match(r"(sudo )?(build/)?(allot|allotd|allot-scheduler) ", line) and "..." not in line:
-                    yield line
 
 
 def words_of_text(page):
@@ -154,21 +92,40 @@ def words_of_text(page):
     reader = markdown_it.MarkdownIt("commonmark").enable("table")
     for token in reader.parse(page.read_text()):
         for child in token.children or []:
-            if child.type == "code_inline" and re.match(r"(sudo )?(allot|allotd|allot-scheduler) [\w-]", child.content):
+            found = child.type == "code_inline" and re.match(r"(?:sudo )?(?:build/)?([\w-]+) [\w-]", child.content)
+            if found and found[1] in (*OURS, *foreign.PROGRAMS):
                 yield child.content
 
 
 def lines_of_manual(path):
-    """Those of its examples."""
+    """Those of its examples, and what stands in bold in its sentences."""
     text = path.read_text().replace("\\-", "-").replace("\\(aq", "'")
+    programs = "|".join(map(re.escape, (*OURS, *foreign.PROGRAMS)))
     for block in re.findall(r"^\.nf\n(.*?)^\.fi", text, re.M | re.S):
         for line in block.splitlines():
-            if re.match(r" *(allot|allotd|allot-scheduler) -?-?\w", line):
+            if re.match(rf" *(?:{programs}|scripts/[\w-]+) -?-?\w", line):
                 yield line.strip()
+    for first, rest in re.findall(r"^\.(B|BR|BI|RB) (.*)", text, re.M):
+        words = re.findall(r'"([^"]*)"|(\S+)', rest)
+        bold = [rest.replace('"', "")] if first == "B" else ["".join(word) for word in words][first == "RB"::2]
+        for line in bold:
+            if re.match(rf"(?:{programs}) -?-?[a-z]", line):
+                yield line
+
+
+def check_script(program, *arguments):
+    if any(word.startswith("--") for word in arguments):
+        done = subprocess.run([ROOT / program, "--help"], capture_output=True, text=True, check=True, timeout=60)
+        for word in arguments:
+            assert not word.startswith("--") or re.search(rf"{word.partition('=')[0]}\b", done.stdout), (program, word)
 
 
 def check_call(machine, call):
-    """That the real program takes these options and values."""
+    """That the real program takes these options and values; False where it is not here to be asked."""
+    if call[0] in foreign.PROGRAMS:
+        return foreign.check_call(call)
+    if call[0] not in OURS:
+        return check_script(*call)
     program, *arguments = (re.sub("^(/etc/allot/.*|FILE)$", os.devnull, word) for word in call)
     if program == "allot" and arguments[:1] == ["run"] and "--" in arguments:
         options = arguments[1:arguments.index("--")]
@@ -177,18 +134,29 @@ def check_call(machine, call):
             options += ["--swap-arena", "64MiB"]
         done = machine.allot("run", *(options if "--sim" in options else [*machine.sim, *options]), "--", "true")
     else:
-        done = subprocess.run([BUILD / program, *arguments, "--help"], capture_output=True, text=True, check=False,
+        more = [] if arguments[:1] in (["help"], ["--version"]) else ["--help"]
+        done = subprocess.run([BUILD / program, *arguments, *more], capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=20)
     assert done.returncode == 0, f"{' '.join(call)}: {done.stderr}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != TUTORIAL], ids=named)
+def check_named(machine, call):
+    """The same of a call in a sentence, whose last option may be named without its value."""
+    *before, last = call
+    if call[0] not in OURS or not last.startswith("--"):
+        check_call(machine, call)
+        return
+    check_call(machine, before)
+    told = subprocess.run([BUILD / before[0], *before[1:], "--help"], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"{last[2:]}\b", told), call
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != tutorial.TUTORIAL], ids=named)
 def test_command_lines(recorder, machine2, page):
     seen = 0
     for text in command_lines(page):
         for call in calls_of(recorder, text):
-            if call[0] in OURS:
-                check_call(machine2, call)
+            check_call(machine2, call)
             seen += 1
     if page.parent.name == "how-to":
         assert seen, "a guide without a command"
@@ -198,15 +166,7 @@ def test_command_lines(recorder, machine2, page):
 def test_commands_in_sentences(recorder, machine2, page):
     for text in words_of_text(page):
         for call in calls_of(recorder, re.sub(r"[<>]|\.\.\.", "", text)):
-            *before, last = call
-            if last.startswith("--"):
-                # An option that is named, maybe without its value.
-                check_call(machine2, before)
-                told = subprocess.run([BUILD / before[0], *before[1:], "--help"], capture_output=True, text=True,
-                                      check=True).stdout
-                assert re.search(rf"{last[2:]}\b", told), text
-            else:
-                check_call(machine2, call)
+            check_named(machine2, call)
 
 
 def test_command_lines_of_manuals(recorder, machine2):
@@ -214,21 +174,31 @@ def test_command_lines_of_manuals(recorder, machine2):
     for path in sorted((ROOT / "docs").glob("*.[1-8]")):
         for line in lines_of_manual(path):
             for call in calls_of(recorder, line):
-                if call[0] in OURS:
-                    check_call(machine2, call)
-                    seen += 1
-    assert seen > 5
+                check_named(machine2, call)
+                seen += 1
+    assert seen > 60
 
 
 def test_that_wrong_lines_are_found(recorder, machine2):
     for line in ("allot run --memry 4GiB -- true", "allot run --memory 4GB2 -- true", "allotd --chek-config x",
-                 "allot cordn GPU", "allot set eval --core 3"):
+                 "allot cordn GPU", "allot set eval --core 3", "scripts/package --quik deb", "sleep --forever",
+                 "nvidia-ctk cdi generate --outputs=x", "srun --gress=shard:1 shared python3 x"):
         call, = calls_of(recorder, line)
         with pytest.raises(AssertionError):
             check_call(machine2, call)
     for line in ("alot ps", "scripts/biuld", "if then"):
         with pytest.raises(AssertionError):
             calls_of(recorder, line)
+
+
+@pytest.mark.parametrize("line", ["kubectl lable node NODE x=y", "kubectl label node NODE x=y --overwite",
+                                  "podman run --devices x IMAGE", "systemctl enabel allotd", "systemctl enable --new allotd"])
+def test_that_wrong_lines_of_others_are_found(recorder, line):
+    call, = calls_of(recorder, line)
+    if not shutil.which(call[0]):
+        pytest.skip(f"no {call[0]} here")
+    with pytest.raises(AssertionError):
+        foreign.check_call(call)
 
 
 READERS = {"yaml": lambda text: list(yaml.safe_load_all(text)), "json": json.loads,
@@ -239,6 +209,7 @@ def test_blocks_of_a_language_are_well_formed():
     seen = set()
     for page in PAGES:
         for language, text in fences(page):
+            assert language in LANGUAGES, f"{named(page)}: a block must say its language:\n{text}"
             if language in READERS:
                 READERS[language](text)
                 seen.add(language)

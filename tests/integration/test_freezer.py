@@ -10,6 +10,7 @@ import pytest
 from boxes import Boxes, why_not
 from conftest import BUILD, wait_until
 from held import compile_c, link_with_driver
+from page import ask, page_in
 from scrape import address_in, wait_for_page
 from sim_peers import start_sim  # noqa: F401
 
@@ -120,6 +121,29 @@ def test_waits_until_the_holder_ends(version, make_boxes, hoard):
                        what="its end")
     assert found["frozen_s"] > 0
     assert 20 * GIB <= found["devices"][0]["memory_most_bytes"] < 22 * GIB
+
+
+@pytest.mark.parametrize("version", VERSIONS[:1])
+def test_the_page_tells_who_stands_still(version, make_boxes, hoard, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a-token-that-only-reads")
+    boxes = make_boxes(version, freeze_threshold="25GiB", web_listen="127.0.0.1:0", web_token_file=token)
+    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    address = page_in(boxes.log.read_text()).split("/")[2]
+
+    def containers():
+        state = json.loads(ask(address, "/api/state", token=token.read_text())[2])
+        assert state["freezer"]
+        return {container["id"]: container for container in state["containers"]}
+
+    shown = containers()
+    assert shown[second.id]["state"] == "waiting" and shown[second.id]["frozen_now_s"] > 0
+    assert shown[first.id]["state"] in ("starting", "running")
+    assert shown[first.id]["devices"][0]["memory_used_bytes"] > 100 * GIB
+    wait_until(lambda: containers()[second.id]["frozen_now_s"] > shown[second.id]["frozen_now_s"], what="its wait to grow")
+    holder.kill()
+    assert waiter.wait(timeout=20) == 0
+    wait_until(lambda: second.id not in containers(), what="its end")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -43,6 +43,17 @@ RUN = [
     (["--name", "a b"], "'a b'", "use 1 to 63 letters"),
     (["--memery", "4GiB"], "--memery", "did you mean --memory?"),
     (["--name", "taken"], "'taken'", "choose another"),
+    (["--sharing", "time", "--group", "x"], "'x'", "only with --sharing space or auto"),
+    (["--group", "x"], "'x'", "only tenants with sharing 'space' or 'auto' have one"),
+    (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "'space'", "use on_full 'fail' or 'wait'"),
+    (["--sharing", "space", "--cores-limit", "0.5"], "0.5", "must be"),
+    (["--swap-arena", "1GiB", "--memory", "1GiB"], "--swap-arena", "only with --on-full swap"),
+    (["--reserve", "1GiB"], "--reserve", "only with --on-full wait"),
+    (["--on-full", "wait", "--memory", "1GiB", "--reserve", "4GiB"], "more than --memory", "write that or less"),
+    (["--on-full", "wait"], "'wait'", "needs --memory, such as 4GiB"),
+    (["--on-full", "wait", "--memory", "1GiB", "--wait-timeout", "soon"], "'soon'", "write for example 2"),
+    (["--on-violation", "shoot"], "'shoot'", "report freeze end"),
+    (["--elastic", "maybe"], "'maybe'", "on off"),
 ]
 
 
@@ -71,6 +82,21 @@ COMMANDS = [
     (["cdi", "create", "a b"], 2, "'a b'", "use 1 to 63 letters"),
     (["cdi", "create", "taken"], 1, "'taken'", "choose another"),
     (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list has them"),
+    (["cdi", "create", "x", "--output", "/no/such"], 1, "/no/such", "--output DIR writes it elsewhere"),
+    (["set", "taken"], 2, "nothing to set", "write for example: allot set NAME"),
+    (["set", "taken", "--memory", "4GiBB"], 2, "'4GiBB'", "write for example 4GiB"),
+    (["set", "taken", "--gpu", "7", "--cores", "5"], 1, "'7'", "there is 0"),
+    (["pause", "taken", "--swap-out"], 1, "'taken'", "pause it without"),
+    (["resume", "nobody"], 1, "'nobody'", "allot tasks list them"),
+    (["uncordon", "9"], 1, "9", "must be 0 to 0"),
+    (["trace", "nobody"], 1, "'nobody'", "allot ps lists them"),
+    (["trace", "taken", "--seconds", "-1"], 2, "'-1'", "must be more than 0"),
+    (["trace", "taken", "--output", "/no/such"], 1, "'/no/such'", "name a file that can be written"),
+    (["top", "--interval", "0"], 2, "'0'", "must be more than 0"),
+    (["top", "--once", "--sort", "x"], 2, "'x'", "offers only name"),
+    (["tasks", "--nonsense"], 2, "--nonsense", "--help lists them"),
+    (["bench", "nonsense"], 2, "'nonsense'", "--list lists them"),
+    (["bench", "pair", "--json", "/no/such/x"], 2, "'/no/such/x'", "name another"),
 ]
 
 
@@ -81,6 +107,12 @@ def test_commands(machine):
         done = machine.allot(*arguments, *machine.sim)
         assert done.returncode == status, (arguments, done)
         check(done.stderr, value, remedy)
+    for arguments, value, remedy in [
+            (["explain", "a/b/c"], "'a/b/c'", "must be a name"), (["cdi", "frob"], "'frob'", "must be create"),
+            (["explain", "pod", "--server", "x"], "'x'", "must be https://HOST:PORT"),
+            (["mirror"], "one directory", "to make"), (["topo", "--sim", "x"], "'x'", "write for example h200"),
+            (["run"], "no command", "write for example: allot run")]:
+        check(machine.allot(*arguments).stderr, value, remedy)
     check(machine.allot("frobnicate").stderr, "'frobnicate'", "allot help lists them")
     check(machine.allot("run", "--sim", "nonsense", "--", "true").stderr, "'nonsense'", "write for example h200")
     tenant.terminate()

@@ -19,7 +19,7 @@ from servers import start, start_servers
 from test_metrics import start_fails
 from test_metrics_tls import ask_by_tls, make_certificate
 
-SITE = ROOT / "src" / "node" / "page" / "site"
+SITES = [ROOT / "src" / layer / "page" / "site" for layer in ("node", "web")]
 LOAD_MAX = 200 << 10
 
 
@@ -28,13 +28,47 @@ def page(machine, tmp_path):
     return Page(machine, tmp_path)
 
 
-def load(machine, name, *terms, seconds=60):
-    return machine.start("--name", name, *terms, "--", *machine.load("--seconds", seconds, "--kernel-us", 1000))
+def load(machine, name, *terms, seconds=60, mib=0):
+    return machine.start("--name", name, *terms, "--",
+                         *machine.load("--seconds", seconds, "--kernel-us", 1000, "--mib", mib))
 
 
 def cpu_s(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# ---- what it tells ----
+
+def test_who_waits_is_paused_or_off_the_card_as_ps_tells(page, machine):
+    """Each of them on the page as in allot ps --json, and one that waits goes on when there is room."""
+    first = load(machine, "first", "--memory", "60GiB", "--on-full", "wait")
+    machine.wait_for_tenant("first", lambda t: t["devices"][0]["memory_used_bytes"])
+    load(machine, "away", "--memory", "8GiB", "--on-full", "swap", mib=4096)
+    machine.wait_for_tenant("away", lambda t: t["swap"] and t["swap"]["swappable_bytes"])
+    assert machine.allot("pause", "away", "--swap-out", *machine.sim).returncode == 0
+    machine.wait_for_tenant("away", lambda t: t["swap"]["state"] == "out")
+    load(machine, "held", "--memory", "8GiB")
+    machine.wait_for_tenant("held", lambda t: t["devices"][0]["memory_used_bytes"])
+    assert machine.allot("pause", "held", *machine.sim).returncode == 0
+    load(machine, "queued", "--memory", "100GiB", "--on-full", "wait")
+    told = machine.wait_for_tenant("queued", lambda t: t["memory_wait"])
+    shown = {tenant["name"]: tenant for tenant in page.state()["tenants"]}
+    listed = machine.tenants()
+    for name, tenant in listed.items():
+        assert shown[name]["state"] == tenant["state"], name
+        for member in ("kind", "state", "swapped_bytes", "swappable_bytes", "failed"):
+            assert (shown[name]["swap"] or {}).get(member) == (tenant["swap"] or {}).get(member), (name, member)
+    assert [listed[name]["state"] for name in ("away", "held", "queued")] == ["swapped", "paused", "queued"]
+    assert shown["queued"]["memory_wait"]["place"] == told["memory_wait"]["place"] == 1
+    # In hundredths on the page, which need not be rounded up.
+    assert shown["queued"]["memory_wait"]["waited_s"] >= round(told["memory_wait"]["waited_s"], 2) - 0.01
+    first.terminate()
+
+    def goes_on():
+        found = {tenant["name"]: tenant for tenant in page.state()["tenants"]}["queued"]
+        return not found["memory_wait"] and found["state"] in ("running", "idle", "starting")
+    wait_until(goes_on, what="the one that waited to go on")
 
 
 # ---- its files ----
@@ -56,7 +90,7 @@ def test_files_and_their_sum(page):
                 wanted.append(name)
     assert total < LOAD_MAX, total
     assert {"/page.css", "/page.js", "/uplot.js", "/uplot-license", "/source.js"} <= seen
-    for path in SITE.glob("*.*"):
+    for path in [path for site in SITES for path in site.glob("*.*")]:
         expected = "/" if path.name == "index.html" else f"/{path.name}"
         assert expected in seen, f"{path}: nothing of the page asks for it"
         assert page.ask(expected, token=None)[2] == path.read_text()
@@ -64,7 +98,7 @@ def test_files_and_their_sum(page):
 
 def test_nothing_is_asked_of_elsewhere():
     """By what is written; test_page_chromium.py watches a browser."""
-    for path in SITE.glob("*.*"):
+    for path in [path for site in SITES for path in site.glob("*.*")]:
         foreign = [url for url in re.findall(r"(?:https?:)?//[\w.-]+", path.read_text())
                    if url.startswith("http") and "www.w3.org" not in url]
         assert not foreign, (path, foreign)

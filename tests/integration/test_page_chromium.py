@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from chromium import Chromium, find_chromium
+from chromium import find_chromium
 from conftest import BUILD, GIB
 from page import CHANGE, READ, Page
 from servers import start
@@ -19,18 +19,20 @@ pytestmark = pytest.mark.skipif(not find_chromium(), reason="no Chromium that st
 LOAD_MAX = 200 << 10
 TAB = "Tab"
 
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    chromium = Chromium(tmp_path_factory.mktemp("chromium"))
-    yield chromium
-    chromium.close()
-
-
-@pytest.fixture
-def browser(chromium):
-    yield chromium
-    chromium.close_tabs()
+# What text can't be read well: its contrast with what is behind it is less than 4.5 (WCAG 2.1, AA).
+CONTRAST = """(() => {
+  const part = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const bad = [];
+  for (const e of document.querySelectorAll('body *')) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility() || e.closest('svg')) continue;
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) bad.push([e.outerHTML.slice(0, 80), (a + 0.05) / (b + 0.05)]);
+  }
+  return JSON.stringify(bad);
+})()"""
 
 
 @pytest.fixture
@@ -53,8 +55,9 @@ def assert_well(tab, page):
     assert tab.requests() and all(url.startswith(page.url) for url in tab.requests()), set(tab.requests())
 
 
-def start_load(machine, name, *terms, kernel_us=1000):
-    tenant = machine.start("--name", name, *terms, "--", *machine.load("--seconds", 120, "--kernel-us", kernel_us))
+def start_load(machine, name, *terms, kernel_us=1000, load=()):
+    tenant = machine.start("--name", name, *terms, "--",
+                           *machine.load("--seconds", 120, "--kernel-us", kernel_us, *load))
     machine.wait_for_tenant(name, lambda t: t["devices"][0]["memory_used_bytes"])
     return tenant
 
@@ -149,6 +152,28 @@ def test_a_tenant_waits_and_goes_on(browser, machine, page):
     assert_well(tab, page)
 
 
+def test_memory_that_leaves_the_card_and_comes_back(browser, machine, page):
+    """What allot ps says of a tenant that is moved off, and paused: on the page as well, until it is back."""
+    start_load(machine, "able", "--memory", "8GiB", "--on-full", "swap", load=("--mib", 4096))
+    machine.wait_for_tenant("able", lambda t: t["swap"] and t["swap"]["swappable_bytes"])
+    tab = look(browser, page)
+    tab.wait("!document.querySelector('#moved-none').hidden")
+    assert machine.allot("pause", "able", "--swap-out", *machine.sim).returncode == 0
+    told = machine.wait_for_tenant("able", lambda t: t["swap"]["state"] == "out")
+    text = tab.wait("document.querySelector('#moved li')?.textContent.includes('GiB, off the card') && "
+                    "document.querySelector('#moved li').textContent")
+    amount = f"{told['swap']['swapped_bytes'] / GIB:.1f} GiB"
+    assert f"able {amount}, off the card" in text, text
+    tab.wait(f"{row('able', 1)}.includes('swapped')")
+    tab.wait(f"{row('able', 4)}.endsWith('{amount} off the card')")
+    tab.wait("document.querySelector('#summary').textContent.includes('1 swapped')")
+    assert machine.allot("resume", "able", *machine.sim).returncode == 0
+    tab.wait("!document.querySelector('#moved li') && !document.querySelector('#moved-none').hidden")
+    tab.wait(f"!{row('able', 4)}.includes('off the card') && /running|idle|waiting/.test({row('able', 1)})")
+    assert tab.run("document.querySelector('#frozen-section').hidden"), "nobody freezes here"
+    assert_well(tab, page)
+
+
 def test_a_wrong_token_and_a_better_one(browser, page):
     tab = browser.open(page.url)
     tab.wait("document.querySelector('#token-dialog').open")
@@ -227,24 +252,11 @@ def test_every_control_and_picture_has_a_name(browser, machine, page):
 def test_text_can_be_read_dark_and_light(browser, machine, page):
     """The contrast of text with what is behind it is 4.5 at least (WCAG 2.1, AA), in both themes; a choice is kept."""
     start_load(machine, "able", "--memory", "8GiB", "--cores", "40")
-    script = """(() => {
-      const part = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
-      const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-      const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
-      const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
-      const bad = [];
-      for (const e of document.querySelectorAll('body *')) {
-        if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility() || e.closest('svg')) continue;
-        const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
-        if ((a + 0.05) / (b + 0.05) < 4.5) bad.push([e.outerHTML.slice(0, 80), (a + 0.05) / (b + 0.05)]);
-      }
-      return JSON.stringify(bad);
-    })()"""
     tab = look(browser, page)
     for scheme in ("light", "dark"):
         tab.prefer(scheme)
         tab.wait(f"document.documentElement.dataset.theme === '{scheme}'")
-        assert json.loads(tab.run(script)) == [], scheme
+        assert json.loads(tab.run(CONTRAST)) == [], scheme
     tab.run("document.querySelector('#theme').click()")
     tab.run("document.querySelector('#theme').click()")
     assert tab.run("document.documentElement.dataset.theme + document.querySelector('#theme').textContent") == \

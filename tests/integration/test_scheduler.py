@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import stat
@@ -58,6 +59,45 @@ def test_what_is_no_review_is_refused(scheduler):
                            json.dumps(review(gpu_pod({"nvidia.com/gpu": "1\0"}, hostname="a\0b"))))
     assert status == 200 and not json.loads(answer)["response"]["allowed"]
     assert 'requests_total{verb="webhook",result="refused"} 7\n' in s.ask("GET", "/metrics")[1].decode()
+
+
+def test_audit_log(scheduler, tmp_path):
+    """A binding that is refused has a line; after SIGHUP, which logrotate sends, in a new file."""
+    log, old = tmp_path / "audit.log", tmp_path / "audit.log.1"
+    s = scheduler(f"audit_log = {log}\n", tls=False)
+
+    def ask():
+        own = http.client.HTTPConnection(s.http, timeout=20)
+        own.request("POST", "/bind", json.dumps({"PodName": "p", "PodNamespace": "ns", "PodUID": "u", "Node": "n"}),
+                    {"Content-Type": "application/json"})
+        with own.getresponse() as answer:
+            assert "kube_api is off" in json.load(answer)["Error"]
+        own.close()
+
+    def events(file):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert all(line["version"] == 1 and line["time"].endswith("Z") for line in lines)
+        return lines
+
+    ask()
+    began, refused = events(log)
+    assert began["event"] == "start" and began["daemon"].startswith("allot-scheduler ") and began["pid"] == s.process.pid
+    assert {name: refused[name] for name in ("event", "by", "namespace", "pod", "uid", "node")} == {
+        "event": "bind", "by": {"kind": "extender"}, "namespace": "ns", "pod": "p", "uid": "u", "node": "n"}
+    assert "kube_api is off" in refused["refused"]
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    log.rename(old)
+    s.process.send_signal(signal.SIGHUP)
+    wait_until(log.exists, what="a new file")
+    ask()
+    assert [line["event"] for line in events(old)] == ["start", "bind"]
+    own = http.client.HTTPConnection(s.http, timeout=20)
+    own.request("GET", "/metrics")
+    text = own.getresponse().read().decode()
+    own.close()
+    assert "allot_scheduler_audit_lines_total 3\n" in text and "allot_scheduler_audit_lines_lost_total 0\n" in text
+    s.stop()
+    assert [line["event"] for line in events(log)] == ["bind", "stop"]
 
 
 def test_paths_and_methods(scheduler):

@@ -54,14 +54,16 @@ def test_the_manager_hears_of_the_daemon(machine, tmp_path):
         assert daemon.wait(timeout=30) == 0
 
 
-def test_the_unit(tmp_path):
+@pytest.mark.parametrize("program, options", (("allotd", " --foreground"), ("allot-scheduler", "")))
+def test_the_unit(tmp_path, program, options):
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze here")
-    text = (BUILD / "allotd.service").read_text()
-    assert "@" not in text
-    unit = tmp_path / "allotd.service"
+    text = (BUILD / f"{program}.service").read_text()
+    assert "@bindir@" not in text
+    unit = tmp_path / f"{program}.service"
     (command,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
-    unit.write_text(text.replace(command, f"ExecStart={BUILD}/allotd --foreground"))
+    assert command.endswith(f"/bin/{program}{options}")
+    unit.write_text(text.replace(command, f"ExecStart={BUILD}/{program}{options}"))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True,
                           check=False, timeout=60)
-    assert done.returncode == 0 and "allotd" not in done.stderr, done.stderr
+    assert done.returncode == 0 and program not in done.stderr, done.stderr

@@ -77,7 +77,7 @@ def test_a_group_and_its_end(machine):
     wait_until(lambda: set(ask(machine, f"get_client_list {children_of(control)[0]}").split()) ==
                {str(pid1), str(pid2)}, what="both as clients of one server")
     own = pathlib.Path(f"/proc/{pid1}/environ").read_bytes().split(b"\0")
-    assert b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=40" in own
+    assert b"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=41" in own      # 54 of 132 SMs: whole pairs, no less than 40 %
     assert b"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4096M" in own
     assert b"CUDA_MPS_CLIENT_PRIORITY=1" in pathlib.Path(f"/proc/{pid2}/environ").read_bytes().split(b"\0")
     listed = machine.tenants()
@@ -124,6 +124,55 @@ def test_killed(machine, victim):
     assert is_gone(control) and is_gone(server)
 
 
+def start_that_stays(machine, name, *terms):
+    """A load whose tenant outlives it; returns the load's pid."""
+    words = " ".join(str(word) for word in machine.load("--seconds", 60))
+    process = machine.start("--name", name, *SPACE, *terms, "--", "sh", "-c", f"{words}; sleep 60")
+    found = machine.wait_for_tenant(name, lambda t: t["processes"])
+    return process, found["processes"][0]["pid"]
+
+
+@pytest.mark.parametrize("who", ["", " all"])
+def test_a_fault_of_a_client(machine, who):
+    """Of which the newer drivers end the work of that client alone, and older ones the server."""
+    one, pid1 = start_that_stays(machine, "one")
+    two, pid2 = start_that_stays(machine, "two")
+    apart, pid3 = start_that_stays(machine, "apart", "--group", "apart")
+    began = time.monotonic()
+    ask(machine, f"sim_fault {pid1}{who}")
+    fault = wait_for_fault(machine, "one")
+    assert time.monotonic() - began < 10, "1 s, and what this machine stands still"
+    if who:
+        assert fault.startswith("its MPS server") or "fatal exception" in fault
+        wait_for_fault(machine, "two")
+        wait_until(lambda: is_gone(pid2), what="the end of the other client")
+    else:
+        assert fault == f"a fault of process {pid1}: the MPS server threw its GPU work away"
+        assert space_of(machine, "two")["fault"] is None and not is_gone(pid2)
+    wait_until(lambda: is_gone(pid1), what="the end of the client")
+    assert f"tenant 'one' ({machine.tenants()['one']['id']}): " in log_of(machine)
+    # Other groups notice nothing, and a new start works without help.
+    assert space_of(machine, "apart")["fault"] is None and not is_gone(pid3)
+    again = machine.run("--name", "again", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert again.returncode == 0, again.stderr
+    for process in (one, two, apart):
+        process.terminate()
+
+
+def test_a_client_is_killed_in_mid_kernel(machine):
+    one, pid1 = start_that_stays(machine, "one")
+    two, pid2 = start_that_stays(machine, "two")
+    os.kill(pid1, signal.SIGKILL)
+    machine.wait_for_tenant("one", lambda t: not t["processes"])
+    again = machine.run("--name", "again", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert again.returncode == 0, again.stderr
+    found = machine.tenants()
+    assert found["two"]["space"]["fault"] is None and found["two"]["space"]["state"] == "ready"
+    assert not is_gone(pid2)
+    for process in (one, two):
+        process.terminate()
+
+
 def test_stopped(machine):
     one, _ = start(machine, "one")
     control = control_of(machine)
@@ -165,7 +214,7 @@ REFUSED = [
     (["--group", "x"], "only tenants with sharing 'space' or 'auto' have one"),
     (["--sharing", "space", "--gpu", "0,1"], "the tenant has 2; ask for one GPU"),
     (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "can't be moved off the card"),
-    (["--sharing", "space", "--cores-limit", "0.5"], "may round to no SM: must be 1 or more"),
+    (["--sharing", "space", "--cores-limit", "0.5"], "0.5 of 132 SMs is no whole SM: must be 0.76 or more"),
 ]
 
 
@@ -197,7 +246,7 @@ def test_a_container(machine, tmp_path):
 
     environment, mounts = create("web", "--sharing", "space", "--cores-limit", "25")
     assert environment["CUDA_MPS_PIPE_DIRECTORY"] == "/run/allot/mps"
-    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "25"
+    assert environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] == "26"      # 34 of 132 SMs
     assert mounts["/run/allot/mps"]["hostPath"] == str(machine.run_dir / "mps/0-1/pipe")
     assert "ro" not in mounts["/run/allot/mps"]["options"]
     # It has that of its own group, and who takes turns has none.

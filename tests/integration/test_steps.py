@@ -6,6 +6,7 @@ import pytest
 
 from held import compile_c, link_with_driver
 from servers import start_servers
+from trace_events import Trace
 
 HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
 
@@ -16,7 +17,8 @@ def steps(tmp_path_factory):
 
 
 def train(machine, tmp_path, steps, settings):
-    """The training's figures, once it has had 40 turns beside another tenant."""
+    """The training's figures, once it has had 40 turns beside another tenant, a trace of what came then, and how many turns
+    ended with a step meanwhile."""
     start_servers(machine, tmp_path, settings)
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 120))
     machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
@@ -25,19 +27,29 @@ def train(machine, tmp_path, steps, settings):
         "training", lambda t: t["devices"][0]["step_ms"] is not None and t["devices"][0]["leases"] >= 40)
     other = machine.tenants()["beside"]["devices"][0]
     assert other["step_ms"] is None and other["step_turns"] == 0 and other["leases"] >= 20
+    file = tmp_path / "trace.json"
+    done = machine.allot("trace", "training", *machine.sim, "--seconds", 2, "--output", file)
+    assert done.returncode == 0, done.stderr
+    trace = Trace(file.read_text())
+    more = machine.tenants()["training"]["devices"][0]["step_turns"] - tenant["devices"][0]["step_turns"]
     for process in (training, beside):
         process.terminate()
         process.communicate(timeout=30)
-    return tenant["devices"][0]
+    return tenant["devices"][0], trace, more
 
 
 def test_turns_end_with_steps(machine, tmp_path, steps):
-    device = train(machine, tmp_path, steps, "")
+    device, trace, more = train(machine, tmp_path, steps, "")
     print(f"{device['step_turns']} of {device['leases']} turns end with a step, of {device['step_ms']:.1f} ms")
     assert 12 < device["step_ms"] < 40
     assert device["step_turns"] >= device["leases"] / 2
+    # Those that were recorded say so, with what they ended for; the other tenant has no steps.
+    with_step = [lease["args"] for lease in trace.leases_of("training") if lease["args"].get("with_step")]
+    assert 0 < len(with_step) <= more and {args["end"] for args in with_step} <= {"turn", "cap"}, with_step
+    assert not any(lease["args"].get("with_step") for lease in trace.leases_of("beside"))
 
 
 def test_they_do_not_where_that_is_switched_off(machine, tmp_path, steps):
-    device = train(machine, tmp_path, steps, "step_wait = 0s\n")
-    assert device["step_turns"] == 0
+    device, trace, more = train(machine, tmp_path, steps, "step_wait = 0s\n")
+    assert device["step_turns"] == more == 0
+    assert not any(lease["args"].get("with_step") for lease in trace.of("lease", "lease"))

@@ -27,7 +27,9 @@ VALUES = {
     "scheduler-alone": ["daemon.enabled=false", "scheduler.replicas=1", "webhook.enabled=false"],
     "clients": ["scheduler.kubeScheduler.enabled=false", "scheduler.clients.caSecret=clients",
                 "scheduler.clients.tokenSecret=token", "scheduler.settings.client_names=kube-scheduler"],
-    "everything": ["scheduler.clients.caSecret=clients", "scheduler.clients.tokenSecret=token",
+    "everything": ["scheduler.page.enabled=true", "scheduler.page.tokenSecret=token",
+                   "scheduler.page.nodeUrl=http://{node}:9401/",
+                   "scheduler.clients.caSecret=clients", "scheduler.clients.tokenSecret=token",
                    "daemon.metrics.enabled=true", "daemon.metrics.tokenSecret=token", "runtimeClass.create=true",
                    "monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.labels.release=prometheus",
                    "monitoring.rules.enabled=true", "monitoring.dashboard.enabled=true", "priorityClass.create=true",
@@ -36,7 +38,8 @@ VALUES = {
                    "daemon.kubeletDir=/var/lib/k0s/kubelet", "image.digest=sha256:" + "a" * 64,
                    "image.pullSecrets[0].name=pull", "scheduler.podLabels.team=gpu", "daemon.podAnnotations.a=b",
                    "test.limits.nvidia\\.com/gpu=1", "daemon.maxUnavailable=10%", "scheduler.resources.limits.cpu=2",
-                   "daemon.settings.swap_arena=64GiB", "scheduler.affinity.nodeAffinity=null"],
+                   "daemon.settings.swap_arena=64GiB", "scheduler.affinity.nodeAffinity=null",
+                   "scheduler.auditVolume.hostPath.path=/var/log/allot"],
 }
 
 

@@ -69,6 +69,8 @@ def test_lint(helm, values):
                                  "scheduler.kubeScheduler, 10"),
     ("scheduler.kubeScheduler.renewSeconds=15", "renewSeconds: 15: must be less than leaseSeconds"),
     ("scheduler.kubeScheduler.retrySeconds=5", "retrySeconds: 5: must be less than renewSeconds"),
+    ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
+    ("scheduler.page.nodeUrl=node-1", "'/scheduler/page/nodeUrl'"),
     ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
     ("certificate.from=secret", "certificate.from: secret needs certificate.secretName"),
     ("monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.enabled: needs daemon.metrics.enabled"),

@@ -6,6 +6,7 @@ import shlex
 import pytest
 import yaml
 
+import foreign
 from charts import CHART, Helm
 from daemon import ROOT
 
@@ -41,3 +42,30 @@ def test_helms_lines(helm):
             helm.check("template", *told)
             seen += 1
     assert seen >= 6
+
+
+def test_helms_other_lines(helm):
+    """What is no chart of ours, or asks a cluster: that Helm knows the command and its options."""
+    seen = 0
+    for page in PAGES:
+        text = page.read_text().replace("\\\n", " ")
+        for line in re.findall(r"(?:^\s*|`)(helm (?!template`)[^`\n]*)", text, re.M):
+            words = shlex.split(line, comments=True)
+            if len(words) > 2:
+                foreign.by_parsing(helm.program, *words[1:])
+                seen += 1
+    assert seen >= 10
+    for wrong in ("helm upgarde allot x", "helm test allot --log"):
+        with pytest.raises(AssertionError):
+            foreign.by_parsing(helm.program, *wrong.split()[1:])
+
+
+def test_values_that_are_named(helm):
+    """Lines NAME=VALUE of blocks: the chart's schema refuses values that it does not have."""
+    seen = 0
+    for page in PAGES:
+        for name, value in re.findall(r"^((?:daemon|scheduler|webhook|image|certificate)\.[\w.]+)=(\S+)", page.read_text(), re.M):
+            helm.check("template", "allot", CHART, "--set", f"{name}={value.lower()}")
+            assert helm.run("template", "allot", CHART, "--set", f"{name}x={value.lower()}").returncode
+            seen += 1
+    assert seen >= 3

@@ -16,7 +16,9 @@ from cluster import SCHEDULER_TOKEN, ApiError, free_ports
 from daemon import BUILD, wait_until
 from test_allocate import make_node  # noqa: F401
 
-ALLOCATED, BORROWED, USE = "hami.io/vgpu-devices-allocated", "allot.dev/borrowed", "allot.dev/node-use"
+ALLOCATED, BORROWED = "hami.io/vgpu-devices-allocated", "allot.dev/borrowed"
+USE, SHUT = "allot.dev/node-use", "allot.dev/node-shut"
+BY_USE = {"allot.dev/placement": "use"}
 PROFILE = "fills"
 PATIENCE_S = 2
 GROUP = "rbac.authorization.k8s.io"
@@ -31,6 +33,7 @@ class Placing:
         self.cluster = cluster
         self.port, = free_ports(1)
         self.log_path = directory / "log"
+        self.audit = directory / "audit.log"
         # What the chart adds with place_by_use.
         cluster.request("POST", f"/apis/{GROUP}/v1/clusterroles", {
             "metadata": {"name": "evicts"},
@@ -38,14 +41,38 @@ class Placing:
         cluster.request("POST", f"/apis/{GROUP}/v1/clusterrolebindings", {
             "metadata": {"name": "evicts"}, "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "evicts"},
             "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "allot-scheduler"}]})
-        config = cluster.kubeconfig("fills.conf", user=f"token: {SCHEDULER_TOKEN}")
+        self.config = cluster.kubeconfig("fills.conf", user=f"token: {SCHEDULER_TOKEN}")
+        self.start()
+        cluster.launch_scheduler(f"http://127.0.0.1:{self.port}", name=PROFILE)
+
+    def start(self):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
-                 f"127.0.0.1:{self.port}", "--place-by-use", "on", "--filler-patience", f"{PATIENCE_S}s"],
+                [BUILD / "allot-scheduler", "--kube-api", self.config, "--lease", "none", "--http-listen",
+                 f"127.0.0.1:{self.port}", "--place-by-use", "on", "--filler-patience", f"{PATIENCE_S}s",
+                 "--audit-log", self.audit],
                 stdin=subprocess.DEVNULL, stderr=log)
         wait_until(lambda: self.get("/readyz") is not None, what="allot-scheduler")
-        cluster.launch_scheduler(f"http://127.0.0.1:{self.port}", name=PROFILE)
+
+    def kill(self):
+        """And another in its place."""
+        self.process.kill()
+        self.process.wait()
+        self.start()
+
+    def would_fit(self, node, cores, annotations):
+        """Whether a pod that nobody makes would find room there."""
+        return would_fit(self.port, node, cores, annotations)
+
+    def shut_for(self, node):
+        """The seconds for which that node's only card takes nobody by use; None: what is used of it is not known."""
+        name = f'allot_scheduler_card_shut_seconds{{device_index="0",node="{node}"'
+        lines = [line for line in (self.get("/metrics") or "").splitlines() if line.startswith(name)]
+        return float(lines[0].split()[-1]) if lines else None
+
+    def audited(self, event, pod):
+        lines = [json.loads(line) for line in self.audit.read_text().splitlines()]
+        return [line for line in lines if line["event"] == event and line.get("pod") == pod]
 
     @property
     def log(self):
@@ -63,6 +90,19 @@ class Placing:
         self.cluster.end("kube-scheduler")
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(timeout=20) == 0, self.log
+
+
+def would_fit(port, node, cores, annotations):
+    pod = {"metadata": {"name": "probe", "namespace": "default", "uid": "probe", "resourceVersion": "1",
+                        "annotations": annotations},
+           "spec": {"containers": [{"name": "main", "resources": {"limits": {
+               "nvidia.com/gpumem": "1000", "nvidia.com/gpucores": str(cores)}}}]}, "status": {"phase": "Pending"}}
+    body = json.dumps({"Pod": pod, "NodeNames": [node]}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/filter", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        found = json.load(answer)
+    assert not found["Error"], found
+    return found["NodeNames"] == [node]
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +368,12 @@ def test_a_budget_is_kept_to(placing, said, cluster):
         # Another goes in its place.
         wait_until(lambda: said.pods.get("said-free") is None, 30, f"the end of the other; {placing.log}")
         assert said.pods.is_bound("said-kept") and "said-free" in said.pods.events("FillerEvicted")
+        # Both are in the audit log.
+        refused, = placing.audited("evict", "said-kept")
+        assert refused["node"] == said.name and "disruption budget" in refused["refused"]
+        gone, = placing.audited("evict", "said-free")
+        assert gone["by"] == {"kind": "scheduler"} and "refused" not in gone
+        assert "leaves too little of the 40 %" in gone["reason"]
     finally:
         cluster.request("DELETE", budget)
 
@@ -346,17 +392,8 @@ def test_what_was_decided_outlives_the_scheduler(placing, said, cluster, build_p
     process = subprocess.Popen([BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
                                 f"127.0.0.1:{port}", "--place-by-use", "on"], stdin=subprocess.DEVNULL)
 
-    def ask(cores, **annotations):
-        pod = {"metadata": {"name": "probe", "namespace": "default", "uid": "probe", "resourceVersion": "1",
-                            "annotations": annotations},
-               "spec": {"containers": [{"name": "main", "resources": {"limits": {
-                   "nvidia.com/gpumem": "1000", "nvidia.com/gpucores": str(cores)}}}]}, "status": {"phase": "Pending"}}
-        body = json.dumps({"Pod": pod, "NodeNames": [said.name]}).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/filter", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            found = json.load(answer)
-        assert not found["Error"], found
-        return found["NodeNames"] == [said.name]
+    def ask(cores, annotations):
+        return would_fit(port, said.name, cores, annotations)
 
     def is_ready():
         try:
@@ -368,14 +405,46 @@ def test_what_was_decided_outlives_the_scheduler(placing, said, cluster, build_p
     try:
         wait_until(is_ready, what="the other one")
         # By promises there are 20 left, whatever is lent of them; what the node has said before counts for nothing yet.
-        assert ask(20) and not ask(21)
-        assert not ask(1, **{"allot.dev/placement": "use"})
+        assert ask(20, {}) and not ask(21, {})
+        assert not ask(1, BY_USE)
         said.say(0, 0)
-        wait_until(lambda: ask(70, **{"allot.dev/placement": "use"}), what="the use being known")
-        assert not ask(71, **{"allot.dev/placement": "use"})
+        wait_until(lambda: ask(70, BY_USE), what="the use being known")
+        assert not ask(71, BY_USE)
     finally:
         process.terminate()
         assert process.wait(timeout=20) == 0
+
+
+def test_a_card_stays_shut_past_a_restart(placing, said, cluster):
+    """Who was sent away does not come back because the scheduler was killed: the node says which cards are shut."""
+    path = f"/api/v1/nodes/{said.name}"
+    said.say(0, 0)
+    said.pods.make("shut-training", {**TRAINING, "nvidia.com/gpumem": "10000"})
+    said.run("shut-training")
+    said.say(0, 0)
+    said.pods.fill("shut-filler")
+    said.run("shut-filler")
+    assert SHUT not in cluster.annotations(said.name)
+    before_s = time.time()
+    said.say(95, 95)
+    wait_until(lambda: said.pods.get("shut-filler") is None, 30, f"the filler's end; {placing.log}")
+    wait_until(lambda: SHUT in cluster.annotations(said.name), what="the node saying so")
+    card, = json.loads(cluster.annotations(said.name)[SHUT])["cards"]
+    assert card["id"] == f"GPU-{said.name}" and card["rounds"] == 1
+    assert before_s + 590 < card["until"] < time.time() + 610
+    said.say(0, 0)
+    assert not placing.would_fit(said.name, 1, BY_USE)
+    placing.kill()
+    # What the node has said before counts for nothing yet; twice, and the card's use is known.
+    said.say(0, 0)
+    said.say(0, 0)
+    wait_until(lambda: placing.shut_for(said.name) is not None, what="its use being known")
+    assert 500 < placing.shut_for(said.name) <= 600
+    assert not placing.would_fit(said.name, 1, BY_USE)
+    assert placing.would_fit(said.name, 20, {})
+    # It is the annotation that did it: without it the card is open.
+    cluster.request("PATCH", path, {"metadata": {"annotations": {SHUT: None}}}, kind="application/merge-patch+json")
+    wait_until(lambda: placing.would_fit(said.name, 1, BY_USE), what="the card being open")
 
 
 def test_who_wants_a_promise_goes_first(placing, said, cluster):

@@ -90,10 +90,10 @@ class Nodes:
         self.nodes = []
         self.plugins = []
 
-    def add(self, cards=2, kind="NVIDIA-H200", **more):
+    def add(self, cards=2, kind="NVIDIA-H200", mib=CARD_MIB, slots=SLOTS, **more):
         node = f"{self.name}-{len(self.nodes)}"
-        self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": CARD_MIB, "type": kind}
-                                          for i in range(cards)], slices=SLOTS, labels={"of": self.name}, **more)
+        self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": mib, "type": kind}
+                                          for i in range(cards)], slices=slots, labels={"of": self.name}, **more)
         self.nodes.append(node)
         self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
         return node
@@ -117,6 +117,12 @@ class Nodes:
         """(node, [[Share, ...] for each container])"""
         self.ask(name, *given, **more)
         return self.placed(name)
+
+    def place_on(self, card, name, mib, cores):
+        """As place(), on that card."""
+        _, ((share,),) = self.place(name, mib=mib, cores=cores, annotations={"nvidia.com/use-gpuuuid": card})
+        assert share == Share(card, mib, cores)
+        return share
 
     def placed(self, name):
         pod, = wait_until(lambda: self.done([name]), 60, f"the placement of {name}")
@@ -150,10 +156,10 @@ def events_of(cluster, name):
     return [event for event in cluster.events() if event["involvedObject"]["name"] == name]
 
 
-def card_score(used, slots=1, mib=0, cores=0):
+def card_score(used, slots=1, mib=0, cores=0, of_mib=CARD_MIB):
     """HAMi's, of a card with `used` shares, with what is asked for."""
     return 10 * ((slots + len(used)) / SLOTS + (cores + sum(one.cores for one in used)) / 100 +
-                 (mib + sum(one.mib for one in used)) / CARD_MIB)
+                 (mib + sum(one.mib for one in used)) / of_mib)
 
 
 def test_fractions_of_one_node(nodes):
@@ -170,6 +176,35 @@ def test_fractions_of_one_node(nodes):
         scores = {f"GPU-{node}-{k}": card_score(used[f"GPU-{node}-{k}"], 1, mib, cores) for k in range(3)}
         assert scores[share.card] == min(scores.values()), scores
         used[share.card].append(share)
+
+
+def test_nodes_of_the_seed(cluster, nodes):
+    """Its table of two nodes with four cards, by 19.75 and 10.50."""
+    first, second = nodes.add(cards=4, mib=8192, slots=1), nodes.add(cards=4, mib=8192, slots=1)
+    for node, card, mib, cores in ((first, 0, 8000, 100), (first, 1, 8000, 100), (first, 2, 4480, 40),
+                                   (second, 0, 4096, 60), (second, 3, 4096, 60)):
+        nodes.place_on(f"GPU-{node}-{card}", f"seed-{node}-{card}", mib, cores)
+    for policy, chosen, score in (("binpack", first, "19.75"), ("spread", second, "10.50")):
+        name = f"seed-{policy}"
+        node, _ = nodes.place(name, mib=10, annotations={"hami.io/node-scheduler-policy": policy})
+        assert node == chosen
+        wait_until(lambda name=name, fit=f"fit({chosen}:{score}": any(
+            fit in event["message"] for event in events_of(cluster, name)), 20, f"{name}'s event with {score}")
+        cluster.delete_pod(name)
+
+
+def test_cards_of_the_seed(cluster, nodes):
+    """Its two cards of one node, by 9.75 and 24.75."""
+    node = nodes.add(cards=2, mib=8000)
+    cards = [f"GPU-{node}-{i}" for i in range(2)]
+    used = [[nodes.place_on(cards[0], f"few-{i}", 1000, 5) for i in range(2)],
+            [nodes.place_on(cards[1], f"many-{i}", 1000, 12 if i else 10) for i in range(6)]]
+    assert [round(card_score(shares, 1, 1000, 20, 8000), 9) for shares in used] == [9.75, 24.75]
+    for policy, card in (("binpack", cards[1]), ("spread", cards[0])):
+        _, ((share,),) = nodes.place(f"card-{policy}", mib=1000, cores=20,
+                                     annotations={"hami.io/gpu-scheduler-policy": policy})
+        assert share.card == card
+        cluster.delete_pod(f"card-{policy}")
 
 
 def test_policies_that_pods_ask_for(nodes):

@@ -430,7 +430,7 @@ def test_leadership_lost(cluster, binder, node):
 def test_many_nodes_at_once(cluster, make_binder):
     """More nodes than may have calls under way: all have their turn."""
     binder = make_binder(limit_s=60)
-    names = [f"many-{i}" for i in range(60)]
+    names = [f"at-once-{i}" for i in range(60)]
     pods = []
     for name in names:
         cluster.make_node(name)

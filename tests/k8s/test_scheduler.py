@@ -1,6 +1,7 @@
 """allot-scheduler beside a real API server, asked as kube-scheduler asks an extender."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -113,6 +114,30 @@ def test_one_of_two_replicas_binds(cluster, start, nodes):
     wait_until(lambda: bind(second, pod, nodes[1])[1]["Error"] == "" or
                cluster.pod("replicas")["spec"].get("nodeName"), what="the pod being bound")
     assert cluster.pod("replicas")["spec"]["nodeName"] == nodes[1]
+
+
+def test_the_leader_is_killed(cluster, start, nodes):
+    """With the lease as it is by default, 15 s: another leads when that is over, and knows what the first had given."""
+    lease = "lease = default/leader-killed\n"
+    first = start(lease)
+    wait_until(lambda: first.ask("GET", "/leaderz")[0] == 200, what="the first to lead")
+    second = start(lease)
+    wait_until(lambda: is_ready(second), what="the second to be ready")
+    whole = {"main": {"nvidia.com/gpu": "2", "nvidia.com/gpumem-percentage": "100", "nvidia.com/gpucores": "100"}}
+    given = cluster.make_pod("given", limits=whole)
+    first.post("/filter", {"Pod": given, "NodeNames": nodes})
+    assert bind(first, given, nodes[0])[1]["Error"] == ""
+    first.process.kill()
+    assert first.process.wait() == -signal.SIGKILL
+    first.stop = lambda: None
+    began = time.monotonic()
+    wait_until(lambda: second.ask("GET", "/leaderz")[0] == 200, what="the second to lead")
+    print(f"another leads {time.monotonic() - began:.1f} s after the leader was killed")
+    pod = cluster.make_pod("after-the-kill", limits=whole)
+    _, answer = second.post("/filter", {"Pod": pod, "NodeNames": nodes})
+    assert answer["NodeNames"] == [nodes[1]]
+    assert bind(second, pod, nodes[1])[1]["Error"] == ""
+    assert cluster.pod("after-the-kill")["spec"]["nodeName"] == nodes[1]
 
 
 def test_a_server_that_can_not_be_reached(cluster, start):

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import tutorial
 from conftest import ROOT, run
 from machines import BUILD
 
@@ -47,6 +48,18 @@ def test_the_header_is_cplusplus_as_well(tmp_path):
         pytest.skip("no g++ here")
     (tmp_path / "a.cc").write_text('#include <allot-client.h>\nint main() { return allot_client_version() == 0; }\n')
     run("g++", "-std=c++11", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", f"-I{SOURCE}", tmp_path / "a.cc")
+
+
+def test_the_guides_program(installed, tmp_path):
+    """docs/how-to/embed.md: what it shows is built by the line that it shows."""
+    blocks = tutorial.blocks(ROOT / "docs/how-to/embed.md")
+    program, = (text for language, text in blocks if language == "c")
+    line, = (text for language, text in blocks if text.startswith("cc "))
+    (tmp_path / "change.c").write_text(program)
+    pc, = pathlib.Path(installed).rglob("allot-client.pc")
+    run("sh", "-ec", line, cwd=tmp_path, env={**os.environ, "PKG_CONFIG_PATH": str(pc.parent),
+                                              "PKG_CONFIG_SYSROOT_DIR": str(installed.parent.parent)})
+    assert os.access(tmp_path / "change", os.X_OK)
 
 
 def test_a_program_lists_changes_and_pauses(machine2, installed, tmp_path):

@@ -51,6 +51,9 @@ set -e
 getent group allot
 test -f /lib/systemd/system/allotd.service
 ! test -e /etc/systemd/system/multi-user.target.wants/allotd.service
+getent passwd allot-scheduler | grep -q nologin
+test -f /lib/systemd/system/allot-scheduler.service
+! test -e /etc/systemd/system/multi-user.target.wants/allot-scheduler.service
 allotd --version
 allot-scheduler --version
 export ALLOT_RUN_DIR=/tmp/run

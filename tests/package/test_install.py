@@ -18,7 +18,8 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
 def test_installs_whole(installed):
     there = {str(path.relative_to(installed)) for path in installed.rglob("*") if not path.is_dir()}
     for name in ("bin/allot", "bin/allotd", "bin/allot-scheduler", "include/allot-client.h",
-                 "lib/systemd/system/allotd.service", "lib/sysusers.d/allot.conf", "libexec/allot/allot-sim",
+                 "lib/systemd/system/allotd.service", "lib/systemd/system/allot-scheduler.service", "lib/sysusers.d/allot.conf",
+                 "lib/sysusers.d/allot-scheduler.conf", "libexec/allot/allot-sim",
                  "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man8/allotd.8",
                  "share/bash-completion/completions/allot-scheduler", "share/fish/vendor_completions.d/allot.fish",
                  "share/zsh/site-functions/_allot", "share/zsh/site-functions/_allotd"):

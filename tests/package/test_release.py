@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import tutorial
 from conftest import ROOT, run
 
 
@@ -34,6 +35,14 @@ def test_checksums_are_signed(released):
     run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=released)
     named = {line.split()[1] for line in text.decode().splitlines()}
     assert named == {path.name for path in released.iterdir() if path.name.endswith((".deb", ".tar.gz", ".spdx.json"))}
+
+
+def test_the_guides_lines(released):
+    """Those of docs/how-to/install.md by which whoever gets packages looks at them."""
+    text, = (text for language, text in tutorial.blocks(ROOT / "docs/how-to/install.md") if "ssh-keygen -Y verify" in text)
+    assert text.startswith("cd build/packages\n")
+    said = run("sh", "-ec", text.split("\n", 1)[1], cwd=released)
+    assert "Good" in said and "OK" in said and "FAILED" not in said
 
 
 def test_the_same_again(released):

@@ -82,6 +82,9 @@ struct group {
 	const json_t *first; /* of its nodes */
 	size_t nodes;
 	struct wanted wanted;
+	json_int_t unknown, shut; /* cards, for a pod that is placed by use */
+	json_int_t open_in_s;     /* the first of these */
+	const char *use_unknown;  /* why that is not known, of one of the nodes */
 };
 
 struct groups {
@@ -102,6 +105,14 @@ static void add_to(struct group *group, const json_t *node)
 	group->nodes++;
 	group->wanted.free_mib = mib > group->wanted.free_mib ? mib : group->wanted.free_mib;
 	group->wanted.free_pct = pct > group->wanted.free_pct ? pct : group->wanted.free_pct;
+	json_int_t shut = explain_number(node, "cards_shut");
+	json_int_t open_in_s = explain_number(node, "open_in_s");
+	if (shut && (!group->shut || open_in_s < group->open_in_s))
+		group->open_in_s = open_in_s;
+	group->shut += shut;
+	group->unknown += explain_number(node, "cards_of_unknown_use");
+	if (json_object_get(node, "use_unknown"))
+		group->use_unknown = explain_word(node, "use_unknown");
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -136,6 +147,20 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
+/* What else decides about cards whose time is given out by use. */
+static void say_use(const struct group *g, FILE *out)
+{
+	if (g->shut)
+		fprintf(out,
+			"      %lld card%s shut to pods that are placed by use, as some were sent "
+			"away from %s: the first opens in %lld s\n",
+			(long long)g->shut, g->shut == 1 ? " is" : "s are",
+			g->shut == 1 ? "it" : "them", (long long)g->open_in_s);
+	if (g->unknown)
+		fprintf(out, "      %lld card%s judged by promises, as the use is not known: %s\n",
+			(long long)g->unknown, g->unknown == 1 ? " is" : "s are", g->use_unknown);
+}
+
 static void write_group(const json_t *e, const struct group *g, FILE *out)
 {
 	json_t *reasons = json_object_get(g->first, "reasons"), *cards;
@@ -152,6 +177,7 @@ static void write_group(const json_t *e, const struct group *g, FILE *out)
 			explain_container(e, explain_number(g->first, "container"), name));
 	fputc('\n', out);
 	json_object_foreach(reasons, reason, cards) say_reason(reason, &g->wanted, out);
+	say_use(g, out);
 }
 
 void explain_groups_write(const json_t *e, FILE *out)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/explain/text.h"
 #include "kube/annotations.h"
+#include "kube/live.h"
 #include "kube/shares.h"
 
 #define EVENTS_KEPT 8
@@ -59,6 +60,17 @@ void explain_add_pod(json_t *e, const json_t *pod)
 
 /* ---- in place of one ---- */
 
+/* Of one that is placed by use; what can't be read says nothing. */
+static void read_borrowed(const json_t *pod, struct kube_shares *shares)
+{
+	struct kube_shares borrowed = { 0 };
+	if (shares_parse(annotation(pod, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED), &borrowed, NULL) < 0)
+		return;
+	for (size_t i = 0; i < shares->count && borrowed.count; i++)
+		shares->share[i].borrowed_pct = shares_borrowed(&borrowed, &shares->share[i]);
+	shares_free(&borrowed);
+}
+
 static json_t *list_shares(const json_t *pod)
 {
 	struct kube_shares shares;
@@ -69,12 +81,15 @@ static json_t *list_shares(const json_t *pod)
 	json_t *list = json_array();
 	if (shares_parse_of(text, init, init + others, &shares, NULL) < 0)
 		return list;
+	read_borrowed(pod, &shares);
 	for (size_t i = 0; i < shares.count; i++) {
 		const struct kube_share *s = &shares.share[i];
-		json_array_append_new(list, json_pack("{s:i,s:s,s:I,s:i}", "container",
-						      (int)s->container, "card", s->card,
-						      "memory_mib", (json_int_t)s->memory_mib,
-						      "cores_pct", (int)s->cores_pct));
+		json_t *one = json_pack("{s:i,s:s,s:I,s:i}", "container", (int)s->container, "card",
+					s->card, "memory_mib", (json_int_t)s->memory_mib,
+					"cores_pct", (int)s->cores_pct);
+		if (s->borrowed_pct)
+			json_object_set_new(one, "lent_pct", json_integer((int)s->borrowed_pct));
+		json_array_append_new(list, one);
 	}
 	shares_free(&shares);
 	return list;

@@ -207,8 +207,19 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 		fprintf(out, cores >= 100 ? "" : " of each");
 	write_words(ask, "use_uuid", "; one of ", out);
 	write_words(ask, "nouse_uuid", "; none of ", out);
-	fprintf(out, "%s\n",
-		json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "");
+	fprintf(out, "%s%s\n",
+		json_is_true(json_object_get(ask, "numa_bind")) ? "; on one NUMA node" : "",
+		*explain_word(e, "placed_by") && cores ? ", of what others leave" : "");
+}
+
+/* Of a card's time; one or the other, unless it is none. */
+static void write_time(const json_t *share, FILE *out)
+{
+	if (explain_number(share, "cores_pct"))
+		fprintf(out, ", %lld %% of the time", (long long)explain_number(share, "cores_pct"));
+	if (explain_number(share, "lent_pct"))
+		fprintf(out, ", up to %lld %% of the time, as others leave it",
+			(long long)explain_number(share, "lent_pct"));
 }
 
 static void write_amounts(const json_t *e, FILE *out)
@@ -230,14 +241,37 @@ static void write_amounts(const json_t *e, FILE *out)
 			explain_container(e, explain_number(s, "container"), name),
 			!strcmp(explain_word(e, "state"), "bound") ? "has of" : "is to get of",
 			explain_word(s, "card"), memory);
-		if (explain_number(s, "cores_pct"))
-			fprintf(out, ", %lld %% of the time",
-				(long long)explain_number(s, "cores_pct"));
+		write_time(s, out);
 		fputc('\n', out);
 	}
 }
 
 /* ---- one node ---- */
+
+/* By what a card's time was judged for a pod that is placed by use. */
+static void write_use(const json_t *card, FILE *out)
+{
+	const json_t *use = json_object_get(card, "use");
+	json_int_t promised = explain_number(use, "promised_pct");
+	json_int_t measured = explain_number(use, "measured_pct");
+	if (*explain_word(card, "use_unknown"))
+		fprintf(out, "      by promises, as its use is not known: %s\n",
+			explain_word(card, "use_unknown"));
+	if (!use)
+		return;
+	fprintf(out,
+		"      by use: %lld %% promised, of which its node has measured %lld %%: %lld %% "
+		"used at the peak, %lld %% now; %lld %% lent: %lld %% count as taken",
+		(long long)promised, (long long)(measured < promised ? measured : promised),
+		(long long)explain_number(use, "peak_pct"),
+		(long long)explain_number(use, "now_pct"),
+		(long long)explain_number(use, "lent_pct"),
+		(long long)explain_number(use, "taken_pct"));
+	if (json_object_get(use, "shut_for_s"))
+		fprintf(out, ", as it is shut for %lld s more: some were sent away from it",
+			(long long)explain_number(use, "shut_for_s"));
+	fputc('\n', out);
+}
 
 static void write_card(const json_t *e, const json_t *card, FILE *out)
 {
@@ -253,13 +287,16 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 		(long long)explain_number(card, "cores_pct"),
 		(long long)explain_number(card, "slots_used"),
 		(long long)explain_number(card, "slots"), *reason ? reason : "serves");
+	write_use(card, out);
 	for (size_t i = 0; i < json_array_size(pods); i++) {
 		const json_t *pod = json_array_get(pods, i);
 		explain_mib(explain_number(pod, "memory_mib"), left);
-		fprintf(out, "      %s/%s %s: %s, %lld %%\n", explain_word(pod, "namespace"),
+		json_int_t lent = explain_number(pod, "lent_pct");
+		fprintf(out, "      %s/%s %s: %s, %lld %%%s\n", explain_word(pod, "namespace"),
 			explain_word(pod, "pod"),
 			explain_container(NULL, explain_number(pod, "container"), name), left,
-			(long long)explain_number(pod, "cores_pct"));
+			(long long)(lent ? lent : explain_number(pod, "cores_pct")),
+			lent ? " at most, as others leave it" : "");
 	}
 }
 

@@ -134,6 +134,8 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 	out_whole(t->out, "number", (uint64_t)json_integer_value(json_object_get(span, "number")));
 	if (end)
 		out_text(t->out, "end", end);
+	if (json_is_true(json_object_get(span, "with_step")))
+		out_bool(t->out, "with_step", true);
 	if (json_is_true(json_object_get(span, "expired")))
 		out_bool(t->out, "expired", true);
 	if (has_begun_before(t, span))

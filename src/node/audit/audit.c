@@ -4,19 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "node/audit/audit_file.h"
+#include "audit/audit_line.h"
 #include "node/elastic.h"
 #include "node/json.h"
 #include "node/node.h"
 #include "node/procfs.h"
 #include "node/tenant.h"
-
-#define AUDIT_VERSION 1
 
 struct audit {
 	struct audit_file file;
@@ -24,20 +19,6 @@ struct audit {
 };
 
 /* ---- a line ---- */
-
-/* RFC 3339 in UTC, and the same in seconds for programs. */
-static void add_time(json_t *line)
-{
-	struct timespec now;
-	struct tm tm;
-	char text[40];
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%03uZ",
-		 (unsigned)((uint64_t)now.tv_nsec / NSEC_PER_MSEC));
-	json_object_set_new(line, "time", json_string(text));
-}
 
 static json_t *command_of(int pid)
 {
@@ -64,44 +45,12 @@ static json_t *actor_to_json(const struct audit_actor *a)
 	return json_pack("{s:s}", "kind", "daemon");
 }
 
-static int append(struct audit *audit, const struct audit_actor *actor, const char *event,
-		  json_t *what)
-{
-	cleanup_json json_t *line = json_object();
-	json_object_set_new(line, "version", json_integer(AUDIT_VERSION));
-	add_time(line);
-	json_object_set_new(line, "event", json_string(event));
-	json_object_set_new(line, "by", actor_to_json(actor));
-	if (what)
-		json_object_update(line, what);
-	cleanup_free char *text = json_dumps(line, JSON_COMPACT);
-	/* No memory: the next line tells of it. */
-	return audit_file_append(&audit->file, text ? text : "{}");
-}
-
-/* That some are missing is the first thing to be read where they are. */
-static void tell_of_lost(struct audit *audit)
-{
-	static const struct audit_actor daemon = { .by = AUDIT_BY_DAEMON };
-	struct audit_file *file = &audit->file;
-	uint64_t untold = file->untold, lost = file->lost;
-	cleanup_json json_t *what = json_pack("{s:I}", "lines", (json_int_t)untold);
-	if (append(audit, &daemon, "lost", what) >= 0) {
-		file->untold = 0;
-		return;
-	}
-	/* This one is not missed. */
-	file->untold = untold;
-	file->lost = lost;
-}
-
 void audit_write(struct audit *audit, const char *event, json_t *what)
 {
-	if (audit && audit->file.untold)
-		tell_of_lost(audit);
 	if (audit)
-		append(audit, &audit->actor, event, what);
-	json_decref(what);
+		audit_line_write(&audit->file, "daemon", event, actor_to_json(&audit->actor), what);
+	else
+		json_decref(what);
 }
 
 /* ---- who ---- */
@@ -188,7 +137,7 @@ int audit_start(struct node *node, struct audit **ret, struct error *err)
 	struct audit *audit = calloc(1, sizeof(*audit));
 	if (!audit)
 		return error_set_errno(err, ENOMEM, "audit_log");
-	audit_file_open(&audit->file, path);
+	audit_file_open(&audit->file, path, "allot_audit_lines_lost_total");
 	audit_write(audit, "start",
 		    json_pack("{s:s, s:i, s:s}", "daemon", "allotd " ALLOT_VERSION, "pid",
 			      (int)getpid(), "run_dir", node->run_dir));

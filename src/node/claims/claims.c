@@ -341,15 +341,17 @@ static int decide(struct claims *claims, const struct claim_request *request,
 		r = check_slots(claims, fresh, err);
 	if (r >= 0)
 		r = swap_check_terms(claims->node, terms, err);
-	if (r >= 0 && request->namespace_name)
-		r = space_choose(claims->node, &request->sharing, request->namespace_name, terms,
-				 err);
 	if (r >= 0)
 		r = tenant_make_id(claims->node, terms->id, err);
 	if (r < 0)
 		return r;
 	claims_make_name(claims, request->tenant ? request->tenant : request->key, terms->id,
 			 terms->name);
+	if (request->namespace_name)
+		r = space_choose(claims->node, &request->sharing, request->namespace_name, terms,
+				 err);
+	if (r < 0)
+		return r;
 	decide_control(claims, request, &terms->claim);
 	return 0;
 }

@@ -46,7 +46,10 @@ static void plan_reading(struct gpu_watch *w)
 static void reading_due(void *data, uint32_t events)
 {
 	struct gpu_watch *w = data;
-	census_request(w->node->census);
+	if (w->foreign || freezer_wants_reading(w->freezer))
+		census_request(w->node->census);
+	else
+		census_request_if_changed(w->node);
 }
 
 /* ---- whose task it is ---- */

@@ -13,12 +13,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/census.h"
 #include "node/health/health_inside.h"
 #include "node/node.h"
 #include "node/worker.h"
 
-#define WAIT_MS 200U                  /* for a fault: so long at most an end of the daemon waits */
-#define LOOK_NS NSEC_PER_SEC          /* between two questions to a card */
+#define WAIT_MS 500U                  /* for a fault: so long at most an end of the daemon waits */
+#define LOOK_NS HEALTH_LOOK_NS        /* between two questions to a card */
+#define OLD_NS (3 * LOOK_NS)          /* so old an answer is none */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts so long is no answer */
 #define FAULTS_MOST 64
 
@@ -35,7 +37,12 @@ struct health_watch {
 	enum health_answer answer[NODE_MAX_CARDS];
 	/* The thread's, read by the main thread: */
 	_Atomic unsigned asked_card;
-	_Atomic uint64_t asked_ns; /* 0: no call is under way */
+	_Atomic uint64_t asked_ns;    /* 0: no call is under way */
+	_Atomic uint64_t answered_ns; /* when all cards did; 0: not all, the last time */
+	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
+	unsigned rung; /* the thread's alone: answers that were told, since one was news */
+	/* The main thread's, read by the thread: each answer counts, as a card is not well. */
+	_Atomic bool is_any_bad;
 };
 
 /* ---- the thread ---- */
@@ -47,8 +54,8 @@ static void ring(struct health_watch *w)
 	(void)n; /* full: it will be read */
 }
 
-/* Without the lock. */
-static enum health_answer ask(struct health_watch *w, unsigned card)
+/* Without the lock. *ret_changed is set where the card's memory is not what it was. */
+static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
 	struct error err = { 0 };
@@ -56,14 +63,28 @@ static enum health_answer ask(struct health_watch *w, unsigned card)
 	atomic_store(&w->asked_ns, clock_now_ns());
 	int r = w->node->backend->memory(w->node->gpu, card, &memory, &err);
 	atomic_store(&w->asked_ns, 0);
-	return r >= 0 ? HEALTH_ANSWERED : r == -ENODEV ? HEALTH_SAYS_LOST : HEALTH_FAILED;
+	if (r < 0)
+		return r == -ENODEV ? HEALTH_SAYS_LOST : HEALTH_FAILED;
+	*ret_changed |= atomic_exchange(&w->used_bytes[card], memory.used_bytes) !=
+			memory.used_bytes;
+	return HEALTH_ANSWERED;
 }
 
+/* The main thread hears of it while there is something to hear: so many answers after the last that was not as ever. */
 static void ask_all(struct health_watch *w)
 {
 	enum health_answer answer[NODE_MAX_CARDS];
-	for (unsigned i = 0; i < w->node->card_count; i++)
-		answer[i] = ask(w, i);
+	bool has_changed = false, have_all = true;
+	for (unsigned i = 0; i < w->node->card_count; i++) {
+		answer[i] = ask(w, i, &has_changed);
+		have_all &= answer[i] == HEALTH_ANSWERED;
+	}
+	atomic_store(&w->answered_ns, have_all ? clock_now_ns() : 0);
+	if (has_changed || !have_all || atomic_load(&w->is_any_bad))
+		w->rung = 0;
+	if (w->rung == HEALTH_ANSWERS)
+		return;
+	w->rung++;
 	pthread_mutex_lock(&w->worker.lock);
 	memcpy(w->answer, answer, sizeof(w->answer));
 	w->has_answers = true;
@@ -163,6 +184,14 @@ static void note_fault(struct health_watch *w, const struct gpu_fault *fault)
 		changed(w->node, card);
 }
 
+static void note_bad(struct health_watch *w)
+{
+	bool is_any = false;
+	for (unsigned i = 0; i < w->node->card_count; i++)
+		is_any |= w->node->card[i].health.is_bad;
+	atomic_store(&w->is_any_bad, is_any);
+}
+
 static void ready(void *data, uint32_t events)
 {
 	struct health_watch *w = data;
@@ -192,6 +221,9 @@ static void ready(void *data, uint32_t events)
 		if (is_change)
 			changed(w->node, card);
 	}
+	note_bad(w);
+	if (has_answers)
+		census_look(w->node);
 }
 
 /* A call that does not come back can't say so itself. */
@@ -204,6 +236,17 @@ static void look_for_silence(void *data, uint32_t events)
 	if (asked_ns && now_ns > asked_ns && now_ns - asked_ns >= SILENT_NS &&
 	    health_note_answer(&card->health, HEALTH_SILENT, &now))
 		changed(w->node, card);
+	note_bad(w);
+}
+
+bool health_used_bytes(const struct health_watch *w, unsigned card, uint64_t now_ns,
+		       uint64_t *ret_bytes)
+{
+	uint64_t answered_ns = w ? atomic_load(&w->answered_ns) : 0;
+	if (!answered_ns || (now_ns > answered_ns && now_ns - answered_ns > OLD_NS))
+		return false;
+	*ret_bytes = atomic_load(&w->used_bytes[card]);
+	return true;
 }
 
 bool health_takes_tenants(const struct card *card)

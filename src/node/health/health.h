@@ -19,6 +19,8 @@ struct node;
 struct card;
 struct health_watch;
 
+#define HEALTH_LOOK_NS UINT64_C(1000000000) /* between two questions to a card */
+
 /* Whether this card is well or cordoned has changed; card->health says what it is now. */
 typedef void (*health_handler)(void *data, struct card *card);
 
@@ -26,6 +28,13 @@ typedef void (*health_handler)(void *data, struct card *card);
 int health_start(struct node *node, struct health_watch **ret, struct error *err);
 /* Waits for the call under way. NULL is fine; returns NULL. */
 struct health_watch *health_stop(struct health_watch *watch);
+
+/*
+ * What the driver said last that the card has in use, without asking it. False: it is not known, or an old answer; or
+ * `watch` is NULL.
+ */
+bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
+		       uint64_t *ret_bytes);
 
 /* From now on, of all cards. -ENOSPC: there are too many that want to know. */
 int health_subscribe(struct node *node, health_handler handler, void *data);

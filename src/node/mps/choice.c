@@ -1,6 +1,7 @@
 #include "node/mps/choice.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,19 @@ int sharing_way_parse(const char *text, enum sharing_way *ret)
 	return -EINVAL;
 }
 
+/* A context that may use no SM at all can run nothing. */
+static int check_sms(const struct sharing_facts *f, struct error *err)
+{
+	double least_pct = ceil(10000.0 / f->sms) / 100;
+	if (f->limit_pct * f->sms >= 100)
+		return 0;
+	return error_set(
+		err, EINVAL,
+		"sharing: 'space': cores_limit_pct %g of %u SMs is no whole SM: must be %g "
+		"or more",
+		f->limit_pct, f->sms, least_pct);
+}
+
 /* Why it can't be space, whoever asks; 0: it can. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
@@ -44,7 +58,9 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 		return error_set(err, EINVAL,
 				 "sharing: 'space': memory of MPS clients can't be moved off the "
 				 "card: use on_full 'fail' or 'wait', or sharing 'time'");
-	if (f->limit_pct < SPACE_LIMIT_MIN_PCT)
+	if (f->sms && check_sms(f, err) < 0)
+		return -EINVAL;
+	if (!f->sms && f->limit_pct < SPACE_LIMIT_MIN_PCT)
 		return error_set(err, EINVAL,
 				 "sharing: 'space': cores_limit_pct %g may round to no SM: must be "
 				 "%g or more",
@@ -55,20 +71,42 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* NULL: nothing speaks for turns. */
+/* NULL: it may share either way. */
 static const char *why_time(const struct sharing_facts *f)
 {
 	if (check_space(f, NULL) < 0)
 		return f->missing ? "there is no MPS here" : "its other terms need turns";
 	if (!f->memory_given)
 		return "it may hold the rest of the card";
-	if (f->cores_pct > FILLS_PCT)
-		return "it is promised most of the card";
 	return NULL;
 }
 
+/* Of one that may share either way. */
+static void choose_by_gain(const struct sharing_facts *f, struct sharing_choice *c)
+{
+	static const char *const whys[][2] = {
+		[GAIN_EXPECTED] = { "it should do too little more beside its group than in turns",
+				    "it should do more beside its group than in turns" },
+		[GAIN_MEASURED] = { "its groups did too little more than in turns",
+				    "its groups did more than in turns" },
+	};
+	bool is_space = f->gain.is_enough;
+	c->is_open = true;
+	c->source = f->gain.source;
+	c->gain = f->gain.gain;
+	if (f->gain.source == GAIN_UNKNOWN) {
+		is_space = f->cores_pct <= FILLS_PCT;
+		c->why = is_space ? "it leaves room for others of its group"
+				  : "it is promised most of the card";
+	} else {
+		c->why = whys[f->gain.source][is_space];
+	}
+	c->way = is_space ? SHARING_SPACE : SHARING_TIME;
+}
+
 /* A '/' is in none of the names that are given. */
-static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
+void sharing_name_group(const char *given, const struct sharing_facts *f,
+			char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
 		snprintf(group, SPACE_GROUP_MAX, "namespace/%.64s%s%.63s", f->namespace_name,
@@ -99,12 +137,12 @@ int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *
 	}
 	if (way == SHARING_AUTO) {
 		c.why = why_time(facts);
-		c.way = c.why ? SHARING_TIME : SHARING_SPACE;
+		c.way = SHARING_TIME;
 		if (!c.why)
-			c.why = "it leaves room for others of its group";
+			choose_by_gain(facts, &c);
 	}
 	if (c.way == SHARING_SPACE)
-		name_group(wish->group, facts, c.group);
+		sharing_name_group(wish->group, facts, c.group);
 	*ret = c;
 	return 0;
 }

@@ -2,18 +2,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/mps/group.h"
+#include "node/mps/programs.h"
+#include "node/mps/threads.h"
 #include "node/session.h"
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
 
 #define KNOWN_MAX 1024 /* groups of a node */
+#define OTHERS_MAX 64  /* of a group, who are looked at for what a mix would gain */
 #define MIB (UINT64_C(1) << 20)
 
 struct space_groups {
@@ -40,10 +45,22 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 {
 	if (t->space != group)
 		return false;
-	for (unsigned i = 0; fault == MPS_FAULT_CLIENT && i < t->slot_limit; i++)
+	if (fault != MPS_FAULT_CLIENT)
+		return true;
+	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && t->process[i]->pid == pid)
 			return true;
-	return fault != MPS_FAULT_CLIENT;
+	/* Most programs end at once when their work fails. */
+	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
+		if (t->gone_pid[i] == pid)
+			return true;
+	return false;
+}
+
+void space_note_gone(struct tenant *t, int pid)
+{
+	if (t->space)
+		t->gone_pid[t->gone_count++ % SPACE_GONE_PIDS] = pid;
 }
 
 static void faulted(struct mps_group *group, enum mps_fault fault, int pid, const char *what)
@@ -212,6 +229,39 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
 	return 0;
 }
 
+/* What its program would gain beside those of the group that it would join. */
+static struct gain_verdict judge(const struct node *node, const struct tenant_terms *terms,
+				 const char *key, const char *group)
+{
+	static const struct gain_record nothing;
+	const struct gain_record *self = programs_find(node, key);
+	const struct gain_record *others[OTHERS_MAX];
+	const struct tenant *t;
+	size_t count = 0;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	{
+		const struct mps_record *r = t->space ? &t->space->record : NULL;
+		if (r && r->card == terms->device[0].card && r->uid == terms->uid &&
+		    !strcmp(r->group, group) && count < OTHERS_MAX)
+			others[count++] = programs_find(node, t->terms.sharing.program);
+	}
+	return gain_judge(self ? self : &nothing, others, count,
+			  node->config.space_gain_min_pct / 100, (int64_t)time(NULL));
+}
+
+static void log_choice(const struct tenant_terms *terms)
+{
+	const struct sharing_choice *c = &terms->sharing;
+	char gain[64] = "";
+	if (!c->why)
+		return;
+	if (c->source != GAIN_UNKNOWN)
+		snprintf(gain, sizeof(gain), " (%+.0f %%, %s)", 100 * c->gain,
+			 gain_source_name(c->source));
+	log_info("tenant '%s': sharing auto: %s: %s%s", terms->name, sharing_way_name(c->way),
+		 c->why, gain);
+}
+
 int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
 		 struct tenant_terms *terms, struct error *err)
 {
@@ -228,19 +278,36 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 		.device_count = terms->device_count,
 		.cores_pct = p->cores_pct,
 		.limit_pct = p->limit_pct,
+		.sms = terms->device[0].card->info.sms,
 		.memory_given = p->memory_given,
 		.is_movable = terms->on_full == ON_FULL_SWAP,
 		.has_leases = node->config.arbiter.policy == ARBITER_POLICY_LEASE,
 		.missing = has_mps ? NULL : missing.text,
 	};
+	char key[PROGRAM_KEY_MAX], name[SPACE_GROUP_MAX];
+	program_key(namespace_name, terms->uid, terms->name, wish->unnamed_pid, key);
+	sharing_name_group(wish->group, &facts, name);
+	facts.gain = judge(node, terms, key, name);
 	int r = sharing_choose(wish, &facts, &terms->sharing, err);
-	if (r < 0 || terms->sharing.way != SHARING_SPACE)
+	if (r < 0)
 		return r;
+	strcpy(terms->sharing.program, key);
+	log_choice(terms);
+	if (terms->sharing.source != GAIN_UNKNOWN)
+		programs_record(node, key)->takes_turns = terms->sharing.way == SHARING_TIME;
+	if (terms->sharing.way != SHARING_SPACE)
+		return 0;
 	r = find_group(node, terms, &group, &number, err);
 	return r >= 0 && group ? check_full(node, group, err) : r;
 }
 
 /* ---- tenants ---- */
+
+static struct mps_threads threads_of(const struct tenant *t)
+{
+	const struct tenant_device_terms *d = &t->terms.device[0];
+	return mps_threads_for(d->promise.limit_pct, d->card->info.sms);
+}
 
 static int enter(struct tenant *t, struct error *err)
 {
@@ -256,7 +323,8 @@ static int enter(struct tenant *t, struct error *err)
 		return r;
 	t->space = group;
 	group->members++;
-	r = lessee_set_space_group(t->device[0].lessee, group->record.number);
+	r = lessee_set_space_group(t->device[0].lessee, group->record.number,
+				   threads_of(t).part_pct);
 	if (r < 0)
 		return error_set_errno(err, -r, "group '%s'", group->record.group);
 	return mps_group_want(group, err);
@@ -315,7 +383,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * What MPS holds a client to from its first context on: coarse and never lent, so it is given at the cap. The ledger and
+ * What MPS holds a client to from its first context on: coarse and never lent, so it is given at the cap, rounded up. The ledger and
  * the gate are what a share is held by. Memory: what of the quota is named; one that is raised later needs a new start.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
@@ -325,12 +393,12 @@ int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add 
 	if (!t->space)
 		return 0;
 	int r = add(data, "CUDA_MPS_PIPE_DIRECTORY", pipe_dir);
-	snprintf(text, sizeof(text), "%g", p->limit_pct);
+	snprintf(text, sizeof(text), "%g", threads_of(t).pct);
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
-	/* Two levels: 0 is normal, 1 below. */
+	/* Two levels, 0 and 1 below it: who was given a priority comes before all others. */
 	if (r >= 0)
-		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority < 0 ? "1" : "0");
+		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority > 0 ? "0" : "1");
 	/* 0: the one card that it sees. */
 	snprintf(text, sizeof(text), "0=%" PRIu64 "M", (p->quota_bytes + MIB - 1) / MIB);
 	if (r >= 0 && p->memory_given)
@@ -349,6 +417,7 @@ void space_describe(const struct tenant *t, json_t *reply)
 	json_object_set_new(reply, "sharing", json_string(sharing_way_name(t->terms.sharing.way)));
 	if (t->terms.sharing.why)
 		json_object_set_new(reply, "sharing_why", json_string(t->terms.sharing.why));
+	space_add_gain(t, reply);
 	if (!space_pipe_dir(t, path))
 		return;
 	json_t *environment = json_object();
@@ -366,6 +435,26 @@ json_t *space_to_json(const struct tenant *t)
 			 (int)g->record.number, "state", mps_state_name(g->state), "why",
 			 *g->why ? g->why : NULL, "tenants", (int)g->members, "fault",
 			 *t->space_fault ? json_string(t->space_fault) : json_null());
+}
+
+enum gain_source space_gain(const struct tenant *t, double *ret_gain)
+{
+	const struct sharing_choice *c = &t->terms.sharing;
+	const struct gain_record *r = *c->program ? programs_find(t->node, c->program) : NULL;
+	if (r && (c->is_open || t->space) && gain_measured(r, (int64_t)time(NULL), ret_gain))
+		return GAIN_MEASURED;
+	*ret_gain = c->gain;
+	return c->source;
+}
+
+void space_add_gain(const struct tenant *t, json_t *json)
+{
+	double gain;
+	enum gain_source source = space_gain(t, &gain);
+	if (source == GAIN_UNKNOWN)
+		return;
+	json_object_set_new(json, "sharing_gain_pct", json_real((double)lround(1000 * gain) / 10));
+	json_object_set_new(json, "sharing_gain_by", json_string(gain_source_name(source)));
 }
 
 int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err)

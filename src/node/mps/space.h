@@ -40,6 +40,8 @@ int space_read_wish(const json_t *request, struct sharing_wish *ret, struct erro
  */
 int space_join(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
+/* A process of it has ended: a fault that was its own may be told only now. */
+void space_note_gone(struct tenant *tenant, int pid);
 
 /* A process that is to have its work done by MPS has to wait: without, it would go on by itself. */
 bool space_is_starting(const struct tenant *tenant);
@@ -59,6 +61,10 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 void space_describe(const struct tenant *tenant, json_t *reply);
 /* "space" of the list: null of who takes turns. */
 json_t *space_to_json(const struct tenant *tenant);
+/* What its group gained of late, or else what it was chosen by; GAIN_UNKNOWN: neither. */
+enum gain_source space_gain(const struct tenant *tenant, double *ret_gain);
+/* Adds "sharing_gain_pct" and "sharing_gain_by", where there is one. */
+void space_add_gain(const struct tenant *tenant, json_t *json);
 const char *space_fault_name(unsigned kind); /* "server" ... */
 struct space_figures space_figures(const struct node *node);
 

@@ -1,17 +1,23 @@
 #include "node/page/state.h"
 
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/condition.h"
 #include "node/drain.h"
 #include "node/elastic.h"
+#include "node/freezer/container_swap.h"
+#include "node/freezer/freezer.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/swap.h"
 #include "node/tenant.h"
 #include "node/use.h"
 
 #define HOST_MAX 65
 #define MIB 1048576.0
+#define CONTAINERS_MAX 256 /* that are told of: those that stand still before others */
 
 static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
@@ -109,6 +115,47 @@ static void write_wait(const struct tenant *t, uint64_t now_ns, struct json_text
 	json_text_close(out, '}');
 }
 
+/* As json_dumps() has it; null: null. Takes `value` over. */
+static void write_json(struct json_text *t, const char *key, json_t *value)
+{
+	char *text = json_is_null(value) ? NULL : json_dumps(value, JSON_COMPACT);
+	json_decref(value);
+	if (text)
+		json_text_raw(t, key, text);
+	else
+		json_text_null(t, key);
+	free(text);
+}
+
+/* What of it is off its cards. */
+static void write_swap(struct tenant *t, struct json_text *out)
+{
+	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT) {
+		write_json(out, "swap", tenant_checkpoint_to_json(t));
+		return;
+	}
+	const char *state = swap_state_text(t);
+	uint64_t movable_bytes = 0, out_bytes = 0;
+	if (!state) {
+		json_text_null(out, "swap");
+		return;
+	}
+	const struct swap_figures f = swap_figures(t);
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		movable_bytes += f.device[i].movable_bytes;
+		out_bytes += f.device[i].out_bytes;
+	}
+	json_text_open(out, "swap", '{');
+	json_text_string(out, "kind", "library");
+	json_text_string(out, "state", state);
+	write_bytes(out, "swappable_bytes", movable_bytes);
+	write_bytes(out, "swapped_bytes", out_bytes);
+	json_text_whole(out, "failed", (int64_t)f.failed);
+	json_text_real(out, "moved_s", seconds(f.moved_ns));
+	json_text_real(out, "share_scale", t->share_scale);
+	json_text_close(out, '}');
+}
+
 static void write_tenant(struct tenant *t, uint64_t now_ns, struct json_text *out)
 {
 	struct lessee_figures figures[REGION_MAX_DEVICES];
@@ -128,11 +175,74 @@ static void write_tenant(struct tenant *t, uint64_t now_ns, struct json_text *ou
 	json_text_whole(out, "violations", violations);
 	json_text_real(out, "use_s", use_ns(t, now_ns) / (double)NSEC_PER_SEC);
 	write_wait(t, now_ns, out);
+	write_swap(t, out);
 	json_text_open(out, "devices", '[');
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		write_device(t, i, &figures[i], out);
 	json_text_close(out, ']');
 	json_text_close(out, '}');
+}
+
+/* ---- containers without the library ---- */
+
+static const char *text_or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+static void write_held(const struct gpu_container *c, unsigned cards, struct json_text *t)
+{
+	json_text_open(t, "devices", '[');
+	for (unsigned i = 0; i < cards; i++) {
+		if (!c->card[i].is_present && !c->card[i].held_bytes)
+			continue;
+		json_text_open(t, NULL, '{');
+		json_text_whole(t, "index", i);
+		write_bytes(t, "memory_used_bytes", c->card[i].held_bytes);
+		json_text_close(t, '}');
+	}
+	json_text_close(t, ']');
+}
+
+static void write_container(struct node *node, const struct gpu_container *c, unsigned cards,
+			    uint64_t now_ns, struct json_text *t)
+{
+	uint64_t frozen_ns = c->frozen_since_ns ? now_ns - c->frozen_since_ns : 0;
+	json_text_open(t, NULL, '{');
+	json_text_string(t, "id", c->what.id);
+	json_text_string(t, "engine", c->what.engine);
+	json_text_string(t, "name", text_or_null(c->name.name));
+	json_text_string(t, "pod", text_or_null(c->name.pod));
+	json_text_string(t, "namespace", text_or_null(c->name.namespace));
+	json_text_string(t, "state", container_swap_is_away(c) ? "swapped" : freezer_state_name(c));
+	json_text_bool(t, "library", c->has_library);
+	json_text_whole(t, "tasks", c->live);
+	json_text_real(t, "frozen_now_s", seconds(frozen_ns));
+	json_text_real(t, "frozen_s", seconds(freezer_frozen_ns(c, now_ns)));
+	json_text_real(t, "faded_use_s",
+		       fade_use_ns(&c->fade, now_ns, node->config.use_half_life_ns) / 1e9);
+	write_held(c, cards, t);
+	write_json(t, "swap", container_swap_to_json(c));
+	json_text_close(t, '}');
+}
+
+/* Those that stand still, or have GPU work. */
+static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
+{
+	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;
+	const struct gpu_container *c;
+	unsigned left = CONTAINERS_MAX;
+	json_text_open(t, "containers", '[');
+	for (int pass = 0; tasks && pass < 2; pass++)
+		TAILQ_FOREACH(c, &tasks->containers, link)
+		{
+			bool is_still = c->frozen_since_ns || container_swap_is_away(c);
+			if (is_still != !pass || (!is_still && !c->live) || !left)
+				continue;
+			write_container(node, c, tasks->card_count, now_ns, t);
+			left--;
+		}
+	json_text_close(t, ']');
 }
 
 /* ---- who had which card when ---- */
@@ -188,6 +298,8 @@ void page_state_write(struct node *node, struct page_told *told, struct json_tex
 	TAILQ_FOREACH(tenant, &node->tenants, link)
 	write_tenant(tenant, now_ns, t);
 	json_text_close(t, ']');
+	write_containers(node, now_ns, t);
+	json_text_bool(t, "freezer", node->watch && node->config.is_freezing);
 	json_text_open(t, "leases", '[');
 	for (unsigned i = 0; i < node->card_count; i++)
 		write_spans(&node->card[i], now_ns, &told->spans[i], t);

@@ -7,7 +7,7 @@
 
 #include "node/node.h"
 #include "node/page/history.h"
-#include "node/page/json_text.h"
+#include "web/page/json_text.h"
 
 /* What a series of states has told already of each card's spans. All 0: nothing. */
 struct page_told {

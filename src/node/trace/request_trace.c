@@ -60,15 +60,15 @@ static json_t *rings_to_json(struct session *session)
 static json_t *span_to_json(const struct lease_span *s)
 {
 	bool is_over = s->end_ns;
-	return json_pack("{s:I, s:s, s:s, s:I, s:b, s:o, s:o, s:o, s:b}", "number",
+	return json_pack("{s:I, s:s, s:s, s:I, s:b, s:o, s:o, s:o, s:b, s:b}", "number",
 			 (json_int_t)s->number, "tenant", s->tenant, "kind",
 			 s->is_free ? "free" : "lease", "begin_ns", (json_int_t)s->begin_ns,
 			 "began_earlier", s->began_earlier, "end_ns",
 			 is_over ? json_integer((json_int_t)s->end_ns) : json_null(), "closing_ns",
 			 s->closing_ns ? json_integer((json_int_t)s->closing_ns) : json_null(),
 			 "end",
-			 is_over && !s->is_free ? json_string(end_names[s->end]) : json_null(),
-			 "expired", s->has_expired);
+			 is_over && !s->is_free ? json_string(end_names[s->end.why]) : json_null(),
+			 "with_step", s->end.with_step, "expired", s->end.expired);
 }
 
 static json_t *leases_to_json(struct arbitration *a, uint64_t *told, uint64_t now_ns)

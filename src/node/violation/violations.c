@@ -226,6 +226,17 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	offenders_act(v);
 }
 
+bool violations_has_open(const struct violations *v)
+{
+	const struct suspect *s;
+	if (!v)
+		return false;
+	TAILQ_FOREACH(s, &v->list, link)
+	if (!s->is_offender && !s->is_excused && !s->is_ours)
+		return true;
+	return false;
+}
+
 /* ---- let go by hand ---- */
 
 int violations_resume(struct violations *v, const char *tenant, bool is_admin, struct error *err)

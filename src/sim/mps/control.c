@@ -147,6 +147,20 @@ static void list_clients(const struct server *s, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
+/* What the simulation's kernels can't do: "sim_fault PID", or "sim_fault PID all" as of a server that does not survive. */
+static void cause_fault(const char *line)
+{
+	char word[8] = "";
+	int pid;
+
+	if (sscanf(line, "sim_fault %d %7s", &pid, word) < 1)
+		return;
+	if (!strcmp(word, "all"))
+		pid = -pid;
+	for (unsigned i = 0; i < server_count; i++)
+		send(servers[i].fd, &pid, sizeof(pid), MSG_NOSIGNAL);
+}
+
 static void quit(void)
 {
 	is_quitting = true;
@@ -175,6 +189,8 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 			 server_of_pid((int)number) ? "ACTIVE" : "Server not found");
 	} else if (sscanf(line, "get_client_list %lu", &number) == 1) {
 		list_clients(server_of_pid((int)number), text, size);
+	} else if (!strncmp(line, "sim_fault ", 10)) {
+		cause_fault(line);
 	} else if (!strcmp(line, "quit") || !strncmp(line, "quit ", 5)) {
 		quit();
 	} else {

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@ struct client {
 
 static struct client clients[MPS_CLIENTS_MAX];
 static unsigned client_count;
+static bool is_server; /* the child: as its lines say */
 
 void mps_log(const char *format, ...)
 {
@@ -35,7 +37,8 @@ void mps_log(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	/* Both begin with nvidia-cuda-mps, and a name has 15 bytes: the pid tells them apart. */
-	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000, "Control", getpid(), text);
+	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000,
+	       is_server ? "Server" : "Control", getpid(), text);
 	fflush(stdout);
 }
 
@@ -80,8 +83,28 @@ static void tell_clients(int control_fd)
 	send(control_fd, text, strlen(text) + 1, MSG_NOSIGNAL);
 }
 
-/* False: the control daemon is gone, or wants this to end. */
-static bool hear_control(int control_fd)
+/* A fatal fault of a client, told by its pid: its work is thrown away; or, told by -pid, that of all. False: it ends. */
+static bool fault(int pid)
+{
+	if (pid < 0) {
+		mps_log("Device-level fatal exception encountered");
+		return false;
+	}
+	for (unsigned i = 0; i < client_count; i++)
+		if (clients[i].pid == pid) {
+			close(clients[i].fd);
+			clients[i] = clients[--client_count];
+			mps_log("Client {PID: %d, Context ID: 0} exiting. Worker is in reset. "
+				"Number of "
+				"active client contexts is %u.",
+				pid, client_count);
+			break;
+		}
+	return true;
+}
+
+/* False: the control daemon is gone, or wants this to end. *ret_again: the clients are others now than were polled. */
+static bool hear_control(int control_fd, bool *ret_again)
 {
 	union {
 		struct cmsghdr header;
@@ -100,6 +123,12 @@ static bool hear_control(int control_fd)
 	if (n <= 0)
 		return false;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	if (!c && n == (ssize_t)sizeof(pid)) {
+		if (!fault(pid))
+			exit(1);
+		*ret_again = true;
+		return true;
+	}
 	if (!c) {
 		tell_clients(control_fd);
 		return true;
@@ -123,10 +152,12 @@ int mps_serve(int control_fd)
 {
 	bool is_quitting = false;
 
+	is_server = true;
 	mps_log("Server has started");
 	while (!is_quitting || client_count) {
 		struct pollfd polled[MPS_CLIENTS_MAX + 1];
 		unsigned count = client_count;
+		bool again = false;
 
 		for (unsigned i = 0; i < count; i++)
 			polled[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
@@ -134,12 +165,13 @@ int mps_serve(int control_fd)
 						 .events = POLLIN };
 		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
 			break; /* as "quit -t 1": the clients that are left end with it */
-		if (polled[count].revents && !hear_control(control_fd)) {
+		if (polled[count].revents && !hear_control(control_fd, &again)) {
 			is_quitting = true;
 			if (polled[count].revents & POLLHUP)
 				break; /* the control daemon is gone: all is over */
 		}
-		drop_gone(polled, count);
+		if (!again)
+			drop_gone(polled, count);
 	}
 	return 0;
 }

@@ -28,11 +28,14 @@
 	}
 #define SIMPLE(symbol, type, value) SIMPLE_BY(GETTER, symbol, type, value)
 
+#define CORES_OF_SM(info) \
+	((info).cc_major == 7 || ((info).cc_major == 8 && (info).cc_minor == 0) ? 64 : 128)
+
 SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetIndex, unsigned int, d->index)
 SIMPLE(nvmlDeviceGetMinorNumber, unsigned int, d->card)
 SIMPLE(nvmlDeviceGetBrand, int, 14) /* NVML_BRAND_NVIDIA */
 SIMPLE(nvmlDeviceGetArchitecture, unsigned int, d->info.cc_major == 9 ? 9 : 10)
-SIMPLE(nvmlDeviceGetNumGpuCores, unsigned int, d->info.sms * 128)
+SIMPLE(nvmlDeviceGetNumGpuCores, unsigned int, d->info.sms *CORES_OF_SM(d->info))
 SIMPLE_BY(GETTER_OF_ANY, nvmlDeviceGetComputeMode, int, 0)
 SIMPLE(nvmlDeviceGetPersistenceMode, int, 1)
 SIMPLE(nvmlDeviceGetPowerManagementLimit, unsigned int, 700000)

@@ -26,19 +26,6 @@ typedef struct nvmlFieldValue_st {
 	nvmlValue_t value;
 } nvmlFieldValue_t;
 
-/* nvmlDeviceGetAttributes_v2: of a MIG instance; memory in MiB. */
-typedef struct nvmlDeviceAttributes_st {
-	unsigned int multiprocessorCount;
-	unsigned int sharedCopyEngineCount;
-	unsigned int sharedDecoderCount;
-	unsigned int sharedEncoderCount;
-	unsigned int sharedJpegCount;
-	unsigned int sharedOfaCount;
-	unsigned int gpuInstanceSliceCount;
-	unsigned int computeInstanceSliceCount;
-	unsigned long long memorySizeMB;
-} nvmlDeviceAttributes_t;
-
 #define SIM_NVML_SYSTEM(FN) \
 	FN(nvmlInit, (void)) \
 	FN(nvmlInit_v2, (void)) \

@@ -137,12 +137,13 @@ def check_unprivileged(machine, tally):
     environment = dict(machine.tenant_environment, ALLOT_RUN_DIR=directory, HOME=directory)
     sim = ["--sim", machine.sim] if machine.sim else []
     try:
-        done = subprocess.run([machine.allot, "run", *sim, *TERMS, "--", *load(machine, "--seconds", "1")],
-                              env=environment, capture_output=True, text=True, timeout=START_S, check=False,
-                              user=ROOT_ONLY_UID, group=ROOT_ONLY_UID, extra_groups=[])
+        with machine.without_daemon():
+            done = subprocess.run([machine.allot, "run", *sim, *TERMS, "--", *load(machine, "--seconds", "1")],
+                                  env=environment, capture_output=True, text=True, timeout=START_S, check=False,
+                                  user=ROOT_ONLY_UID, group=ROOT_ONLY_UID, extra_groups=[])
+            settled(lambda: not list(pathlib.Path(directory).rglob("allotd.sock")), 20)
         tally.verdict(done.returncode == 0, name, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "")
     finally:
-        settled(lambda: not list(pathlib.Path(directory).rglob("allotd.sock")), 20)
         shutil.rmtree(directory, ignore_errors=True)
 
 

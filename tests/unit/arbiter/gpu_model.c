@@ -173,7 +173,7 @@ void gpu_model_set_group(struct gpu_model *m, int tenant, uint32_t group, double
 {
 	m->tenant[tenant]->group = group;
 	m->tenant[tenant]->percentage = percentage;
-	if (arbiter_set_space_group(m->arbiter, tenant, group) < 0)
+	if (arbiter_set_space_group(m->arbiter, tenant, group, percentage) < 0)
 		abort();
 }
 

@@ -43,6 +43,7 @@ struct model_tenant {
 	double percentage;
 	/* Of all its processes. */
 	uint64_t spent;        /* tokens, under LEASE_PACED */
+	uint64_t filled_ns;    /* SM-time of what was begun under LEASE_GO, predicted */
 	uint64_t paid_work_ns; /* in a space group: predicted length of what was paid for */
 	double sm_ns;
 	uint64_t kernels, bursts, work_ns, closings;

@@ -105,8 +105,12 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 	} else if (!has_room(m, p)) {
 		p->thread = THREAD_FULL;
 	} else {
-		if (p->tenant->word == LEASE_PACED)
+		if (p->tenant->word == LEASE_PACED ||
+		    (p->tenant->word == LEASE_GO && p->tenant->group))
 			pay(p);
+		if (p->tenant->word == LEASE_GO)
+			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
+							   (p->load.part > 0 ? p->load.part : 1));
 		p->thread = THREAD_LAUNCHES;
 		p->thread_at = m->now + (p->load.launch_ns ? p->load.launch_ns : LAUNCH_NS);
 	}

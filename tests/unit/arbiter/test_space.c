@@ -149,12 +149,23 @@ static void test_caps(void **state)
 				{ 15, 15, 0, { .kernel_ns = 1 * MS } } };
 	struct seat alone[] = { { 30, 30, 100, { .kernel_ns = 1 * MS } } };
 
+	/* Short kernels are predicted far too long: they are timed with what lies between two of them. */
+	struct seat overstated[] = { { 45, 45, 0, { .kernel_ns = 1 * MS, .prediction = 3 } },
+				     { 30, 30, 0, { .kernel_ns = 20 * US, .prediction = 3 } },
+				     { 15, 15, 0, { .kernel_ns = 100 * US, .prediction = 5 } } };
+
 	together("caps", &config, seats, 3);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(seats[i].got_pct - seats[i].cores) < 0.7);
+	together("caps, predicted too long", &config, overstated, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(overstated[i].got_pct - overstated[i].cores) < 0.7);
 	/* A context of all SMs: then the cap alone holds it. */
 	together("a cap of 30 in a context of all SMs", &config, alone, 1);
 	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
+	alone[0].load.prediction = 3;
+	together("the same, predicted too long", &config, alone, 1); /* it may be held to less */
+	assert_true(alone[0].got_pct > 12 && alone[0].got_pct < 30.7);
 }
 
 static void test_half_beside_four(void **state)

@@ -223,14 +223,15 @@ static void test_nonsense(void **state)
 	struct arbiter *other;
 	int t = bench_add(&b, 50, 100), more = 0;
 
-	assert_int_equal(arbiter_set_space_group(b.arbiter, -1, FIRST), -EINVAL);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, 5, FIRST), -EINVAL);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, ARBITER_MAX_TENANTS, FIRST), -EINVAL);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t, 0), 0);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX), 0);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, -1, FIRST, 100), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, 5, FIRST, 100), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, ARBITER_MAX_TENANTS, FIRST, 100),
+			 -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, 0, 100), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX, 100), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t, UINT32_MAX, 100), 0);
 	/* The group's own number is no tenant's. */
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 1, FIRST), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 1, FIRST, 100), -EINVAL);
 	bench_work(&b, t);
 	bench_step(&b, 1 * MS);
 	assert_int_equal(bench_state(&b, t), LEASE_FREE);
@@ -239,8 +240,8 @@ static void test_nonsense(void **state)
 	while (arbiter_add(b.arbiter, b.now, (struct arbiter_share){ 0, 100, 0 }) >= 0)
 		more++;
 	assert_int_equal(more, ARBITER_MAX_TENANTS - 2);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, FIRST), -ENOSPC);
-	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, UINT32_MAX), 0);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, FIRST, 100), -ENOSPC);
+	assert_int_equal(arbiter_set_space_group(b.arbiter, t + 2, UINT32_MAX, 100), 0);
 	bench_step(&b, 1 * MS);
 	arbiter_remove(b.arbiter, t + 2);
 	arbiter_remove(b.arbiter, t);
@@ -250,7 +251,7 @@ static void test_nonsense(void **state)
 	config.policy = ARBITER_POLICY_FEEDBACK;
 	other = arbiter_new(&config);
 	t = arbiter_add(other, 0, (struct arbiter_share){ 50, 100, 0 });
-	assert_int_equal(arbiter_set_space_group(other, t, FIRST), -EINVAL);
+	assert_int_equal(arbiter_set_space_group(other, t, FIRST, 100), -EINVAL);
 	arbiter_free(other);
 }
 

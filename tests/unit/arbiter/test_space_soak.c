@@ -89,7 +89,7 @@ static void change_tenants(struct arbiter *a, struct player *players, int *count
 		break;
 	default:
 		players[i].group = (uint32_t)random_between(random, 0, GROUPS);
-		assert_int_equal(arbiter_set_space_group(a, i, players[i].group), 0);
+		assert_int_equal(arbiter_set_space_group(a, i, players[i].group, 100), 0);
 		break;
 	}
 }

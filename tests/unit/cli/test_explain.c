@@ -213,6 +213,81 @@ static void test_card_by_card(void **state)
 		"  a: 1 card would have to have 4.9 GiB and 10 % of the time more free\n");
 }
 
+#define FILLER_CARD(more) \
+	"{\"uuid\":\"GPU-a\",\"index\":0,\"type\":\"NVIDIA-H200\",\"memory_mib\":8192,\"free_" \
+	"mib\":4096," \
+	"\"cores_pct\":100,\"free_cores_pct\":20,\"slots\":10,\"slots_used\":2," more \
+	",\"reason\":\"CardInsufficientCore\",\"pods\":[{\"namespace\":\"ns\",\"pod\":\"x\"," \
+	"\"container\":0,\"memory_mib\":1024,\"cores_pct\":0,\"lent_pct\":40}]}"
+#define FILLER_NODE(name, more) \
+	"{\"node\":\"" name "\",\"verdict\":\"unfit\",\"why\":\"1/1 CardInsufficientCore\"," \
+	"\"container\":0,\"reasons\":{\"CardInsufficientCore\":1},\"most_free_cores_pct\":" \
+	"20," more "}"
+#define FILLER_SAYS(nodes) \
+	"{" POD ",\"state\":\"waiting\",\"placed_by\":\"use\",\"asks\":[" ASK( \
+		"1024") "]," CLUSTER("3", "0") ",\"nodes\":[" nodes "]}"
+
+/* One that takes what others leave is told what that is, and of whom. */
+static void test_placed_by_use(void **state)
+{
+	assert_text(
+		FILLER_SAYS(FILLER_NODE(
+			"a",
+			"\"card\":[" FILLER_CARD(
+				"\"use\":{\"promised_pct\":80,\"lent_pct\":40,\"measured_pct\":90,"
+				"\"peak_pct\":30,\"now_pct\":12,\"taken_pct\":80}") "]")),
+		"ns/p waits; node a has not the GPUs that it asks for free\n"
+		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
+		"leave\n"
+		"\nWhy not\n"
+		"  a: 1/1 CardInsufficientCore\n"
+		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
+		"wanted\n"
+		"\nNode a\n"
+		"  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 "
+		"places taken; CardInsufficientCore\n"
+		"      by use: 80 % promised, of which its node has measured 80 %: 30 % used at "
+		"the "
+		"peak, 12 % now; 40 % lent: 80 % count as taken\n"
+		"      ns/x container 0: 1.0 GiB, 40 % at most, as others leave it\n");
+	assert_text(
+		FILLER_SAYS(FILLER_NODE(
+			"a", "\"card\":[" FILLER_CARD("\"use_unknown\":\"nobody says it\"") "]")),
+		"ns/p waits; node a has not the GPUs that it asks for free\n"
+		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
+		"leave\n"
+		"\nWhy not\n"
+		"  a: 1/1 CardInsufficientCore\n"
+		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
+		"wanted\n"
+		"\nNode a\n"
+		"  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 "
+		"places taken; CardInsufficientCore\n"
+		"      by promises, as its use is not known: nobody says it\n"
+		"      ns/x container 0: 1.0 GiB, 40 % at most, as others leave it\n");
+	/* Of many nodes, together. */
+	assert_text(
+		FILLER_SAYS(FILLER_NODE("a", "\"cards_shut\":2,\"open_in_s\":500") "," FILLER_NODE(
+			"b", "\"cards_shut\":1,\"open_in_s\":90") "," FILLER_NODE("c",
+										  "\"cards_of_"
+										  "unknown_use\":"
+										  "1,\"use_"
+										  "unknown\":"
+										  "\"nobody says "
+										  "it\"")),
+		"ns/p waits: none of 3 nodes has the GPUs that it asks for free\n"
+		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
+		"leave\n"
+		"\nWhy not\n"
+		"  3 nodes: 1/1 CardInsufficientCore\n"
+		"      CardInsufficientCore: at most 20 % of any such card's time free, 30 % "
+		"wanted\n"
+		"      3 cards are shut to pods that are placed by use, as some were sent away "
+		"from "
+		"them: the first opens in 90 s\n"
+		"      1 card is judged by promises, as the use is not known: nobody says it\n");
+}
+
 /* 5,000 nodes, all but a few alike: the text stays short. */
 static void test_many(void **state)
 {
@@ -295,15 +370,33 @@ static void test_of_the_pod_alone(void **state)
 	free(text);
 	json_decref(e);
 	json_decref(pod);
+	pod = parse("{" META(
+		"\"hami.io/vgpu-node\":\"n\",\"hami.io/bind-phase\":\"success\","
+		"\"allot.dev/borrowed\":\"GPU-a,NVIDIA,3000,30:;\","
+		"\"hami.io/vgpu-devices-allocated\":\"GPU-a,NVIDIA,3000,0:;\"") ",\"spec\":{"
+										"\"nodeName\":"
+										"\"n\","
+										"\"containers\":[{"
+										"\"name\":\"main\"}"
+										"]}}");
+	e = explain_of_pod(pod, NULL, "");
+	text = write_text(e);
+	assert_string_equal(text,
+			    "ns/p is on node n\n  main has of GPU-a: 2.9 GiB, up to 30 % of the "
+			    "time, as others leave it\n");
+	free(text);
+	json_decref(e);
+	json_decref(pod);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),       cmocka_unit_test(test_never),
-		cmocka_unit_test(test_none_of_ours), cmocka_unit_test(test_on_its_way),
-		cmocka_unit_test(test_card_by_card), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_quota),        cmocka_unit_test(test_of_the_pod_alone),
+		cmocka_unit_test(test_groups),        cmocka_unit_test(test_never),
+		cmocka_unit_test(test_none_of_ours),  cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_card_by_card),  cmocka_unit_test(test_many),
+		cmocka_unit_test(test_quota),         cmocka_unit_test(test_of_the_pod_alone),
+		cmocka_unit_test(test_placed_by_use),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

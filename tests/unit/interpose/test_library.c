@@ -237,6 +237,56 @@ static void test_a_process_joins(void **state)
 	fake_daemon_stop(&fake);
 }
 
+static bool asks_again(unsigned requests)
+{
+	for (int i = 0; i < 200; i++) {
+		if (fake.requests > requests)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* At rest, a beat that stays away means nothing for a while: the word of the owner tells. */
+static void test_the_end_of_a_daemon_that_beats_seldom(void **state)
+{
+	struct probe p;
+
+	fake_daemon_start(&fake, socket_path, 5);
+	atomic_store(&fake.control->owner, 77);
+	start_probe(&p, tenant(), "hold");
+	assert_true(probe_says(&p, "cuMemGetInfo"));
+	assert_int_equal(fake.report->slot[0].heeds_owner, 1);
+	fake.beats = false;
+	uint64_t begin = sys_now_ns();
+	usleep(600000);
+	bool asked = fake.requests > 1;
+	assert_true(!asked || sys_now_ns() - begin > 2 * NS_PER_S);
+	atomic_store(&fake.control->owner, FUTEX_OWNER_DIED);
+	assert_true(asks_again(1));
+	poke(&p);
+	poke(&p);
+	assert_int_equal(end_probe(&p), 0);
+	fake_daemon_stop(&fake);
+}
+
+/* Of an older daemon there is no such word. */
+static void test_the_end_of_a_daemon_that_only_beats(void **state)
+{
+	struct probe p;
+
+	fake_daemon_start(&fake, socket_path, 5);
+	start_probe(&p, tenant(), "hold");
+	assert_true(probe_says(&p, "cuMemGetInfo"));
+	fake.beats = false;
+	assert_true(asks_again(1));
+	fake.beats = true;
+	poke(&p);
+	poke(&p);
+	assert_int_equal(end_probe(&p), 0);
+	fake_daemon_stop(&fake);
+}
+
 static void test_refused(void **state)
 {
 	struct probe p;
@@ -382,6 +432,8 @@ int main(void)
 		cmocka_unit_test(test_another_interposer),
 		cmocka_unit_test(test_a_driver_that_was_unloaded),
 		cmocka_unit_test(test_a_process_joins),
+		cmocka_unit_test(test_the_end_of_a_daemon_that_beats_seldom),
+		cmocka_unit_test(test_the_end_of_a_daemon_that_only_beats),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_no_daemon_in_time),
 		cmocka_unit_test(test_a_daemon_that_comes_late),

@@ -73,13 +73,14 @@ static void test_space_pays_by_time(void **state)
 
 	atomic_store(&pace_sms[0], 66);
 	fake_control->space_pct_x100[0] = 5000;
-	pace_book(0, &w, 1000000);
+	pace_book(0, &w, 1000000, true);
 	assert_int_equal(*spent(), 250000);
 	assert_int_equal(fake_report->spent[0].work_ns, 1000000);
+	assert_int_equal(fake_report->spent[0].untried_ns, 1000000);
 	/* Nothing is for nothing, and no length makes a sum overflow. */
-	pace_book(0, &w, 0);
+	pace_book(0, &w, 0, false);
 	assert_int_equal(*spent(), 250001);
-	pace_book(0, &w, UINT64_MAX);
+	pace_book(0, &w, UINT64_MAX, false);
 	assert_true(*spent() < PACE_MOST);
 
 	fake_guest_set_lease(LEASE_PACED);
@@ -93,6 +94,35 @@ static void test_space_pays_by_time(void **state)
 	assert_false(pace_has_tokens(0, spent()));
 	d->depth_ns = depth_ns;
 	fake_control->space_pct_x100[0] = 0;
+	fake_complete_all();
+}
+
+/* Under a lease what fills how much of the card is counted, of the whole of it, where that is asked for. */
+static void test_fill_is_noted(void **state)
+{
+	struct work w = fake_kernel(fake_stream(2), launched_function);
+	struct estimate *e = estimate_of(&w);
+	_Atomic uint64_t *filled = &fake_report->spent[0].filled_ns;
+
+	/* Of 256 threads 8 blocks fit an SM: its 132 blocks need 17. */
+	atomic_store(&pace_sms[0], 34);
+	atomic_store(&e->ns, 1000000);
+	fake_guest_set_lease(LEASE_GO);
+	launch(fake_stream(2));
+	assert_int_equal(*filled, 0);
+	fake_control->fill_wanted = 2;
+	launch(fake_stream(2));
+	assert_int_equal(*filled, 0);
+	fake_control->fill_wanted = 1;
+	launch(fake_stream(2));
+	assert_int_equal(*filled, 500000);
+	assert_int_equal(*spent(), 0);
+	/* Free run, and a launch that fails, are not looked at. */
+	launch_with(fake_stream(2), CUDA_ERROR_UNKNOWN);
+	fake_guest_set_lease(LEASE_FREE);
+	launch(fake_stream(2));
+	assert_int_equal(*filled, 500000);
+	fake_control->fill_wanted = 0;
 	fake_complete_all();
 }
 
@@ -221,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_parts_of_a_card),
 		launching_test(test_space_pays_by_time),
+		launching_test(test_fill_is_noted),
 		launching_test(test_each_launch_pays),
 		launching_test(test_waits_for_a_grant),
 		launching_test(test_a_grant_wakes),

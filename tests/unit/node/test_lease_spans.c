@@ -94,7 +94,8 @@ static void test_how_it_ended(void **state)
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
 	struct lease_span_state closing = { .is_closing = true };
-	struct lease_span_state ended = { .end = ARBITER_END_CAP, .has_expired = true };
+	struct lease_span_state ended = { .end = { ARBITER_END_CAP, .with_step = true,
+						   .expired = true } };
 	uint64_t told = 0;
 	lease_spans_note(&s, 10, "a", 1, LEASE);
 	lease_spans_note(&s, 20, "a", 1, closing);
@@ -108,14 +109,14 @@ static void test_how_it_ended(void **state)
 	assert_int_equal(since(&s, &told, list), 1);
 	assert_int_equal(list[0].closing_ns, 30);
 	assert_int_equal(list[0].end_ns, 40);
-	assert_int_equal(list[0].end, ARBITER_END_CAP);
-	assert_true(list[0].has_expired);
+	assert_int_equal(list[0].end.why, ARBITER_END_CAP);
+	assert_true(list[0].end.with_step && list[0].end.expired);
 	/* Who ran alone had no lease that could end for a reason. */
 	lease_spans_note(&s, 50, "b", 2, FREE);
 	lease_spans_note(&s, 60, "a", 3, ended);
 	assert_int_equal(since(&s, &told, list), 2);
-	assert_int_equal(list[0].end, ARBITER_END_UNKNOWN);
-	assert_false(list[0].has_expired);
+	assert_int_equal(list[0].end.why, ARBITER_END_UNKNOWN);
+	assert_false(list[0].end.with_step || list[0].end.expired);
 }
 
 static void test_what_began_before_anybody_watched(void **state)

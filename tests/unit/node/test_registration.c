@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/bell.h"
 #include "node/peer.h"
 #include "node/registration.h"
 
@@ -49,14 +52,93 @@ static void test_handshake(void **state)
 	client_close(&c);
 }
 
+static uint32_t beats_in(struct fixture *f, const struct region_control *c, unsigned ms)
+{
+	uint32_t first = c->heartbeat;
+	fixture_turn(f, ms);
+	return c->heartbeat - first;
+}
+
+/* An older library has nothing but the beats. */
 static void test_heartbeat(void **state)
 {
 	struct fixture *f = *state;
-	struct tenant *t = make_tenant(f);
-	uint32_t first = t->region.control->heartbeat;
-	fixture_turn(f, 500);
-	uint32_t beats = t->region.control->heartbeat - first;
+	struct client c;
+	client_register(f, client_connect(make_tenant(f)), 0, &c);
+	uint32_t beats = beats_in(f, c.control, 500);
 	assert_true(beats >= 5 && beats <= 15);
+	client_close(&c);
+}
+
+static void ring(const struct client *c)
+{
+	atomic_fetch_add(&c->report->bell[0].rung, 1);
+	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void test_heartbeat_at_rest(void **state)
+{
+	struct fixture *f = *state;
+	struct client c;
+	if (!bell_is_offered())
+		skip();
+	client_register(f, client_connect(make_tenant(f)), 0, &c);
+	struct region_slot *slot = &c.report->slot[c.reply.slot];
+	slot->heeds_owner = 1;
+	ring(&c);
+	fixture_turn(f, 300);
+	assert_in_range(beats_in(f, c.control, 2200), 1, 4);
+	/* From the ring on, and not at the end of the second. */
+	slot->device[0].waiting = 1;
+	ring(&c);
+	assert_true(beats_in(f, c.control, 500) >= 5);
+	slot->device[0].waiting = 0;
+	ring(&c);
+	fixture_turn(f, 1500);
+	assert_in_range(beats_in(f, c.control, 2200), 1, 4);
+	client_close(&c);
+}
+
+static const struct region_control *map_control(int pid, int fd)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	int own = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(own >= 0);
+	const struct region_control *c = mmap(NULL, sizeof(*c), PROT_READ, MAP_SHARED, own, 0);
+	assert_ptr_not_equal(c, MAP_FAILED);
+	close(own);
+	return c;
+}
+
+/* However a daemon ends, its tenants' processes can read that it has. */
+static void test_end_of_the_owner(void **state)
+{
+	struct region_host host = { 0 };
+	int fds[2], fd;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	int pid = fork();
+	if (pid == 0) {
+		if (region_host_create(&host, "a", 1, 1, NULL) == 0 &&
+		    write(fds[1], &host.control_fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(fds[0], &fd, sizeof(fd)), sizeof(fd));
+	const struct region_control *c = map_control(pid, fd);
+	assert_true(c->owner);
+	assert_false(region_has_lost_owner(c));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(region_has_lost_owner(c));
+
+	assert_int_equal(region_host_create(&host, "a", 2, 1, NULL), 0);
+	c = map_control(getpid(), host.control_fd);
+	assert_false(region_has_lost_owner(c));
+	region_host_free(&host);
+	assert_true(region_has_lost_owner(c));
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void test_seals(void **state)
@@ -350,6 +432,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_handshake),
 		test(test_heartbeat),
+		test(test_heartbeat_at_rest),
+		test(test_end_of_the_owner),
 		test(test_who_is_alone_may_have_more_in_flight),
 		test(test_seals),
 		test(test_death_gives_back),

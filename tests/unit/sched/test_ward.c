@@ -252,6 +252,31 @@ static void test_who_never_fits_has_no_ward(void **state)
 	end(&s);
 }
 
+/* Who is on a node that the gang is not asked about ends for no ward: what is short there, its quota, no ward makes good. */
+static void test_who_is_elsewhere_counts_as_there(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	give_quota(s.m, "q", "\"limits.nvidia.com/gpumem\":\"8000\"");
+	give_node(s.m, node_object("z", 1, 1000, 100));
+	json_t *elsewhere = pod_object("elsewhere", "\"nvidia.com/gpu\":\"1\"");
+	allocate(elsewhere, "z", "z-0,NVIDIA,1000,100:;", "success", true);
+	give_pod(s.m, elsewhere);
+	add_gang(&s);
+	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
+	give_pod(s.m, json_incref(lone));
+	for (unsigned i = 0; i < 100; i++, s.now_ns += 10 * SECOND) {
+		model_advance(s.m, s.now_ns);
+		for (unsigned k = 0; k < NODE_COUNT; k++)
+			ask(&s, s.gang[k], node, NULL);
+		assert_string_equal(node, "");
+		ask(&s, lone, node, NULL);
+		assert_string_equal(node, "a");
+	}
+	json_decref(lone);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_who_outranks_it_waits_for_nobody),
 		cmocka_unit_test(test_lone_pods_do_not_wait_for_ever),
 		cmocka_unit_test(test_who_never_fits_has_no_ward),
+		cmocka_unit_test(test_who_is_elsewhere_counts_as_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

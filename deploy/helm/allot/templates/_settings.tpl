@@ -53,11 +53,23 @@
 {{- $_ := set $own "http_listen" "off" }}
 {{- $_ := set $own "lease" (printf "%s/%s" .Release.Namespace $name) }}
 {{- end }}
+{{- if $scheduler.auditVolume }}
+{{- $_ := set $own "audit_log" "/var/log/allot/audit.log" }}
+{{- end }}
 {{- if $scheduler.clients.caSecret }}
 {{- $_ := set $own "client_ca" "/etc/allot/clients/ca.crt" }}
 {{- end }}
 {{- if $scheduler.clients.tokenSecret }}
 {{- $_ := set $own "token_file" "/etc/allot/clients-token/token" }}
+{{- end }}
+{{- if $scheduler.page.enabled }}
+{{- $_ := set $own "web_listen" (printf "0.0.0.0:%v" $scheduler.page.port) }}
+{{- $_ := set $own "web_token_file" "/etc/allot/page-token/token" }}
+{{- $_ := set $own "web_tls_certificate" "/etc/allot/tls/tls.crt" }}
+{{- $_ := set $own "web_tls_key" "/etc/allot/tls/tls.key" }}
+{{- with $scheduler.page.nodeUrl }}
+{{- $_ := set $own "web_node_url" . }}
+{{- end }}
 {{- end }}
 {{- if and $scheduler.kubeScheduler.enabled (or $scheduler.clients.caSecret $scheduler.clients.tokenSecret) }}
 {{- $_ := set $own "client_local" true }}
@@ -95,6 +107,9 @@
 {{- end }}
 {{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
+{{- end }}
+{{- if and $scheduler.enabled $scheduler.page.enabled (not $scheduler.page.tokenSecret) }}
+{{- fail "scheduler.page.tokenSecret: is empty: the page shows pods of every namespace to whoever reaches the Service: name a Secret whose key is token" }}
 {{- end }}
 {{- if $scheduler.enabled }}
 {{- if $kube.enabled }}

@@ -1,25 +1,5 @@
-// What is asked of who looks: a token, and a tenant's new terms.
+// What is asked of who changes a tenant: its new terms.
 import { GIB, make } from "./format.js";
-
-export class TokenDialog {
-  constructor(use) {
-    this.dialog = document.getElementById("token-dialog");
-    this.input = document.getElementById("token");
-    this.error = document.getElementById("token-error");
-    document.getElementById("token-open").onclick = () => this.open("");
-    this.dialog.addEventListener("close", () => {
-      if (this.dialog.returnValue === "ok") use(this.input.value.trim());
-      this.dialog.returnValue = "";
-      this.input.value = "";
-    });
-  }
-
-  open(error) {
-    this.error.textContent = error;
-    if (!this.dialog.open) this.dialog.showModal();
-    this.input.focus();
-  }
-}
 
 function field(label, value, most, step) {
   const input = make("input", { type: "number", min: 0, max: most, step, value });

@@ -1,12 +1,15 @@
 // The page: what comes from the daemon goes to its parts.
 import { Cards } from "./cards.js";
 import { Charts } from "./charts.js";
-import { SetDialog, TokenDialog } from "./dialogs.js";
+import { SetDialog } from "./dialogs.js";
 import { count, markOf, setClass, setText } from "./format.js";
 import { Leases } from "./leases.js";
+import { Moved } from "./moved.js";
 import { Record } from "./record.js";
 import { Source, ask, change, setToken } from "./source.js";
 import { Tenants } from "./tenants.js";
+import { Theme, onKeys } from "./theme.js";
+import { TokenDialog } from "./token.js";
 import { Topology } from "./topology.js";
 import { Waiting } from "./waiting.js";
 
@@ -25,7 +28,7 @@ const tenants = new Tenants({
   pause: (tenant) => act(tenant.state === "paused" ? "resume" : "pause", { name: tenant.id }),
   set: (tenant) => dialog.open(tenant),
 });
-const parts = { cards: new Cards(), waiting: new Waiting(), leases: new Leases(), topology: new Topology() };
+const parts = { cards: new Cards(), waiting: new Waiting(), moved: new Moved(), leases: new Leases(), topology: new Topology() };
 const charts = new Charts(tenants);
 
 function say(text, isLost = false) {
@@ -49,6 +52,8 @@ function summarize(state) {
   // Who computes changes too often to be read out.
   const settled = ["queued", "paused", "swapped"].filter((name) => states.has(name))
     .map((name) => `${states.get(name)} ${name === "queued" ? "waiting for memory" : name}`);
+  const frozen = state.containers.filter((container) => container.state === "waiting").length;
+  if (frozen) settled.push(`${count(frozen, "container")} frozen`);
   const sick = state.devices.filter((device) => device.health !== "healthy").length;
   if (sick) settled.push(`${count(sick, "GPU")} not well`);
   const text = `${count(state.devices.length, "GPU")}, ${count(state.tenants.length, "tenant")}` +
@@ -96,44 +101,7 @@ const source = new Source({
   },
 });
 
-// ---- theme ----
+const theme = new Theme(() => charts.rebuild());
+onKeys({ "/": () => tenants.filter.focus(), t: () => theme.next() });
 
-const themes = ["auto", "dark", "light"];
-const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-const themeButton = document.getElementById("theme");
-
-function theme() {
-  const chosen = localStorage.getItem("allot-theme");
-  return themes.includes(chosen) ? chosen : "auto";
-}
-
-function showTheme() {
-  const chosen = theme();
-  const isDark = chosen === "dark" || (chosen === "auto" && prefersDark.matches);
-  document.documentElement.dataset.theme = isDark ? "dark" : "light";
-  setText(themeButton, `Theme: ${chosen}`);
-  themeButton.setAttribute("aria-label", `Theme: ${chosen === "auto" ? "as the system has it" : chosen}`);
-  charts.rebuild();
-}
-
-function nextTheme() {
-  localStorage.setItem("allot-theme", themes[(themes.indexOf(theme()) + 1) % themes.length]);
-  showTheme();
-}
-
-themeButton.onclick = nextTheme;
-prefersDark.addEventListener("change", showTheme);
-
-document.addEventListener("keydown", (event) => {
-  const isTyping = event.target.matches("input, select, textarea") || document.querySelector("dialog[open]");
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "/") {
-    event.preventDefault();
-    tenants.filter.focus();
-  } else if (event.key === "t") {
-    nextTheme();
-  }
-});
-
-showTheme();
 source.start();

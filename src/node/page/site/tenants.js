@@ -55,7 +55,8 @@ class Row {
     this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null);
     setText(this.computeText, `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     this.memory.show(used / quota, null);
-    setText(this.memoryText, `${bytes(used)} of ${bytes(quota)}`);
+    const away = tenant.swap?.swapped_bytes;
+    setText(this.memoryText, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
     setText(this.waited, seconds(sum(tenant, "waited_s")));
     setText(this.priority, String(tenant.priority));
     this.actions.hidden = !mayChange;

@@ -52,10 +52,8 @@ static void test_leases(void **state)
 								   ",\"closing_ns\":null") "]");
 	/* Told again, and over. */
 	add(30, "running",
-	    "[" SPAN(3, "a", "lease", 1008, "1020000000",
-		     ",\"closing_ns\":1018000000,\"end\":\"cap\"") "," SPAN(4, "a", "free", 1025,
-									    "null",
-									    ",\"end\":null") "]");
+	    "[" SPAN(3, "a", "lease", 1008, "1020000000", ",\"closing_ns\":1018000000,\"end\":\"cap\",\"with_step\":true") "," SPAN(
+		    4, "a", "free", 1025, "null", ",\"end\":null") "]");
 	add(40, "running", "[" SPAN(4, "a", "free", 1025, "null", "") "]");
 	tracks_end(tracks, BEGIN + 45 * MS);
 	json_t *all = written_end(&out);
@@ -73,6 +71,10 @@ static void test_leases(void **state)
 	assert_true(number_of(e, "tid") != number_of(find_event(all, "X", "lease", 0), "tid"));
 	e = find_event(all, "X", "lease", 2);
 	assert_true(number_of(e, "ts") == 8000 && number_of(e, "dur") == 12000);
+	assert_string_equal(text_of(e, "end"), "cap");
+	assert_true(json_is_true(json_object_get(json_object_get(e, "args"), "with_step")));
+	assert_null(json_object_get(json_object_get(find_event(all, "X", "lease", 0), "args"),
+				    "with_step"));
 	e = find_event(all, "X", "drain", 0);
 	assert_true(number_of(e, "ts") == 18000 && number_of(e, "dur") == 2000);
 	e = find_event(all, "X", "alone", 0);

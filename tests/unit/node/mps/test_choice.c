@@ -85,6 +85,19 @@ static void test_refusals(void **state)
 	assert_refused(&space, &f, EINVAL, "cores_limit_pct 0.99 may round to no SM");
 	f.limit_pct = 1;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
+	/* Of a card whose SMs are known, and of a small instance of one. */
+	f.sms = 132;
+	f.limit_pct = 0.76;
+	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
+	f.limit_pct = 0.75;
+	assert_refused(&space, &f, EINVAL,
+		       "cores_limit_pct 0.75 of 132 SMs is no whole SM: must be 0.76 or more");
+	f.sms = 16;
+	f.limit_pct = 6;
+	assert_refused(&space, &f, EINVAL,
+		       "cores_limit_pct 6 of 16 SMs is no whole SM: must be 6.25 or more");
+	f.limit_pct = 6.25;
+	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f = usual();
 	f.has_leases = false;
 	assert_refused(&space, &f, EINVAL, "policy 'lease'");
@@ -107,6 +120,24 @@ static void test_auto(void **state)
 	f = usual();
 	f.cores_pct = 50.5;
 	assert_string_equal(chosen(&wish, &f).why, "it is promised most of the card");
+	/* A gain that is known goes before what was promised, and never before what can't be. */
+	f.gain = (struct gain_verdict){ GAIN_MEASURED, 0.4, true };
+	struct sharing_choice c = chosen(&wish, &f);
+	assert_int_equal(c.way, SHARING_SPACE);
+	assert_int_equal(c.source, GAIN_MEASURED);
+	assert_true(c.is_open);
+	assert_string_equal(c.why, "its groups did more than in turns");
+	f.cores_pct = 30;
+	f.gain = (struct gain_verdict){ GAIN_EXPECTED, 0.02, false };
+	c = chosen(&wish, &f);
+	assert_int_equal(c.way, SHARING_TIME);
+	assert_string_equal(c.group, "");
+	assert_string_equal(c.why, "it should do too little more beside its group than in turns");
+	f.gain = (struct gain_verdict){ GAIN_MEASURED, 0.4, true };
+	f.memory_given = false;
+	c = chosen(&wish, &f);
+	assert_int_equal(c.way, SHARING_TIME);
+	assert_false(c.is_open);
 	/* What is refused of who insists is no failure of who leaves it open. */
 	f = usual();
 	f.missing = "there is no program";

@@ -1,0 +1,43 @@
+"""What a launch costs a tenant that shares by space more than a client of MPS without allot."""
+
+import statistics
+
+from harness import plot
+from harness.mps import plain_mps
+from harness.result import Row, at_most
+
+from .launch import measure
+from .space_ways import SHARING, is_offered
+
+MOST_NS = 50
+KEYS = ("launch_ns_median", "launch_added_ns", "launch_added_error_ns")
+
+
+def rounds(settings):
+    return max(2, settings.launch_rounds // 2)
+
+
+def seconds_of(settings):
+    return 2 * rounds(settings) * 2.2
+
+
+def space_launch(bench):
+    """As launch_cost: a tenant's process against itself, hooked and unhooked by turns, both as a client of MPS; and
+    processes by turns."""
+    if not is_offered(bench, "cost of a launch"):
+        return
+    plain, tenant = ({key: [] for key in KEYS} for _ in range(2))
+    with plain_mps(bench.machine):
+        for i in range(rounds(bench.settings)):
+            for is_plain in ((True, False) if i % 2 == 0 else (False, True)):
+                measure(bench, is_plain, plain if is_plain else tenant, SHARING)
+    row = Row("launch: added to MPS's, by turns in one process", "ns", statistics.median(tenant["launch_added_ns"]))
+    # The simulated driver sends a message for what costs a real one nothing.
+    bench.result.add(row if bench.machine.sim else at_most(row, MOST_NS))
+    bench.result.add(Row("launch: added, standard error of a process's median", "ns",
+                         statistics.median(tenant["launch_added_error_ns"])))
+    here, there = (statistics.median(each["launch_ns_median"]) for each in (tenant, plain))
+    bench.result.add(Row("launch", "ns", here, mps=there))
+    bench.result.add(Row("launch: added, between processes", "ns", here - there))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "Cost of a launch as a client of MPS", bench.result.rows, "ns"))

@@ -1,0 +1,132 @@
+"""Shares of tenants that run at the same time: kernels of known cost, and trainings. A share is work done relative to the
+same program alone without a quota. With caps that is the cap; with lending, where all want more, it is the guarantee over
+the sum of all guarantees, of the sum of all work."""
+
+from harness import plot
+from harness.mps import plain_mps, threads
+from harness.result import Row, at_least, at_most, within
+from harness.trainer import Trainer, ready, record_together, take_models
+
+from .shares import LARGE, SMALL, add_bars
+from .space_ways import MPS, NATIVE_S, SHARING, SPACE, Member, is_offered, measure, over_sum, run_seconds, window_s
+from .training import SEED_MODELS
+
+SHARES = (45, 30, 15)
+FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for
+POINTS = (0.7, 5)       # on a GPU, simulated
+
+
+def three_seconds(settings):
+    return 3 * NATIVE_S + 8 * run_seconds(settings, window_s(settings))
+
+
+def of_sum(asked):
+    return [100 * pct / sum(asked) for pct in asked]
+
+
+def add_capped(bench, what, asked, got, mps):
+    points = bench.bar(*POINTS)
+    for name, pct, work, fixed in zip(what, asked, got, mps):
+        bench.result.add(within(Row(f"caps, {pct} %, {name}", "%", work, pct, mps=fixed), points))
+    for name, pct, share, now, fixed in zip(what, asked, of_sum(asked), over_sum(got), over_sum(mps)):
+        bench.result.add(Row(f"caps, {pct} %, {name}: over the sum", "% of sum", now, share, mps=fixed))
+
+
+def add_lent(bench, what, asked, got):
+    points = bench.bar(*POINTS)
+    for name, pct, share, now in zip(what, asked, of_sum(asked), over_sum(got)):
+        bench.result.add(within(Row(f"lending, {pct} %, {name}: over the sum", "% of sum", now, share), points))
+    bench.result.add(Row(f"lending, {what[0]} and others: sum of work", "%", sum(got)))
+
+
+def works(bench, way, kernel, mode, limit=None):
+    members = [Member(f"t{pct}", kernel, pct, limit, mode=mode) for pct in SHARES]
+    return [outcome.share_pct for outcome in measure(bench, way, members, window_s(bench.settings))]
+
+
+def space_three(bench):
+    """Kernels of a block an SM, one after the other, leave most of the card to others: each can have all that it asks for
+    at once, and its guarantee is the least that it should get."""
+    if not is_offered(bench, "45 / 30 / 15 %"):
+        return
+    for kernel, mode in ((LARGE, ()), (SMALL, FILLING)):
+        what = 3 * [f"{kernel}, 8 streams" if mode else str(kernel)]
+        if mode and bench.machine.sim:
+            bench.result.skip(what[0], "the simulated GPU runs one process's streams one after the other")
+            continue
+        fixed = works(bench, MPS, kernel, mode)
+        add_capped(bench, what, SHARES, works(bench, SPACE, kernel, mode), fixed)
+        add_lent(bench, what, SHARES, works(bench, SPACE, kernel, mode, 100))
+    fixed, got = (works(bench, way, SMALL, ()) for way in (MPS, SPACE))
+    for pct, work, other in zip(SHARES, got, fixed):
+        bench.result.add(at_least(Row(f"no want of room, {pct} %, {SMALL}", "%", work, pct, mps=other), pct))
+    add_bars(bench, "45 / 30 / 15 % at the same time: work done")
+
+
+def models_seconds(settings):
+    return 75 + 3 * (settings.native_seconds / 2 + 1) + 3 * (settings.settle_s + window_s(settings) + 3)
+
+
+def space_models(bench):
+    """All but the lending ones start together, which saves time; who is not measured, idles."""
+    if not is_offered(bench, "models at 45 / 30 / 15 %"):
+        return
+    settings = bench.settings
+    asked = [pct for pct, _ in SEED_MODELS.values()]
+    models = [(model, batch) for model, (_, batch) in SEED_MODELS.items()]
+    names = [f"{model}, batch {batch}" for model, batch in models]
+
+    def tenants(label, *more):
+        return [Trainer(bench, f"{label}-{model}", ["--memory", "24GiB", *SHARING, "--cores", str(pct), *more])
+                for model, (pct, _) in SEED_MODELS.items()]
+
+    def work(trainers, alone):
+        settle_s, seconds = settings.settle_s, window_s(settings)
+        answers = record_together(trainers, settle_s + seconds)
+        for trainer in trainers:
+            trainer.end()
+        return [100 * answer["series"].rate(settle_s, settle_s + seconds) * step_ms / 1e3
+                for answer, step_ms in zip(answers, alone)]
+
+    native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
+    with plain_mps(bench.machine):
+        clients = [Trainer(bench, f"mps-{model}", environment=threads(pct)) for model, (pct, _) in SEED_MODELS.items()]
+        capped = tenants("cap")
+        ready(native + clients + capped)
+        take_models(native + clients + capped, 3 * models)
+        alone = [trainer.ask("measure", settings.native_seconds / 2)["step_ms_mean"] for trainer in native]
+        for trainer in native:
+            trainer.end()
+        fixed = work(clients, alone)
+    add_capped(bench, names, asked, work(capped, alone), fixed)
+    bench.machine.settle()
+    lending = tenants("lend", "--cores-limit", "100")
+    ready(lending)
+    take_models(lending, models)
+    add_lent(bench, names, asked, work(lending, alone))
+    add_bars(bench, "Three trainings at 45 / 30 / 15 % at the same time, caps: step rate against alone")
+
+
+def fifty_seconds(settings):
+    return NATIVE_S + 4 * run_seconds(settings, window_s(settings))
+
+
+def space_fifty(bench):
+    if not is_offered(bench, "50 % beside four"):
+        return
+    seconds = window_s(bench.settings)
+    fifty = Member("fifty", LARGE, 50)
+    everyone = [fifty] + [Member(f"ten{i}", LARGE, 10) for i in range(4)]
+    alone, beside, others = {}, {}, {}
+    for way in (MPS, SPACE):
+        alone[way] = measure(bench, way, [fifty], seconds)[0].share_pct
+        beside[way], *others[way] = [outcome.share_pct for outcome in measure(bench, way, everyone, seconds)]
+    lost = {way: 100 * (1 - beside[way] / alone[way]) for way in alone}
+    bench.result.add(Row("50 % alone", "%", alone[SPACE], 50, mps=alone[MPS]))
+    bench.result.add(Row("50 % beside four at 10 %", "%", beside[SPACE], 50, mps=beside[MPS]))
+    bench.result.add(at_most(Row("50 % beside four at 10 %: work lost", "% of it", lost[SPACE], mps=lost[MPS]),
+                             bench.bar(1, 10)))
+    for i, (got, fixed) in enumerate(zip(others[SPACE], others[MPS]), 1):
+        bench.result.add(Row(f"beside it, 10 %, number {i}", "%", got, 10, mps=fixed))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "50 % beside four at 10 %, at the same time: work done", bench.result.rows, "%"))

@@ -1,0 +1,61 @@
+"""An MPS control daemon of the bench's own, without allot: what --sharing space is held against."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from .job import Failed
+
+PROGRAM = "nvidia-cuda-mps-control"
+READY_S = 10
+
+
+def threads(pct):
+    """A client's environment: a fixed part of the SMs."""
+    return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{pct:g}"}
+
+
+def priority(level):
+    """A client's environment: 0 comes before 1, and is the default."""
+    return {"CUDA_MPS_CLIENT_PRIORITY": str(level)}
+
+
+@contextlib.contextmanager
+def plain_mps(machine):
+    """Whatever is started natively meanwhile is a client of it. It has no other setting."""
+    program = os.path.join(machine.build.sim_dir(), PROGRAM) if machine.sim else shutil.which(PROGRAM)
+    if not program or not os.path.exists(program):
+        raise Failed(f"there is no {PROGRAM} here")
+    before = machine.native_environment
+    with tempfile.TemporaryDirectory(prefix="allot-mps-", dir="/tmp") as directory:
+        environment = dict(before, CUDA_MPS_PIPE_DIRECTORY=directory, CUDA_MPS_LOG_DIRECTORY=directory)
+        with subprocess.Popen([program, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as daemon:
+            try:
+                _wait_for(daemon, os.path.join(directory, "control"))
+                machine.native_environment = environment
+                yield
+            finally:
+                machine.native_environment = before
+                _end(daemon, program, environment)
+
+
+def _end(daemon, program, environment):
+    """With its servers, while nobody is a client any more; what hangs is killed."""
+    try:
+        subprocess.run([program], input="quit -t 1\n", text=True, env=environment, check=False,
+                       stdout=subprocess.DEVNULL, timeout=READY_S)
+        daemon.wait(READY_S)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+
+
+def _wait_for(daemon, path):
+    deadline = time.monotonic() + READY_S
+    while not os.path.exists(path):
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            raise Failed(f"{PROGRAM} did not start")
+        time.sleep(0.05)

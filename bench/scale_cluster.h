@@ -1,0 +1,29 @@
+/*
+ * A cluster of many nodes, each with 8 cards and 8 pods on them, as programs that measure the scheduler have it.
+ */
+#ifndef ALLOT_BENCH_SCALE_CLUSTER_H
+#define ALLOT_BENCH_SCALE_CLUSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sched/model.h"
+
+#define SCALE_PODS_PER_NODE 8
+#define SCALE_NAME_MAX 48
+
+void scale_node_name(unsigned node, char name[SCALE_NAME_MAX]);
+/* The p-th pod, which has a part of one card, or one alone: as JSON, to be freed. */
+char *scale_pod_text(unsigned p);
+/* A model that has seen all of it, and how long that took. Without memory the program ends. */
+struct model *scale_know(const struct model_terms *terms, unsigned nodes, double *ret_s);
+
+/* What this thread has computed: a machine that does other things as well counts that to nobody. */
+uint64_t scale_computed_ns(void);
+/* Of a list, which gets sorted: what such a part of it is at or below. */
+double scale_part_ms(uint64_t *ns, size_t count, double part);
+
+void scale_die(const char *what, const struct error *err) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,63 @@
+#include "audit/audit_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define AUDIT_VERSION 1
+
+/* RFC 3339 in UTC. */
+static void add_time(json_t *line)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[40];
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%03uZ",
+		 (unsigned)((uint64_t)now.tv_nsec / NSEC_PER_MSEC));
+	json_object_set_new(line, "time", json_string(text));
+}
+
+static int append(struct audit_file *file, const char *event, json_t *by, json_t *what)
+{
+	json_t *line = json_object();
+	json_object_set_new(line, "version", json_integer(AUDIT_VERSION));
+	add_time(line);
+	json_object_set_new(line, "event", json_string(event));
+	json_object_set_new(line, "by", by);
+	if (what)
+		json_object_update(line, what);
+	char *text = json_dumps(line, JSON_COMPACT);
+	/* No memory: the next line tells of it. */
+	int r = audit_file_append(file, text ? text : "{}");
+	free(text);
+	json_decref(what);
+	json_decref(line);
+	return r;
+}
+
+/* That some are missing is the first thing to be read where they are. */
+static void tell_of_lost(struct audit_file *file, const char *own)
+{
+	uint64_t untold = file->untold, lost = file->lost;
+	if (append(file, "lost", json_pack("{s:s}", "kind", own),
+		   json_pack("{s:I}", "lines", (json_int_t)untold)) >= 0) {
+		file->untold = 0;
+		return;
+	}
+	/* This one is not missed. */
+	file->untold = untold;
+	file->lost = lost;
+}
+
+void audit_line_write(struct audit_file *file, const char *own, const char *event, json_t *by,
+		      json_t *what)
+{
+	if (file->untold)
+		tell_of_lost(file, own);
+	append(file, event, by, what);
+}

@@ -1,0 +1,30 @@
+/*
+ * How tenants' processes come to know that the daemon has ended (region.h: owner), which may be by kill -9: a robust
+ * futex, of which the kernel is told by a list of the thread's (set_robust_list(2)).
+ *
+ *     head, this thread's ->  link of a tenant -> link of the next -> ...      in private memory
+ *                               | futex_offset, the same for all
+ *                             owner, in the control page that the tenant reads
+ *
+ * The links are beside the page and not in it, as a mutex of libc's would be: they tell where the daemon's memory
+ * lies. glibc's own list of this thread is given up: there is no robust mutex in this program. All calls are of one
+ * thread, whose end is taken for the daemon's.
+ */
+#ifndef ALLOT_NODE_OWNER_H
+#define ALLOT_NODE_OWNER_H
+
+#include "region/region.h"
+
+/* A control page is mapped so that as much is mapped behind it, for its link. */
+#define OWNER_LINK_AT 65536 /* whole pages of any machine */
+#define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
+_Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");
+
+/* Maps the file `fd` writable at the begin of OWNER_MAP_BYTES, zeros behind it. NULL, with errno. */
+void *owner_map(int fd);
+/* Until this thread ends, or owner_let_go(). Where the kernel has no such lists the word stays 0. */
+void owner_hold(struct region_control *control);
+/* Says that the owner has ended. Before it is unmapped. */
+void owner_let_go(struct region_control *control);
+
+#endif

@@ -1,0 +1,98 @@
+// The table of nodes: a page of them, by what is promised.
+import { Bar, List, bytes, make, percent, setClass, setText } from "./format.js";
+
+const ROWS = 50;
+const states = {
+  free: ["○", ""], used: ["●", "good"], full: ["■", ""], cordoned: ["‖", "warn"], unhealthy: ["⚠", "bad"], aside: ["⚠", "bad"],
+};
+const columns = [
+  { title: "Node", order: "name" }, { title: "State" }, { title: "GPUs" }, { title: "Compute promised", order: "cores" },
+  { title: "Memory promised", order: "memory" }, { title: "Containers", order: "shares" },
+];
+
+// Pages of a table: before and after the one that is shown.
+export class Pager {
+  constructor(name, to) {
+    this.element = document.getElementById(`${name}-pager`);
+    this.shown = document.getElementById(`${name}-shown`);
+    this.none = document.getElementById(`${name}-none`);
+    this.buttons = this.element.querySelectorAll("button");
+    this.buttons[0].onclick = () => to(Math.max(0, this.from - ROWS));
+    this.buttons[1].onclick = () => to(this.from + ROWS);
+  }
+
+  show({ seen, from, keys }) {
+    this.from = from;
+    setText(this.shown, seen > ROWS || from ? `${from + 1} to ${from + keys.length} of ${seen}` : String(seen));
+    this.element.hidden = seen <= ROWS && !from;
+    this.buttons[0].disabled = from === 0;
+    this.buttons[1].disabled = from + keys.length >= seen;
+    this.none.hidden = keys.length > 0;
+  }
+}
+
+class Row {
+  constructor({ node }, look) {
+    this.open = make("button", { type: "button", className: "link" }, node.node);
+    this.open.onclick = () => look({ open: node.node });
+    this.state = make("td");
+    this.cards = make("td");
+    this.compute = new Bar();
+    this.computeText = make("span");
+    this.memory = new Bar();
+    this.memoryText = make("span");
+    this.shares = make("td", { className: "number" });
+    this.element = make("tr", {}, make("th", { scope: "row" }, this.open), this.state, this.cards,
+      make("td", {}, make("span", { className: "pair" }, this.compute.element, this.computeText)),
+      make("td", {}, make("span", { className: "pair" }, this.memory.element, this.memoryText)), this.shares);
+  }
+
+  show({ node, isOpen }) {
+    const [sign, kind] = states[node.state];
+    const cores = node.cores_pct ? (100 * node.promised_cores_pct) / node.cores_pct : 0;
+    const sick = node.cards_unhealthy ? `, ${node.cards_unhealthy} of ${node.cards} GPUs` : "";
+    setText(this.state, `${sign} ${node.state === "aside" ? `set aside: ${node.why}` : node.state}${sick}`);
+    setClass(this.state, kind);
+    setText(this.cards, node.cards ? `${node.cards} × ${node.type}` : "not known");
+    this.compute.show(cores / 100, null);
+    setText(this.computeText, percent(cores));
+    this.memory.show(node.promised_bytes / node.memory_bytes, null);
+    setText(this.memoryText, `${bytes(node.promised_bytes)} of ${bytes(node.memory_bytes)}`);
+    setText(this.shares, String(node.shares));
+    setClass(this.element, isOpen ? "chosen" : "");
+    this.open.setAttribute("aria-pressed", String(isOpen));
+  }
+}
+
+export class Nodes {
+  constructor({ look, view }) {
+    const table = document.getElementById("node-table");
+    this.view = view;
+    this.rows = new Map();
+    this.list = new List(table.tBodies[0], (item) => item.node.node, (item) => new Row(item, look));
+    this.pager = new Pager("nodes", (from) => look({ nodes_from: from || "" }));
+    this.heads = columns.map(({ title, order }) => {
+      const head = make("th", { scope: "col", className: title === "Containers" ? "number" : "" }, order ? make("button", { type: "button" }, title) : title);
+      if (order) head.firstChild.onclick = () => look({ order: order === "name" ? "" : order, nodes_from: "" });
+      return head;
+    });
+    table.tHead.rows[0].append(...this.heads);
+  }
+
+  clear() {
+    this.rows.clear();
+  }
+
+  take({ seen, from, keys, rows }) {
+    for (const row of rows) this.rows.set(row.node, row);
+    const wanted = new Set(keys);
+    for (const key of this.rows.keys()) if (!wanted.has(key)) this.rows.delete(key);
+    const order = this.view.get("order") ?? "name";
+    this.heads.forEach((head, i) => {
+      if (columns[i].order)
+        head.setAttribute("aria-sort", columns[i].order !== order ? "none" : order === "name" ? "ascending" : "descending");
+    });
+    this.list.show(keys.map((key) => ({ node: this.rows.get(key), isOpen: key === this.view.get("open") })));
+    this.pager.show({ seen, from, keys });
+  }
+}

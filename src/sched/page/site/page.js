@@ -1,0 +1,153 @@
+// The cluster's page: what is looked at is asked for, and what comes, differences, goes to its parts.
+import { Bar, bytes, count, make, percent, setText, setClass } from "./format.js";
+import { Nodes } from "./nodes.js";
+import { Open } from "./open.js";
+import { Past } from "./past.js";
+import { Pods } from "./pods.js";
+import { Source, ask, setToken } from "./source.js";
+import { Theme, onKeys } from "./theme.js";
+import { TokenDialog } from "./token.js";
+
+const SUMMARY_MS = 3000;
+const TYPING_MS = 250;
+const connection = document.getElementById("connection");
+const summary = document.getElementById("summary");
+const filterError = document.getElementById("filter-error");
+
+// ---- what is looked at: kept in the address, so that it can be sent to somebody ----
+
+const fields = { node: "filter-node", namespace: "filter-namespace", node_state: "filter-node-state", pod_state: "filter-pod-state" };
+const view = new URLSearchParams(location.hash.slice(1));
+for (const [name, id] of Object.entries(fields)) {
+  const field = document.getElementById(id);
+  if (view.has(name)) field.value = view.get(name);
+  // Names of Kubernetes have no capitals.
+  const whatever = field.matches("select") ? field.options[0].value : "";
+  const take = () => look({
+    [name]: field.value === whatever ? "" : field.value.trim().toLowerCase(), nodes_from: "", pods_from: "",
+  });
+  let timer;
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(take, field.matches("select") ? 0 : TYPING_MS);
+  });
+}
+document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
+
+function look(changes) {
+  const before = view.toString();
+  for (const [name, value] of Object.entries(changes))
+    if (value === "" || value === null) view.delete(name);
+    else view.set(name, value);
+  if (view.toString() === before) return;
+  history.replaceState(null, "", view.size ? `#${view}` : location.pathname);
+  source.start();
+}
+
+// ---- parts ----
+
+const nodes = new Nodes({ look, view });
+const pods = new Pods({ look, view });
+const open = new Open(() => look({ open: "" }));
+const past = new Past();
+const token = new TokenDialog((value) => {
+  setToken(value);
+  source.start();
+});
+
+class Cluster {
+  constructor() {
+    this.compute = new Bar();
+    this.memory = new Bar();
+    this.computeText = make("span", { className: "figures" });
+    this.memoryText = make("span", { className: "figures" });
+    this.note = make("p", { className: "note" });
+    document.getElementById("cluster").replaceChildren(
+      make("div", { className: "row" }, make("span", {}, "Compute"), this.compute.element, this.computeText),
+      make("div", { className: "row" }, make("span", {}, "Memory"), this.memory.element, this.memoryText), this.note);
+  }
+
+  show(all) {
+    const cores = all.cores_pct ? (100 * all.promised_cores_pct) / all.cores_pct : 0;
+    this.compute.show(cores / 100, null);
+    this.memory.show(all.promised_bytes / all.memory_bytes, null);
+    setText(this.computeText, `${percent(cores)} promised`);
+    setText(this.memoryText, `${bytes(all.promised_bytes)} of ${bytes(all.memory_bytes)} promised`);
+    const notes = [count(all.nodes, "node"), count(all.cards, "GPU"), `${count(all.shares, "container")} on them`];
+    if (all.cards_unhealthy) notes.push(`${count(all.cards_unhealthy, "GPU")} not well`);
+    if (all.cards_cordoned) notes.push(`${count(all.cards_cordoned, "GPU")} cordoned`);
+    if (all.nodes_aside) notes.push(`${count(all.nodes_aside, "node")} set aside`);
+    setText(this.note, notes.join(" · "));
+    setClass(this.note, `note ${all.cards_unhealthy || all.nodes_aside ? "bad" : ""}`);
+  }
+}
+const cluster = new Cluster();
+
+function say(text, isLost = false) {
+  setText(connection, text);
+  setClass(connection, isLost ? "lost" : "");
+}
+
+// Said to who listens to the page: seldom, and only what is news.
+let summaryAt = 0;
+function summarize(all) {
+  const parts = [count(all.nodes, "node"), count(all.cards, "GPU"), count(all.pods, "pod")];
+  const text = `${parts.join(", ")}: ${all.pods_waiting} waiting, ${all.pods_reserved} about to be bound.`;
+  const now = performance.now();
+  if (text === summary.textContent || (now - summaryAt < SUMMARY_MS && summaryAt)) return;
+  summaryAt = now;
+  summary.textContent = text;
+}
+
+// ---- what comes ----
+
+let state = {};
+let seen = 0;
+const source = new Source({
+  async begins() {
+    const rights = await ask("/api/rights");
+    if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
+    past.load(await ask("/api/history"));
+    setText(filterError, "");
+    // The first event of a stream has all of it.
+    state = {};
+    nodes.clear();
+    pods.clear();
+  },
+
+  state(event) {
+    Object.assign(state, event);
+    document.documentElement.dataset.states = ++seen;
+    say(state.cluster.ready ? `live, ${state.scheduler}${state.cluster.leads ? "" : " (another one leads)"}`
+      : "allot-scheduler does not know all nodes and pods yet");
+    if (event.cluster) {
+      cluster.show(state.cluster);
+      summarize(state.cluster);
+    }
+    if (event.nodes) nodes.take(event.nodes);
+    if (event.pods) pods.take(event.pods);
+    if ("open" in event) open.show(event.open, view.get("open"));
+    past.add(state.cluster);
+  },
+
+  lost(error) {
+    if (error?.status === 400) setText(filterError, error.message);
+    say(`not connected${error?.status ? `: ${error.message}` : ""}; trying again`, true);
+  },
+
+  refused() {
+    const isNamed = Boolean(sessionStorage.getItem("allot-token"));
+    say("a token is needed", true);
+    token.open(isNamed ? "That is not allot-scheduler's token." : "");
+  },
+}, () => `/events?${view}`);
+
+const theme = new Theme(() => past.rebuild());
+onKeys({ "/": () => document.getElementById("filter-node").focus(), t: () => theme.next(), Escape: () => open.close() });
+
+// What stands still is no event: time goes on all the same.
+setInterval(() => {
+  if (!document.hidden && state.cluster) past.add(state.cluster);
+}, 1000);
+
+source.start();

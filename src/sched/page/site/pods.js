@@ -1,0 +1,109 @@
+// The table of pods: where they are, or why they wait, in the words of `allot explain`.
+import { List, bytes, count, make, percent, setClass, setText } from "./format.js";
+import { Pager } from "./nodes.js";
+
+const MIB = 2 ** 20;
+const states = { waiting: ["◷", "warn"], reserved: ["◐", ""], bound: ["●", "good"], ending: ["◌", ""] };
+const WORDS = {
+  NodeInsufficientDevice: "fewer GPUs than are wanted together",
+  CardNotHealth: "GPUs are not healthy",
+  CardCordoned: "GPUs are cordoned",
+  CardTypeMismatch: "GPUs of another type, or mode",
+  NumaNotFit: "not enough GPUs on one NUMA node",
+  CardUuidMismatch: "GPUs that the pod's annotations do not allow",
+  CardTimeSlicingExhausted: "as many containers on GPUs as may share them",
+  ResourceQuotaNotFit: "the namespace's quota is used up",
+  CardInsufficientMemory: "too little memory free",
+  CardInsufficientCore: "too little compute free",
+  ExclusiveDeviceAllocateConflict: "wanted alone, and in use",
+  CardComputeUnitsExhausted: "all of the compute is given out",
+  AllocatedCardsInsufficientRequest: "too few GPUs that would serve",
+};
+
+function textOfAsk(ask) {
+  const memory = ask.memory_mib === undefined ? ask.memory_pct === 100 ? "all memory" : `${percent(ask.memory_pct)} of the memory`
+    : bytes(ask.memory_mib * MIB);
+  const cores = ask.cores_pct >= 100 ? ", alone" : ask.cores_pct ? `, ${percent(ask.cores_pct)}` : "";
+  return `${ask.cards} × ${memory}${cores}`;
+}
+
+function textOfLack({ node, cards, memory_mib: mib, cores_pct: cores }) {
+  const amounts = [mib ? bytes(mib * MIB) : "", cores ? `${percent(cores)} of the time` : ""].filter(Boolean);
+  return amounts.length ? `${node}: ${count(cards, "GPU")} would have to have ${amounts.join(" and ")} more free`
+    : `${node}: no amount is lacking`;
+}
+
+function textOfGroup({ nodes, node, why, reasons }) {
+  const plain = reasons.map((reason) => WORDS[reason]).filter(Boolean);
+  return `${nodes === 1 ? node : count(nodes, "node")}: ${plain.length ? `${plain.join("; ")} (${why})` : why}`;
+}
+
+class Row {
+  constructor({ pod, look }) {
+    this.look = look;
+    this.state = make("td");
+    this.asks = make("td");
+    this.node = make("td");
+    this.says = make("span");
+    this.list = make("ul");
+    this.details = make("details", { hidden: true }, make("summary", {}, "node by node"), this.list);
+    this.element = make("tr", {}, make("th", { scope: "row" }, `${pod.namespace}/${pod.pod}`), this.state, this.asks, this.node,
+      make("td", { className: "why" }, this.says, this.details));
+  }
+
+  show({ pod }) {
+    const [sign, kind] = states[pod.state];
+    setText(this.state, `${sign} ${pod.state}`);
+    setClass(this.state, kind);
+    setText(this.asks, pod.node !== null
+      ? `${pod.cards} × GPU, ${bytes(pod.memory_mib * MIB)}${pod.cores_pct ? `, ${percent(pod.cores_pct)}` : ""} in all`
+      : (pod.asks ?? []).map(textOfAsk).join("; "));
+    this.showNode(pod.node);
+    this.showWhy(pod);
+  }
+
+  showNode(name) {
+    if (this.named === name) return;
+    this.named = name;
+    const button = name && make("button", { type: "button", className: "link" }, name);
+    if (button) button.onclick = () => this.look({ open: name });
+    this.node.replaceChildren(...(button ? [button] : []));
+  }
+
+  showWhy({ state, broken, gang, why }) {
+    const says = broken ? `what it asks for can't be read: ${broken}` : gang ?? (why ? why.says
+      : state === "waiting" ? "is being looked at" : state === "reserved" ? "is about to be bound" : "");
+    setText(this.says, says);
+    const lines = why ? [
+      ...why.groups.map(textOfGroup),
+      ...(why.more_nodes ? [`${count(why.more_nodes, "node")} in other ways`] : []),
+      ...why.nearest.map((lack) => `Nearest: ${textOfLack(lack)}`),
+      ...why.quotas.map(({ resource, limit, used }) => `Its namespace's quota of ${resource}: ${used} of ${limit} used`),
+    ] : [];
+    this.details.hidden = lines.length === 0;
+    if (this.lines === lines.join("\n")) return;
+    this.lines = lines.join("\n");
+    this.list.replaceChildren(...lines.map((line) => make("li", {}, line)));
+  }
+}
+
+export class Pods {
+  constructor({ look }) {
+    this.rows = new Map();
+    this.look = look;
+    this.list = new List(document.getElementById("pod-table").tBodies[0], (item) => item.pod.uid, (item) => new Row(item));
+    this.pager = new Pager("pods", (from) => look({ pods_from: from || "" }));
+  }
+
+  clear() {
+    this.rows.clear();
+  }
+
+  take({ seen, from, keys, rows }) {
+    for (const row of rows) this.rows.set(row.uid, row);
+    const wanted = new Set(keys);
+    for (const key of this.rows.keys()) if (!wanted.has(key)) this.rows.delete(key);
+    this.list.show(keys.map((key) => ({ pod: this.rows.get(key), look: this.look })));
+    this.pager.show({ seen, from, keys });
+  }
+}

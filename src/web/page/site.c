@@ -1,0 +1,272 @@
+#include "web/page/site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "web/token.h"
+
+/*
+ * The page needs nothing from elsewhere, and runs nothing that is not its own: no script or style in its text, no frame
+ * around it.
+ */
+static const struct server_header headers[] = {
+	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
+				     "frame-ancestors 'none'; object-src 'none'" },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "X-Frame-Options", "DENY" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+	{ "Cache-Control", "no-store" },
+};
+
+struct site {
+	struct site_terms terms;
+	struct address address;
+	struct server *server;
+	bool token_failed; /* said so */
+};
+
+static bool is_none(const char *file)
+{
+	return !file || !strcmp(file, "none");
+}
+
+static bool is_unix(const struct site *site)
+{
+	return site->address.storage.ss_family == AF_UNIX;
+}
+
+struct server *site_server(const struct site *site)
+{
+	return site->server;
+}
+
+/* ---- who may ask ---- */
+
+static struct access_terms terms_of(const struct site *site)
+{
+	const struct access_settings *settings = &site->terms.settings;
+	return (struct access_terms){ .token_file = settings->web_token_file,
+				      .change_token_file = settings->web_change_token_file,
+				      .is_unix = is_unix(site) };
+}
+
+static struct access_request request_of(const struct server_request *request)
+{
+	return (struct access_request){ request->authorization, request->host, request->origin };
+}
+
+/* False: *ret says why not. */
+static bool is_granted(struct site *site, enum access_verdict verdict, const struct error *err,
+		       struct server_answer *ret)
+{
+	static const struct server_answer refusals[] = {
+		[ACCESS_NEEDS_TOKEN] = { .status = 401,
+					 .line = "a token is needed\n",
+					 .header = "WWW-Authenticate",
+					 .header_value = "Bearer realm=\"allot\"" },
+		[ACCESS_WRONG_HOST] = { .status = 403, .line = "must be asked for by an address, or as localhost\n" },
+		[ACCESS_WRONG_ORIGIN] = { .status = 403, .line = "another site asks\n" },
+		[ACCESS_NO_CHANGES] = { .status = 403,
+					.line = "nothing can be changed here: the setting "
+						"web_change_token_file is none\n" },
+		[ACCESS_UNREADABLE] = { .status = 503, .line = "the token can't be checked\n" },
+	};
+	if (verdict == ACCESS_UNREADABLE && !site->token_failed)
+		log_warning("page: %s", err->text);
+	site->token_failed = verdict == ACCESS_UNREADABLE;
+	if (verdict == ACCESS_GRANTED)
+		return true;
+	*ret = refusals[verdict];
+	return false;
+}
+
+bool site_may_read(struct site *site, const struct server_request *request,
+		   struct server_answer *ret)
+{
+	const struct access_terms terms = terms_of(site);
+	const struct access_request asked = request_of(request);
+	struct error err = { 0 };
+	return is_granted(site, access_may_read(&terms, &asked, &err), &err, ret);
+}
+
+bool site_may_change(struct site *site, const struct server_request *request,
+		     struct server_answer *ret)
+{
+	const struct access_terms terms = terms_of(site);
+	const struct access_request asked = request_of(request);
+	struct error err = { 0 };
+	return is_granted(site, access_may_change(&terms, &asked, &err), &err, ret);
+}
+
+bool site_is_get(const struct server_request *request)
+{
+	return !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
+}
+
+/* ---- what is answered ---- */
+
+void site_answer_no_memory(struct server_answer *ret)
+{
+	*ret = (struct server_answer){ .status = 500, .line = "out of memory\n" };
+}
+
+void site_answer_text(struct json_text *t, struct server_answer *ret)
+{
+	char *text = json_text_end(t);
+	if (text)
+		*ret = (struct server_answer){ .status = 200, .own = text, .type = SITE_JSON_TYPE };
+	else
+		site_answer_no_memory(ret);
+}
+
+void site_answer_rights(struct site *site, const struct server_request *request,
+			struct server_answer *ret)
+{
+	const struct access_terms terms = terms_of(site);
+	const struct access_request asked = { request->authorization, request->host, NULL };
+	struct json_text t = { 0 };
+	struct error err = { 0 };
+	json_text_open(&t, NULL, '{');
+	json_text_bool(&t, "read", access_may_read(&terms, &asked, &err) == ACCESS_GRANTED);
+	json_text_bool(&t, "change", access_may_change(&terms, &asked, &err) == ACCESS_GRANTED);
+	json_text_close(&t, '}');
+	site_answer_text(&t, ret);
+}
+
+void site_answer_method(const char *allow, struct server_answer *ret)
+{
+	*ret = (struct server_answer){ .status = 405,
+				       .line = "not by this method\n",
+				       .header = "Allow",
+				       .header_value = allow };
+}
+
+void site_answer_file(struct site *site, const struct server_request *request,
+		      struct server_answer *ret)
+{
+	for (size_t i = 0; i < site->terms.file_count; i++) {
+		const struct page_file *f = &site->terms.files[i];
+		if (strcmp(f->path, request->path) != 0)
+			continue;
+		/* Given back when it has been sent: its bytes are the program's. */
+		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
+		if (text)
+			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };
+		else
+			site_answer_no_memory(ret);
+		return;
+	}
+	*ret = (struct server_answer){ .status = 404, .line = "there is /\n" };
+}
+
+/* ---- start and end ---- */
+
+static int check_token(const char *key, const char *file, struct error *err)
+{
+	char token[TOKEN_MAX + 1];
+	if (is_none(file))
+		return 0;
+	int r = token_read(file, token, err);
+	return r < 0 ? error_add(err, r, "%s", key) : 0;
+}
+
+/* Who may see it, for the log. */
+static void log_start(const struct site *site, const char *text, bool has_tls)
+{
+	const struct access_settings *settings = &site->terms.settings;
+	bool is_local = address_is_local(&site->address);
+	const char *changes = site->terms.changes;
+	if (!changes)
+		changes = is_none(settings->web_change_token_file)
+				  ? "it changes nothing"
+				  : "with the other token it changes quotas";
+	log_info("%s is served at %s%s%s, to %s; %s", site->terms.what,
+		 is_unix(site) ? ""
+		 : has_tls     ? "https://"
+			       : "http://",
+		 text, is_unix(site) ? "" : "/",
+		 is_none(settings->web_token_file) ? "everyone on this machine"
+		 : is_local                        ? "those on this machine who name the token"
+			    : "those, also on other machines, who name the token",
+		 changes);
+	if (!is_local && !has_tls)
+		log_warning("web_listen: without web_tls_certificate the token can be read on its "
+			    "way from other machines");
+}
+
+static int serve(struct site *site, struct error *err)
+{
+	char text[ADDRESS_TEXT_MAX];
+	const struct access_settings *settings = &site->terms.settings;
+	bool has_tls = !is_none(settings->web_tls_certificate);
+	int fd;
+	int r = address_listen(&site->address, site->terms.is_open, &fd, err);
+	if (r < 0)
+		return error_add(err, r, "web_listen");
+	address_print(fd, text);
+	const struct server_terms terms = {
+		.loop = site->terms.loop,
+		.listen_fd = fd,
+		.certificate_file = has_tls ? settings->web_tls_certificate : NULL,
+		.key_file = settings->web_tls_key,
+		.body_max = site->terms.body_max,
+		.handler = site->terms.handler,
+		.stream_ended = site->terms.stream_ended,
+		.data = site->terms.data,
+		.headers = headers,
+		.header_count = sizeof(headers) / sizeof(headers[0]),
+	};
+	r = server_start(&terms, &site->server, err);
+	if (r < 0) {
+		close(fd);
+		address_forget(&site->address);
+		return error_add(err, r, "web_listen");
+	}
+	log_start(site, text, has_tls);
+	return 0;
+}
+
+int site_open(const struct site_terms *terms, struct site **ret, struct error *err)
+{
+	struct address address;
+	const struct access_settings *settings = &terms->settings;
+	*ret = NULL;
+	int r = access_check(settings, err);
+	if (r >= 0)
+		r = address_parse(settings->web_listen, &address, err);
+	if (r < 0 || !address.length)
+		return r;
+	r = access_check_private(settings, &address, terms->is_private, err);
+	if (r >= 0)
+		r = check_token("web_token_file", settings->web_token_file, err);
+	if (r >= 0)
+		r = check_token("web_change_token_file", settings->web_change_token_file, err);
+	if (r < 0)
+		return r;
+	struct site *site = calloc(1, sizeof(*site));
+	if (!site)
+		return error_set_errno(err, ENOMEM, "page");
+	*site = (struct site){ .terms = *terms, .address = address };
+	r = serve(site, err);
+	if (r < 0) {
+		free(site);
+		return r;
+	}
+	*ret = site;
+	return 0;
+}
+
+struct site *site_close(struct site *site)
+{
+	if (!site)
+		return NULL;
+	server_stop(site->server);
+	address_forget(&site->address);
+	free(site);
+	return NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * A program's web page as a site: where it is served, its files, who may ask, and the headers of every answer. What the page
+ * tells is the program's: src/node/page, src/sched/page. Main thread only.
+ */
+#ifndef ALLOT_WEB_PAGE_SITE_H
+#define ALLOT_WEB_PAGE_SITE_H
+
+#include <stdbool.h>
+
+#include "web/page/access.h"
+#include "web/page/files.h"
+#include "web/page/json_text.h"
+#include "web/server.h"
+
+#define SITE_JSON_TYPE "application/json"
+#define SITE_EVENTS_TYPE "text/event-stream"
+
+struct site_terms {
+	struct loop *loop;
+	struct access_settings settings; /* their texts are the caller's, and stay */
+	const struct page_file *files;
+	size_t file_count;
+	bool is_open;    /* a unix socket's: to everyone */
+	bool is_private; /* the program is one user's */
+	size_t body_max;
+	const char *what; /* in the log: "the page" */
+	const char *changes; /* what the page may do, for the log: "it changes nothing"; NULL: as web_change_token_file says */
+	server_handler handler;
+	void (*stream_ended)(void *data, struct server_call *call);
+	void *data;
+};
+
+struct site;
+
+/* Reads tokens once, so that what is wrong is said now, and listens. *ret is NULL where web_listen is off. -errno with the setting. */
+int site_open(const struct site_terms *terms, struct site **ret, struct error *err);
+/* NULL is fine; returns NULL. */
+struct site *site_close(struct site *site);
+struct server *site_server(const struct site *site);
+
+/* Whether who asks may; false: *ret says why not. */
+bool site_may_read(struct site *site, const struct server_request *request,
+		   struct server_answer *ret);
+bool site_may_change(struct site *site, const struct server_request *request,
+		     struct server_answer *ret);
+/* GET or HEAD. */
+bool site_is_get(const struct server_request *request);
+
+/* What the request's token allows: /api/rights. */
+void site_answer_rights(struct site *site, const struct server_request *request,
+			struct server_answer *ret);
+/* Takes the text over, which is then empty. */
+void site_answer_text(struct json_text *text, struct server_answer *ret);
+void site_answer_no_memory(struct server_answer *ret);
+void site_answer_method(const char *allow, struct server_answer *ret);
+/* A file of the page, or that there is none. */
+void site_answer_file(struct site *site, const struct server_request *request,
+		      struct server_answer *ret);
+
+#endif

@@ -1,0 +1,60 @@
+"""The benches of sharing in space, on the simulated GPU and its stand-in for MPS: that all three ways are measured, what
+--sharing does to a result, and when a woken tenant is at its guarantee. The figures themselves are a real GPU's."""
+
+import json
+import subprocess
+import sys
+import types
+
+import pytest
+from conftest import BUILD, ROOT
+
+sys.path.append(str(ROOT / "bench"))
+from cases import CASES, space_lend     # noqa: E402
+from harness.load import Series         # noqa: E402
+from harness.result import Result       # noqa: E402
+
+
+def bench(*arguments, timeout=200):
+    return subprocess.run([sys.executable, ROOT / "bench/run", "--build", BUILD, "--sim", "h200", *map(str, arguments)],
+                          text=True, capture_output=True, timeout=timeout, check=False)
+
+
+def test_lending_beside_fixed_parts(tmp_path):
+    path = tmp_path / "lend.json"
+    run = bench("space_lend", "--quick", "--seconds", 4, "--json", path)
+    assert path.exists(), run.stdout + run.stderr
+    row, = json.loads(path.read_text())["cases"]
+    # MPS alone never lends; how much is lent is told by the bench, here it is that it is.
+    assert row["mps"] < 45 and row["got"] > 1.3 * row["mps"] and row["native"] == 100
+
+
+def test_a_case_that_is_not_had_by_space_says_why():
+    run = bench("start", "oversubscribe", "space_wake", "--sharing", "space")
+    assert run.returncode == 0, run.stdout + run.stderr
+    reasons = {case.name: case.not_space for case in CASES}
+    for name in ("start", "oversubscribe", "space_wake"):
+        assert f"-- {name}: skipped: --sharing space: {reasons[name]}" in run.stdout
+
+
+@pytest.mark.parametrize("sharing, name, told", [(None, "sim-x-three", None), ("time", "sim-x-three", None),
+                                                 ("space", "sim-x-three-space", "space")])
+def test_a_result_tells_how_tenants_shared(sharing, name, told):
+    machine = types.SimpleNamespace(gpu="X", driver="1", sim="h200", sharing=sharing)
+    result = Result("three", machine, None, "")
+    assert result.stem("f") == f"f/{result.date}-{name}"
+    assert result.json().get("sharing") == told
+
+
+def series(rate, begin_s):
+    """Kernels each 2 ms: none until then, so many a second afterwards."""
+    return Series({"t_s": i * 0.002, "kernels": rate * 0.002 if i * 0.002 > begin_s + 1e-9 else 0} for i in range(1, 1000))
+
+
+def test_when_it_is_at_its_guarantee():
+    # Of 1000 a second alone: 70 % are 700, over the 10 ms before.
+    at_once = space_lend.until_guarantee_ms(series(1000, 1.0), 1000, 1.0)
+    later = space_lend.until_guarantee_ms(series(1000, 1.04), 1000, 1.0)
+    assert at_once == pytest.approx(10, abs=1) and later == pytest.approx(47, abs=2)
+    never = space_lend.until_guarantee_ms(series(600, 1.0), 1000, 1.0)
+    assert never == pytest.approx(1e3 * space_lend.BUSY_S, abs=2)

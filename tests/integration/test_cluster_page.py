@@ -1,0 +1,286 @@
+"""allot-scheduler's page by HTTP, of a cluster that a stand-in API server has: what a view shows, what is told of changes, and
+who may ask."""
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+
+import pytest
+
+from api_server import ApiServer, node, pod
+from conftest import ROOT, wait_until
+from page import ask, page_in
+from scheduler import Scheduler, run_scheduler
+
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+TOKEN = "a-token-to-look-at-clusters"
+SITES = [ROOT / "src" / layer / "page" / "site" for layer in ("sched", "web")]
+LOAD_MAX = 200 << 10
+
+
+class ClusterPage:
+    """allot-scheduler with its page, of a stand-in's cluster."""
+
+    def __init__(self, directory, api, settings=""):
+        self.api = api
+        kubeconfig = api.kubeconfig(directory / "kubeconfig")
+        self.token_file = directory / "web-token"
+        self.token_file.write_text(TOKEN + "\n")
+        self.scheduler = Scheduler(directory / "s", f"kube_api = {kubeconfig}\nlease = none\nweb_listen = 127.0.0.1:0\n"
+                                   f"web_token_file = {self.token_file}\n{settings}", tls=False)
+        self.url = wait_until(lambda: page_in(self.scheduler.log.read_text()), what="the page being served")
+        self.address = self.url.split("/")[2]
+        wait_until(lambda: self.state()["cluster"]["ready"], what="the cluster being known")
+
+    def ask(self, path, method="GET", token=TOKEN, **headers):
+        return ask(self.address, path, method, token, **headers)
+
+    def state(self, view="", token=TOKEN):
+        status, _, text = self.ask(f"/api/state?{view}", token=token)
+        assert status == 200, text
+        return json.loads(text)
+
+    def scheduler_explains(self, name):
+        connection = http.client.HTTPConnection(self.scheduler.http, timeout=20)
+        connection.request("GET", f"/explain/{name}")
+        return connection.getresponse().read()
+
+    def until(self, view, condition, what):
+        """The first state of that view of which it is true."""
+        def look():
+            state = self.state(view)
+            return condition(state) and state
+        return wait_until(look, what=what)
+
+    @contextlib.contextmanager
+    def events(self, view=""):
+        host, _, port = self.address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(f"GET /events?{view} HTTP/1.1\r\nHost: {self.address}\r\n"
+                               f"Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            assert answer.status == 200
+
+            def told():
+                line = answer.readline()
+                assert line.startswith(b"data: ") and answer.readline() == b"\n", line[:80]
+                return json.loads(line[len(b"data: "):])
+            yield told
+
+
+@pytest.fixture
+def api():
+    with ApiServer() as api:
+        yield api
+
+
+@pytest.fixture
+def page(tmp_path, api):
+    page = ClusterPage(tmp_path, api)
+    yield page
+    page.scheduler.stop()
+
+
+def fill(api):
+    """Two teams on three nodes, of which one is not well; a pod that none has room for."""
+    for name, more in (("a-1", {}), ("a-2", {}), ("b-1", {"health": False})):
+        api.put(NODES, node(name, cards=2, **more))
+    api.put(PODS, pod("train", "team-a", node="a-1", shares="GPU-a-1-0,NVIDIA,40960,50:;"))
+    api.put(PODS, pod("serve", "team-b", node="a-1", shares="GPU-a-1-0,NVIDIA,20480,25:;"))
+    api.put(PODS, pod("whole", "team-a", node="b-1", shares="GPU-b-1-1,NVIDIA,81920,100:;"))
+    api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}))
+
+
+def names(state, section, key):
+    rows = {row["node" if section == "nodes" else "uid"]: row for row in state[section]["rows"]}
+    return [rows[one][key] for one in state[section]["keys"]]
+
+
+# ---- what is shown ----
+
+def test_all_of_a_cluster(page, api):
+    fill(api)
+    state = page.until("pod_state=all&open=a-1", lambda s: s["cluster"]["pods"] == 4 and s["cluster"]["nodes"] == 3, "the pods")
+    cluster = state["cluster"]
+    assert (cluster["cards"], cluster["cards_unhealthy"], cluster["shares"]) == (6, 1, 3)
+    assert cluster["memory_bytes"] == 6 * 81920 << 20 and cluster["promised_bytes"] == (40960 + 20480 + 81920) << 20
+    assert (cluster["cores_pct"], cluster["promised_cores_pct"]) == (600, 175)
+    assert (cluster["pods_waiting"], cluster["pods_reserved"]) == (1, 0)
+    assert names(state, "nodes", "node") == ["a-1", "a-2", "b-1"]
+    assert names(state, "nodes", "state") == ["used", "free", "unhealthy"]
+    assert names(state, "nodes", "promised_cores_pct") == [75, 0, 100]
+    assert names(state, "pods", "pod") == ["large", "train", "whole", "serve"]
+    assert names(state, "pods", "state") == ["waiting", "bound", "bound", "bound"]
+    assert names(state, "pods", "node") == [None, "a-1", "b-1", "a-1"]
+    first = state["open"]["devices"][0]
+    assert (first["promised_bytes"], first["promised_cores_pct"], first["slots_used"]) == (61440 << 20, 75, 2)
+    assert [(one["pod"], one["shares"][0]["index"], one["shares"][0]["memory_mib"]) for one in state["open"]["pods"]] == \
+        [("train", 0, 40960), ("serve", 0, 20480)]
+    assert state["open"]["url"] is None
+
+
+def test_a_pod_that_waits_is_told_why_and_goes_on(page, api):
+    """As `allot explain` says; its reason changes with the cluster, and ends when it is bound."""
+    fill(api)
+    with page.events() as told:
+        state = {}
+
+        def until(condition):
+            for _ in range(200):
+                state.update(told())
+                if condition():
+                    return
+            raise AssertionError(state)
+
+        def why():
+            rows = state["pods"]["rows"] if "pods" in state else []
+            return rows and rows[0]["pod"] == "large" and rows[0]["why"]
+
+        until(why)
+        assert why()["says"] == "none of 3 nodes has the GPUs that it asks for free"
+        groups = {group["why"]: group["nodes"] for group in why()["groups"]}
+        assert groups == {"2/2 CardInsufficientMemory": 2, "1/2 CardNotHealth, 1/2 CardInsufficientMemory": 1}, groups
+        assert why()["nearest"] == []
+        explained = json.loads(page.scheduler_explains("team-b/large"))
+        assert {one["why"] for one in explained["nodes"]} == set(groups)
+        api.put(NODES, node("c-1", cards=1, memory_mib=143360))
+        until(lambda: why() and why()["says"] == "1 of 4 nodes could serve it by its GPUs: it is not placed yet")
+        api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,0:;"))
+        until(lambda: state["pods"]["keys"] == [])
+        assert state["cluster"]["pods_waiting"] == 0
+
+
+def test_a_page_of_many(page, api):
+    """Fifty rows at a time, and the rest on request."""
+    for i in range(120):
+        api.put(NODES, node(f"n-{i:03}", cards=1))
+        api.put(PODS, pod(f"w-{i:03}", "team", {GPU: "4"}))
+    state = page.until("", lambda s: s["nodes"]["seen"] == 120 == s["pods"]["seen"], "all of them")
+    assert [len(state[part]["keys"]) for part in ("nodes", "pods")] == [50, 50]
+    assert len(page.ask("/api/state")[2]) < 64 << 10
+    last = page.state("nodes_from=100&pods_from=100")
+    assert names(last, "nodes", "node") == [f"n-{i}" for i in range(100, 120)]
+    assert names(last, "pods", "pod") == [f"w-{i}" for i in range(100, 120)]
+
+
+def test_reasons_without_a_reader_that_follows(page, api):
+    fill(api)
+    state = page.until("", lambda s: s["pods"]["rows"] and s["pods"]["rows"][0]["why"], "why it waits")
+    assert state["pods"]["rows"][0]["why"]["says"].startswith("none of ")
+
+
+def test_differences_make_up_the_whole(page, api):
+    """Who follows a stream has what who asks at the end is told, whatever happened in between."""
+    fill(api)
+    view = "pod_state=all&open=a-1"
+    page.until(view, lambda s: s["cluster"]["pods"] == 4, "the pods")
+    with page.events(view) as told:
+        rows, state = {"nodes": {}, "pods": {}}, {}
+
+        def take(event):
+            state.update({key: value for key, value in event.items() if key not in rows})
+            for part, known in rows.items():
+                if part in event:
+                    state[part] = event[part]["keys"]
+                    known.update({row["node" if part == "nodes" else "uid"]: row for row in event[part]["rows"]})
+            return event
+
+        assert take(told())["version"] == 1
+        for i in range(20):
+            if i % 3 == 0:
+                api.put(NODES, node(f"x-{i:02}", cards=1))
+            api.put(PODS, pod(f"new-{i % 7}", "team-c", node="a-2", shares=f"GPU-a-2-{i % 2},NVIDIA,{100 * i + 100},{i}:;"))
+            if i % 5 == 4:
+                api.drop(PODS, "new-0" if i == 4 else f"new-{i % 7}", "team-c")
+                api.put(PODS, pod(f"new-{i % 7}", "team-c", node="a-1", shares=f"GPU-a-1-1,NVIDIA,{i},1:;"))
+            event = take(told())
+            assert "version" not in event and len(json.dumps(event)) < len(json.dumps(page.state(view)))
+        wanted = page.until(view, lambda s: "x-18" in s["nodes"]["keys"] and all(
+            row["why"] for row in s["pods"]["rows"] if row["state"] == "waiting"), "the last node")
+
+        def is_same():
+            return state["cluster"] == wanted["cluster"] and state["open"] == wanted["open"] and all(
+                [rows[part].get(key) for key in state[part]] == wanted[part]["rows"] for part in rows)
+
+        # Events end when all is told: one that never comes fails by its time.
+        while not is_same():
+            take(told())
+
+
+# ---- who may see it ----
+
+def test_a_token_is_needed(page):
+    for path in ("/api/state", "/events", "/api/history"):
+        assert page.ask(path, token=None)[0] == 401 and page.ask(path, token="another-token-than-that")[0] == 401
+        assert page.ask(path, "HEAD")[0] == 200
+    assert json.loads(page.ask("/api/rights", token=None)[2]) == {"read": False, "change": False}
+    assert json.loads(page.ask("/api/rights")[2]) == {"read": True, "change": False}
+    # It changes nothing, by whatever path; and has none of the extender's.
+    for path in ("/api/state", "/api/set", "/bind", "/filter", "/"):
+        assert page.ask(path, "POST")[0] == 405
+    for path in ("/metrics", "/explain/a/b", "/..", "/api"):
+        assert page.ask(path)[0] == 404
+    page.token_file.write_text("short")
+    assert page.ask("/api/state")[0] == 503
+    assert "web_token_file" in page.scheduler.log.read_text()
+
+
+def test_what_can_not_be_meant(page):
+    for view, why in (("node=A", "node: 'A': must be of a-z"), ("order=size", "order: 'size': must be name, memory"),
+                      ("nodes_from=x", "nodes_from: 'x': must be 0 to 20000"), ("open=%0a", "open: '?': must be of a-z")):
+        for path in ("/api/state", "/events"):
+            status, _, text = page.ask(f"{path}?{view}")
+            assert status == 400 and text.startswith(why) and text.count("\n") == 1, text
+
+
+def test_too_many_and_one_that_takes_nothing(page, api):
+    """Sixteen look at a time, and one that does not read keeps nobody."""
+    fill(api)
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(page.events()) for _ in range(16)]
+        assert page.ask("/events")[0] == 503
+        for told in readers[1:]:
+            assert told()["version"] == 1
+        api.put(NODES, node("z", cards=1))
+        for told in readers[1:]:
+            while "z" not in told().get("nodes", {"keys": []})["keys"]:
+                pass
+    wait_until(lambda: page.ask("/events", "HEAD")[0] == 200, what="room for another")
+
+
+def test_files_and_their_sum(page):
+    """All that the page names is there, is its own, and is little."""
+    wanted, seen, total = ["/"], set(), 0
+    while wanted:
+        path = wanted.pop()
+        seen.add(path)
+        status, headers, text = page.ask(path, token=None)
+        assert status == 200, path
+        assert headers["Content-Security-Policy"].startswith("default-src 'self';") and headers["Cache-Control"] == "no-store"
+        total += int(headers["Content-Length"])
+        for name in re.findall(r'(?:src|href)="(/[^"]*)"', text) + re.findall(r'from "\./([^"]*)"', text):
+            name = f"/{name.lstrip('/')}"
+            if name not in seen and name not in wanted:
+                wanted.append(name)
+    assert total < LOAD_MAX, total
+    for path in [path for site in SITES for path in site.glob("*.*")]:
+        assert ("/" if path.name == "index.html" else f"/{path.name}") in seen, f"{path}: nothing of the page asks for it"
+
+
+@pytest.mark.parametrize("settings,why", [
+    ("web_listen = 127.0.0.1:1\n", "web_listen: '127.0.0.1:1': there is no cluster to show: needs kube_api"),
+    ("kube_api = in-cluster\nweb_listen = 0.0.0.0:1\n", "web_listen: '0.0.0.0:1' can be reached from other machines: name a web_token_file"),
+    ("web_listen = here\n", "web_listen: 'here'"),
+    ("web_token_file = x\n", "web_token_file: 'x': must be none, or a full path"),
+    ("web_tls_key = /x\n", "web_tls_certificate: is none: web_tls_key needs it"),
+    ("web_node_url = ftp://{node}/\n", "web_node_url: 'ftp://{node}/': must be none, or as http://{node}:9401/"),
+    ("web_node_url = http://node/\n", "web_node_url: 'http://node/': must be none"),
+])
+def test_settings_that_can_not_be_meant(tmp_path, settings, why):
+    (tmp_path / "settings").write_text(settings)
+    done = run_scheduler("--check-config", tmp_path / "settings")
+    assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -1,0 +1,128 @@
+"""Pods that a real controller manager makes and takes away: a Deployment keeps its replicas on cards, and gives back what it
+no longer wants; a group of a Job's pods is placed whole."""
+
+import re
+
+import pytest
+
+from cluster import ADMIN_TOKEN
+from daemon import wait_until
+from test_sched import CARD_MIB, CORES, GPU, MEMORY, Nodes, Scheduler, shares_of
+
+PROFILE = "controllers-of-the-test"
+DEPLOYMENTS, JOBS = "/apis/apps/v1/namespaces/default/deployments", "/apis/batch/v1/namespaces/default/jobs"
+
+
+@pytest.fixture(scope="module")
+def scheduler(cluster, build_programs, tmp_path_factory):
+    build_programs("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+    scheduler = Scheduler(cluster, tmp_path_factory.mktemp("scheduler"))
+    scheduler.launch()
+    cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}", name=PROFILE)
+    # Not those that look after nodes: no kubelet says that these live.
+    cluster.launch("kube-controller-manager", "--kubeconfig",
+                   cluster.kubeconfig("controllers.conf", user=f"token: {ADMIN_TOKEN}"), "--leader-elect=false",
+                   "--controllers=deployment-controller,replicaset-controller,job-controller", "--secure-port=0")
+    yield scheduler
+    cluster.end("kube-controller-manager")
+    cluster.end("kube-scheduler")
+    scheduler.end()
+    scheduler.door.close()
+
+
+class Made(Nodes):
+    """What controllers make on nodes of a test's own; all pods have the label app=NAME."""
+
+    profile = PROFILE
+
+    def template(self, mib, annotations=None, **more):
+        return {"metadata": {"labels": {"app": self.name}, "annotations": annotations or {}},
+                "spec": {"schedulerName": self.profile, "nodeSelector": {"of": self.name},
+                         # Without a kubelet nobody ends what is given time for that.
+                         "terminationGracePeriodSeconds": 0,
+                         "containers": [{"name": "main", "image": "none", "resources": {
+                             "limits": {GPU: "1", MEMORY: str(mib), CORES: "20"}}}], **more}}
+
+    def deploy(self, replicas, mib):
+        self.cluster.request("POST", DEPLOYMENTS, {"metadata": {"name": self.name}, "spec": {
+            "replicas": replicas, "selector": {"matchLabels": {"app": self.name}}, "template": self.template(mib)}})
+
+    def scale(self, replicas):
+        self.cluster.request("PATCH", f"{DEPLOYMENTS}/{self.name}", {"spec": {"replicas": replicas}},
+                             kind="application/merge-patch+json")
+
+    def forget(self, path):
+        """Its pods as well: there is no garbage collector here."""
+        self.cluster.request("DELETE", path)
+
+        def are_gone():
+            for name in self.pods():
+                self.cluster.delete_pod(name)
+            return not self.pods()
+
+        wait_until(are_gone, 60, "the end of its pods")
+
+    def pods(self):
+        found = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
+        return {pod["metadata"]["name"]: pod for pod in found if pod["metadata"].get("labels", {}).get("app") == self.name
+                and "deletionTimestamp" not in pod["metadata"]}
+
+    def wait_for(self, count):
+        """As many pods as that, all with their cards: [share, ...]."""
+        wait_until(lambda: len(self.pods()) == count and len(self.done(list(self.pods()))) == count, 60,
+                   f"{count} pods with cards, of {list(self.pods())}")
+        return [shares_of(pod)[0][0] for pod in self.pods().values()]
+
+
+@pytest.fixture
+def made(request, cluster, scheduler):
+    made = Made(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
+    yield made
+    made.stop()
+
+
+def test_a_deployment_keeps_its_replicas(cluster, made):
+    """Four fill two cards; one that is deleted comes anew where it was; what is scaled away makes room."""
+    made.add(cards=2)
+    half = CARD_MIB // 2
+    made.deploy(4, half)
+    shares = made.wait_for(4)
+    cards = sorted(share.card for share in shares)
+    assert cards == sorted([f"GPU-{made.nodes[0]}-0", f"GPU-{made.nodes[0]}-1"] * 2)
+    before = set(made.pods())
+    cluster.delete_pod(min(before))
+    wait_until(lambda: min(before) not in made.pods() and len(made.pods()) == 4, 60, "another in its place")
+    assert sorted(share.card for share in made.wait_for(4)) == cards
+    # Full: one more waits until two are taken away.
+    made.ask("wants-a-card", mib=CARD_MIB)
+    made.scale(2)
+    made.wait_for(2)
+    made.scale(1)
+    left, = made.wait_for(1)
+    _, ((share,),) = made.placed("wants-a-card")
+    assert share.card != left.card and share.mib == CARD_MIB
+    made.scale(0)
+    made.wait_for(0)
+    cluster.request("DELETE", f"{DEPLOYMENTS}/{made.name}")
+    cluster.delete_pod("wants-a-card")
+
+
+def test_pods_of_a_job_are_a_gang(cluster, made):
+    """By what the Job's controller says of them: they wait for each other, and come together."""
+    made.add(cards=2)
+    made.ask("in-the-way", mib=CARD_MIB)
+    made.placed("in-the-way")
+    whole = made.template(CARD_MIB, {"allot.dev/gang-size": "2"}, restartPolicy="Never")
+    cluster.request("POST", JOBS, {"metadata": {"name": made.name}, "spec": {
+        "completions": 2, "parallelism": 2, "completionMode": "Indexed", "template": whole}})
+    wait_until(lambda: len(made.pods()) == 2, 60, "the Job's pods")
+
+    def reasons(name):
+        return [event["message"] for event in cluster.events() if event["involvedObject"]["name"] == name]
+
+    for name in made.pods():
+        wait_until(lambda name=name: any("room for 1 of 2" in why for why in reasons(name)), 60, f"{name}'s reason")
+    assert not made.done(list(made.pods()))
+    cluster.delete_pod("in-the-way")
+    assert len({share.card for share in made.wait_for(2)}) == 2
+    made.forget(f"{JOBS}/{made.name}")

@@ -1,0 +1,123 @@
+"""`helm test` of the chart on a node whose pods run: the image that deploy/image/build makes, a real kubelet, and Helm itself,
+which waits for the pod's end and shows what it said."""
+
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+import pods
+from charts import CHART, Helm
+from cluster import ADMIN_TOKEN, ApiError
+from daemon import BUILD, ROOT, wait_until
+
+SPACE, RELEASE, NODE = "tested", "gpu", "helm-tests"
+REPOSITORY, TAG = "allot.test/allot", "1"
+
+# The pod has a network of its own, and nothing in it: containerd wants to hear of one address.
+PLUGIN = """#!/bin/sh
+case $CNI_COMMAND in
+VERSION) echo '{"cniVersion":"0.4.0","supportedVersions":["0.3.1","0.4.0"]}' ;;
+ADD) echo '{"cniVersion":"0.4.0","interfaces":[{"name":"'"$CNI_IFNAME"'","sandbox":"'"$CNI_NETNS"'"}],' \\
+	'"ips":[{"version":"4","interface":0,"address":"192.0.2.2/24"}]}' ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    if not shutil.which("apt-get") or not shutil.which("meson"):
+        pytest.skip("no apt-get or no meson here: an image is made of the distribution's packages and what meson installs")
+    path = tmp_path_factory.mktemp("image") / "allot.tar"
+    done = subprocess.run([ROOT / "deploy/image/build", "--build", (BUILD / "meson").resolve(), "--output", path,
+                           "--name", f"{REPOSITORY}:{TAG}"], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def kubelet(cluster, build_programs, image, tmp_path_factory):
+    reason = pods.why_not()
+    if reason:
+        pytest.skip(reason)
+    kubelet = pods.RealKubelet(tmp_path_factory.mktemp("kubelet"), cluster, build_programs("kubelet") / "kubelet", NODE)
+    try:
+        try:
+            kubelet.start()
+        except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
+            pytest.skip(f"no kubelet becomes ready here: {error}")
+        plugin = kubelet.engine.directory / "cni/loopback"
+        plugin.write_text(PLUGIN)
+        plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+        kubelet.engine.check("ctr", "--address", kubelet.engine.socket, "--namespace", "k8s.io", "images", "import",
+                             "--snapshotter", "native", image)
+        yield kubelet
+    finally:
+        kubelet.stop()
+
+
+@pytest.fixture(scope="module")
+def helm(cluster, build_programs, tmp_path_factory):
+    helm = Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
+    yield helm
+    helm.run("uninstall", RELEASE, *release_of(cluster))
+
+
+def release_of(cluster):
+    return ["--namespace", SPACE, "--kubeconfig", cluster.kubeconfig("helm-test.conf", user=f"token: {ADMIN_TOKEN}")]
+
+
+def bind(cluster, name):
+    """In place of a kube-scheduler, which would find this node alone."""
+    path = f"/api/v1/namespaces/{SPACE}/pods/{name}"
+
+    def is_new():
+        try:
+            return "nodeName" not in cluster.request("GET", path)["spec"]
+        except ApiError as error:
+            assert error.status == 404
+            return False
+
+    # Helm deletes that of the test before.
+    wait_until(is_new, 60, "the test's pod")
+    cluster.request("POST", f"{path}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                                                "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}})
+
+
+def run_test(helm, cluster, kubelet, *values):
+    """What `helm test` ended with: (its status, what it said, the pod's status)."""
+    into = release_of(cluster)
+    sets = [part for value in (f"image.repository={REPOSITORY}", "image.pullPolicy=Never", *values)
+            for part in ("--set", value)]
+    # The other tests' pods would wait for a webhook that nobody serves.
+    sets += ["--set", "webhook.enabled=false", "--set-string", f"image.tag={TAG}"]
+    helm.check("upgrade", "--install", RELEASE, CHART, "--create-namespace", *sets, *into)
+    name = f"{RELEASE}-allot-test"
+    test = subprocess.Popen([helm.program, "test", RELEASE, "--timeout", "120s", *map(str, into)],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env={"HOME": str(helm.home), "PATH": "/usr/bin:/bin"})
+    try:
+        bind(cluster, name)
+        said, _ = test.communicate(timeout=180)
+    finally:
+        test.kill()
+        test.wait()
+    status = cluster.request("GET", f"/api/v1/namespaces/{SPACE}/pods/{name}")["status"]
+    log = kubelet.engine.call("sh", "-c", f"cat /var/log/pods/{SPACE}_{name}_*/load/*.log").stdout
+    return test.returncode, said, status, log
+
+
+def test_it_computes_under_a_quota(helm, cluster, kubelet):
+    """By its defaults: a simulated card, a daemon and a tenant in the pod, as nobody, with nothing that may be written but /tmp."""
+    code, said, status, log = run_test(helm, cluster, kubelet)
+    assert code == 0 and status["phase"] == "Succeeded", f"{said}\n{status}\n{log}"
+    assert "Phase:          Succeeded" in said
+    assert "of the GPU" in log, log
+
+
+def test_a_failure_is_one(helm, cluster, kubelet):
+    """An image in which nothing of that is: the test says so."""
+    code, said, status, _ = run_test(helm, cluster, kubelet, f"image.repository={kubelet.engine.image.split(':')[0]}")
+    assert code != 0, said
+    assert status["phase"] in ("Failed", "Pending"), status

@@ -1,0 +1,60 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kube/shuts.h"
+
+#define CARD(id) "{\"id\":\"" id "\",\"until\":1790000600,\"rounds\":2}"
+
+static void test_there_and_back(void **state)
+{
+	static const char text[] = "{\"cards\":[" CARD("GPU-a") "," CARD("GPU-b") "]}";
+	struct kube_shuts shuts;
+	assert_int_equal(shuts_parse(text, &shuts, NULL), 0);
+	assert_int_equal(shuts.count, 2);
+	assert_string_equal(shuts.card[1].id, "GPU-b");
+	assert_int_equal(shuts.card[1].until_s, 1790000600);
+	assert_int_equal(shuts.card[1].rounds, 2);
+	char *written = shuts_format(&shuts);
+	assert_string_equal(written, text);
+	free(written);
+	shuts_free(&shuts);
+	assert_int_equal(shuts_parse("{\"cards\":[]}", &shuts, NULL), 0);
+	assert_int_equal(shuts.count, 0);
+	shuts_free(&shuts);
+}
+
+static void bad(const char *text, const char *why)
+{
+	struct kube_shuts shuts;
+	struct error err = { 0 };
+	assert_int_equal(shuts_parse(text, &shuts, &err), -22);
+	if (strncmp(err.text, "allot.dev/node-shut: ", 21) != 0 || !strstr(err.text, why))
+		fail_msg("%s: %s", text, err.text);
+}
+
+static void test_bad(void **state)
+{
+	bad("", "must be a JSON object");
+	bad("[]", "must be a JSON object: it is something else");
+	bad("{}", "cards: must be an array");
+	bad("{\"cards\":[" CARD("") "]}", "card 0: id: must be 1 to");
+	bad("{\"cards\":[" CARD("a") ",{\"id\":\"b\",\"until\":-1,\"rounds\":1}]}",
+	    "card 1: until: must be a whole number from 0");
+	bad("{\"cards\":[{\"id\":\"b\",\"until\":\"soon\",\"rounds\":1}]}", "until: must be");
+	bad("{\"cards\":[{\"id\":\"b\",\"until\":1,\"rounds\":0}]}",
+	    "rounds: must be a whole number from 1 to 255");
+	bad("{\"cards\":[{\"id\":\"b\",\"until\":1,\"rounds\":256}]}", "rounds: must be");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_there_and_back),
+					    cmocka_unit_test(test_bad) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

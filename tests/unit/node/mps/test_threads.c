@@ -1,0 +1,66 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "node/mps/threads.h"
+
+/* What MPS makes of a percentage. */
+static unsigned sms_of(double pct, unsigned sms)
+{
+	return (unsigned)(pct * sms / 100 + 1e-9) / 2 * 2;
+}
+
+static void test_a_cap_is_rounded_up_to_a_pair(void **state)
+{
+	static const struct {
+		double limit;
+		unsigned sms, has;
+	} cases[] = {
+		{ 10, 132, 14 }, { 15, 132, 20 },    { 30, 132, 40 }, { 45, 132, 60 },
+		{ 50, 132, 66 }, { 1, 132, 2 },      { 25, 16, 4 },   { 26, 16, 6 },
+		{ 50, 108, 54 }, { 33.33, 132, 44 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct mps_threads t = mps_threads_for(cases[i].limit, cases[i].sms);
+
+		assert_int_equal(sms_of(t.pct, cases[i].sms), cases[i].has);
+		assert_true(fabs(t.part_pct - 100.0 * cases[i].has / cases[i].sms) < 1e-9);
+	}
+}
+
+/* Of every size: never less than the cap, never a pair more than it takes, and what MPS makes of it is what is said. */
+static void test_any_cap_of_any_card(void **state)
+{
+	for (unsigned sms = 2; sms <= 256; sms += 2) {
+		for (unsigned x100 = 100; x100 <= 10000; x100 += 7) {
+			struct mps_threads t = mps_threads_for(x100 / 100.0, sms);
+
+			assert_true(t.part_pct > x100 / 100.0 - 0.01 && t.pct <= 100);
+			assert_true(t.part_pct < x100 / 100.0 + 200.0 / sms + 0.01);
+			assert_true(fabs(sms_of(t.pct, sms) * 100.0 / sms - t.part_pct) < 1e-6);
+		}
+	}
+}
+
+static void test_all_and_unknown(void **state)
+{
+	assert_true(mps_threads_for(100, 132).pct >= 100);
+	assert_true(mps_threads_for(99.9, 132).part_pct >= 100);
+	assert_true(mps_threads_for(30, 0).pct <= 30 && mps_threads_for(30, 0).part_pct >= 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_cap_is_rounded_up_to_a_pair),
+		cmocka_unit_test(test_any_cap_of_any_card),
+		cmocka_unit_test(test_all_and_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
