@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "json_arena.h"
 #include "kube/base64.h"
 #include "kube/cards.h"
 #include "kube/choice.h"
@@ -314,6 +315,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *decoded = NULL;
 	int64_t s;
+	json_arena_begin();
 	take_cards(text);
 	take_scores(text);
 	take_uses(text);
@@ -331,5 +333,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (base64_decode(text, &decoded) == 0)
 		free(decoded);
 	free(text);
+	json_arena_end();
 	return 0;
 }

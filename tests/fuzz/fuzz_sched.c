@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "json_arena.h"
 #include "kube/annotations.h"
 #include "kube/live.h"
 #include "kube/object.h"
@@ -318,6 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct model_terms terms = { .request = request_terms_default, .gang_hold_ns = 30 * SECOND };
 	struct model_eviction evictions[4];
 	terms.request.places_by_use = true;
+	json_arena_begin();
 	struct fuzzing f = { .now_ns = SECOND };
 	FUZZ_CHECK(model_new(&terms, &f.model) == 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
@@ -339,5 +341,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(!counts.reservations && !counts.gangs_waiting && !counts.gangs_placed);
 	model_free(f.model);
 	free(text);
+	json_arena_end();
 	return 0;
 }
