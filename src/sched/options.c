@@ -123,6 +123,13 @@ static int issue(const char *dir, const char *names)
 {
 	char path[PATH_MAX];
 	struct error err = { 0 };
+	if (*dir == '-') {
+		fprintf(stderr,
+			"allot-scheduler: --issue: '%s' looks like an option; a directory is wanted, "
+			"and ./%s if it is one\n",
+			dir, dir);
+		return 1;
+	}
 	if (issuer_make(dir, names ? names : ISSUE_NAMES, &err) < 0) {
 		complain(NULL, err.text);
 		return 1;

@@ -241,6 +241,8 @@ def test_the_issuer(tmp_path):
     done = run_scheduler("--issue", folder)
     assert done.returncode == 1 and "tls.key: File exists" in done.stderr
     assert (folder / "tls.key").read_bytes() == before and not (folder / "tls.crt").exists()
+    done = run_scheduler("--issue", "--names")
+    assert done.returncode == 1 and "'--names' looks like an option" in done.stderr
     done = run_scheduler("--issue", tmp_path / "other", "--names", "a b")
     assert done.returncode == 1 and "'a b': must be DNS names or addresses" in done.stderr
     done = run_scheduler("--names", "a")
