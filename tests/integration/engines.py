@@ -2,6 +2,7 @@
 images or network is touched. Containers have no network, and see the host's programs read-only. What an
 engine needs is looked for in build/engines, where scripts/test unpacks it, and then on the machine."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
 
 from conftest import ROOT, wait_until
@@ -55,6 +57,9 @@ class Engine:
         self.environment = {**os.environ, "PATH": PATH}
         self.processes = []
         self.made = []
+        # Engines of a kind share the cgroup above their containers, which the one that made it takes away: one at a time.
+        self.turn = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
         self.cgroups_before = set(self.cgroups())
 
     def cgroups(self):
@@ -120,6 +125,7 @@ class Engine:
             for part in sorted(filter(os.path.isdir, place.rglob("*")), reverse=True):
                 self.remove_cgroup(part)
             self.remove_cgroup(place)
+        self.turn.close()
 
     @staticmethod
     def remove_cgroup(place):
