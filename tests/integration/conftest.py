@@ -25,7 +25,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Of the environment that the tests run in, nothing that changes what allot does.
-FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_")
+# A worker of pytest-xdist has LINES and COLUMNS, which a terminal's own size would not be looked at for.
+FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_", "LINES", "COLUMNS")
 
 
 # These take a minute or more each: as the first of what several workers run, none is what the others wait for at the end.
