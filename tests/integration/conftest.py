@@ -29,19 +29,10 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_", "LINES", "COLUMNS")
 
 
-# These take a minute or more each: as the first of what several workers run, none is what the others wait for at the end.
-LONG_FILES = ("test_swap_turns.py", "test_swap.py", "test_checkpoint.py", "test_wait.py", "test_bench.py", "test_image.py",
-              "test_freezer.py")
-
-
 def pytest_configure(config):
     stillness.pytest_configure(config)
     config.addinivalue_line("markers", "alone: nothing else may run beside it, as its subject is how much of the GPU or of time "
                                        "somebody gets")
-
-
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in LONG_FILES)
 
 
 def wait_until(condition, seconds=30.0, what="the condition"):
