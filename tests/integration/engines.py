@@ -49,6 +49,8 @@ class Engine:
     needs = ()
     kind = None
     cgroup = None   # above its containers'
+    # Where others of the kind have that cgroup too, which whoever made it takes away.
+    is_one_at_a_time = False
 
     def __init__(self, directory):
         self.directory = directory
@@ -57,9 +59,9 @@ class Engine:
         self.environment = {**os.environ, "PATH": PATH}
         self.processes = []
         self.made = []
-        # Engines of a kind share the cgroup above their containers, which the one that made it takes away: one at a time.
-        self.turn = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
-        fcntl.flock(self.turn, fcntl.LOCK_EX)
+        if self.is_one_at_a_time:
+            self.turn = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
+            fcntl.flock(self.turn, fcntl.LOCK_EX)
         self.cgroups_before = set(self.cgroups())
 
     def cgroups(self):
@@ -125,7 +127,8 @@ class Engine:
             for part in sorted(filter(os.path.isdir, place.rglob("*")), reverse=True):
                 self.remove_cgroup(part)
             self.remove_cgroup(place)
-        self.turn.close()
+        if self.is_one_at_a_time:
+            self.turn.close()
 
     @staticmethod
     def remove_cgroup(place):
@@ -147,6 +150,7 @@ class Podman(Engine):
     needs = ("podman", "runc", "conmon")
     kind = "podman"
     cgroup = "libpod_parent"
+    is_one_at_a_time = True
 
     def start(self):
         self.configure()
@@ -205,6 +209,7 @@ class Docker(Engine):
     needs = ("dockerd", "docker", "containerd", "runc")
     kind = "docker"
     cgroup = "docker"
+    is_one_at_a_time = True
     image = "allot.test/nothing:1"
 
     def settings(self):
