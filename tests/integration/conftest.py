@@ -25,11 +25,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Of the environment that the tests run in, nothing that changes what allot does.
-FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_")
+# A worker of pytest-xdist has LINES and COLUMNS, which a terminal's own size would not be looked at for.
+FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_", "LINES", "COLUMNS")
 
 
 def pytest_configure(config):
     stillness.pytest_configure(config)
+    config.addinivalue_line("markers", "alone: nothing else may run beside it, as its subject is how much of the GPU or of time "
+                                       "somebody gets")
 
 
 def wait_until(condition, seconds=30.0, what="the condition"):

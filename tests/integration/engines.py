@@ -2,6 +2,7 @@
 images or network is touched. Containers have no network, and see the host's programs read-only. What an
 engine needs is looked for in build/engines, where scripts/test unpacks it, and then on the machine."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
 
 from conftest import ROOT, wait_until
@@ -47,6 +49,8 @@ class Engine:
     needs = ()
     kind = None
     cgroup = None   # above its containers'
+    # Where others of the kind have that cgroup too, which whoever made it takes away.
+    is_one_at_a_time = False
 
     def __init__(self, directory):
         self.directory = directory
@@ -55,6 +59,9 @@ class Engine:
         self.environment = {**os.environ, "PATH": PATH}
         self.processes = []
         self.made = []
+        if self.is_one_at_a_time:
+            self.turn = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
+            fcntl.flock(self.turn, fcntl.LOCK_EX)
         self.cgroups_before = set(self.cgroups())
 
     def cgroups(self):
@@ -120,6 +127,8 @@ class Engine:
             for part in sorted(filter(os.path.isdir, place.rglob("*")), reverse=True):
                 self.remove_cgroup(part)
             self.remove_cgroup(place)
+        if self.is_one_at_a_time:
+            self.turn.close()
 
     @staticmethod
     def remove_cgroup(place):
@@ -141,6 +150,7 @@ class Podman(Engine):
     needs = ("podman", "runc", "conmon")
     kind = "podman"
     cgroup = "libpod_parent"
+    is_one_at_a_time = True
 
     def start(self):
         self.configure()
@@ -199,6 +209,7 @@ class Docker(Engine):
     needs = ("dockerd", "docker", "containerd", "runc")
     kind = "docker"
     cgroup = "docker"
+    is_one_at_a_time = True
     image = "allot.test/nothing:1"
 
     def settings(self):

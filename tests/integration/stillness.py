@@ -6,6 +6,7 @@ at once; so does what fails twice."""
 import threading
 import time
 
+import pytest
 from _pytest.runner import runtestprotocol
 
 LOOK_S = 0.01
@@ -54,6 +55,15 @@ class Plugin:
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
+
+    # Of several workers (pytest-xdist) each looks at its own tests; all are named by who started them.
+    def pytest_sessionfinish(self, session):
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["again"] = self.again
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        self.again += getattr(node, "workeroutput", {}).get("again", [])
 
     def pytest_terminal_summary(self, terminalreporter):
         if self.again:

@@ -47,6 +47,7 @@ def median_launch_ns(machine, ahead):
     return min(line["launch_ns_median"] for line in lines)
 
 
+@pytest.mark.alone  # how long launches take
 def test_a_launch_does_not_wait_for_its_turn(machine, tmp_path):
     """It waits for the half of the time that is the other's, and for its own depth, or not at all."""
     start_servers(machine, tmp_path, SETTINGS)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+pytestmark = pytest.mark.alone  # shares
+
 SECONDS = 4
 SETUP_S = 2.5   # until the last of the tenants is ready
 

@@ -7,6 +7,8 @@ import time
 import pytest
 from held import compile_c
 
+pytestmark = pytest.mark.alone  # shares
+
 
 def last_report(process, seconds=40):
     out, err = process.communicate(timeout=seconds)

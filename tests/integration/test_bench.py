@@ -73,6 +73,7 @@ nvlink = 2:4
 """
 
 
+@pytest.mark.alone  # how long copies take
 def test_topology_measures_by_place(home, tmp_path):
     """Two pairs with bridges of two and four links, and PCIe between them: the daemon takes the nearer one. Which
     way a copy goes is told apart by what the description says it carries."""
@@ -263,6 +264,7 @@ def test_bursts_tell_their_latencies(machine):
     assert 5 <= latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
 
 
+@pytest.mark.alone  # how much is done in a time
 def test_a_trace_is_followed(machine, tmp_path):
     trace = tmp_path / "t"
     trace.write_text("# of two\n0 0.3 0.6\n1 0 1\n0 0.9 1.0\n")
@@ -300,6 +302,7 @@ def test_so_much_work_and_no_more(machine):
     assert lines[-1]["elapsed_s"] < 30
 
 
+@pytest.mark.alone  # shares
 def test_cooperative_kernels_are_work_too(machine):
     *_, last = load_lines(machine, "--cooperative", "--seconds", 1)
     assert 30 < last["share_pct"] < 60

@@ -9,6 +9,7 @@ from conftest import BUILD, ROOT
 from test_freezer_runc import remove_left, why_not_runc
 
 
+@pytest.mark.alone  # shares
 @pytest.mark.skipif(os.geteuid() != 0, reason="containers are root's")
 def test_a_container_by_its_specification(tmp_path):
     reason = why_not_runc(tmp_path)

@@ -7,6 +7,8 @@ import pytest
 
 from conftest import BUILD, wait_until
 
+pytestmark = pytest.mark.alone  # shares
+
 TERMS = ("--memory", "4GiB", "--cores", "30")
 MILLISECOND_KERNELS = ("--kernel-us", "1000")
 

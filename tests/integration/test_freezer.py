@@ -88,6 +88,7 @@ def hold_the_card(boxes, hoard):
     return first, holder, second, waiter
 
 
+@pytest.mark.alone  # it is frozen within the 100 ms that a context takes
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_room_on_a_card_that_it_did_not_name_is_of_no_use(version, make_boxes, hoard):
     """Two cards, the first one full: who names that one waits, who names none goes on."""
@@ -106,6 +107,7 @@ def test_room_on_a_card_that_it_did_not_name_is_of_no_use(version, make_boxes, h
     assert holder.wait(timeout=30) == 0 and waits.wait(timeout=20) == 0
 
 
+@pytest.mark.alone  # it is frozen within the 100 ms that a context takes
 @pytest.mark.parametrize("version", VERSIONS)
 def test_waits_until_the_holder_ends(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")

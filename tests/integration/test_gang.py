@@ -11,6 +11,8 @@ import pytest
 from conftest import wait_until
 from held import compile_c, link_with_driver
 
+pytestmark = pytest.mark.alone  # shares
+
 ROUND_S = 0.005     # of ranks.c, alone
 HALF = ["--memory", "1GiB", "--cores", 50, "--cores-limit", 100]
 

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.alone  # shares
+
 POLICIES = ["lease", "feedback", "token"]
 
 

@@ -4,6 +4,8 @@ since the machine that runs the tests has other things to do. Exact ones: tests/
 import json
 import time
 
+import pytest
+
 
 def last_report(process, seconds=40):
     out, err = process.communicate(timeout=seconds)
@@ -41,6 +43,7 @@ def test_priority_is_set(machine):
     last_report(process)
 
 
+@pytest.mark.alone  # shares
 def test_priority_gives_no_share(machine):
     """One that never stops is held to its guarantee beside one without priority."""
     high = machine.start("--name", "high", "--priority", "50", "--cores", "30", "--cores-limit", "100",

@@ -6,6 +6,8 @@ import pytest
 from scrape import address_in, scrape
 from servers import start_servers
 
+pytestmark = pytest.mark.alone  # shares
+
 SETTINGS = "policy = feedback\nfeedback_sensor = nvml\nmetrics_listen = 127.0.0.1:0\n"
 
 

@@ -7,6 +7,7 @@ import pytest
 from sim_peers import sim, start_sim
 
 
+@pytest.mark.alone  # how long launches take
 def test_launch_events_and_time(sim):
     sim.run("""
         start()
@@ -43,6 +44,7 @@ def test_launch_events_and_time(sim):
         """)
 
 
+@pytest.mark.alone  # how long launches take
 def test_launch_queue_is_bounded(sim):
     sim.run("""
         start()
@@ -151,6 +153,7 @@ while time.monotonic() < end:
 """
 
 
+@pytest.mark.alone  # shares
 @pytest.mark.parametrize("tenants,share_pct", [(1, 100.0), (2, 45.8), (5, 18.3)])
 def test_sharing_loses_to_switches(sim, tenants, share_pct):
     clients = [sim.popen(SATURATE) for _ in range(tenants)]

@@ -6,6 +6,8 @@ import pytest
 
 from conftest import wait_until
 
+pytestmark = pytest.mark.alone  # shares
+
 AUTO = ["--sharing", "auto", "--memory", "1GiB", "--cores-limit", "100"]
 SMALL, FULL = 132, 8192  # blocks: an eighth of the card, and all of it
 SECONDS = 9

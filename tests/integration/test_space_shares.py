@@ -8,6 +8,8 @@ import pytest
 
 from conftest import BUILD
 
+pytestmark = pytest.mark.alone  # shares
+
 SECONDS = 5
 CORES = (45, 30, 15)
 

@@ -38,6 +38,7 @@ def train(machine, tmp_path, steps, settings):
     return tenant["devices"][0], trace, more
 
 
+@pytest.mark.alone  # how long steps take
 def test_turns_end_with_steps(machine, tmp_path, steps):
     device, trace, more = train(machine, tmp_path, steps, "")
     print(f"{device['step_turns']} of {device['leases']} turns end with a step, of {device['step_ms']:.1f} ms")

@@ -474,6 +474,7 @@ def test_quotas_of_swappable_tenants_may_overlap_and_others_may_not(small):
     assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
 
 
+@pytest.mark.alone  # shares
 @pytest.mark.parametrize("cores", [(50, 50), (60, 20)])
 def test_shares_hold_over_turns(small, cores):
     """While one is away the other has what is both's, and turns are as long as the shares say: so over turns

@@ -299,6 +299,7 @@ def test_a_daemon_of_before(machine, tmp_path):
     assert "is of a version that can't trace: restart it" in result.stderr
 
 
+@pytest.mark.alone  # a cost
 def test_what_it_costs(machine, traced):
     """By turns traced and not, in one process: launches that it does in the same time, both ways. The bar on
     real hardware is bench/run's, trace_overhead; here card, tenant and allot share two processors."""

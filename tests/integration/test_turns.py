@@ -14,6 +14,8 @@ from conftest import wait_until
 from held import compile_c, link_with_driver
 from servers import start_servers
 
+pytestmark = pytest.mark.alone  # who has turns, and when
+
 HALF = ["--memory", "4GiB", "--cores", 50, "--cores-limit", 100]
 
 
