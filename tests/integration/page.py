@@ -64,7 +64,7 @@ def ask(address, path, method="GET", token=None, body=None, **headers):
 
 
 class Events:
-    """The states of /events as they come."""
+    """The states of /events as they come, each whole: told() has what was told of it."""
 
     def __init__(self, address, token=READ, receive_bytes=None):
         host, _, port = address.rpartition(":")
@@ -75,6 +75,7 @@ class Events:
         self.socket.connect((host, int(port)))
         self.socket.sendall(f"GET /events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
         self.answer = http.client.HTTPResponse(self.socket)
+        self.tenants = {}
 
     def begin(self):
         self.answer.begin()
@@ -82,6 +83,18 @@ class Events:
 
     def next(self):
         """None: the stream has ended."""
+        state = self.told()
+        if state is None:
+            return None
+        if "gone" not in state:
+            self.tenants = {}
+        for gone in state.pop("gone", []):
+            del self.tenants[gone]
+        self.tenants.update((tenant["id"], tenant) for tenant in state["tenants"])
+        return {**state, "tenants": list(self.tenants.values())}
+
+    def told(self):
+        """An event: the whole state, or differences from the one before."""
         line = self.answer.readline()
         if not line:
             return None
