@@ -1,5 +1,6 @@
 """What tests of the daemon's web page share: a daemon that serves it, and requests as its script makes them."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -44,6 +45,20 @@ class Page:
 
     def events(self, **more):
         return Events(self.address, **more)
+
+
+@contextlib.contextmanager
+def hold_tenants(machine, tenants):
+    """Tenants without a process, each (name, index of its card, bytes), for as long as this lasts."""
+    with socket.socket(socket.AF_UNIX) as control, control.makefile("rw") as lines:
+        control.connect(str(machine.run_dir / "allotd.sock"))
+        for name, index, memory_bytes in tenants:
+            request = {"version": 1, "op": "create", "name": name, "hold": True,
+                       "devices": [{"index": index, "memory_bytes": memory_bytes, "cores_pct": 3}]}
+            lines.write(json.dumps(request) + "\n")
+            lines.flush()
+            assert json.loads(lines.readline())["ok"]
+        yield
 
 
 def ask(address, path, method="GET", token=None, body=None, **headers):

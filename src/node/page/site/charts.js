@@ -1,6 +1,7 @@
 // Compute and memory over time, by tenant, against limit and quota.
 import { List, badge, bytes, colourOf, dashes, make, markOf, percent, setText, GIB } from "./format.js";
 import { Plot } from "./plot.js";
+import { FoldedList } from "./view.js";
 
 const SHOWN_MAX = 6;
 
@@ -83,7 +84,7 @@ export class Charts {
       new TenantsPlot("chart-memory", "used", "quota", 1),
     ];
     this.legend = new List(document.getElementById("legend"), (tenant) => tenant.id, (tenant) => new Legend(tenant));
-    this.table = new List(document.getElementById("chart-table").tBodies[0], (item) => item.tenant.id,
+    this.table = new FoldedList(document.getElementById("chart-table").tBodies[0], (item) => item.tenant.id,
       (item) => new TableRow(item));
     this.select.onchange = () => this.again();
   }
@@ -124,6 +125,6 @@ export class Charts {
     }
     this.plots.forEach((plot) => plot.showOf(tenants, record, index));
     this.legend.show(tenants);
-    this.table.show(chosen.map(({ tenant, device }) => ({ tenant, device, row: record.rows.get(`${tenant.id}/${index}`) })));
+    this.table.show(() => chosen.map(({ tenant, device }) => ({ tenant, device, row: record.rows.get(`${tenant.id}/${index}`) })));
   }
 }

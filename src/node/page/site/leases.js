@@ -1,6 +1,6 @@
 // Who had which GPU when: a lane each, and the same in figures.
 import { List, badge, colourOf, make, markOf, percent, setText, variable } from "./format.js";
-import { watchView } from "./view.js";
+import { FoldedList, watchView } from "./view.js";
 
 const SHOWN_MS = 1000;
 const GAP_PX = 1;
@@ -83,7 +83,7 @@ export class Leases {
   constructor() {
     this.spans = new Map(); // by GPU: by number
     this.lanes = new List(document.getElementById("leases"), (item) => item.index, (item) => new Lane(item));
-    this.table = new List(document.getElementById("lease-table").tBodies[0],
+    this.table = new FoldedList(document.getElementById("lease-table").tBodies[0],
       (item) => `${item.index}/${item.tenant}`, (item) => new TableRow(item));
   }
 
@@ -105,6 +105,10 @@ export class Leases {
     this.take(state);
     const lanes = state.leases.map(({ index }) => ({ index, now: state.clock_ms, spans: [...this.spans.get(index).values()] }));
     this.lanes.show(lanes);
+    this.table.show(() => this.rowsOf(lanes));
+  }
+
+  rowsOf(lanes) {
     const rows = new Map();
     for (const { index, spans, now } of lanes)
       for (const span of spans) {
@@ -114,6 +118,6 @@ export class Leases {
         row.held += span.begin + span.length - Math.max(span.begin, now - SHOWN_MS);
         rows.set(key, row);
       }
-    this.table.show([...rows.values()].sort((a, b) => a.index - b.index || (a.tenant < b.tenant ? -1 : 1)));
+    return [...rows.values()].sort((a, b) => a.index - b.index || (a.tenant < b.tenant ? -1 : 1));
   }
 }

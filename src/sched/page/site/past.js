@@ -1,6 +1,7 @@
 // How much was promised, and how many waited: what allot-scheduler has kept, and from then on a moment a second.
-import { List, make, percent, setText, variable } from "./format.js";
+import { make, percent, setText, variable } from "./format.js";
 import { KEEP_S, Plot } from "./plot.js";
+import { FoldedList } from "./view.js";
 
 const EVERY_S = 1;
 
@@ -39,7 +40,7 @@ export class Past {
       new FieldsPlot("chart-promised", [{ field: "cores", colour: "m0" }, { field: "memory", colour: "m1", dash: [8, 4] }], 100),
       new FieldsPlot("chart-waiting", [{ field: "waiting", colour: "m2" }], 5),
     ];
-    this.table = new List(document.getElementById("past-table").tBodies[0], (item) => item.title, (item) => new Row(item));
+    this.table = new FoldedList(document.getElementById("past-table").tBodies[0], (item) => item.title, (item) => new Row(item));
   }
 
   load(history, now = Date.now() / 1000) {
@@ -68,7 +69,7 @@ export class Past {
     while (record.times[old] < now - KEEP_S) old++;
     for (const list of Object.values(record)) list.splice(0, old);
     this.plots.forEach((plot) => plot.showOf(record));
-    this.table.show([
+    this.table.show(() => [
       { title: "Compute promised", values: record.cores, text: percent },
       { title: "Memory promised", values: record.memory, text: percent },
       { title: "Pods that wait", values: record.waiting, text: String },

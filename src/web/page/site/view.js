@@ -1,4 +1,6 @@
-// What is in view: pictures are drawn only there. Text is not held back, as readers of the screen and searches go everywhere.
+// What is in view: pictures are drawn only there, and what is folded is written when it is opened. Other text is not held back, as
+// readers of the screen and searches go everywhere.
+import { List } from "./format.js";
 
 const watched = new WeakMap();
 const observer = new IntersectionObserver((entries) => {
@@ -9,4 +11,18 @@ const observer = new IntersectionObserver((entries) => {
 export function watchView(element, tell) {
   watched.set(element, tell);
   observer.observe(element);
+}
+
+// A List within <details>: show(items()) while that is open.
+export class FoldedList extends List {
+  constructor(parent, keyOf, make) {
+    super(parent, keyOf, make);
+    this.details = parent.closest("details");
+    this.details.addEventListener("toggle", () => this.items && this.show(this.items));
+  }
+
+  show(items) {
+    this.items = items;
+    if (this.details.open) super.show(items());
+  }
 }
