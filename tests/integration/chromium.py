@@ -2,9 +2,11 @@
 and no library in between."""
 
 import base64
+import collections
 import fcntl
 import json
 import os
+import pathlib
 import select
 import shutil
 import subprocess
@@ -12,6 +14,12 @@ import time
 
 import pytest
 
+# When the page first showed what is so now: its script counts the states in the document's data.
+WATCH_STATES = """new MutationObserver((_, self) => {
+  if (!document.documentElement?.dataset.states) return;
+  window.shownAt = performance.now();
+  self.disconnect();
+}).observe(document, {subtree: true, attributes: true, attributeFilter: ["data-states"]})"""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -25,6 +33,12 @@ def find_chromium():
             if done.returncode == 0 and "snap" not in done.stderr:
                 return path
     return None
+
+
+def kind_of(words):
+    """Of a process, by its command line."""
+    told = {name: value for name, _, value in (word.partition("=") for word in words)}
+    return told.get("--utility-sub-type", told.get("--type", "browser")).partition(".")[0]
 
 
 class Chromium:
@@ -92,6 +106,22 @@ class Chromium:
             self.command("Target.closeTarget", targetId=self.tabs.pop().target)
         self.events.clear()
 
+    def used_s(self):
+        """{kind of process: {kind of thread: seconds of a processor so far}}, of all that Chromium has started."""
+        used = collections.defaultdict(collections.Counter)
+        todo = [self.process.pid]
+        while todo:
+            home = pathlib.Path(f"/proc/{todo.pop()}")
+            try:
+                words = (home / "cmdline").read_bytes().replace(b"\0", b" ").decode().split()
+                for task in (home / "task").iterdir():
+                    todo += map(int, (task / "children").read_text().split())
+                    thread = "main" if task.name == home.name else (task / "comm").read_text().strip()
+                    used[kind_of(words)][thread] += int((task / "schedstat").read_text().split()[0]) / 1e9
+            except OSError:
+                continue
+        return used
+
     def close(self):
         os.close(self.write_fd)
         try:
@@ -103,11 +133,14 @@ class Chromium:
 
 
 class Tab:
-    def __init__(self, browser, url, width=1280, height=1000, scheme="light"):
+    """`domains` are told of what happens, at a cost: of Accessibility, that all of the tree for readers of the screen is kept."""
+
+    def __init__(self, browser, url, width=1280, height=1000, scheme="light",
+                 domains=("Page", "Runtime", "Log", "Network", "Accessibility")):
         self.browser = browser
         self.target = browser.command("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.command("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+        for domain in domains:
             self.command(f"{domain}.enable")
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.prefer(scheme)
@@ -176,6 +209,16 @@ class Tab:
     def requests(self):
         """The addresses of all that the page asked for."""
         return [event["request"]["url"] for event in self.heard("Network.requestWillBeSent")]
+
+    def load_times_ms(self, times=5):
+        """Loads the page again so often; the medians of when it had something to see, and when it showed what is so now."""
+        self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH_STATES)
+        painted, shown = [], []
+        for _ in range(times):
+            self.command("Page.reload", ignoreCache=True)
+            shown.append(self.wait("window.shownAt"))
+            painted.append(self.wait("performance.getEntriesByName('first-contentful-paint')[0]?.startTime"))
+        return sorted(painted)[times // 2], sorted(shown)[times // 2]
 
     def loaded_bytes(self):
         """What came over the wire, headers included, but for the stream."""

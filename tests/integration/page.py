@@ -1,5 +1,6 @@
 """What tests of the daemon's web page share: a daemon that serves it, and requests as its script makes them."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -46,6 +47,20 @@ class Page:
         return Events(self.address, **more)
 
 
+@contextlib.contextmanager
+def hold_tenants(machine, tenants):
+    """Tenants without a process, each (name, index of its card, bytes), for as long as this lasts."""
+    with socket.socket(socket.AF_UNIX) as control, control.makefile("rw") as lines:
+        control.connect(str(machine.run_dir / "allotd.sock"))
+        for name, index, memory_bytes in tenants:
+            request = {"version": 1, "op": "create", "name": name, "hold": True,
+                       "devices": [{"index": index, "memory_bytes": memory_bytes, "cores_pct": 3}]}
+            lines.write(json.dumps(request) + "\n")
+            lines.flush()
+            assert json.loads(lines.readline())["ok"]
+        yield
+
+
 def ask(address, path, method="GET", token=None, body=None, **headers):
     """Status, headers and text of the answer."""
     if address.startswith("unix:"):
@@ -64,7 +79,7 @@ def ask(address, path, method="GET", token=None, body=None, **headers):
 
 
 class Events:
-    """The states of /events as they come."""
+    """The states of /events as they come, each whole: told() has what was told of it."""
 
     def __init__(self, address, token=READ, receive_bytes=None):
         host, _, port = address.rpartition(":")
@@ -75,6 +90,7 @@ class Events:
         self.socket.connect((host, int(port)))
         self.socket.sendall(f"GET /events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
         self.answer = http.client.HTTPResponse(self.socket)
+        self.tenants = {}
 
     def begin(self):
         self.answer.begin()
@@ -82,6 +98,18 @@ class Events:
 
     def next(self):
         """None: the stream has ended."""
+        state = self.told()
+        if state is None:
+            return None
+        if "gone" not in state:
+            self.tenants = {}
+        for gone in state.pop("gone", []):
+            del self.tenants[gone]
+        self.tenants.update((tenant["id"], tenant) for tenant in state["tenants"])
+        return {**state, "tenants": list(self.tenants.values())}
+
+    def told(self):
+        """An event: the whole state, or differences from the one before."""
         line = self.answer.readline()
         if not line:
             return None

@@ -13,6 +13,7 @@ from api_server import ApiServer, node, pod
 from conftest import ROOT, wait_until
 from page import ask, page_in
 from scheduler import Scheduler, run_scheduler
+from test_page import assert_named_at_once
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
@@ -268,6 +269,7 @@ def test_files_and_their_sum(page):
             if name not in seen and name not in wanted:
                 wanted.append(name)
     assert total < LOAD_MAX, total
+    assert_named_at_once(page)
     for path in [path for site in SITES for path in site.glob("*.*")]:
         assert ("/" if path.name == "index.html" else f"/{path.name}") in seen, f"{path}: nothing of the page asks for it"
 

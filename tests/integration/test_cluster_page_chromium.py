@@ -190,9 +190,10 @@ def test_it_is_light(browser, tmp_path, api):
         state = len(page.ask("/api/state")[2])
         assert loaded + state < LOAD_MAX, (loaded, state)
         # On a machine with nothing else to do it takes a tenth of a second; here others may have the processors.
-        took_ms = tab.run("performance.timing.loadEventEnd - performance.timing.navigationStart")
-        print(f"load: {took_ms} ms, {loaded} bytes, {state} bytes of a whole state")
-        assert 0 < took_ms < 10000
+        painted_ms, shown_ms = tab.load_times_ms()
+        print(f"load: something to see after {painted_ms:.0f} ms, live values after {shown_ms:.0f} ms; {loaded} bytes, "
+              f"{state} bytes of a whole state")
+        assert painted_ms < 10000 and shown_ms < 10000
         tab.run("document.querySelector('#nodes-pager button:last-child').click()")
         tab.wait("document.querySelector('#nodes-shown').textContent === '51 to 100 of 500'")
         tab.wait("document.querySelector('#node-table tbody th').textContent.startsWith('gpu-00050')")

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import BUILD, GIB, ROOT, wait_until
-from page import CHANGE, READ, Page, ask, page_in
+from page import CHANGE, READ, Page, ask, hold_tenants, page_in
 from servers import start, start_servers
 from test_metrics import start_fails
 from test_metrics_tls import ask_by_tls, make_certificate
@@ -89,11 +89,24 @@ def test_files_and_their_sum(page):
             if name not in seen and name not in wanted:
                 wanted.append(name)
     assert total < LOAD_MAX, total
+    assert_named_at_once(page)
     assert {"/page.css", "/page.js", "/uplot.js", "/uplot-license", "/source.js"} <= seen
     for path in [path for site in SITES for path in site.glob("*.*")]:
         expected = "/" if path.name == "index.html" else f"/{path.name}"
         assert expected in seen, f"{path}: nothing of the page asks for it"
         assert page.ask(expected, token=None)[2] == path.read_text()
+
+
+def assert_named_at_once(page):
+    """The page itself names all of its modules: none is asked for only when another has come."""
+    text = page.ask("/")[2]
+    named = set(re.findall(r'<link rel="modulepreload" href="/([^"]*)">', text))
+    modules, wanted = set(), ["page.js"]
+    while wanted:
+        found = set(re.findall(r'from "\./([^"]*)"', page.ask(f"/{wanted.pop()}")[2])) - modules
+        modules |= found
+        wanted += found
+    assert named == modules
 
 
 def test_nothing_is_asked_of_elsewhere():
@@ -189,6 +202,30 @@ def test_states_come_four_times_a_second_with_who_had_the_card(machine, page):
     assert all(is_over for *_, is_over in ordered[:-1])
     for (_, begin, length, *_), (_, after, *_) in zip(ordered, ordered[1:]):
         assert begin + length <= after + 0.02, "one at a time"
+
+
+def test_a_reader_is_told_of_differences(machine, page):
+    """All tenants at first, then those that are otherwise, and who is gone."""
+    with hold_tenants(machine, [(f"t{i}", 0, GIB) for i in range(20)]):
+        events = page.events()
+        assert events.begin() == 200
+        first = events.told()
+        assert "gone" not in first and len(first["tenants"]) == 20
+        # Who does nothing is not told of again.
+        told = [events.told() for _ in range(4)]
+        assert all(one["gone"] == [] and len(one["tenants"]) == 0 for one in told[1:]), told
+        load(machine, "busy", "--memory", "8GiB", "--cores", "40")
+        while "busy" not in [tenant["name"] for tenant in events.told()["tenants"]]:
+            pass
+        # One that comes later has all of it.
+        other = page.events()
+        assert other.begin() == 200 and len(other.told()["tenants"]) == 21
+        other.close()
+    gone = set()
+    while len(gone) < 20:
+        gone |= set(events.told()["gone"])
+    assert gone == {tenant["id"] for tenant in first["tenants"]}
+    events.close()
 
 
 def test_who_waits_for_memory_and_goes_on(machine, page):
@@ -429,14 +466,7 @@ def test_two_hundred_tenants_on_eight_cards_cost_little(machine, tmp_path):
     """At most 2 % of a core at four states a second: 5 ms of the daemon's main thread each."""
     machine.spec = "h200x8"
     page = Page(machine, tmp_path, card="[card]\n" * 7)
-    with socket.socket(socket.AF_UNIX) as control, control.makefile("rw") as lines:
-        control.connect(str(machine.run_dir / "allotd.sock"))
-        for number in range(200):
-            request = {"version": 1, "op": "create", "name": f"tenant-number-{number}", "hold": True,
-                       "devices": [{"index": number % 8, "memory_bytes": GIB, "cores_pct": 3}]}
-            lines.write(json.dumps(request) + "\n")
-            lines.flush()
-            assert json.loads(lines.readline())["ok"]
+    with hold_tenants(machine, [(f"tenant-number-{number}", number % 8, GIB) for number in range(200)]):
         (daemon,) = machine.daemons()
 
         def main_thread_s():

@@ -14,41 +14,68 @@
 
 static const char before[] = "data: ", after[] = "\n\n";
 
+struct reader {
+	struct server_call *call;
+	bool has_last; /* it took the last state: so it is told of differences */
+};
+
 struct events {
 	struct node *node;
-	struct server_call *reader[EVENTS_READERS_MAX];
+	struct reader reader[EVENTS_READERS_MAX];
 	unsigned count;
 	struct loop_source *tick, *sample_timer;
 	struct page_told told;
+	struct state_text last;  /* what was told last; empty: nothing */
 	struct history *history; /* NULL: nobody has looked of late */
 	uint64_t left_ns;        /* when the last reader went */
 };
 
-/* The state as an event; NULL: out of memory. */
-static struct server_part *make_event(struct events *e)
+/* NULL: out of memory. */
+static struct server_part *make_event(const struct json_text *json)
 {
-	struct json_text t = { 0 };
-	struct server_part *part = NULL;
-	json_text_bytes(&t, before, strlen(before));
-	page_state_write(e->node, &e->told, &t);
-	json_text_bytes(&t, after, strlen(after));
-	size_t size = t.used;
-	char *text = json_text_end(&t);
-	if (text)
-		part = server_part_new(size);
-	if (part)
-		memcpy(server_part_bytes(part), text, size);
-	free(text);
+	struct server_part *part =
+		json->failed ? NULL : server_part_new(strlen(before) + json->used + strlen(after));
+	if (!part)
+		return NULL;
+	char *to = mempcpy(server_part_bytes(part), before, strlen(before));
+	memcpy(mempcpy(to, json->text, json->used), after, strlen(after));
+	return part;
+}
+
+static bool is_any(const struct events *e, bool has_last)
+{
+	for (unsigned i = 0; i < e->count; i++)
+		if (e->reader[i].has_last == has_last)
+			return true;
+	return false;
+}
+
+static struct server_part *make_news(const struct state_text *last, const struct state_text *now)
+{
+	struct json_text news = { 0 };
+	state_text_write_news(last, now, &news);
+	struct server_part *part = make_event(&news);
+	free(json_text_end(&news));
 	return part;
 }
 
 static void tell(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
-	struct server_part *part = make_event(e);
-	for (unsigned i = 0; part && i < e->count; i++)
-		server_stream_send(e->reader[i], part);
-	server_part_free(part);
+	struct state_text now = { 0 };
+	page_state_write(e->node, &e->told, &now);
+	bool is_written = !now.json.failed;
+	struct server_part *whole = is_written && is_any(e, false) ? make_event(&now.json) : NULL;
+	struct server_part *news = is_written && is_any(e, true) ? make_news(&e->last, &now) : NULL;
+	for (unsigned i = 0; i < e->count; i++) {
+		struct reader *r = &e->reader[i];
+		struct server_part *part = r->has_last ? news : whole;
+		r->has_last = part && server_stream_send(r->call, part) >= 0;
+	}
+	server_part_free(whole);
+	server_part_free(news);
+	state_text_free(&e->last);
+	e->last = now;
 }
 
 static void sample(void *data, uint32_t loop_events)
@@ -86,14 +113,14 @@ int events_add(struct events *e, struct server_call *call)
 		census_request(e->node->census);
 		loop_arm(e->tick, FIRST_NS, TICK_NS);
 	}
-	e->reader[e->count++] = call;
+	e->reader[e->count++] = (struct reader){ .call = call };
 	return 0;
 }
 
 void events_remove(struct events *e, struct server_call *call)
 {
 	unsigned i = 0;
-	while (i < e->count && e->reader[i] != call)
+	while (i < e->count && e->reader[i].call != call)
 		i++;
 	if (i == e->count)
 		return;
@@ -102,6 +129,7 @@ void events_remove(struct events *e, struct server_call *call)
 		return;
 	loop_disarm(e->tick);
 	watch_spans(e, false);
+	state_text_free(&e->last);
 	e->left_ns = clock_now_ns();
 }
 
@@ -134,6 +162,7 @@ struct events *events_free(struct events *e)
 	loop_remove(e->tick);
 	loop_remove(e->sample_timer);
 	history_free(e->history);
+	state_text_free(&e->last);
 	free(e);
 	return NULL;
 }

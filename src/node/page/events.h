@@ -1,7 +1,7 @@
 /*
  * The state as it changes, to those who look: server-sent events, EVENTS_HZ a second. A state is made once for all of
- * them, and not at all while nobody looks. Who has not taken the one before misses this one; who does not take one in
- * SERVER_DEADLINE_NS is dropped. Main thread only.
+ * them, and not at all while nobody looks: whole at first, then as differences from the one before. Who has not taken the one
+ * before misses this one, and is told of the next whole; who does not take one in SERVER_DEADLINE_NS is dropped. Main thread only.
  */
 #ifndef ALLOT_NODE_PAGE_EVENTS_H
 #define ALLOT_NODE_PAGE_EVENTS_H

@@ -44,13 +44,14 @@ int page_check(const struct config *config, struct error *err)
 static void answer_state(struct page *p, const struct server_request *request,
 			 struct server_answer *ret)
 {
-	struct json_text t = { 0 };
+	struct state_text s = { 0 };
 	struct page_told told = { 0 };
 	if (!p->state || clock_now_ns() - p->state_ns >= STATE_GOOD_NS) {
 		p->state = server_text_free(site_server(p->site), p->state);
-		page_state_write(p->node, &told, &t);
-		size_t length = t.used;
-		char *text = json_text_end(&t);
+		page_state_write(p->node, &told, &s);
+		size_t length = s.json.used;
+		char *text = json_text_end(&s.json);
+		state_text_free(&s);
 		if (text)
 			p->state = server_text_new(site_server(p->site), text, length,
 						   SITE_JSON_TYPE);

@@ -273,8 +273,9 @@ static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, stru
 
 /* ---- the whole ---- */
 
-void page_state_write(struct node *node, struct page_told *told, struct json_text *t)
+void page_state_write(struct node *node, struct page_told *told, struct state_text *s)
 {
+	struct json_text *t = &s->json;
 	char host[HOST_MAX] = "";
 	uint64_t now_ns = clock_now_ns();
 	struct timespec ts;
@@ -294,10 +295,14 @@ void page_state_write(struct node *node, struct page_told *told, struct json_tex
 	for (unsigned i = 0; i < node->card_count; i++)
 		write_card(node, &node->card[i], t);
 	json_text_close(t, ']');
-	json_text_open(t, "tenants", '[');
+	state_text_open_tenants(s);
 	TAILQ_FOREACH(tenant, &node->tenants, link)
-	write_tenant(tenant, now_ns, t);
-	json_text_close(t, ']');
+	{
+		state_text_begin_tenant(s, tenant->terms.id);
+		write_tenant(tenant, now_ns, t);
+		state_text_end_tenant(s);
+	}
+	state_text_close_tenants(s);
 	write_containers(node, now_ns, t);
 	json_text_bool(t, "freezer", node->watch && node->config.is_freezing);
 	json_text_open(t, "leases", '[');

@@ -7,15 +7,15 @@
 
 #include "node/node.h"
 #include "node/page/history.h"
-#include "web/page/json_text.h"
+#include "node/page/state_text.h"
 
 /* What a series of states has told already of each card's spans. All 0: nothing. */
 struct page_told {
 	uint64_t spans[NODE_MAX_CARDS];
 };
 
-/* One object. */
-void page_state_write(struct node *node, struct page_told *told, struct json_text *t);
+/* One object, to an empty text. */
+void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
 /* The next moment of the history. */
 void page_state_sample(struct node *node, struct history *history);
 

@@ -1,24 +1,9 @@
 // Compute and memory over time, by tenant, against limit and quota.
-import { List, badge, bytes, colourOf, dashes, make, markOf, percent, setText, variable, GIB } from "./format.js";
+import { List, badge, bytes, colourOf, dashes, make, markOf, percent, setText, GIB } from "./format.js";
+import { Plot } from "./plot.js";
+import { FoldedList } from "./view.js";
 
 const SHOWN_MAX = 6;
-const HEIGHT = 220;
-
-const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-
-function axes(suffix) {
-  const common = { stroke: variable("soft"), grid: { stroke: variable("track"), width: 1 }, ticks: { stroke: variable("track") } };
-  return [
-    { ...common, space: 90, values: (_, times) => times.map((time) => clock.format(time * 1000)) },
-    { ...common, size: 48, values: (_, values) => values.map((value) => `${value}${suffix}`) },
-  ];
-}
-
-// All that there is, but a minute at least.
-function timeRange(_, least, most) {
-  const end = most ?? Date.now() / 1000;
-  return [Math.max(end - 600, Math.min(least ?? end, end - 60)), end];
-}
 
 // At the end of each tenant's line, its letter: lines are not told apart by colour alone.
 function drawLetters(plot, tenants) {
@@ -39,45 +24,30 @@ function drawLetters(plot, tenants) {
   ctx.restore();
 }
 
-class Plot {
-  constructor(element, field, bound, most) {
-    Object.assign(this, { element, field, bound, most });
+// Each tenant has two lines: what it has, and what it may have.
+class TenantsPlot extends Plot {
+  constructor(id, field, bound, most) {
+    super(document.getElementById(id), { height: 220, most, padding: [null, 24, null, null] });
+    Object.assign(this, { field, bound });
   }
 
-  // Each tenant has two lines: what it has, and what it may have.
-  build(tenants) {
-    const lines = tenants.flatMap((tenant) => {
+  setTenants(tenants) {
+    this.setLines(tenants.flatMap((tenant) => {
       const mark = markOf(tenant.name);
       const stroke = colourOf(mark);
       return [
-        { label: tenant.name, stroke, width: 2, dash: dashes[mark.dash], points: { show: false } },
-        { label: `${tenant.name} may`, stroke, width: 1, dash: [1, 4], points: { show: false } },
+        { label: tenant.name, stroke, width: 2, dash: dashes[mark.dash] },
+        { label: `${tenant.name} may`, stroke, width: 1, dash: [1, 4] },
       ];
-    });
-    this.plot?.destroy();
-    this.plot = new uPlot({
-      width: Math.max(200, this.element.clientWidth), height: HEIGHT, legend: { show: false },
-      cursor: { show: false }, padding: [null, 24, null, null],
-      hooks: { draw: [(plot) => drawLetters(plot, tenants)] }, series: [{}, ...lines], axes: axes(""),
-      scales: { x: { time: true, range: timeRange },
-        y: { range: (_, __, max) => [0, Math.max(this.most, (max ?? 0) * 1.05)] } },
-    }, this.data(tenants, { times: [], rows: new Map() }), this.element);
+    }), (plot) => drawLetters(plot, tenants));
   }
 
-  data(tenants, record, index) {
-    return [record.times, ...tenants.flatMap((tenant) => {
+  showOf(tenants, record, index) {
+    const none = new Array(record.times.length).fill(null);
+    this.show([record.times, ...tenants.flatMap((tenant) => {
       const row = record.rows.get(`${tenant.id}/${index}`);
-      const none = new Array(record.times.length).fill(null);
       return [row?.[this.field] ?? none, row?.[this.bound] ?? none];
-    })];
-  }
-
-  show(tenants, record, index) {
-    this.plot.setData(this.data(tenants, record, index));
-  }
-
-  fit() {
-    this.plot?.setSize({ width: Math.max(200, this.element.clientWidth), height: HEIGHT });
+    })]);
   }
 }
 
@@ -110,14 +80,13 @@ export class Charts {
     this.tenants = tenants;
     this.select = document.getElementById("chart-card");
     this.plots = [
-      new Plot(document.getElementById("chart-compute"), "got", "limit", 100),
-      new Plot(document.getElementById("chart-memory"), "used", "quota", 1),
+      new TenantsPlot("chart-compute", "got", "limit", 100),
+      new TenantsPlot("chart-memory", "used", "quota", 1),
     ];
     this.legend = new List(document.getElementById("legend"), (tenant) => tenant.id, (tenant) => new Legend(tenant));
-    this.table = new List(document.getElementById("chart-table").tBodies[0], (item) => item.tenant.id,
+    this.table = new FoldedList(document.getElementById("chart-table").tBodies[0], (item) => item.tenant.id,
       (item) => new TableRow(item));
     this.select.onchange = () => this.again();
-    new ResizeObserver(() => this.plots.forEach((plot) => plot.fit())).observe(this.plots[0].element);
   }
 
   choose(state, index) {
@@ -151,11 +120,11 @@ export class Charts {
     const tenants = chosen.map(({ tenant }) => tenant);
     const ids = tenants.map((tenant) => tenant.id);
     if (ids.join() !== this.shown?.join()) {
-      this.plots.forEach((plot) => plot.build(tenants));
+      this.plots.forEach((plot) => plot.setTenants(tenants));
       this.shown = ids;
     }
-    this.plots.forEach((plot) => plot.show(tenants, record, index));
+    this.plots.forEach((plot) => plot.showOf(tenants, record, index));
     this.legend.show(tenants);
-    this.table.show(chosen.map(({ tenant, device }) => ({ tenant, device, row: record.rows.get(`${tenant.id}/${index}`) })));
+    this.table.show(() => chosen.map(({ tenant, device }) => ({ tenant, device, row: record.rows.get(`${tenant.id}/${index}`) })));
   }
 }

@@ -1,5 +1,6 @@
 // Who had which GPU when: a lane each, and the same in figures.
 import { List, badge, colourOf, make, markOf, percent, setText, variable } from "./format.js";
+import { FoldedList, watchView } from "./view.js";
 
 const SHOWN_MS = 1000;
 const GAP_PX = 1;
@@ -9,17 +10,34 @@ class Lane {
   constructor({ index }) {
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.element = make("div", { className: "lane" }, make("span", {}, `GPU ${index}`), this.canvas);
+    this.size = { width: 0, height: 0 };
+    new ResizeObserver(([{ contentRect }]) => this.fit(contentRect)).observe(this.canvas);
+    watchView(this.canvas, (isSeen) => {
+      this.isSeen = isSeen;
+      this.draw();
+    });
   }
 
+  // To ask an element for its size at each state would have everything laid out at once.
+  fit({ width, height }) {
+    this.size = { width, height };
+    this.canvas.width = Math.round(width * devicePixelRatio);
+    this.canvas.height = Math.round(height * devicePixelRatio);
+    this.draw();
+  }
+
+  // What was drawn last is drawn again only where it moves: nothing that stays empty.
   show({ spans, now }) {
-    const { canvas } = this;
-    const scale = devicePixelRatio || 1;
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
-    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
-    }
+    const isStill = !spans.length && !this.spans?.length;
+    Object.assign(this, { spans, now });
+    if (!isStill) this.draw();
+  }
+
+  draw() {
+    if (!this.isSeen || !this.spans) return;
+    const { canvas, spans, now } = this;
+    const { width, height } = this.size;
+    const scale = devicePixelRatio;
     const paint = canvas.getContext("2d");
     paint.setTransform(scale, 0, 0, scale, 0, 0);
     paint.clearRect(0, 0, width, height);
@@ -65,7 +83,7 @@ export class Leases {
   constructor() {
     this.spans = new Map(); // by GPU: by number
     this.lanes = new List(document.getElementById("leases"), (item) => item.index, (item) => new Lane(item));
-    this.table = new List(document.getElementById("lease-table").tBodies[0],
+    this.table = new FoldedList(document.getElementById("lease-table").tBodies[0],
       (item) => `${item.index}/${item.tenant}`, (item) => new TableRow(item));
   }
 
@@ -87,6 +105,10 @@ export class Leases {
     this.take(state);
     const lanes = state.leases.map(({ index }) => ({ index, now: state.clock_ms, spans: [...this.spans.get(index).values()] }));
     this.lanes.show(lanes);
+    this.table.show(() => this.rowsOf(lanes));
+  }
+
+  rowsOf(lanes) {
     const rows = new Map();
     for (const { index, spans, now } of lanes)
       for (const span of spans) {
@@ -96,6 +118,6 @@ export class Leases {
         row.held += span.begin + span.length - Math.max(span.begin, now - SHOWN_MS);
         rows.set(key, row);
       }
-    this.table.show([...rows.values()].sort((a, b) => a.index - b.index || (a.tenant < b.tenant ? -1 : 1)));
+    return [...rows.values()].sort((a, b) => a.index - b.index || (a.tenant < b.tenant ? -1 : 1));
   }
 }

@@ -1,5 +1,5 @@
 // Memory that is off the card: whose, how much, and whether it comes or goes. And containers that stand still.
-import { List, badge, bytes, count, make, seconds, setText } from "./format.js";
+import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 const WAYS = {
   in: "on the card", leaving: "on its way off the card", out: "off the card", returning: "on its way back",
@@ -61,9 +61,9 @@ export class Moved {
           `holds ${holds(container)}; used ${seconds(container.faded_use_s)} of late`,
       }));
     this.moved.show(moved);
-    this.none.hidden = moved.length > 0;
+    setHidden(this.none, moved.length > 0);
     this.frozen.show(frozen);
-    this.section.hidden = !state.freezer && !frozen.length;
-    this.noneFrozen.hidden = frozen.length > 0;
+    setHidden(this.section, !state.freezer && !frozen.length);
+    setHidden(this.noneFrozen, frozen.length > 0);
   }
 }

@@ -64,21 +64,37 @@ function summarize(state) {
   summary.textContent = text;
 }
 
+const known = new Map(); // tenants by id
+
+// An event has all tenants, or those that are otherwise since the last one, and who is gone since.
+function wholeOf(event) {
+  if (event.gone) for (const id of event.gone) known.delete(id);
+  else known.clear();
+  for (const tenant of event.tenants) {
+    known.set(tenant.id, tenant);
+    // Letters by the order in which tenants came, wherever they are shown first.
+    markOf(tenant.name);
+  }
+  return { ...event, tenants: [...known.values()] };
+}
+
 let epoch = 0;
 let seen = 0;
 const source = new Source({
-  async begins() {
+  async mayBegin() {
     Object.assign(rights, await ask("/api/rights"));
     if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
-    const [history, topology] = await Promise.all([ask("/api/history"), ask("/api/topology")]);
-    record.load(history);
-    parts.topology.load(topology);
     parts.leases.clear();
   },
 
-  state(state) {
-    // Letters by the order in which tenants came, wherever they are shown first.
-    for (const tenant of state.tenants) markOf(tenant.name);
+  async begins() {
+    const [history, topology] = await Promise.all([ask("/api/history"), ask("/api/topology")]);
+    record.load(history);
+    parts.topology.load(topology);
+  },
+
+  state(event) {
+    const state = wholeOf(event);
     if (state.epoch !== epoch) parts.leases.clear();
     epoch = state.epoch;
     document.documentElement.dataset.states = ++seen;

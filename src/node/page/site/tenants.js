@@ -1,5 +1,6 @@
 // The table of tenants: asked against got, sorted and filtered, and what may be done about each.
-import { Bar, List, badge, bytes, make, percent, seconds, setClass, setText } from "./format.js";
+import { Bar } from "./bar.js";
+import { List, badge, bytes, make, percent, seconds, setAttribute, setClass, setHidden, setText } from "./format.js";
 
 const states = {
   running: ["●", "good"], waiting: ["◐", ""], idle: ["○", ""], starting: ["◌", ""],
@@ -18,14 +19,18 @@ const columns = [
   { title: "Priority", of: (tenant) => tenant.priority, falls: true },
 ];
 
+// What is not laid out as a table is one for readers of the screen all the same, in each browser.
+function setRole(row) {
+  row.setAttribute("role", "row");
+  for (const cell of row.cells) cell.setAttribute("role", cell.tagName === "TD" ? "cell" : `${cell.scope === "col" ? "column" : "row"}header`);
+}
+
 class Row {
   constructor(tenant, act) {
     this.state = make("td");
     this.cards = make("td");
     this.compute = new Bar();
-    this.computeText = make("span");
     this.memory = new Bar();
-    this.memoryText = make("span");
     this.waited = make("td", { className: "number" });
     this.priority = make("td", { className: "number" });
     this.pause = make("button", { type: "button" });
@@ -35,12 +40,13 @@ class Row {
     this.actions = make("td", {}, this.pause, " ", this.set);
     this.element = make("tr", {},
       make("th", { scope: "row" }, badge(tenant.name), tenant.name), this.state, this.cards,
-      make("td", {}, make("span", { className: "pair" }, this.compute.element, this.computeText)),
-      make("td", {}, make("span", { className: "pair" }, this.memory.element, this.memoryText)),
+      this.compute.cell(), this.memory.cell(),
       this.waited, this.priority, this.actions);
+    setRole(this.element);
   }
 
   show({ tenant, mayChange }) {
+    if (this.tenant === tenant && this.mayChange === mayChange) return;
     const [sign, kind] = states[tenant.state] ?? ["", ""];
     const got = sum(tenant, "got_1s_pct");
     const limit = sum(tenant, "cores_limit_now_pct");
@@ -48,40 +54,59 @@ class Row {
     const used = sum(tenant, "memory_used_bytes");
     const quota = sum(tenant, "memory_quota_bytes");
     const isPaused = tenant.state === "paused";
-    this.tenant = tenant;
+    Object.assign(this, { tenant, mayChange });
     setText(this.state, `${sign} ${tenant.state}${tenant.violations ? ` ⚠ ${tenant.violations} got round` : ""}`);
     setClass(this.state, tenant.violations ? "bad" : kind);
     setText(this.cards, tenant.devices.map((device) => device.index).join(", "));
-    this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null);
-    setText(this.computeText, `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
-    this.memory.show(used / quota, null);
+    this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null,
+      `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     const away = tenant.swap?.swapped_bytes;
-    setText(this.memoryText, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
+    this.memory.show(used / quota, null, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
     setText(this.waited, seconds(sum(tenant, "waited_s")));
     setText(this.priority, String(tenant.priority));
-    this.actions.hidden = !mayChange;
+    setHidden(this.actions, !mayChange);
     setText(this.pause, isPaused ? "Resume" : "Pause");
-    const label = `${isPaused ? "Resume" : "Pause"} ${tenant.name}`;
-    if (this.pause.getAttribute("aria-label") !== label) this.pause.setAttribute("aria-label", label);
+    setAttribute(this.pause, "aria-label", `${isPaused ? "Resume" : "Pause"} ${tenant.name}`);
+  }
+}
+
+const GROUP = 10;
+
+// So many rows of the table, which are drawn together or not at all: it is what is looked at that costs.
+class Group {
+  constructor(rowOf) {
+    this.element = make("tbody", { role: "rowgroup" });
+    this.list = new List(this.element, (item) => item.tenant.id, rowOf);
+  }
+
+  show({ items }) {
+    this.list.show(items);
   }
 }
 
 export class Tenants {
   constructor(act) {
-    const table = document.getElementById("tenant-table");
+    this.table = document.getElementById("tenant-table");
     this.sorted = { column: columns[0], falls: false };
     this.filter = document.getElementById("filter");
     this.shown = document.getElementById("shown");
     this.filter.addEventListener("input", () => this.again());
-    this.list = new List(table.tBodies[0], (item) => item.tenant.id, (item) => new Row(item.tenant, act));
+    this.rows = new Map(); // by a tenant's id: a row that goes to another group stays what it is
+    this.groups = new List(this.table, (group) => group.number, () => new Group(({ tenant }) => this.rowOf(tenant, act)));
     this.heads = columns.map((column) => {
       const head = make("th", { scope: "col" }, make("button", { type: "button" }, column.title));
       head.firstChild.onclick = () => this.sort(column);
       return head;
     });
     this.actionHead = make("th", { scope: "col" }, "Change");
-    table.tHead.rows[0].append(...this.heads, this.actionHead);
+    this.table.tHead.rows[0].append(...this.heads, this.actionHead);
+    setRole(this.table.tHead.rows[0]);
     this.tellSort();
+  }
+
+  rowOf(tenant, act) {
+    if (!this.rows.has(tenant.id)) this.rows.set(tenant.id, new Row(tenant, act));
+    return this.rows.get(tenant.id);
   }
 
   sort(column) {
@@ -105,14 +130,26 @@ export class Tenants {
     if (this.last) this.show(this.last.state, this.last.mayChange);
   }
 
+  forget(tenants) {
+    const there = new Set(tenants.map((tenant) => tenant.id));
+    for (const id of this.rows.keys()) if (!there.has(id)) this.rows.delete(id);
+  }
+
   show(state, mayChange) {
     const { column, falls } = this.sorted;
     const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (falls ? -1 : 1);
     const tenants = state.tenants.filter((tenant) => this.matches(tenant));
     this.last = { state, mayChange };
     tenants.sort((a, b) => order(column.of(a), column.of(b)) || order(a.name, b.name));
-    this.actionHead.hidden = !mayChange;
-    this.list.show(tenants.map((tenant) => ({ tenant, mayChange })));
+    setHidden(this.actionHead, !mayChange);
+    setClass(this.table, mayChange ? "changeable" : "");
+    const groups = [];
+    tenants.forEach((tenant, i) => {
+      if (i % GROUP === 0) groups.push({ number: i / GROUP, items: [] });
+      groups.at(-1).items.push({ tenant, mayChange });
+    });
+    this.groups.show(groups);
+    if (this.rows.size > state.tenants.length) this.forget(state.tenants);
     setText(this.shown, tenants.length === state.tenants.length ? "" : `${tenants.length} of ${state.tenants.length}`);
   }
 }

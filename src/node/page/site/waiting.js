@@ -1,5 +1,5 @@
 // Who waits for memory, in which order, for how much, and who has it.
-import { List, badge, bytes, count, make, seconds, setText } from "./format.js";
+import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 class Waiter {
   constructor({ tenant }) {
@@ -51,6 +51,6 @@ export class Waiting {
       .sort((a, b) => a.memory_wait.place - b.memory_wait.place)
       .map((tenant) => ({ tenant, why: whyOf(state, tenant) }));
     this.list.show(waiters);
-    this.none.hidden = waiters.length > 0;
+    setHidden(this.none, waiters.length > 0);
   }
 }

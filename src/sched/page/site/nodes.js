@@ -1,5 +1,6 @@
 // The table of nodes: a page of them, by what is promised.
-import { Bar, List, bytes, make, percent, setClass, setText } from "./format.js";
+import { Bar } from "./bar.js";
+import { List, bytes, make, percent, setAttribute, setClass, setHidden, setText } from "./format.js";
 
 const ROWS = 50;
 const states = {
@@ -24,10 +25,10 @@ export class Pager {
   show({ seen, from, keys }) {
     this.from = from;
     setText(this.shown, seen > ROWS || from ? `${from + 1} to ${from + keys.length} of ${seen}` : String(seen));
-    this.element.hidden = seen <= ROWS && !from;
+    setHidden(this.element, seen <= ROWS && !from);
     this.buttons[0].disabled = from === 0;
     this.buttons[1].disabled = from + keys.length >= seen;
-    this.none.hidden = keys.length > 0;
+    setHidden(this.none, keys.length > 0);
   }
 }
 
@@ -38,13 +39,10 @@ class Row {
     this.state = make("td");
     this.cards = make("td");
     this.compute = new Bar();
-    this.computeText = make("span");
     this.memory = new Bar();
-    this.memoryText = make("span");
     this.shares = make("td", { className: "number" });
     this.element = make("tr", {}, make("th", { scope: "row" }, this.open), this.state, this.cards,
-      make("td", {}, make("span", { className: "pair" }, this.compute.element, this.computeText)),
-      make("td", {}, make("span", { className: "pair" }, this.memory.element, this.memoryText)), this.shares);
+      this.compute.cell(), this.memory.cell(), this.shares);
   }
 
   show({ node, isOpen }) {
@@ -54,13 +52,11 @@ class Row {
     setText(this.state, `${sign} ${node.state === "aside" ? `set aside: ${node.why}` : node.state}${sick}`);
     setClass(this.state, kind);
     setText(this.cards, node.cards ? `${node.cards} × ${node.type}` : "not known");
-    this.compute.show(cores / 100, null);
-    setText(this.computeText, percent(cores));
-    this.memory.show(node.promised_bytes / node.memory_bytes, null);
-    setText(this.memoryText, `${bytes(node.promised_bytes)} of ${bytes(node.memory_bytes)}`);
+    this.compute.show(cores / 100, null, percent(cores));
+    this.memory.show(node.promised_bytes / node.memory_bytes, null, `${bytes(node.promised_bytes)} of ${bytes(node.memory_bytes)}`);
     setText(this.shares, String(node.shares));
     setClass(this.element, isOpen ? "chosen" : "");
-    this.open.setAttribute("aria-pressed", String(isOpen));
+    setAttribute(this.open, "aria-pressed", String(isOpen));
   }
 }
 
@@ -90,7 +86,7 @@ export class Nodes {
     const order = this.view.get("order") ?? "name";
     this.heads.forEach((head, i) => {
       if (columns[i].order)
-        head.setAttribute("aria-sort", columns[i].order !== order ? "none" : order === "name" ? "ascending" : "descending");
+        setAttribute(head, "aria-sort", columns[i].order !== order ? "none" : order === "name" ? "ascending" : "descending");
     });
     this.list.show(keys.map((key) => ({ node: this.rows.get(key), isOpen: key === this.view.get("open") })));
     this.pager.show({ seen, from, keys });

@@ -1,34 +1,29 @@
 // One node: its GPUs, how they hang together, and which pods have what of them.
-import { Bar, List, badge, bytes, make, markOf, percent, setClass, setText } from "./format.js";
+import { Card } from "./bar.js";
+import { List, badge, bytes, make, markOf, percent, setHidden, setText } from "./format.js";
 import { Topology } from "./topology.js";
 
 const MIB = 2 ** 20;
 
-class Card {
+class DeviceCard extends Card {
   constructor(device) {
-    this.compute = new Bar();
-    this.memory = new Bar();
-    this.computeText = make("span", { className: "figures" });
-    this.memoryText = make("span", { className: "figures" });
-    this.note = make("p", { className: "note" });
-    this.element = make("li", {},
-      make("h4", {}, `GPU ${device.index} `, make("span", {}, device.name)),
-      make("div", { className: "row" }, make("span", {}, "Compute"), this.compute.element, this.computeText),
-      make("div", { className: "row" }, make("span", {}, "Memory"), this.memory.element, this.memoryText), this.note);
+    super(make("li"), make("h4", {}, `GPU ${device.index} `, make("span", {}, device.name)));
   }
 
   show(device) {
-    const used = device.used_pct === undefined ? null : device.used_pct;
-    this.compute.show(device.promised_cores_pct / device.cores_pct, used === null ? null : used / 100);
-    this.memory.show(device.promised_bytes / device.memory_bytes, used === null ? null : (device.used_mib * MIB) / device.memory_bytes);
-    setText(this.computeText, `${percent(device.promised_cores_pct)} promised${used === null ? "" : `, ${percent(used)} used`}`);
-    setText(this.memoryText, `${bytes(device.promised_bytes)} of ${bytes(device.memory_bytes)} promised` +
-      (used === null ? "" : `, ${bytes(device.used_mib * MIB)} used`));
+    const isUsedKnown = device.used_pct !== undefined;
+    const usedBytes = device.used_mib * MIB;
+    const isWell = device.health === "healthy";
     const notes = [`${device.slots_used} of ${device.slots} places taken`];
     if (device.cordoned) notes.push("cordoned: takes no new pods");
-    if (device.health !== "healthy") notes.push("not well");
-    setText(this.note, notes.join(" · "));
-    setClass(this.note, `note ${device.health !== "healthy" ? "bad" : device.cordoned ? "warn" : ""}`);
+    if (!isWell) notes.push("not well");
+    super.show({
+      compute: [device.promised_cores_pct / device.cores_pct, isUsedKnown ? device.used_pct / 100 : null,
+        `${percent(device.promised_cores_pct)} promised${isUsedKnown ? `, ${percent(device.used_pct)} used` : ""}`],
+      memory: [device.promised_bytes / device.memory_bytes, isUsedKnown ? usedBytes / device.memory_bytes : null,
+        `${bytes(device.promised_bytes)} of ${bytes(device.memory_bytes)} promised${isUsedKnown ? `, ${bytes(usedBytes)} used` : ""}`],
+      notes, kind: !isWell ? "bad" : device.cordoned ? "warn" : "",
+    });
   }
 }
 
@@ -55,14 +50,14 @@ export class Open {
     this.link = document.getElementById("open-link");
     this.note = document.getElementById("open-note");
     this.topology = new Topology();
-    this.cards = new List(document.getElementById("open-cards"), (device) => device.uuid, (device) => new Card(device));
+    this.cards = new List(document.getElementById("open-cards"), (device) => device.uuid, (device) => new DeviceCard(device));
     this.shares = new List(document.getElementById("open-pods").tBodies[0], (item) => item.key, (item) => new Share(item));
     document.getElementById("open-close").onclick = this.close;
   }
 
   show(node, asked) {
     const name = node?.node ?? asked;
-    this.section.hidden = !name;
+    setHidden(this.section, !name);
     if (!name) {
       this.name = null;
       return;
@@ -84,8 +79,8 @@ export class Open {
 
   showNote(node) {
     const more = (node?.pods_seen ?? 0) - (node?.pods.length ?? 0);
-    this.link.hidden = !node?.url;
-    if (node?.url) this.link.href = node.url;
+    setHidden(this.link, !node?.url);
+    if (node?.url && this.link.href !== node.url) this.link.href = node.url;
     setText(this.note, !node ? "is not there" : node.why ? `set aside: ${node.why}` : more > 0 ? `${more} pods more are on it` : "");
   }
 

@@ -1,5 +1,6 @@
 // The cluster's page: what is looked at is asked for, and what comes, differences, goes to its parts.
-import { Bar, bytes, count, make, percent, setText, setClass } from "./format.js";
+import { Card } from "./bar.js";
+import { bytes, count, percent, setClass, setText } from "./format.js";
 import { Nodes } from "./nodes.js";
 import { Open } from "./open.js";
 import { Past } from "./past.js";
@@ -55,33 +56,21 @@ const token = new TokenDialog((value) => {
   source.start();
 });
 
-class Cluster {
-  constructor() {
-    this.compute = new Bar();
-    this.memory = new Bar();
-    this.computeText = make("span", { className: "figures" });
-    this.memoryText = make("span", { className: "figures" });
-    this.note = make("p", { className: "note" });
-    document.getElementById("cluster").replaceChildren(
-      make("div", { className: "row" }, make("span", {}, "Compute"), this.compute.element, this.computeText),
-      make("div", { className: "row" }, make("span", {}, "Memory"), this.memory.element, this.memoryText), this.note);
-  }
-
+class Cluster extends Card {
   show(all) {
     const cores = all.cores_pct ? (100 * all.promised_cores_pct) / all.cores_pct : 0;
-    this.compute.show(cores / 100, null);
-    this.memory.show(all.promised_bytes / all.memory_bytes, null);
-    setText(this.computeText, `${percent(cores)} promised`);
-    setText(this.memoryText, `${bytes(all.promised_bytes)} of ${bytes(all.memory_bytes)} promised`);
     const notes = [count(all.nodes, "node"), count(all.cards, "GPU"), `${count(all.shares, "container")} on them`];
     if (all.cards_unhealthy) notes.push(`${count(all.cards_unhealthy, "GPU")} not well`);
     if (all.cards_cordoned) notes.push(`${count(all.cards_cordoned, "GPU")} cordoned`);
     if (all.nodes_aside) notes.push(`${count(all.nodes_aside, "node")} set aside`);
-    setText(this.note, notes.join(" · "));
-    setClass(this.note, `note ${all.cards_unhealthy || all.nodes_aside ? "bad" : ""}`);
+    super.show({
+      compute: [cores / 100, null, `${percent(cores)} promised`],
+      memory: [all.promised_bytes / all.memory_bytes, null, `${bytes(all.promised_bytes)} of ${bytes(all.memory_bytes)} promised`],
+      notes, kind: all.cards_unhealthy || all.nodes_aside ? "bad" : "",
+    });
   }
 }
-const cluster = new Cluster();
+const cluster = new Cluster(document.getElementById("cluster"));
 
 function say(text, isLost = false) {
   setText(connection, text);
@@ -104,15 +93,18 @@ function summarize(all) {
 let state = {};
 let seen = 0;
 const source = new Source({
-  async begins() {
+  async mayBegin() {
     const rights = await ask("/api/rights");
     if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
-    past.load(await ask("/api/history"));
     setText(filterError, "");
     // The first event of a stream has all of it.
     state = {};
     nodes.clear();
     pods.clear();
+  },
+
+  async begins() {
+    past.load(await ask("/api/history"));
   },
 
   state(event) {

@@ -1,5 +1,5 @@
 // The table of pods: where they are, or why they wait, in the words of `allot explain`.
-import { List, bytes, count, make, percent, setClass, setText } from "./format.js";
+import { List, bytes, count, make, percent, setClass, setHidden, setText } from "./format.js";
 import { Pager } from "./nodes.js";
 
 const MIB = 2 ** 20;
@@ -80,7 +80,7 @@ class Row {
       ...why.nearest.map((lack) => `Nearest: ${textOfLack(lack)}`),
       ...why.quotas.map(({ resource, limit, used }) => `Its namespace's quota of ${resource}: ${used} of ${limit} used`),
     ] : [];
-    this.details.hidden = lines.length === 0;
+    setHidden(this.details, lines.length === 0);
     if (this.lines === lines.join("\n")) return;
     this.lines = lines.join("\n");
     this.list.replaceChildren(...lines.map((line) => make("li", {}, line)));

@@ -39,41 +39,42 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
+// What is shown already is not written again: to read it is cheap, and to write it makes the browser draw.
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const { firstChild } = element;
+  if (!firstChild) element.append(text);
+  else if (firstChild.data !== text) firstChild.data = text;
 }
 
 export function setClass(element, name) {
   if (element.className !== name) element.className = name;
 }
 
-// How far along, with a mark where it was asked to be. For the eye: the figures stand beside it.
-export class Bar {
-  constructor() {
-    this.fill = make("i");
-    this.mark = make("b");
-    this.element = make("span", { className: "bar", "aria-hidden": "true" }, this.fill, this.mark);
-  }
-
-  show(part, mark) {
-    const width = `${(100 * Math.min(1, Math.max(0, part || 0))).toFixed(1)}%`;
-    if (this.fill.style.width !== width) this.fill.style.width = width;
-    this.mark.hidden = mark === null || mark === undefined;
-    const left = this.mark.hidden ? "" : `${(100 * Math.min(1, mark)).toFixed(1)}%`;
-    if (this.mark.style.left !== left) this.mark.style.left = left;
-  }
+export function setHidden(element, isHidden) {
+  if (element.hidden !== isHidden) element.hidden = isHidden;
 }
 
-// Keeps a list of children: one for each item, by its key, made and shown by these.
+export function setAttribute(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+// Keeps a list of children, behind those that are there already: one for each item, by its key, made and shown by these.
 export class List {
   constructor(parent, keyOf, make) {
-    Object.assign(this, { parent, keyOf, make, parts: new Map() });
+    Object.assign(this, { parent, keyOf, make, parts: new Map(), keys: [], head: parent.lastElementChild });
   }
 
   show(items) {
+    const keys = items.map(this.keyOf);
+    if (keys.length !== this.keys.length || keys.some((key, i) => key !== this.keys[i])) this.arrange(items);
+    this.keys = keys;
+    items.forEach((item, i) => this.parts.get(keys[i]).show(item));
+  }
+
+  arrange(items) {
     const before = this.parts;
     this.parts = new Map();
-    let place = this.parent.firstElementChild;
+    let place = this.head ? this.head.nextElementSibling : this.parent.firstElementChild;
     for (const item of items) {
       const key = this.keyOf(item);
       const part = before.get(key) ?? this.make(item);
@@ -81,9 +82,8 @@ export class List {
       this.parts.set(key, part);
       if (part.element === place) place = place.nextElementSibling;
       else this.parent.insertBefore(part.element, place);
-      part.show(item);
     }
-    for (const part of before.values()) part.element.remove();
+    for (const { element } of before.values()) if (element.parentNode === this.parent) element.remove();
   }
 }
 
@@ -110,10 +110,20 @@ export function badge(name) {
   return make("span", { className: `badge m${mark.colour} d${mark.dash}`, "aria-hidden": "true" }, mark.letter);
 }
 
-export function colourOf(mark) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--m${mark.colour}`).trim();
-}
+// The theme's colours, for what no style sheet reaches. To ask the browser makes it find out all styles: so once.
+const variables = new Map();
 
 export function variable(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (!variables.has(name))
+    variables.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return variables.get(name);
+}
+
+// They are others now.
+export function forgetVariables() {
+  variables.clear();
+}
+
+export function colourOf(mark) {
+  return variable(`m${mark.colour}`);
 }

@@ -41,12 +41,13 @@ export async function change(operation, request) {
 async function follow(path, signal, tell) {
   const answer = await fetch(path, { headers: headers(), signal });
   if (!answer.ok) throw Object.assign(new Error((await answer.text()).trim()), { status: answer.status });
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
   let rest = [];
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const parts = value.split("\n\n");
+    const parts = decoder.decode(value, { stream: true }).split("\n\n");
     for (const part of parts.slice(0, -1)) {
       const event = rest.join("") + part;
       rest = [];
@@ -56,7 +57,8 @@ async function follow(path, signal, tell) {
   }
 }
 
-// Follows while the page is seen, and tries again when that ends: told.state(state), told.lost(error), told.refused(error).
+// Follows while the page is seen, and tries again when that ends. Each time told.mayBegin(), then told.begins() beside the stream's
+// told.state(state); in the end told.lost(error) or told.refused(error).
 // `path`(): where states are, which may be another each time.
 export class Source {
   constructor(told, path = () => "/events") {
@@ -78,14 +80,19 @@ export class Source {
     const controller = (this.controller = new AbortController());
     let failure = null;
     try {
-      await this.told.begins();
+      await this.told.mayBegin();
       if (controller.signal.aborted) return;
-      await follow(this.path(), controller.signal, (state) => {
-        if (this.controller === controller) this.told.state(state);
-      });
+      // What was before is asked for together with what is now: neither waits for the other.
+      await Promise.all([
+        this.told.begins(),
+        follow(this.path(), controller.signal, (state) => {
+          if (this.controller === controller) this.told.state(state);
+        }),
+      ]);
     } catch (error) {
       failure = error;
     }
+    controller.abort();
     if (this.controller !== controller) return;
     if (failure?.status === 401) {
       this.told.refused(failure);

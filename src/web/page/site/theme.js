@@ -1,5 +1,5 @@
 // Dark or light, by choice or as the system has it; and keys that do something anywhere on the page.
-import { setText } from "./format.js";
+import { forgetVariables, setText } from "./format.js";
 
 const themes = ["auto", "dark", "light"];
 
@@ -23,6 +23,7 @@ export class Theme {
     const { chosen } = this;
     const isDark = chosen === "dark" || (chosen === "auto" && this.prefersDark.matches);
     document.documentElement.dataset.theme = isDark ? "dark" : "light";
+    forgetVariables();
     setText(this.button, `Theme: ${chosen}`);
     this.button.setAttribute("aria-label", `Theme: ${chosen === "auto" ? "as the system has it" : chosen}`);
     this.changed();

@@ -1,5 +1,5 @@
 // The GPUs, how they hang together, and who is on which: a picture, and the links as a table.
-import { make, markOf, percent } from "./format.js";
+import { make, markOf, percent, setAttribute, setText } from "./format.js";
 
 const NODE = { width: 170, height: 74 };
 const CHIPS = 5;
@@ -42,9 +42,9 @@ class Node {
   }
 
   show(device, names) {
-    this.busy.setAttribute("width", ((NODE.width - 16) * Math.min(100, device.busy_pct)) / 100);
-    this.text.textContent = percent(device.busy_pct);
-    this.element.setAttribute("class", device.health === "healthy" ? "node" : "node sick");
+    setAttribute(this.busy, "width", Math.round((NODE.width - 16) * Math.min(1, device.busy_pct / 100)).toString());
+    setText(this.text, percent(device.busy_pct));
+    setAttribute(this.element, "class", device.health === "healthy" ? "node" : "node sick");
     if (this.names === names.join("\n")) return;
     this.names = names.join("\n");
     const shown = names.slice(0, names.length > CHIPS ? CHIPS - 1 : CHIPS);
@@ -87,13 +87,14 @@ export class Topology {
 
   show(state) {
     if (!this.nodes || this.nodes.length !== state.devices.length) return;
+    const namesOf = new Map(state.devices.map((device) => [device.index, new Set()]));
+    for (const tenant of state.tenants)
+      for (const { index } of tenant.devices) namesOf.get(index)?.add(tenant.name);
     const texts = state.devices.map((device, i) => {
-      const names = state.tenants.filter((tenant) => tenant.devices.some((other) => other.index === device.index))
-        .map((tenant) => tenant.name);
+      const names = [...namesOf.get(device.index)];
       this.nodes[i].show(device, names);
       return `GPU ${device.index}: ${names.slice(0, 20).join(", ") || "nobody"}`;
     });
-    const text = texts.join(". ");
-    if (this.title.textContent !== text) this.title.textContent = text;
+    setText(this.title, texts.join(". "));
   }
 }
