@@ -104,10 +104,13 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
 	/* Who outranks it would have to wait for all of that. */
-	if (!steps_may_be_ahead(&t->steps, most_ns) || priority_is_outranked(a, t))
+	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
+	/* Beside a gang its other cards would, and what is tried is not what is had. */
+	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
+		return a->terms.depth_ns;
 	/* Short kernels are predicted too long: twice, so that a step's end is what bounds it. */
-	return 2 * step_ns > a->config.depth_ns ? 2 * step_ns : a->config.depth_ns;
+	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }
 
 uint64_t arbiter_step_ns(const struct arbiter *a, int tenant)

@@ -15,6 +15,9 @@ struct arbiter_config arbiter_default_config(void)
 	return (struct arbiter_config){
 		.quantum_ns = 50 * MS,
 		.quantum_min_ns = 5 * MS,
+		.gang_turn = { .quantum_ns = 100 * MS,
+			       .quantum_min_ns = 40 * MS,
+			       .depth_ns = 10 * MS },
 		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
 		.step_most_ns = 40 * MS,
@@ -453,7 +456,8 @@ static void note_rests(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->has_rested = t->seen.rests != t->steps.rests;
-		steps_see(&t->steps, t->seen.rests, t->charged_ns, a->mode == ARBITER_LEASES);
+		steps_see(&t->steps, t->seen.rests, t->charged_ns,
+			  a->mode == ARBITER_LEASES && !a->gang_count);
 	}
 }
 

@@ -39,7 +39,7 @@
  *               This is switch_loss, and a third of what the caps of the active tenants leave
  *               unused in sum: who may have 90 % in all is served in shorter turns, so that shares
  *               hold over 100 ms too. A capped tenant gathers tokens for half a quantum,
- *               10 ms at most.
+ *               10 ms at most. While a gang is among those with work, turns are longer: turn_terms.h.
  *   Idleness    A holder gives way when it has rested for as long as its pauses so far make it worth to
  *               wait: idle_min_ns at first, twice as much (up to idle_ns) each time that it came
  *               back sooner than a hand-over and one back take, less again each time that it did not.
@@ -109,6 +109,7 @@
 
 #include "arbiter/feedback.h"
 #include "arbiter/gang.h"
+#include "arbiter/turn_terms.h"
 #include "region/region.h" /* enum lease_state */
 
 #define ARBITER_MAX_TENANTS 256
@@ -129,11 +130,12 @@ struct arbiter_config {
 	enum arbiter_policy policy;
 	uint64_t quantum_ns;     /* length of a lease under contention, at most ... */
 	uint64_t quantum_min_ns; /* ... and at least; see Quantum */
-	uint64_t long_work_ns;   /* for the gates: no second item is begun behind one this long */
-	double switch_loss;      /* the part of the device's time that hand-overs may cost */
-	uint64_t min_lease_ns;   /* a lease is not cut short for a returning tenant before this */
-	uint64_t step_most_ns;   /* turns end with steps (steps.h) up to so long; 0: never */
-	uint64_t depth_ns;       /* the most by which CLOSING is sent ahead of the quantum's end */
+	struct turn_terms gang_turn; /* of both and of depth_ns, while a gang is there, where that is more */
+	uint64_t long_work_ns; /* for the gates: no second item is begun behind one this long */
+	double switch_loss;    /* the part of the device's time that hand-overs may cost */
+	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
+	uint64_t step_most_ns; /* turns end with steps (steps.h) up to so long; 0: never */
+	uint64_t depth_ns;     /* the most by which CLOSING is sent ahead of the quantum's end */
 	uint64_t cap_slice_ns; /* tokens a capped tenant, alone, gathers before it gets a lease again */
 	uint64_t window_ns;      /* over which a cap may be filled up: bucket size / limit */
 	uint64_t idle_window_ns; /* the same by who rests, until it counts as absent */
@@ -319,7 +321,10 @@ bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word
 int arbiter_holder(const struct arbiter *arbiter);
 /* Whether that is the tenant, or its space group. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
-/* How much work it may have in flight under a lease, in nanoseconds: depth_ns, or a step where that is worth it. */
+/*
+ * How much work it may have in flight under a lease, in nanoseconds: depth_ns, or what that is beside a gang, or a step where
+ * that is worth it.
+ */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant);
 /* The length of a step of its program (steps.h), as charged, in nanoseconds; 0: not known. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);

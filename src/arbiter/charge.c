@@ -117,7 +117,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
 	/* Its time, what runs on after it, and whom that is in the way of. */
-	double least = (double)(a->clock - a->granted_at + 2 * a->config.depth_ns);
+	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
 		book(a, t, least - t->sampled_ns);

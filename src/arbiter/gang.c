@@ -123,8 +123,11 @@ static void read_reports(struct gang *g)
 		g->present |= BIT(d);
 		waits |= r->waits;
 		is_stuck |= r->is_stuck;
-		if (!r->wants)
+		if (!r->wants) {
+			/* Alone the others would wait for it, in leases of their own. */
+			is_due &= r->rested_ns >= GANG_COME_NS;
 			continue;
+		}
 		/* The device that has had it longest waiting; a NaN counts for nothing. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
@@ -212,7 +215,8 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-static void end_turn(struct gang *g, uint64_t now_ns)
+/* When the last of its work will have ended, by what is in flight now. */
+static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
 
@@ -223,9 +227,23 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 		if (!is_gone(r) && r->drain_ns > longest_ns)
 			longest_ns = r->drain_ns;
 	}
+	return now_ns + least_u64(longest_ns, GANG_GATHER_MAX_NS);
+}
+
+static void end_turn(struct gang *g, uint64_t now_ns)
+{
 	g->phase = PHASE_ENDING;
 	g->slip_until_ns = 0;
-	g->at_ns = now_ns + least_u64(longest_ns, GANG_GATHER_MAX_NS);
+	g->at_ns = ends_at(g, now_ns);
+}
+
+/* What a device said at its last look was more than there is: a rank at rest would begin its next step until then. */
+static void hurry(struct gang *g, uint64_t now_ns)
+{
+	uint64_t at_ns = ends_at(g, now_ns);
+
+	if (at_ns + GANG_SOONER_NS <= g->at_ns)
+		g->at_ns = at_ns;
 }
 
 /* Whether work should have ended, other than there; and not so long ago that there is no helping it. */
@@ -330,6 +348,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 
 static void decide_ending(const struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
+	hurry(g, now_ns);
 	/* It lost leases one by one, before it was a gang: its other ranks may be needed as well. */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
@@ -356,6 +375,14 @@ static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 	return !r->drains && (r->waits || slips) && is_late(g, BIT(device), now_ns);
 }
 
+static bool works_elsewhere(const struct gang *g, uint64_t device)
+{
+	FOR_EACH(d, g->owned & ~BIT(device))
+	if (g->part[d].told.holds && g->part[d].told.works)
+		return true;
+	return false;
+}
+
 static struct gang_word choose_word(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	struct gang_word word = { .order = GANG_WAIT, .is_stuck = g->is_stuck };
@@ -372,7 +399,10 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 		return word;
 	switch (g->phase) {
 	case PHASE_GATHERING: word.order = GANG_GATHER; break;
-	case PHASE_RUNNING: word.order = GANG_GO; break;
+	case PHASE_RUNNING:
+		word.order = GANG_GO;
+		word.works_elsewhere = works_elsewhere(g, device);
+		break;
 	case PHASE_ENDING:
 		word.is_slip = may_slip(g, device, now_ns);
 		word.order = word.is_slip ? GANG_GO : GANG_CLOSE;

@@ -12,12 +12,13 @@
  * A gang's turn:
  *
  *   waiting    It has work on devices that are leased out. Those with work now take part in the next
- *              turn: one without does not keep a device from others.
+ *              turn: one without does not keep a device from others, once it has been so for GANG_COME_NS.
  *   gathering  Its turn has come on all of them (`due`), no other gang is at one of them, and of the
  *              gangs for which that is so, none that wants the same device is further behind. The
  *              holders are closed so that all devices are drained at the same moment.
  *   running    All were free at once; now it has GO on all. A device on which its work begins later
- *              is added, if no other gang is there; one on which it falls idle is left to others.
+ *              is added, if no other gang is there; one on which it falls idle is left to others, but
+ *              not soon while it works on another: the ranks there wait for the one that rests.
  *   ending     Its turn is over on one device, by whatever ends a lease there, or another gang is due:
  *              it is closed on all, and nobody gets one of them before all are drained. A rank
  *              that is held at the gate while the work on another device does not end may be what that
@@ -50,6 +51,10 @@
 /* Helped rank by rank for so long, then all together, for so long each time. */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)
 #define GANG_SLIP_TOGETHER_NS UINT64_C(1000000)
+/* A rank that has been without work for less is waited for: it is on its way to its next launch. */
+#define GANG_COME_NS UINT64_C(5000000)
+/* A turn's end is moved forward for no less: each time all cards are woken. */
+#define GANG_SOONER_NS UINT64_C(100000)
 #define GANG_GATHER_MAX_NS UINT64_C(10000000) /* the most by which a device's end is waited for */
 
 enum gang_order {
@@ -63,14 +68,17 @@ enum gang_order {
 struct gang_word {
 	enum gang_order order;
 	uint64_t at_ns;
-	bool is_stuck; /* its work on another device has outlived a drain */
-	bool is_slip;  /* with GANG_GO: no more in flight than must be */
+	bool is_stuck;        /* its work on another device has outlived a drain */
+	bool is_slip;         /* with GANG_GO: no more in flight than must be */
+	bool works_elsewhere; /* it has the lease of another device, and work there */
 };
 
 /* One device's word on a tenant. */
 struct gang_report {
 	bool is_present;     /* has had work or demand of late, under leases */
-	bool wants;          /* has demand now */
+	bool wants;          /* has demand now ... */
+	uint64_t rested_ns;  /* ... or had some so long ago */
+	bool works;          /* has work in flight, or begins some */
 	bool waits;          /* a thread is held at the gate */
 	bool is_due;         /* it would get the lease now, were it no gang */
 	bool holds;          /* has the lease */

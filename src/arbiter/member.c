@@ -96,6 +96,15 @@ int member_choose(const struct arbiter *a, int next)
 	return entitled;
 }
 
+/*
+ * Who gets the device keeps it for the shortest lease and its drain, and all that while the ranks on the others would
+ * wait for this one: for as long as that, it is waited for.
+ */
+uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
+{
+	return t->gang.works_elsewhere ? a->config.min_lease_ns + a->terms.depth_ns : 0;
+}
+
 bool member_end_turn(struct tenant *t)
 {
 	if (t->gang.order == GANG_NONE)
@@ -169,7 +178,7 @@ static bool comes_later(const struct arbiter *a, int index)
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);
-	double ahead_ns = (double)min_u64(holder->seen.inflight_ns, a->config.depth_ns);
+	double ahead_ns = (double)min_u64(holder->seen.inflight_ns, a->terms.depth_ns);
 
 	if (holder->state == LEASE_CLOSING || lease_is_idle(a, holder))
 		return true;
@@ -241,6 +250,8 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 	return (struct gang_report){
 		.is_present = true,
 		.wants = t->demand,
+		.rested_ns = a->clock - t->present_at,
+		.works = t->running,
 		.waits = t->seen.waiting && t->demand,
 		.is_due = is_due(a, tenant),
 		.holds = a->holder == tenant && t->state == LEASE_GO,

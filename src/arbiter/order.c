@@ -63,7 +63,7 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
 	/* What a higher priority cut short goes on: it need not gather tokens for a whole lease again. */
 	if (a->interrupted == t - a->tenant)
-		return fmin((double)a->config.depth_ns, charge_tokens_needed(a, t));
+		return fmin((double)a->terms.depth_ns, charge_tokens_needed(a, t));
 	return charge_tokens_needed(a, t);
 }
 

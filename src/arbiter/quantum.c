@@ -12,9 +12,19 @@
 #define RAMP_SEEN_NS 300000
 #define SLACK_PART (1.0 / 3) /* of what caps leave unused, for hand-overs */
 
+static struct turn_terms choose_terms(const struct arbiter *a)
+{
+	const struct turn_terms usual = { .quantum_ns = a->config.quantum_ns,
+					  .quantum_min_ns = a->config.quantum_min_ns,
+					  .depth_ns = a->config.depth_ns };
+
+	return turn_terms_choose(&usual, &a->config.gang_turn, a->gang_count > 0);
+}
+
 void quantum_init(struct arbiter *a)
 {
-	a->quantum_ns = a->config.quantum_ns;
+	a->terms = choose_terms(a);
+	a->quantum_ns = a->terms.quantum_ns;
 	a->handover_ns = HANDOVER_START_NS;
 }
 
@@ -69,10 +79,11 @@ static double slack(const struct arbiter *a)
 void quantum_set(struct arbiter *a)
 {
 	double part = a->config.switch_loss + SLACK_PART * slack(a);
-	double most = (double)a->config.quantum_ns;
-	double least = (double)min_u64(a->config.quantum_min_ns, a->config.quantum_ns);
-	double quantum = a->handover_ns;
+	double quantum = a->handover_ns, most, least;
 
+	a->terms = choose_terms(a);
+	most = (double)a->terms.quantum_ns;
+	least = (double)min_u64(a->terms.quantum_min_ns, a->terms.quantum_ns);
 	/* Compared before the division: a loss of nothing means the longest. */
 	if (quantum >= most * part)
 		quantum = most;

@@ -32,7 +32,7 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
-void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool is_leased)
+void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try)
 {
 	uint32_t more = rests - s->rests;
 	double length_ns;
@@ -50,7 +50,7 @@ void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool is_lease
 		s->length_ns = length_ns;
 	if (s->seen <= KNOWN)
 		s->seen++;
-	else if (is_leased)
+	else if (may_try)
 		try_depth(s, length_ns);
 }
 

@@ -44,10 +44,10 @@ struct steps {
 };
 
 /*
- * The tenant has told of so many rests (counted without end, from any number), and was charged so much in all. Is it
- * under leases?
+ * The tenant has told of so many rests (counted without end, from any number), and was charged so much in all. May a depth
+ * be tried: is it under leases, and has what steps_may_be_ahead() says?
  */
-void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool is_leased);
+void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try);
 /* The length of a step; 0: not known, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
 /* Whether it may have a step's work in flight. */

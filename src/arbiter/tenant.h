@@ -4,7 +4,7 @@
  *   charge.c   what a tenant pays: tokens, virtual time, settling with its own report
  *   order.c    who comes next: weights, candidates, virtual time on return
  *   priority.c who may push ahead of whom, and for how long: budgets
- *   quantum.c  how long a turn is: the cost of a hand-over, measured
+ *   quantum.c  how long a turn is: the cost of a hand-over, measured; turn_terms.c: within which bounds
  *   patience.c when a holder that rests gives way
  *   lease.c    the lease of the present holder: grant, close, drain, expire
  *   turn_end.c when the holder's turn is over: its time, its tokens, its rests, its steps
@@ -160,15 +160,16 @@ struct arbiter {
 	struct tenant tenant[ARBITER_MAX_TENANTS];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised;  /* active tenants without a guarantee */
-	int silent;             /* tenants that don't ring: looks are needed for them */
-	double promised_pct;    /* sum of all guarantees */
-	bool priorities_differ; /* no tenant outranks another otherwise */
-	int gang_count;         /* tenants under a gang's word */
-	int member_count;       /* tenants that share space with others */
-	int wanting;            /* how many wanted the time that is charged for */
-	uint64_t quantum_ns;    /* in force */
-	double handover_ns;     /* what one costs, by those seen so far */
+	int active_unpromised;   /* active tenants without a guarantee */
+	int silent;              /* tenants that don't ring: looks are needed for them */
+	double promised_pct;     /* sum of all guarantees */
+	bool priorities_differ;  /* no tenant outranks another otherwise */
+	int gang_count;          /* tenants under a gang's word */
+	int member_count;        /* tenants that share space with others */
+	int wanting;             /* how many wanted the time that is charged for */
+	struct turn_terms terms; /* in force: of turns, while nobody has more or less for himself */
+	uint64_t quantum_ns;     /* in force */
+	double handover_ns;      /* what one costs, by those seen so far */
 
 	bool stepped;
 	uint64_t last_now_ns;
@@ -290,7 +291,7 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 /* quantum.c */
 
 void quantum_init(struct arbiter *a);
-/* Works out the quantum for the tenants that are active. */
+/* Works out the terms of turns, and the quantum, for the tenants that are active. */
 void quantum_set(struct arbiter *a);
 /* To be called at each grant, before it: learns from the lease that ended. */
 void quantum_learn(struct arbiter *a);
@@ -347,6 +348,8 @@ bool member_is_awaited(const struct arbiter *a);
 bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
 /* Who comes next, where the order would choose `next`; NONE: the device is kept free. */
 int member_choose(const struct arbiter *a, int next);
+/* So long it may rest at least while it has work under its leases of other devices. */
+uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 /* The holder's turn is over: true when that is ended on all devices together. */
 bool member_end_turn(struct tenant *t);
 /*

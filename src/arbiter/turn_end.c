@@ -4,7 +4,7 @@ double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool c
 {
 	/* Contended, a tenant that overstates must not turn leases into nothing but switches. */
 	if (contended)
-		return (double)min_u64(t->seen.inflight_ns, a->config.depth_ns);
+		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;
 }
 
@@ -54,10 +54,13 @@ bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool conte
 /* A holder without work for so long counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
+	uint64_t least_ns = a->gang_count ? member_idle_limit_ns(a, t) : 0, limit_ns;
+
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;
 	/* On its way from the gate to the driver a thread may lose its CPU. */
-	return a->worked ? t->patience.ns : a->config.idle_ns;
+	limit_ns = a->worked ? t->patience.ns : a->config.idle_ns;
+	return limit_ns > least_ns ? limit_ns : least_ns;
 }
 
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t)

@@ -172,17 +172,11 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 	return is_news;
 }
 
-/* As configured, but for who may be a step ahead. */
-static uint64_t depth_of(const struct arbitration *a, const struct lessee *l)
-{
-	uint64_t step_ns = arbiter_depth_ns(a->arbiter, l->index);
-	return step_ns > a->depth_ns ? step_ns : a->depth_ns;
-}
-
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 {
 	atomic_store_explicit(&l->control->device[l->device].depth_ns,
-			      l->gang_word.is_slip ? SLIP_DEPTH_NS : depth_of(a, l),
+			      l->gang_word.is_slip ? SLIP_DEPTH_NS
+						   : arbiter_depth_ns(a->arbiter, l->index),
 			      memory_order_relaxed);
 }
 
@@ -214,10 +208,10 @@ static void publish(struct arbitration *a)
 				grants++;
 				continue;
 			}
-			if (state == LEASE_GO) {
+			if (state == LEASE_GO)
 				arbitration_publish_patience(l);
+			if (state == LEASE_GO || state == LEASE_PACED)
 				arbitration_publish_depth(a, l);
-			}
 			region_set_lease(l->control, l->device, state);
 			l->published = state;
 		}
@@ -318,7 +312,6 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->config = *config;
-	a->depth_ns = config->depth_ns;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
 	a->arbiter = arbiter_new(config);
 	int r = a->arbiter ? worker_start(&a->worker, "arbitration", run, a, err)

@@ -65,7 +65,6 @@ struct arbitration {
 	unsigned card;
 	unsigned gang_count; /* lessees with a number there */
 	uint64_t to_wake;    /* cards */
-	uint64_t depth_ns;
 	struct arbiter *arbiter;
 	struct arbiter_config config;
 	bool is_paced;  /* by ARBITER_POLICY_FEEDBACK: launches pay, grants are published */

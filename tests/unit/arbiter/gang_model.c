@@ -13,6 +13,7 @@ struct gang_model_config gang_model_default_config(void)
 
 	/* What a hand-over of a gang costs would make it longer; the tables are of this. */
 	config.arbiter.quantum_ns = 20 * MS;
+	config.arbiter.gang_turn = (struct turn_terms){ 0 };
 	return config;
 }
 
@@ -78,7 +79,7 @@ int gang_model_add(struct gang_model *m, struct arbiter_share share,
 		if (r->index < 0)
 			abort();
 		r->word = LEASE_STOP;
-		r->runs_at = m->now + random_between(&m->random, 0, MS);
+		r->runs_at = r->asked_at = m->now + random_between(&m->random, 0, MS);
 		r->progress_at = m->now;
 		r->kernels_left = load->kernels;
 	}
@@ -111,9 +112,7 @@ void gang_model_set_stopped(struct gang_model *m, int tenant, bool stopped)
 
 static bool has_room(const struct gang_model *m, const struct rank *r)
 {
-	uint64_t depth = r->is_slip            ? 1
-			 : r->word == LEASE_GO ? m->config.arbiter.depth_ns
-					       : FREE_DEPTH_NS;
+	uint64_t depth = r->is_slip ? 1 : r->word == LEASE_GO ? r->depth_ns : FREE_DEPTH_NS;
 
 	return queued(r) < QUEUE && (queued(r) < 2 || r->inflight_ns < depth);
 }
@@ -169,6 +168,43 @@ static void launch(struct gang_model *m, struct model_tenant *t, struct rank *r)
 	end_round(m, t, r);
 }
 
+/* What its launch has cost the thread, and what it does besides. */
+static void pass_time(struct gang_model *m, const struct gang_model_load *l, struct rank *r)
+{
+	if (!l->launch_ns)
+		return;
+	if (r->runs_at + TICK_NS < m->now)
+		r->runs_at = m->now;
+	r->runs_at += l->launch_ns;
+	if (l->stall_every && r->launches % l->stall_every == 0)
+		r->runs_at += random_between(&m->random, 0, l->stall_max_ns);
+}
+
+static void ring(struct gang_model *m, unsigned d)
+{
+	uint64_t at = m->now + random_between(&m->random, 0, POKE_NS);
+
+	if (m->device[d].poll_at > at)
+		m->device[d].poll_at = at;
+}
+
+/* It has waited for all of its work. */
+static void rest(struct gang_model *m, struct model_tenant *t, unsigned d)
+{
+	struct rank *r = &t->rank[d];
+
+	r->joins = false;
+	if (!t->load.collective_ns && t->length_count < LENGTHS)
+		t->length_ns[t->length_count++] = m->now - r->asked_at;
+	r->runs_at = m->now + random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
+	r->asked_at = r->runs_at;
+	if (!t->load.tells_rests)
+		return;
+	r->rests++;
+	if (arbiter_wants_rest(m->device[d].arbiter, r->index))
+		ring(m, d);
+}
+
 static void run_thread(struct gang_model *m, struct model_tenant *t, unsigned d)
 {
 	struct rank *r = &t->rank[d];
@@ -177,14 +213,9 @@ static void run_thread(struct gang_model *m, struct model_tenant *t, unsigned d)
 		r->is_held = false;
 		return;
 	}
-	if (r->joins && !queued(r)) {
-		r->joins = false;
-		r->runs_at = m->now +
-			     random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
-	}
-	if (r->joins || m->now < r->runs_at)
-		return;
-	for (int i = 0; i < LAUNCHES_PER_TICK && !r->joins; i++) {
+	if (r->joins && !queued(r))
+		rest(m, t, d);
+	for (int i = 0; i < LAUNCHES_PER_TICK && !r->joins && m->now >= r->runs_at; i++) {
 		if (r->word != LEASE_GO && r->word != LEASE_FREE) {
 			r->is_held = true;
 			return;
@@ -193,6 +224,7 @@ static void run_thread(struct gang_model *m, struct model_tenant *t, unsigned d)
 		if (!has_room(m, r))
 			return;
 		launch(m, t, r);
+		pass_time(m, &t->load, r);
 	}
 }
 
@@ -245,7 +277,9 @@ static void observe(struct gang_model *m, unsigned d)
 							       .stopped = t->stopped,
 							       .inflight_ns = r->inflight_ns,
 							       .busy_ns = r->busy_ns,
-							       .launches = r->launches });
+							       .launches = r->launches,
+							       .ramp_ns = r->ramp_ns,
+							       .rests = r->rests });
 	}
 }
 
@@ -274,6 +308,20 @@ static bool exchange(struct gang_model *m, unsigned d)
 	return news;
 }
 
+/* As the daemon publishes it (src/node/arbitration.c). */
+static void publish(struct gang_model *m, const struct model_tenant *t, struct rank *r, unsigned d)
+{
+	struct arbiter *arbiter = m->device[d].arbiter;
+	enum lease_state word = arbiter_state(arbiter, r->index);
+
+	if ((t->gang >= 0 || word != r->word) && word == LEASE_GO)
+		r->depth_ns = arbiter_depth_ns(arbiter, r->index);
+	if (word != r->word)
+		r->has_lead = false;
+	r->word = word;
+	r->is_slip = gang_word(m->board, t->gang, d).is_slip;
+}
+
 static void poll(struct gang_model *m, unsigned d)
 {
 	struct device *g = &m->device[d];
@@ -293,12 +341,20 @@ static void poll(struct gang_model *m, unsigned d)
 		if (!has_rank(m->tenant[i], d))
 			continue;
 		r = &m->tenant[i]->rank[d];
-		r->word = arbiter_state(g->arbiter, r->index);
-		r->is_slip = gang_word(m->board, m->tenant[i]->gang, d).is_slip;
+		publish(m, m->tenant[i], r, d);
 		if (r->is_held && (r->word == LEASE_GO || r->word == LEASE_FREE))
 			r->runs_at = m->now + random_between(&m->random, 20 * US, 80 * US);
 	}
 	check(m, d);
+}
+
+/* As the library's helper does. */
+static void watch_ramp(const struct model_tenant *t, struct rank *r)
+{
+	if (!t->load.tells_rests || r->word != LEASE_GO || r->has_lead)
+		return;
+	r->has_lead = 2 * r->inflight_ns >= r->depth_ns;
+	r->ramp_ns += r->busy && !r->has_lead ? TICK_NS : 0;
 }
 
 static void run_rank(struct gang_model *m, struct model_tenant *t, unsigned d)
@@ -311,6 +367,7 @@ static void run_rank(struct gang_model *m, struct model_tenant *t, unsigned d)
 		r->flag_falls_at = UINT64_MAX;
 	}
 	r->busy_ns += r->busy ? TICK_NS : 0;
+	watch_ramp(t, r);
 	if (!r->is_held && !queued(r))
 		r->progress_at = m->now;
 	if (m->now - r->progress_at > r->longest_wait_ns)

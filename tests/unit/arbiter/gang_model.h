@@ -29,6 +29,11 @@ struct gang_model_load {
 	uint64_t think_ns;   /* ... and then does this long something else, */
 	uint64_t think_max_ns; /* or up to this long */
 	unsigned only;         /* when set: the devices that it makes use of, without collectives */
+	uint64_t launch_ns;    /* the thread's time for a launch; 0: next to none */
+	unsigned stall_every; /* when set: each so many launches the thread does something else, ... */
+	uint64_t stall_max_ns; /* ... for up to this long */
+	bool overlaps; /* a collective runs beside what is launched behind it, as on a stream of its own */
+	bool tells_rests; /* of waits for its work, and of how long it is without a lead */
 };
 
 struct gang_model_config {
@@ -60,7 +65,7 @@ uint64_t gang_model_spin_ns(const struct gang_model *model, int tenant, unsigned
 uint64_t gang_model_collectives(const struct gang_model *model, int tenant);
 /* The longest that one took from its first beginning to its last end, since the last call. */
 uint64_t gang_model_take_longest_collective_ns(struct gang_model *model, int tenant);
-/* The same, of the part of them that took no longer. */
+/* The same, of the part of them that took no longer; without collectives, of what is between its waits for its work. */
 uint64_t gang_model_take_collective_ns(struct gang_model *model, int tenant, double part);
 /* The longest without any progress on a device of one that had something to do, since the last call. */
 uint64_t gang_model_take_longest_wait_ns(struct gang_model *model, int tenant);

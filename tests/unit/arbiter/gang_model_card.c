@@ -52,10 +52,11 @@ static void end_collective(struct gang_model *m, struct model_tenant *t, struct 
 	*c = (struct collective){ 0 };
 }
 
-static void end_kernel(struct gang_model *m, struct model_tenant *t, unsigned d)
+/* It is off its queue. */
+static void end_kernel(struct gang_model *m, struct model_tenant *t, unsigned d,
+		       const struct kernel *k)
 {
 	struct rank *r = &t->rank[d];
-	struct kernel *k = &r->queue[r->head++ % QUEUE];
 
 	r->inflight_ns -= k->predicted_ns;
 	if (!queued(r))
@@ -71,33 +72,62 @@ static void end_kernel(struct gang_model *m, struct model_tenant *t, unsigned d)
 	}
 }
 
+/* The collective begins here, if it has not; false: it has elsewhere not, and spins. */
+static bool meets(struct gang_model *m, struct model_tenant *t, unsigned d, const struct kernel *k)
+{
+	struct collective *c = &t->collective[k->number % COLLECTIVES];
+	struct rank *r = &t->rank[d];
+
+	if (!r->begun_at)
+		r->begun_at = m->now;
+	if (!c->begun)
+		c->begun_ns = m->now;
+	c->begun |= 1u << d;
+	return c->begun == t->load.devices;
+}
+
+/* One tick of the kernel at the head of a queue. Returns whether it did work. */
+static bool run_kernel(struct gang_model *m, struct model_tenant *t, unsigned d, struct kernel *k,
+		       unsigned *head)
+{
+	if (k->is_collective && !meets(m, t, d, k))
+		return false;
+	k->left_ns -= k->left_ns < TICK_NS ? k->left_ns : TICK_NS;
+	if (!k->left_ns) {
+		++*head;
+		end_kernel(m, t, d, k);
+	}
+	return true;
+}
+
+/* What has come up in the queue, and runs beside what is behind it. */
+static void set_beside(struct rank *r)
+{
+	while (r->head != r->tail && r->queue[r->head % QUEUE].is_collective &&
+	       r->beside_tail - r->beside_head < BESIDE)
+		r->beside[r->beside_tail++ % BESIDE] = r->queue[r->head++ % QUEUE];
+}
+
 void gang_card_run(struct gang_model *m, unsigned d)
 {
 	struct model_tenant *t;
 	struct rank *r;
-	struct kernel *k;
+	bool works = false;
 
 	if (!schedule(m, d))
 		return;
 	t = m->tenant[m->device[d].context];
 	r = &t->rank[d];
-	k = &r->queue[r->head % QUEUE];
-	if (k->is_collective) {
-		struct collective *c = &t->collective[k->number % COLLECTIVES];
-
-		if (!r->begun_at)
-			r->begun_at = m->now;
-		if (!c->begun)
-			c->begun_ns = m->now;
-		c->begun |= 1u << d;
-		if (c->begun != t->load.devices) {
-			r->spin_ns += TICK_NS;
-			return;
-		}
+	if (t->load.overlaps)
+		set_beside(r);
+	if (r->beside_head != r->beside_tail)
+		works = run_kernel(m, t, d, &r->beside[r->beside_head % BESIDE], &r->beside_head);
+	if (r->head != r->tail && !(t->load.overlaps && r->queue[r->head % QUEUE].is_collective))
+		works |= run_kernel(m, t, d, &r->queue[r->head % QUEUE], &r->head);
+	if (!works) {
+		r->spin_ns += TICK_NS;
+		return;
 	}
 	r->progress_at = m->now;
 	r->work_ns += TICK_NS;
-	k->left_ns -= k->left_ns < TICK_NS ? k->left_ns : TICK_NS;
-	if (!k->left_ns)
-		end_kernel(m, t, d);
 }

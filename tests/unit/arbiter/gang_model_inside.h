@@ -17,6 +17,7 @@
 #define SLICE_NS (2090 * US)
 #define SLICE_GAP_NS (310 * US)
 #define POKE_NS (30 * US)
+#define BESIDE 16       /* collectives of a rank that run beside its kernels */
 #define COLLECTIVES 512 /* that may be under way at a time: more than all queues hold */
 
 struct kernel {
@@ -34,19 +35,26 @@ struct collective {
 struct rank {
 	int index; /* the arbiter's */
 	enum lease_state word;
-	bool is_held;     /* at the gate, by the word */
-	bool is_slip;     /* as few kernels in flight as can be */
-	uint64_t runs_at; /* the thread goes on */
-	bool joins;       /* waits for the end of its work */
+	bool is_held; /* at the gate, by the word */
+	bool is_slip; /* as few kernels in flight as can be */
+	uint64_t depth_ns;
+	uint64_t runs_at;  /* the thread goes on */
+	bool joins;        /* waits for the end of its work */
+	uint64_t asked_at; /* what it waits for was to begin then */
 	unsigned kernels_left;
 	uint64_t rounds, collectives;
 
 	struct kernel queue[QUEUE];
 	unsigned head, tail;
+	struct kernel beside[BESIDE]; /* collectives that have come up, with load.overlaps */
+	unsigned beside_head, beside_tail;
 	uint64_t inflight_ns; /* predicted */
 	bool busy;
 	uint64_t flag_falls_at;
 	uint64_t busy_ns, launches, work_ns, spin_ns;
+	bool has_lead; /* since it got its lease: half of its depth was in flight */
+	uint64_t ramp_ns;
+	uint32_t rests;
 	uint64_t progress_at, longest_wait_ns;
 	uint64_t begun_at;     /* the collective at the head of the queue; 0: it has not */
 	uint64_t lasted_ns[3]; /* the last ones, here: what the next is predicted by */
@@ -86,7 +94,7 @@ static inline bool has_rank(const struct model_tenant *t, unsigned d)
 
 static inline unsigned queued(const struct rank *r)
 {
-	return r->tail - r->head;
+	return r->tail - r->head + r->beside_tail - r->beside_head;
 }
 
 /* Device `d` does what it does in a tick. */

@@ -135,7 +135,13 @@ static void test_without_demand(void **state)
 	int g = gang_add(b);
 	struct gang_report r = due(GANG_WAIT), idle = { .is_present = true, .order = GANG_WAIT };
 
+	/* But it had some a moment ago: it is on its way to its next launch. */
+	idle.rested_ns = GANG_COME_NS - 1;
 	gang_tell(b, g, 0, &r);
+	gang_tell(b, g, 1, &idle);
+	gang_decide(b, 0);
+	assert_int_equal(order(b, g, 0), GANG_WAIT);
+	idle.rested_ns = GANG_COME_NS;
 	gang_tell(b, g, 1, &idle);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
@@ -154,6 +160,62 @@ static void test_without_demand(void **state)
 	gang_tell(b, g, 1, &r);
 	gang_decide(b, MS);
 	assert_int_equal(order(b, g, 1), GANG_GO);
+	gang_board_free(b);
+}
+
+/* What each hears of the others, while its turn lasts. */
+static void test_works_elsewhere(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	int g = gang_add(b);
+	struct gang_report r = holds(), rests = holds();
+
+	r.works = true;
+	gang_tell(b, g, 0, &r);
+	gang_tell(b, g, 1, &rests);
+	gang_decide(b, 0);
+	assert_int_equal(order(b, g, 0), GANG_GO);
+	assert_false(gang_word(b, g, 0).works_elsewhere);
+	assert_true(gang_word(b, g, 1).works_elsewhere);
+	/* It has work there of before, but no lease. */
+	r.holds = false;
+	gang_tell(b, g, 0, &r);
+	gang_decide(b, 0);
+	assert_false(gang_word(b, g, 1).works_elsewhere);
+	gang_board_free(b);
+}
+
+/* The end of a turn is by what was in flight at each device's last look; it comes sooner where that is old, never later. */
+static void test_sooner(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	int g = gang_add(b);
+	struct gang_report r = holds();
+
+	tell(b, g, holds(), 0);
+	r.drain_ns = 5 * MS;
+	gang_tell(b, g, 1, &r);
+	r = holds();
+	r.is_over = true;
+	gang_tell(b, g, 0, &r);
+	gang_decide(b, SECOND);
+	assert_int_equal(order(b, g, 0), GANG_CLOSE);
+	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + 5 * MS);
+	/* Not for less than is worth to wake the others. */
+	r = holds();
+	r.order = GANG_CLOSE;
+	r.drain_ns = 5 * MS - MS - GANG_SOONER_NS + 1;
+	gang_tell(b, g, 1, &r);
+	gang_decide(b, SECOND + MS);
+	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + 5 * MS);
+	r.drain_ns = 0;
+	gang_tell(b, g, 1, &r);
+	assert_int_equal(gang_decide(b, SECOND + MS), 3);
+	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + MS);
+	r.drain_ns = 9 * MS;
+	gang_tell(b, g, 1, &r);
+	gang_decide(b, SECOND + MS);
+	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + MS);
 	gang_board_free(b);
 }
 
@@ -259,6 +321,8 @@ int main(void)
 		cmocka_unit_test(test_a_turn),
 		cmocka_unit_test(test_two_that_want_the_same),
 		cmocka_unit_test(test_without_demand),
+		cmocka_unit_test(test_works_elsewhere),
+		cmocka_unit_test(test_sooner),
 		cmocka_unit_test(test_bad_numbers),
 		cmocka_unit_test(test_garbage),
 	};

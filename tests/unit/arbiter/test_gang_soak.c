@@ -113,6 +113,8 @@ static void test_soak(void **state)
 
 		config.devices = 4;
 		config.seed = seed;
+		if (seed % 2)
+			config.arbiter.gang_turn = arbiter_default_config().gang_turn;
 		m = gang_model_new(&config);
 		for (int i = 0; i < count; i++)
 			assert_int_equal(
