@@ -140,6 +140,71 @@ static void test_shares_whatever_the_hardware_does(void **state)
 	}
 }
 
+/*
+ * Streams of one tenant at the same time, kernels whose lengths were timed beside each other, and blocks that fill the card long
+ * before its SMs hold no more of them: nothing of what a library tells is as it is, and it differs from tenant to tenant.
+ */
+static void test_shares_whatever_is_told(void **state)
+{
+	static const struct {
+		const char *name;
+		double part[3], told_part[3], prediction[3];
+		uint64_t kernel_ns[3];
+		unsigned streams[3];
+	} cases[] = {
+		{ .name = "8 streams",
+		  .kernel_ns = { 1 * MS, 1 * MS, 1 * MS },
+		  .part = { 0.57, 0.57, 0.57 },
+		  .told_part = { 0.129, 0.129, 0.129 },
+		  .streams = { 8, 8, 8 } },
+		{ .name = "8 streams, timed beside each other",
+		  .kernel_ns = { 1 * MS, 1 * MS, 1 * MS },
+		  .part = { 0.57, 0.57, 0.57 },
+		  .told_part = { 0.129, 0.129, 0.129 },
+		  .prediction = { 1, 2.6, 4 },
+		  .streams = { 8, 8, 8 } },
+		{ .name = "4 streams, the other way round",
+		  .kernel_ns = { 1 * MS, 1 * MS, 1 * MS },
+		  .part = { 0.57, 0.57, 0.57 },
+		  .told_part = { 0.129, 0.129, 0.129 },
+		  .prediction = { 4, 2.6, 1 },
+		  .streams = { 4, 4, 4 } },
+		{ .name = "1, 4 and 8 streams, 20 us to 5 ms",
+		  .kernel_ns = { 5 * MS, 20 * US, 200 * US },
+		  .part = { 1, 0.57, 0.3 },
+		  .told_part = { 1, 0.129, 0.3 },
+		  .prediction = { 1, 3, 2 },
+		  .streams = { 1, 4, 8 } },
+		{ .name = "1 stream, predicted 1, 3 and 5 times",
+		  .kernel_ns = { 1 * MS, 20 * US, 100 * US },
+		  .prediction = { 1, 3, 5 } },
+		{ .name = "1 stream, the other way round",
+		  .kernel_ns = { 100 * US, 20 * US, 1 * MS },
+		  .prediction = { 5, 3, 1 } },
+		{ .name = "models: fill 0.9, 0.6, 0.4, predicted 1.2, 1.5, 2",
+		  .kernel_ns = { 150 * US, 60 * US, 30 * US },
+		  .part = { 0.9, 0.6, 0.4 },
+		  .prediction = { 1.2, 1.5, 2 } },
+	};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct gpu_model_config config = gpu_model_default_config();
+		struct seat seats[] = { { 45, 100, 0 }, { 30, 100, 0 }, { 15, 100, 0 } };
+		double sum;
+
+		for (int i = 0; i < 3; i++)
+			seats[i].load = (struct gpu_model_load){
+				.kernel_ns = cases[c].kernel_ns[i],
+				.part = cases[c].part[i],
+				.told_part = cases[c].told_part[i],
+				.prediction = cases[c].prediction[i],
+				.streams = cases[c].streams[i],
+			};
+		sum = together(cases[c].name, &config, seats, 3);
+		(void)sum;
+	}
+}
+
 /* Hard caps, which the percentage of the context holds to as well: what is asked is what is got. */
 static void test_caps(void **state)
 {
@@ -292,6 +357,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares_whatever_the_hardware_does),
+		cmocka_unit_test(test_shares_whatever_is_told),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_half_beside_four),
 		cmocka_unit_test(test_lends_what_is_idle),
