@@ -38,9 +38,9 @@ struct model_tenant {
 	uint64_t leases; /* times that the word became GO, or it became another process's turn in it */
 	struct turns turns;
 	struct turns_process member[MEMBERS_MAX];
-	double slot_work_ns[MEMBERS_MAX];   /* by slot */
-	unsigned members, slots;            /* those it has; those that were ever given out */
-	uint32_t group;                     /* it shares space with; 0: none */
+	double slot_work_ns[MEMBERS_MAX]; /* by slot */
+	unsigned members, slots;          /* those it has; those that were ever given out */
+	uint32_t group;                   /* it shares space with; 0: none */
 	double percentage;
 	/* Of all its processes. */
 	uint64_t spent;        /* tokens, under LEASE_PACED */
@@ -65,12 +65,13 @@ struct model_process {
 	uint64_t arrival_ns; /* of the present burst */
 	uint64_t held_since_ns;
 
-	uint64_t queue[QUEUE]; /* lengths; the first run_count of them are what runs ... */
+	uint64_t queue[QUEUE];       /* lengths; the first run_count of them are what runs ... */
 	double left_ns[STREAMS_MAX]; /* ... of which this is left */
 	unsigned head, tail, run_count;
 	double speed;         /* in a space group: of what each would run at alone */
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
+	bool pays; /* for that */
 	uint64_t launches;
 	uint32_t rests;
 

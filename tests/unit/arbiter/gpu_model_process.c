@@ -114,8 +114,10 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 	} else if (!has_room(m, p)) {
 		p->thread = THREAD_FULL;
 	} else {
-		if (p->tenant->word == LEASE_PACED ||
-		    (p->tenant->word == LEASE_GO && p->tenant->group))
+		p->pays = p->tenant->word == LEASE_PACED ||
+			  (p->tenant->word == LEASE_GO && p->tenant->group);
+		/* Who shares space pays when it has been handed over. */
+		if (p->pays && !p->tenant->group)
 			pay(p);
 		if (p->tenant->word == LEASE_GO)
 			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
@@ -150,6 +152,8 @@ static void launch(struct gpu_model *m, struct model_process *p)
 		p->busy_since_ns = m->now;
 	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
 	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
+	if (p->pays && p->tenant->group)
+		pay(p);
 	if (!p->busy && m->now - p->worked_at >= REST_NS)
 		ring(m, p);
 	p->busy = true;

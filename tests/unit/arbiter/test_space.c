@@ -140,6 +140,31 @@ static void test_shares_whatever_the_hardware_does(void **state)
 	}
 }
 
+/* What it does of its work alone: as many kernels at the same time as find room there. */
+static double work_alone(const struct seat *s)
+{
+	double part = s->load.part > 0 ? s->load.part : 1;
+	double streams = s->load.streams ? s->load.streams : 1;
+
+	return s->work_pct / fmin(streams, 1 / part);
+}
+
+static void assert_work_parts(const struct seat *seats, int count)
+{
+	double sum = 0, cores = 0;
+
+	for (int i = 0; i < count; i++) {
+		sum += work_alone(&seats[i]);
+		cores += seats[i].cores;
+	}
+	for (int i = 0; i < count; i++) {
+		double got = 100 * work_alone(&seats[i]) / sum, meant = 100 * seats[i].cores / cores;
+
+		if (fabs(got - meant) > 0.7)
+			fail_msg("number %d: %.2f %% of the work, not %.2f", i + 1, got, meant);
+	}
+}
+
 /*
  * Streams of one tenant at the same time, kernels whose lengths were timed beside each other, and blocks that fill the card long
  * before its SMs hold no more of them: nothing of what a library tells is as it is, and it differs from tenant to tenant.
@@ -190,7 +215,6 @@ static void test_shares_whatever_is_told(void **state)
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct gpu_model_config config = gpu_model_default_config();
 		struct seat seats[] = { { 45, 100, 0 }, { 30, 100, 0 }, { 15, 100, 0 } };
-		double sum;
 
 		for (int i = 0; i < 3; i++)
 			seats[i].load = (struct gpu_model_load){
@@ -200,8 +224,8 @@ static void test_shares_whatever_is_told(void **state)
 				.prediction = cases[c].prediction[i],
 				.streams = cases[c].streams[i],
 			};
-		sum = together(cases[c].name, &config, seats, 3);
-		(void)sum;
+		together(cases[c].name, &config, seats, 3);
+		assert_work_parts(seats, 3);
 	}
 }
 
@@ -229,8 +253,8 @@ static void test_caps(void **state)
 	together("a cap of 30 in a context of all SMs", &config, alone, 1);
 	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
 	alone[0].load.prediction = 3;
-	together("the same, predicted too long", &config, alone, 1); /* it may be held to less */
-	assert_true(alone[0].got_pct > 12 && alone[0].got_pct < 30.7);
+	together("the same, predicted too long", &config, alone, 1);
+	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
 }
 
 static void test_half_beside_four(void **state)
@@ -292,6 +316,30 @@ static void test_alone_is_free(void **state)
 	assert_int_equal(arbiter_state(gpu_model_arbiter(m), seats[0].index), LEASE_FREE);
 	assert_int_equal(arbiter_mode(gpu_model_arbiter(m)), ARBITER_FREE);
 	assert_true(seats[0].got_pct > 99);
+	gpu_model_free(m);
+}
+
+/* Nobody was promised anything: as under MPS without us, whatever is told. */
+static void test_without_promises_nobody_is_held(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 0, 100, 0, { .kernel_ns = 1 * MS, .pull = 2 } },
+				{ 0, 100, 0, { .kernel_ns = 50 * US, .part = 0.5, .prediction = 4 } },
+				{ 0, 100, 0, { .kernel_ns = 1 * MS } } };
+	struct gpu_model *m = table_new(&config, seats, 3);
+	uint64_t steps;
+	double sum;
+
+	gpu_model_run(m, 1 * SECOND);
+	steps = gpu_model_steps(m);
+	sum = measure(m, seats, 3, 5 * SECOND);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(arbiter_state(gpu_model_arbiter(m), seats[i].index), LEASE_FREE);
+	assert_true(sum > 99.9);
+	/* The card's own doing. */
+	assert_true(seats[0].got_pct > 1.9 * seats[2].got_pct);
+	/* Nor is it looked at a thousand times a second. */
+	assert_true(gpu_model_steps(m) - steps < 5 * 500);
 	gpu_model_free(m);
 }
 
@@ -363,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_lends_what_is_idle),
 		cmocka_unit_test(test_gains_by_small_kernels),
 		cmocka_unit_test(test_alone_is_free),
+		cmocka_unit_test(test_without_promises_nobody_is_held),
 		cmocka_unit_test(test_wakes_to_its_guarantee),
 	};
 
