@@ -219,7 +219,8 @@ static void see_needs(const struct arbiter *a, struct tenant *t)
 	bool is_there = t->demand || t->running || t->launched;
 
 	if (t->state != LEASE_FREE && !t->part.is_group)
-		demand_see(&t->needs, is_there, t->reported_ns, t->filled_ns, a->clock);
+		demand_see(&t->needs, is_there, t->reported_ns, t->reported_ns, t->filled_ns,
+			   a->clock);
 	else
 		demand_skip(&t->needs, is_there);
 	t->filled_ns = 0;

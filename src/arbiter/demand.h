@@ -21,14 +21,21 @@ struct demand {
 	uint64_t there_at;           /* last; 0: not yet */
 };
 
-/*
- * One look at now_ns; is_there: it has work, or waits. busy_ns, filled_ns: since the look before. More is not
- * filled than the card while it was busy, whatever is said.
- */
-static inline void demand_see(struct demand *d, bool is_there, double busy_ns, double filled_ns,
-			      uint64_t now_ns)
+static inline double demand_pause(double ns)
 {
-	uint64_t away_ns = now_ns - d->there_at;
+	if (ns < 0)
+		return 0;
+	return ns < (double)DEMAND_PAUSE_NS ? ns : (double)DEMAND_PAUSE_NS;
+}
+
+/*
+ * One look at now_ns; is_there: it has work, or waits. Since the look before: for worked_ns it had work, which takes
+ * busy_ns alone, and fills the whole card for filled_ns: no longer than it was busy, whatever is said.
+ */
+static inline void demand_see(struct demand *d, bool is_there, double worked_ns, double busy_ns,
+			      double filled_ns, uint64_t now_ns)
+{
+	double away_ns = (double)(now_ns - d->there_at);
 
 	d->busy_ns += busy_ns;
 	d->filled_ns += filled_ns;
@@ -36,8 +43,7 @@ static inline void demand_see(struct demand *d, bool is_there, double busy_ns, d
 		d->filled_ns = d->busy_ns;
 	if (is_there) {
 		if (!d->was_there && d->there_at)
-			d->pause_ns += (double)(away_ns < DEMAND_PAUSE_NS ? away_ns
-									  : DEMAND_PAUSE_NS);
+			d->pause_ns += demand_pause(away_ns - worked_ns);
 		d->there_at = now_ns;
 	}
 	d->was_there = is_there;

@@ -75,8 +75,7 @@ static int make_group(struct arbiter *a, uint32_t group)
 	if (index >= 0) {
 		a->tenant[index].part.group = group;
 		a->tenant[index].part.is_group = true;
-		a->tenant[index].part.trial = a->tenant[index].part.tried = NONE;
-		a->tenant[index].part.trial_since = a->clock;
+		a->tenant[index].part.trials = space_trials_new(a->clock);
 	}
 	return index;
 }
@@ -95,6 +94,7 @@ static void join(struct arbiter *a, struct tenant *t, uint32_t group, int of)
 	t->part = (struct group_part){ .group = group, .of = of };
 	t->filled_at = a->clock;
 	a->member_count++;
+	space_trials_came(&a->tenant[of].part.trials);
 	group_count(a, of);
 }
 
@@ -177,8 +177,8 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 		p->is_there = false;
 }
 
-/* What it would use alone, as far as this look tells; paced, paid_ns was begun. */
-static void see_needs(const struct arbiter *a, struct tenant *t, uint64_t paid_ns)
+/* What it would use alone, as far as this look tells. */
+static void see_needs(const struct arbiter *a, struct tenant *t)
 {
 	const struct group_part *p = &t->part;
 	bool is_there = t->running || t->seen.waiting || t->launched;
@@ -186,29 +186,31 @@ static void see_needs(const struct arbiter *a, struct tenant *t, uint64_t paid_n
 	if (t->state == LEASE_FREE)
 		demand_skip(&t->needs, is_there);
 	else if (p->pays)
-		demand_see(&t->needs, is_there, p->member.alone_ns, (double)paid_ns, a->clock);
+		demand_see(&t->needs, is_there, t->reported_ns, p->member.begun_ns,
+			   p->member.filled_ns, a->clock);
 	else
-		demand_see(&t->needs, is_there, t->reported_ns, t->filled_ns, a->clock);
+		demand_see(&t->needs, is_there, t->reported_ns, t->reported_ns, t->filled_ns,
+			   a->clock);
 	t->filled_ns = 0;
 }
 
 /* Runs alone, beside others that are held. */
 static bool is_tried(const struct arbiter *a, const struct tenant *t)
 {
-	const struct group_part *g = &a->tenant[t->part.of].part;
+	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
 
-	return g->trial == t - a->tenant && g->trial_runs;
+	return trials->whose == t - a->tenant && trials->runs;
 }
 
 /*
- * Paced, it is charged what it said it began; alone, the time with work in flight by its own count, no more
- * than there was.
+ * A cap is charged by the time with work in flight, by the member's own count and no more than there was, and its part of
+ * the SMs: however wrong lengths are, it has had no more. Else, paced, it is charged what it began; alone, that time.
  */
-static void charge_member(struct arbiter *a, struct tenant *t, bool others_work, uint64_t dt_ns)
+static void charge_member(struct arbiter *a, struct tenant *t, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	bool is_stopped = t->state == LEASE_STOP;
-	double amount_ns;
+	double busy_ns;
 	struct space_seen seen = {
 		.works = t->running,
 		.waits = t->seen.waiting,
@@ -220,23 +222,24 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool others_work,
 		.untried_ns = t->seen.untried_ns,
 		.inflight_ns = t->seen.inflight_ns,
 	};
-	uint64_t paid_ns;
 
 	p->wall_ns += (double)dt_ns;
-	amount_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
+	busy_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
 	/* The time without its group's lease says nothing of what it could use. */
-	paid_ns = space_member_see(&p->member, &seen, others_work, a->clock,
-				   p->pays && !is_stopped ? dt_ns : 0);
-	if (p->pays) {
-		book(a, t, (double)paid_ns);
+	space_member_see(&p->member, &seen, a->clock, p->pays && !is_stopped ? dt_ns : 0);
+	if (is_capped(t)) {
+		book(a, t, busy_ns * space_member_part(&p->member));
+		p->wall_ns -= busy_ns;
+	} else if (p->pays) {
+		book(a, t, p->member.filled_ns);
 		p->wall_ns = 0;
 	} else {
-		book(a, t, amount_ns);
-		p->wall_ns -= amount_ns;
+		book(a, t, busy_ns);
+		p->wall_ns -= busy_ns;
 	}
 	if (t->seen.waiting && !lets_through(t->state))
 		t->waited_ns += dt_ns;
-	see_needs(a, t, paid_ns);
+	see_needs(a, t);
 	t->reported_ns = t->filled_ns = 0;
 }
 
@@ -251,7 +254,7 @@ static struct space_gain_seen see_gain(const struct arbiter *a, struct tenant *t
 					 .done_ns = t->part.member.done_alone_ns };
 }
 
-/* The part of the card that its work fills. */
+/* The part of the card that its work fills, by its grids. */
 static double part_of_card(const struct tenant *t)
 {
 	const struct space_sums *s = &t->part.member.sums;
@@ -270,7 +273,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 	struct space_gain_seen seen[ARBITER_MAX_TENANTS];
 	double inflight_ns = 0;
 	uint64_t longest_ns = 0;
-	int working = 0, there = 0;
+	int there = 0;
 	size_t count = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
@@ -279,7 +282,6 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 
 		read_demand(a, t);
 		fill_tokens(a, t);
-		working += t->running;
 		sum.busy_ns += (uint64_t)t->reported_ns;
 		sum.launches += t->launched;
 	}
@@ -288,7 +290,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		struct tenant *t = &a->tenant[i];
 		uint64_t own_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 
-		charge_member(a, t, working > t->running, dt_ns);
+		charge_member(a, t, dt_ns);
 		seen[count++] = see_gain(a, t);
 		t->launched = false;
 		sum.rings = sum.rings && t->seen.rings;
@@ -364,87 +366,61 @@ static void set_grant(struct tenant *t)
 	t->part.granted = t->seen.spent + space_member_tokens(&t->part.member, allowed_ns);
 }
 
-static void end_trial(struct arbiter *a, struct group_part *g)
+static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, uint64_t dt_ns)
 {
-	g->trial = NONE;
-	g->trial_runs = false;
-	g->trial_since = a->clock;
-}
+	struct group_part *g = &a->tenant[group].part;
+	bool goes = lets_through(a->tenant[group].state);
+	struct space_trial_seen seen[ARBITER_MAX_TENANTS];
+	size_t count = 0;
 
-/* Whose turn at one it is; NONE: nobody's yet. */
-static int next_trial(const struct arbiter *a, int group)
-{
-	const struct group_part *g = &a->tenant[group].part;
-	uint64_t since_ns = a->clock - g->trial_since;
-	int next = NONE;
-
-	if (since_ns < SPACE_TRIAL_EVERY_NS)
-		return NONE;
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		const struct tenant *t = &a->tenant[i];
 
-		if (!t->part.member.is_present || is_capped(t) ||
-		    (since_ns < SPACE_TRIAL_RARELY_NS &&
-		     !space_member_asks_for_trial(&t->part.member)))
-			continue;
-		/* The next one after the last, or else the first. */
-		if (next == NONE || (next <= g->tried && i > g->tried))
-			next = i;
+		seen[count++] = (struct space_trial_seen){
+			.who = i,
+			.may = goes && is_arbitrating && t->part.member.is_present && !is_capped(t),
+			.asks = g->space.is_crowded && space_member_asks_for_trial(&t->part.member),
+			/* A thread that looks whether it may go on now is none that works. */
+			.works = g->trials.runs ? t->seen.busy : t->running,
+			.came_at = t->part.member.came_at,
+		};
 	}
-	return next;
+	space_trials_step(&g->trials, seen, count, g->space.is_scarce, a->clock, goes ? dt_ns : 0);
 }
 
-/* Begins, lets run and ends a trial; others_work: what is in its way. */
-static void decide_on_trial(struct arbiter *a, int group)
+/* Whether somebody's promise is to be kept, or what the members do together is measured: else the card is theirs. */
+static bool is_arbitrated(const struct arbiter *a, int group)
 {
-	struct group_part *g = &a->tenant[group].part;
-	bool others_work = false;
+	bool any_promised = false;
+	int there = 0;
 
-	if (!lets_through(a->tenant[group].state) || !g->space.is_scarce ||
-	    (g->trial != NONE &&
-	     (!a->tenant[g->trial].used || a->tenant[g->trial].part.of != group))) {
-		end_trial(a, g);
-		return;
-	}
-	if (g->trial == NONE) {
-		int next = next_trial(a, group);
-
-		if (next != NONE) {
-			g->trial = g->tried = next;
-			g->trial_since = a->clock;
-		}
-		return;
-	}
 	FOR_EACH_MEMBER(i, a, group)
-	others_work |= i != g->trial && a->tenant[i].running;
-	if (!g->trial_runs && !others_work) {
-		g->trial_runs = true;
-		g->trial_since = a->clock;
-	} else if (a->clock - g->trial_since >=
-		   (g->trial_runs ? SPACE_TRIAL_NS : SPACE_TRIAL_WAIT_NS)) {
-		end_trial(a, g);
+	{
+		const struct tenant *t = &a->tenant[i];
+
+		there += t->part.is_there;
+		any_promised |= t->part.is_there && t->share.cores_pct > 0;
 	}
+	return there > 1 && (any_promised || a->tenant[group].is_measured);
 }
 
-/* Returns whether somebody waits for the next look. */
-static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
+/* Returns how soon to look again. */
+static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	struct tenant *g = &a->tenant[group];
 	struct space_member *member[ARBITER_MAX_TENANTS];
 	size_t count = 0;
-	int there = 0;
-	bool is_paced = false, any_waits = false;
+	bool is_arbitrating = is_arbitrated(a, group), is_paced = false, any_waits = false,
+	     any_works = false;
+	const struct space_trials *trials = &g->part.trials;
 
 	FOR_EACH_MEMBER(i, a, group)
-	{
-		member[count++] = &a->tenant[i].part.member;
-		there += a->tenant[i].part.is_there;
-	}
+	member[count++] = &a->tenant[i].part.member;
 	set_weights(a, group);
 	if (lets_through(g->state))
 		space_set_allowances(&g->part.space, member, count, dt_ns);
-	decide_on_trial(a, group);
+	decide_on_trial(a, group, is_arbitrating, dt_ns);
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
@@ -454,23 +430,26 @@ static bool decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 			state = LEASE_STOP;
 		else if (is_tried(a, t))
 			state = LEASE_GO;
-		else if (lets_through(state) && (there > 1 || is_capped(t)))
+		else if (lets_through(state) && (is_arbitrating || is_capped(t)))
 			state = LEASE_PACED;
 		set_state(a, t, state);
-		if (g->part.trial != NONE && g->part.trial != i)
+		if (trials->whose != SPACE_TRIAL_NOBODY && trials->whose != i)
 			t->part.member.allowance_ns = 0;
 		if (state == LEASE_PACED)
 			set_grant(t);
 		is_paced |= state == LEASE_PACED && t->part.is_there;
 		any_waits |= t->seen.waiting;
+		any_works |= t->running;
 	}
-	return is_paced && (g->part.space.is_scarce || any_waits);
+	if (trials->whose != SPACE_TRIAL_NOBODY)
+		return SPACE_TRIAL_LOOK_NS;
+	return is_paced && (any_works || any_waits) ? SPACE_LOOK_NS : UINT64_MAX;
 }
 
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
-		if (a->tenant[i].used && a->tenant[i].part.is_group && decide_on_members(a, i, dt_ns))
-			next_ns = min_u64(next_ns, SPACE_LOOK_NS);
+		if (a->tenant[i].used && a->tenant[i].part.is_group)
+			next_ns = min_u64(next_ns, decide_on_members(a, i, dt_ns));
 	return next_ns;
 }

@@ -1,15 +1,29 @@
 #include "arbiter/space.h"
 
 #define FADE_NS 250e6 /* time constant of the sums */
-#define KNOWN_NS 20e6 /* of work in flight, from which on a speed is taken to be known */
+#define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
+#define ALONE_FADE_NS 100e6               /* of what was done alone: by its own time ... */
+#define ALONE_LEARNS_NS 20e6              /* ... and while lengths are being learned */
+#define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
+#define ALONE_ENOUGH_NS 45e6              /* ... and known to a hundredth or so */
+#define ALONE_SETTLE_NS UINT64_C(4000000) /* what is in flight was begun before */
+#define ALONE_TRIED_NS \
+	UINT64_C(120000000) /* if it is not known by then, pieces are too long for it */
+#define ALONE_UNTRIED 0.25  /* of what is told: of more, lengths are about to change */
+#define ALONE_EDGE_NS \
+	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
+#define SPEED_SURE 0.02
+#define SPEED_LEAST 0.1
+#define SPEED_MOST 50.0
 #define DONE_CREDIT_NS 200e6 /* what ends at once was begun so long ago at most */
-#define OVERLAPS 1.25        /* of the speed alone: more is streams at the same time */
-#define SLOWED 0.9           /* of the speed alone: less is somebody's doing */
-#define USE_LEFT 0.95        /* of what it could use, to one whose part is larger */
+#define OVERLAPS 1.25 /* times the time: streams at the same time, or lengths that are wrong */
+#define SLOWED 0.9    /* of the speed alone: less is somebody's doing */
+#define USE_LEFT 0.95 /* of what it could use, to one whose part is larger */
+#define FILL_LEAST 1e-3
+#define TOKENS_LEAST 0.1 /* for work: of copies alone nothing would be left for a kernel */
 #define LEAST_TARGET 1e-4
-#define LEAST_CAPACITY 0.05
 #define FLOOR_DEBT_NS 20e6 /* a long kernel counts, all that was lent does not */
 #define FLOOR_PART 0.97    /* what the card holds is not known better */
 #define SLACK 0.1          /* of its target: may be lacked by who was promised nothing */
@@ -17,10 +31,8 @@
 #define AHEAD_MAX_NS 1e9   /* nobody is held for more than that of debt */
 #define STUCK_MIN_NS UINT64_C(50000000)
 #define STUCK_MAX_NS UINT64_C(1000000000)
-#define BELIEF_MAX_NS UINT64_C(1000000000)
-#define BUSY_BELIEF_MAX_NS UINT64_C(10000000)
-#define TOLD_KNOWN_NS 1e6
-#define TOLD_MOST 50 /* of short kernels that are timed with the events around them */
+#define STEP_MAX_NS UINT64_C(1000000000) /* no counter goes further in one look */
+#define BELIEF_MAX_NS 1e9
 
 static double min_double(double a, double b)
 {
@@ -43,13 +55,11 @@ static void fade(struct space_sums *s, uint64_t dt_ns)
 {
 	double keep = kept(dt_ns);
 
-	s->told_ns *= keep;
 	s->paid_ns *= keep;
 	s->work_ns *= keep;
 	s->untried_ns *= keep;
-	s->done_alone_ns *= keep;
-	s->busy_alone_ns *= keep;
 	s->pause_ns *= keep;
+	s->begun_ns *= keep;
 	s->done_ns *= keep;
 	s->busy_ns *= keep;
 }
@@ -63,16 +73,27 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 	return step < most ? step : most;
 }
 
-/* Work that has ended: what was begun less what is in flight, both predictions. */
-static uint64_t done_of(const struct space_seen *seen)
+/*
+ * Work that has ended since the last look: what was begun less what is in flight, both predictions. A launch that is just
+ * being counted is in one of them alone, so this goes back and forth, and only where it was never before is progress.
+ */
+static uint64_t done_since(struct space_member *m, const struct space_seen *seen)
 {
-	return seen->work_ns > seen->inflight_ns ? seen->work_ns - seen->inflight_ns : 0;
+	uint64_t done_ns = seen->work_ns > seen->inflight_ns ? seen->work_ns - seen->inflight_ns : 0;
+
+	/* Another count, which began anew. */
+	if (seen->work_ns < m->done_ns)
+		m->done_ns = done_ns;
+	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
 }
 
 static void see_presence(struct space_member *m, const struct space_seen *seen, uint64_t now_ns)
 {
-	if (!seen->is_barred && (seen->works || seen->waits))
+	if (!seen->is_barred && (seen->works || seen->waits)) {
+		if (!m->wanted_at || now_ns - m->wanted_at >= SPACE_AWAY_NS)
+			m->came_at = now_ns;
 		m->wanted_at = now_ns;
+	}
 	m->is_present = !seen->is_barred && m->wanted_at && now_ns - m->wanted_at < SPACE_PAUSE_NS;
 }
 
@@ -87,155 +108,153 @@ static bool is_stuck(const struct space_member *m, const struct space_seen *seen
 	return seen->works && now_ns - m->moved_at > patience;
 }
 
-/* The part of the card that its work fills while it runs. */
-static double part_of(const struct space_sums *s)
+/* Of the card's SMs, what its processes can use. */
+static double whole_of(const struct space_member *m)
+{
+	return m->part > 0 ? m->part : 1;
+}
+
+/* The part of the card that its work fills while it runs, by its grids. */
+static double grids_of(const struct space_sums *s)
 {
 	return s->work_ns > 0 ? min_double(s->paid_ns / s->work_ns, 1) : 1;
 }
 
-/* Length of work done in the time that work was in flight: more than 1 where streams overlap. */
+/* SM-time that a nanosecond of its work takes up: less than one where others find room beside it. */
+static double fill_of(const struct space_member *m)
+{
+	return max_double(min_double(grids_of(&m->sums) / whole_of(m), 1), FILL_LEAST);
+}
+
+double space_member_part(const struct space_member *m)
+{
+	return max_double(whole_of(m), grids_of(&m->sums));
+}
+
+static bool is_speed_known(const struct space_member *m)
+{
+	return m->alone.for_ns >= ALONE_KNOWN_NS;
+}
+
+/* What it is told of in a nanosecond alone; until that is known, one. */
 static double speed_alone(const struct space_member *m)
 {
-	const struct space_sums *s = &m->sums;
-	double speed = 1;
+	double speed;
 
-	if (s->busy_alone_ns >= KNOWN_NS)
-		speed = s->done_alone_ns / s->busy_alone_ns;
-	else if (m->tried_for_ns >= KNOWN_NS && m->tried_done_ns > OVERLAPS * m->tried_for_ns)
-		speed = m->tried_done_ns / m->tried_for_ns;
-	return speed > 0.1 ? speed : 0.1;
+	if (!is_speed_known(m))
+		return 1;
+	speed = m->alone.done_ns / m->alone.for_ns;
+	/* By what looking misses, lengths are better than that. */
+	if (speed > 1 - SPEED_SURE && speed < 1 + SPEED_SURE)
+		return 1;
+	return min_double(max_double(speed, SPEED_LEAST), SPEED_MOST);
 }
 
-/* The same, but for what is no more than the moment at which things were seen. */
-static double overlap_alone(const struct space_member *m)
+static void see_trial(struct space_member *m, const struct space_seen *seen, double done_ns,
+		      uint64_t now_ns, uint64_t dt_ns)
 {
-	return speed_alone(m) > OVERLAPS ? speed_alone(m) : 1;
-}
+	struct space_alone *a = &m->alone;
+	bool learns = m->sums.untried_ns > ALONE_UNTRIED * m->sums.work_ns;
+	double for_ns = (double)(now_ns - a->edge_at);
+	double keep = 1 / (1 + for_ns / (learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
 
-/* Of a trial: it fades with further ones, not with the time between them. */
-static void see_trial(struct space_member *m, double done_ns, uint64_t dt_ns)
-{
-	double keep = kept(dt_ns);
-
-	m->tried_done_ns = m->tried_done_ns * keep + done_ns;
-	m->tried_for_ns = m->tried_for_ns * keep + (double)dt_ns;
+	if (!seen->is_tried) {
+		a->stretch_ns = a->edge_at = 0;
+		return;
+	}
+	a->stretch_ns += dt_ns;
+	if (a->stretch_ns < ALONE_SETTLE_NS)
+		return;
+	a->tried_ns += dt_ns;
+	/* A pause of its own: its next piece begins anew. */
+	if (!seen->works)
+		a->edge_at = 0;
+	a->since_ns += done_ns;
+	/* When that ended is not known well enough. */
+	if (!seen->works || done_ns <= 0 || dt_ns > ALONE_EDGE_NS)
+		return;
+	if (a->edge_at) {
+		a->done_ns = a->done_ns * keep + a->since_ns;
+		a->for_ns = a->for_ns * keep + for_ns;
+	}
+	a->edge_at = now_ns;
+	a->since_ns = 0;
 }
 
 /* No more than the time that passed. */
-static uint64_t believe(struct space_member *m, uint64_t told_ns, uint64_t dt_ns)
+static double believe(struct space_member *m, double told_ns, uint64_t dt_ns)
 {
-	uint64_t paid_ns;
+	double paid_ns;
 
-	m->belief_ns += dt_ns;
+	m->belief_ns += whole_of(m) * (double)dt_ns;
 	if (m->belief_ns > BELIEF_MAX_NS || !m->is_known)
 		m->belief_ns = BELIEF_MAX_NS;
-	paid_ns = told_ns < m->belief_ns ? told_ns : m->belief_ns;
+	paid_ns = min_double(told_ns, m->belief_ns);
 	m->belief_ns -= paid_ns;
 	return paid_ns;
 }
 
-/*
- * Who is held to a cap has had no more than its part of the SMs for the time with work in flight, whatever its
- * pieces were predicted to take: of short kernels that is several times too long. What is told of a long piece at its
- * begin counts while it runs.
- */
-static uint64_t believe_busy(struct space_member *m, uint64_t told_ns, bool is_busy, uint64_t dt_ns)
+void space_member_see(struct space_member *m, const struct space_seen *seen, uint64_t now_ns,
+		      uint64_t dt_ns)
 {
-	uint64_t paid_ns;
-
-	if (!is_busy || !m->is_known) {
-		m->pending_ns = m->belief_ns = 0;
-		return 0;
-	}
-	m->pending_ns += told_ns;
-	if (m->pending_ns > BELIEF_MAX_NS)
-		m->pending_ns = BELIEF_MAX_NS;
-	m->belief_ns += (uint64_t)((m->part > 0 ? m->part : 1) * (double)dt_ns);
-	if (m->belief_ns > BUSY_BELIEF_MAX_NS)
-		m->belief_ns = BUSY_BELIEF_MAX_NS;
-	paid_ns = m->pending_ns < m->belief_ns ? m->pending_ns : m->belief_ns;
-	m->pending_ns -= paid_ns;
-	m->belief_ns -= paid_ns;
-	return paid_ns;
-}
-
-uint64_t space_member_see(struct space_member *m, const struct space_seen *seen, bool others_work,
-			  uint64_t now_ns, uint64_t dt_ns)
-{
-	uint64_t told = progress(&m->paid_ns, seen->paid_ns, BELIEF_MAX_NS), paid;
-	uint64_t work = progress(&m->work_ns, seen->work_ns, BELIEF_MAX_NS);
-	uint64_t done = progress(&m->done_ns, done_of(seen), BELIEF_MAX_NS);
+	uint64_t paid = progress(&m->paid_ns, seen->paid_ns, STEP_MAX_NS);
+	uint64_t work = progress(&m->work_ns, seen->work_ns, STEP_MAX_NS);
+	uint64_t done = done_since(m, seen);
 	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, work);
 	struct space_sums *s = &m->sums;
 	bool was_working = m->works;
+	double of_told = whole_of(m) / speed_alone(m);
 
 	m->is_known = m->is_known && seen->is_paced;
 	m->works = seen->works;
 	if (!m->is_known)
-		told = work = untried = done = 0;
-	paid = m->limit < 1 ? believe_busy(m, told, was_working || seen->works, dt_ns)
-			    : believe(m, told, dt_ns);
+		paid = work = untried = done = 0;
+	m->begun_ns = believe(m, (double)work * of_told, dt_ns);
 	/* Who waits here is ours to let go. */
-	if (paid || done || seen->waits || !seen->works || !m->is_known)
+	if (work || done || seen->waits || !seen->works || !m->is_known)
 		m->moved_at = now_ns;
 	m->is_known = seen->is_paced;
 	/* Of work that was not paid for nothing is known but its length. */
-	m->owed_ns = seen->is_paced ? 0 : min_double((double)seen->inflight_ns, AHEAD_MAX_NS);
-	m->begun_ns = paid;
-	m->alone_ns = (double)work / overlap_alone(m);
+	m->owed_ns = seen->is_paced ? 0
+				    : min_double((double)seen->inflight_ns, AHEAD_MAX_NS) * of_told;
 	if (was_working || seen->works)
 		m->done_credit_ns = min_double(m->done_credit_ns + (double)dt_ns, DONE_CREDIT_NS);
-	m->done_alone_ns = min_double((double)done / overlap_alone(m), m->done_credit_ns);
+	m->done_alone_ns = min_double((double)done / speed_alone(m), m->done_credit_ns);
 	m->done_credit_ns -= m->done_alone_ns;
 	if (m->is_present)
 		fade(s, dt_ns);
 	see_presence(m, seen, now_ns);
 	if (is_stuck(m, seen, now_ns))
 		m->is_present = false;
-	if (seen->is_paced) {
-		s->told_ns += (double)told;
-		s->paid_ns += (double)paid;
-	}
+	s->paid_ns += (double)paid;
 	s->work_ns += (double)work;
 	s->untried_ns += (double)untried;
+	s->begun_ns += m->begun_ns;
 	s->done_ns += (double)done;
 	if (seen->works)
 		s->busy_ns += (double)dt_ns;
 	else if (m->is_present && !seen->waits)
 		s->pause_ns += (double)dt_ns;
-	if (!others_work) {
-		s->done_alone_ns += (double)done;
-		s->busy_alone_ns += seen->works ? (double)dt_ns : 0;
-	}
-	if (seen->is_tried)
-		see_trial(m, (double)done, dt_ns);
+	m->filled_ns = m->begun_ns * fill_of(m);
+	see_trial(m, seen, (double)done, now_ns, dt_ns);
 	if (m->target > 0)
-		m->vtime += (double)paid / m->target;
-	return paid;
-}
-
-/* Streams of its own overlap, and what they do alone is not known. */
-static bool overlaps_unknown(const struct space_member *m)
-{
-	const struct space_sums *s = &m->sums;
-
-	return s->busy_alone_ns < KNOWN_NS && m->tried_for_ns < KNOWN_NS &&
-	       s->busy_ns >= KNOWN_NS && s->done_ns > OVERLAPS * s->busy_ns;
+		m->vtime += m->begun_ns / m->target;
 }
 
 uint64_t space_member_tokens(const struct space_member *m, uint64_t ns)
 {
 	const struct space_sums *s = &m->sums;
-	double ratio = s->paid_ns >= TOLD_KNOWN_NS ? s->told_ns / s->paid_ns : 1;
+	double tokens = s->begun_ns >= USE_KNOWN_NS ? s->paid_ns / s->begun_ns : 1;
 
-	return (uint64_t)((double)ns * min_double(max_double(ratio, 1), TOLD_MOST));
+	return (uint64_t)((double)ns * min_double(max_double(tokens, TOKENS_LEAST), SPEED_MOST));
 }
 
 bool space_member_asks_for_trial(const struct space_member *m)
 {
 	const struct space_sums *s = &m->sums;
 
-	return s->untried_ns > UNTRIED * s->work_ns || overlaps_unknown(m);
+	return s->untried_ns > UNTRIED * s->work_ns ||
+	       (m->alone.for_ns < ALONE_ENOUGH_NS && m->alone.tried_ns < ALONE_TRIED_NS);
 }
 
 /* ---- what that means ---- */
@@ -247,15 +266,22 @@ static bool is_slowed(const struct space_member *m)
 	return s->busy_ns >= KNOWN_NS && s->done_ns < SLOWED * speed_alone(m) * s->busy_ns;
 }
 
-/* The part of the card that it would have alone. */
+/* What it would have alone. */
 static double use_of(const struct space_member *m)
 {
 	const struct space_sums *s = &m->sums;
-	double takes_ns = s->work_ns / speed_alone(m) + s->pause_ns;
+	double takes_ns = s->work_ns / speed_alone(m);
+	bool is_unclear = !is_speed_known(m) && s->done_ns > OVERLAPS * s->busy_ns;
 
-	if (s->work_ns < USE_KNOWN_NS || takes_ns <= 0 || overlaps_unknown(m))
-		return 1;
-	return min_double(s->paid_ns / takes_ns, 1);
+	if (s->work_ns < USE_KNOWN_NS || is_unclear)
+		return whole_of(m);
+	return whole_of(m) * takes_ns / (takes_ns + s->pause_ns);
+}
+
+/* Rather than by its cap. */
+static bool is_use_limited(const struct space_member *m)
+{
+	return m->limit >= 1 || use_of(m) < m->limit;
 }
 
 static double most_of(const struct space_member *m)
@@ -263,7 +289,10 @@ static double most_of(const struct space_member *m)
 	return max_double(min_double(use_of(m), m->limit), LEAST_TARGET);
 }
 
-/* Fills in `water` by weight, none above what it can use: those that are below what they would get first. */
+/*
+ * Fills in `water`, SM-time, by weight, none above what it can use: those that are below what they would get first.
+ * What one has of it by its work is less where that fills but a part of the SMs.
+ */
 static void fill_targets(struct space_member *const *m, size_t count, double water)
 {
 	double weights = 0;
@@ -272,7 +301,7 @@ static void fill_targets(struct space_member *const *m, size_t count, double wat
 	for (size_t i = 0; i < count; i++) {
 		m[i]->target = 0;
 		if (m[i]->is_present)
-			weights += m[i]->weight;
+			weights += m[i]->weight * fill_of(m[i]);
 	}
 	while (again) {
 		again = false;
@@ -284,9 +313,9 @@ static void fill_targets(struct space_member *const *m, size_t count, double wat
 			most = most_of(m[i]);
 			if (most * weights > water * m[i]->weight)
 				continue;
-			m[i]->target = most < m[i]->limit ? USE_LEFT * most : most;
-			water = max_double(water - m[i]->target, 0);
-			weights -= m[i]->weight;
+			m[i]->target = is_use_limited(m[i]) ? USE_LEFT * most : most;
+			water = max_double(water - m[i]->target * fill_of(m[i]), 0);
+			weights -= m[i]->weight * fill_of(m[i]);
 			again = true;
 		}
 	}
@@ -298,25 +327,31 @@ static void fill_targets(struct space_member *const *m, size_t count, double wat
 static void learn_capacity(struct space *space, struct space_member *const *m, size_t count,
 			   uint64_t dt_ns)
 {
-	double begun_ns = 0, wanted = 0;
+	double filled_ns = 0, wanted = 0;
 	int working = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		begun_ns += (double)m[i]->begun_ns;
-		if (m[i]->works)
-			wanted += part_of(&m[i]->sums);
-		working += m[i]->works;
+		filled_ns += m[i]->filled_ns;
+		if (!m[i]->works)
+			continue;
+		/* Whatever its grids say: who is slowed finds the card full. */
+		wanted += m[i]->is_slowed ? 1 : fill_of(m[i]) * whole_of(m[i]);
+		working++;
 	}
 	if (working < 2)
 		return;
-	space->begun_ns = space->begun_ns * kept(dt_ns) + begun_ns;
+	space->filled_ns = space->filled_ns * kept(dt_ns) + filled_ns;
 	space->wanted_ns = space->wanted_ns * kept(dt_ns) + min_double(wanted, 1) * (double)dt_ns;
 }
 
-/* What the card holds: all, or what came out while its members were in each other's way. */
-static double measure(struct space *space, struct space_member *const *m, size_t count)
+/*
+ * What the card holds. To keep a promise by, what came out while its members were in each other's way: as far as one was held
+ * meanwhile that is too little, so to fill targets from, all; but where the grids leave room, and members are slowed
+ * down nevertheless, they take more than their grids say, and what came out is all there is.
+ */
+static void measure(struct space *space, struct space_member *const *m, size_t count)
 {
-	double uses = 0;
+	double uses = 0, limits = 0, grids = 0;
 	bool any_slowed = false;
 
 	space->present = 0;
@@ -325,13 +360,20 @@ static double measure(struct space *space, struct space_member *const *m, size_t
 		if (!m[i]->is_present)
 			continue;
 		space->present++;
-		uses += most_of(m[i]);
+		uses += most_of(m[i]) * fill_of(m[i]);
+		grids += whole_of(m[i]) * fill_of(m[i]);
+		limits += m[i]->limit;
 		any_slowed |= m[i]->is_slowed;
 	}
-	space->is_scarce = space->present > 1 && (uses > 1 || any_slowed);
+	/* What sums of percent leave is no reason to hold anybody. */
+	space->is_crowded = space->present > 1 && limits > 1 + 1e-6;
+	space->is_scarce = space->is_crowded && (uses > 1 || any_slowed);
+	space->holds = space->gives = 1;
 	if (!any_slowed || space->wanted_ns < KNOWN_NS)
-		return 1;
-	return max_double(min_double(space->begun_ns / space->wanted_ns, 1), LEAST_CAPACITY);
+		return;
+	space->holds = max_double(min_double(space->filled_ns / space->wanted_ns, 1), FILL_LEAST);
+	if (grids < 1)
+		space->gives = space->holds;
 }
 
 /* Who lacks a little of what nobody promised it, lacks it for good. */
@@ -385,22 +427,26 @@ static void count_owed(struct space *space, struct space_member *const *m, size_
 			continue;
 		m[i]->vtime += min_double(owed_ns / m[i]->target, AHEAD_MAX_NS);
 		m[i]->floor_ns -= owed_ns;
-		space->begun_ns += owed_ns;
+		space->filled_ns += owed_ns * fill_of(m[i]);
 	}
 }
 
 /* Fills the floors for dt_ns: up to what it is in SPACE_AHEAD_NS. What was had beyond, lent, is soon forgiven. */
 static void fill_floors(const struct space *space, struct space_member *const *m, size_t count,
-			double water, uint64_t dt_ns)
+			uint64_t dt_ns)
 {
-	double weights = 0;
+	double weights = 0, filled = 0, holds;
 
-	for (size_t i = 0; i < count; i++)
-		weights += m[i]->is_present ? m[i]->weight : 0;
 	for (size_t i = 0; i < count; i++) {
-		double rate = m[i]->is_present ? FLOOR_PART * water * m[i]->weight / weights : 0;
+		weights += m[i]->is_present ? m[i]->weight : 0;
+		filled += m[i]->is_present ? m[i]->weight * fill_of(m[i]) : 0;
+	}
+	/* Of work: more than SM-time where that leaves room. */
+	holds = filled > 0 ? min_double(space->holds * weights / filled, 1) : 0;
+	for (size_t i = 0; i < count; i++) {
+		double rate = m[i]->is_present ? FLOOR_PART * holds * m[i]->weight / weights : 0;
 		double most = rate * (double)SPACE_AHEAD_NS;
-		double now = m[i]->floor_ns + rate * (double)dt_ns - (double)m[i]->begun_ns;
+		double now = m[i]->floor_ns + rate * (double)dt_ns - m[i]->begun_ns;
 
 		if (!space->is_scarce)
 			now = 0;
@@ -423,15 +469,13 @@ static uint64_t allowance_of(const struct space *space, const struct space_membe
 void space_set_allowances(struct space *space, struct space_member *const *m, size_t count,
 			  uint64_t dt_ns)
 {
-	double water;
-
 	learn_capacity(space, m, count, dt_ns);
-	water = measure(space, m, count);
+	measure(space, m, count);
 	/* By the targets that the work was counted by. */
 	set_clock(space, m, count, dt_ns);
-	fill_targets(m, count, water);
+	fill_targets(m, count, space->gives);
 	count_owed(space, m, count);
-	fill_floors(space, m, count, water, dt_ns);
+	fill_floors(space, m, count, dt_ns);
 	for (size_t i = 0; i < count; i++)
 		m[i]->allowance_ns = allowance_of(space, m[i]);
 }

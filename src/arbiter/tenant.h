@@ -13,7 +13,7 @@
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells
  *   group.c    tenants that share space: one tenant to all of the above, members to space.h;
- *              space_gain.c: what that brings them
+ *              space_trial.c: when one of them runs alone; space_gain.c: what all that brings them
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the
@@ -28,6 +28,7 @@
 #include "arbiter/patience.h"
 #include "arbiter/space.h"
 #include "arbiter/space_gain.h"
+#include "arbiter/space_trial.h"
 #include "arbiter/steps.h"
 
 #define NONE (-1)
@@ -62,11 +63,8 @@ struct group_part {
 	uint32_t group;     /* 0: takes its turns alone */
 	int of;             /* a member's: the tenant that is its group; NONE: no member */
 	bool is_group;      /* has no processes, but members ... */
-	struct space space; /* ... and theirs */
-	/* A trial: the others are held while this one runs, so that its work is timed as it is alone. */
-	int trial, tried;     /* whose it is, was last; NONE: nobody's */
-	bool trial_runs;      /* the others' work has ended */
-	uint64_t trial_since; /* it runs, or waits for that; else the last one's end */
+	struct space space; /* ... and theirs ... */
+	struct space_trials trials;
 	/* A member's: */
 	bool is_there; /* had work or demand within free_after_ns, at there_at last */
 	uint64_t there_at;

@@ -148,5 +148,9 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 	if (!model_is_ready(m))
 		return error_set(err, EAGAIN, "the cluster's nodes and pods are not known yet");
 	r = decide(m, &a, ret, err);
-	return r < 0 ? error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod) : 0;
+	if (r < 0) {
+		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);
+		text_clean(err->text); /* names as the caller wrote them */
+	}
+	return r;
 }

@@ -1,4 +1,5 @@
 /* What clients of MPS have of a card: a part of its SMs, and of these what a kernel's blocks need. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -7,6 +8,7 @@
 #define SM_BLOCKS 32
 #define ALL 1000000  /* of a card's SMs, as SIM_WORK has it */
 #define COPIES 10000 /* of these: copies hardly take any */
+#define TAIL_WAVES 0.2
 
 uint32_t sim_space_sms(const struct sim_device *device)
 {
@@ -15,7 +17,8 @@ uint32_t sim_space_sms(const struct sim_device *device)
 
 	if (!(percentage > 0) || percentage >= 100 || !link_mps_server())
 		return (uint32_t)device->info.sms;
-	return percentage * all >= 100 ? (uint32_t)(percentage * all / 100) : 1;
+	/* Whole pairs, rounded down. */
+	return percentage * all >= 200 ? 2 * (uint32_t)(percentage * all / 200) : 1;
 }
 
 uint32_t sim_kernel_sms(uint64_t blocks, uint64_t threads)
@@ -25,11 +28,24 @@ uint32_t sim_kernel_sms(uint64_t blocks, uint64_t threads)
 	return (uint32_t)SIM_MIN((blocks + fit - 1) / fit, UINT32_MAX);
 }
 
+/*
+ * How much longer a kernel takes than with the whole card, where it is as on an H200 (2026-11-23): of few blocks by whole waves;
+ * of many by their number, and as if each kernel had a fifth of a wave more.
+ */
+static double times_longer(uint64_t needed, uint64_t sms, uint64_t all)
+{
+	double waves = (double)needed / (double)sms;
+
+	if (needed <= all)
+		return ceil(waves);
+	return (waves + TAIL_WAVES) / ((double)needed / (double)all + TAIL_WAVES);
+}
+
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part)
 {
 	uint64_t all = (uint64_t)sim_context_device(stream->ctx)->info.sms;
-	uint64_t wanted = step->sms && step->sms < all ? step->sms : all;
+	uint64_t needed = step->sms ? step->sms : all, wanted = needed < all ? needed : all;
 	uint64_t sms = SIM_MIN(wanted, stream->ctx->sms);
 
 	*ret_ns = step->ns;
@@ -39,5 +55,5 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	*ret_part = sms * ALL / all;
 	/* In a smaller part of the card, the longer; what lasts for ever does. */
 	if (sms < wanted && step->ns < UINT64_MAX / 4)
-		*ret_ns = (uint64_t)((double)step->ns * (double)wanted / (double)sms);
+		*ret_ns = (uint64_t)((double)step->ns * times_longer(needed, sms, all));
 }

@@ -264,12 +264,12 @@ const struct turns *gpu_model_turns(const struct gpu_model *m, int tenant)
 
 uint64_t gpu_model_process_work_ns(const struct gpu_model *m, int tenant, unsigned process)
 {
-	return m->tenant[tenant]->slot_work_ns[process];
+	return (uint64_t)m->tenant[tenant]->slot_work_ns[process];
 }
 
 uint64_t gpu_model_work_ns(const struct gpu_model *m, int tenant)
 {
-	return m->tenant[tenant]->work_ns;
+	return (uint64_t)m->tenant[tenant]->work_ns;
 }
 
 uint64_t gpu_model_sm_ns(const struct gpu_model *m, int tenant)

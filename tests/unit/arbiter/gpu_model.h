@@ -7,7 +7,8 @@
  *            context costs switch_ns
  *            Processes of one space group are one context: those with work run at the same time. A kernel
  *            takes the SMs that its blocks need, up to its client's percentage, and half of them when
- *            half are left: contended ones are shared out by what each wants, weighed by `pull`
+ *            half are left: contended ones are shared out by what each wants, weighed by `pull`. A process's
+ *            streams run side by side, and contend as processes do
  *   tenant   processes, one at first, each a context and a thread that launches kernels through a gate:
  *            bounded work in flight, waits in CLOSING and STOP, and while PACED and out of tokens; wakes
  *            some time after; its busy flag falls 25 to 75 us late
@@ -51,7 +52,8 @@ struct gpu_model_load {
 	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
 	double prediction; /* of lengths, as a factor; 0 means 1 */
 	/* In a space group: the part of the card's SMs that its grid fills; 0 means all. */
-	double part;
+	double part, told_part; /* told: by its library, which counts blocks; 0: the truth */
+	unsigned streams;       /* so many kernels at the same time; 0 means 1 */
 	double pull; /* of contended SMs, beside others: blocks are not served alike; 0 means 1 */
 	bool is_silent;   /* is taken to ring (gpu_model_config.rings), but does not */
 	bool late_report; /* counts the delay of its busy flag as busy time */

@@ -1,6 +1,7 @@
 #include "gpu_model_inside.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define SLICE_NS (2090 * US)
 #define SLICE_GAP_NS (310 * US)
@@ -77,9 +78,33 @@ static void choose_context(struct gpu_model *m)
 	m->slice_ends = m->gap_until + SLICE_NS;
 }
 
+static void begin_kernels(struct model_process *p)
+{
+	unsigned streams = p->load.streams ? p->load.streams : 1;
+
+	if (streams > STREAMS_MAX)
+		abort();
+	for (; p->run_count < streams && p->run_count < process_queued(p); p->run_count++)
+		p->left_ns[p->run_count] = (double)p->queue[(p->head + p->run_count) % QUEUE];
+}
+
+/* What its kernels take together, where nobody is in their way. */
+static double want_of(const struct model_process *p)
+{
+	double want = p->run_count * process_part(p), most = p->tenant->percentage / 100;
+
+	return want < most ? want : most;
+}
+
 static double pull_of(const struct model_process *p)
 {
-	return process_part(p) * (p->load.pull > 0 ? p->load.pull : 1);
+	return want_of(p) * (p->load.pull > 0 ? p->load.pull : 1);
+}
+
+/* Each kernel's, of its speed alone, where its process has so much of what it wants. */
+static double kernel_speed(const struct model_process *p, double of_want)
+{
+	return of_want * want_of(p) / (p->run_count * process_part(p));
 }
 
 /*
@@ -96,12 +121,13 @@ static void set_speeds(struct gpu_model *m)
 		m->process[i]->speed = 0;
 		if (!runs(m, i))
 			continue;
+		begin_kernels(m->process[i]);
 		if (!group_of(m, i)) {
 			m->process[i]->speed = 1;
 			return;
 		}
 		running++;
-		wanted += process_part(m->process[i]);
+		wanted += want_of(m->process[i]);
 		pulls += pull_of(m->process[i]);
 	}
 	if (running > 1 && wanted > 1 && m->config.contended > 0)
@@ -112,18 +138,20 @@ static void set_speeds(struct gpu_model *m)
 			struct model_process *p = m->process[i];
 
 			if (!runs(m, i) || p->speed > 0 ||
-			    process_part(p) * pulls > left * pull_of(p) * (1 + 1e-9))
+			    want_of(p) * pulls > left * pull_of(p) * (1 + 1e-9))
 				continue;
-			p->speed = 1;
-			left -= process_part(p);
+			p->speed = kernel_speed(p, 1);
+			left -= want_of(p);
 			pulls -= pull_of(p);
 			again = true;
 		}
 	}
-	for (int i = 0; i < m->processes; i++)
-		if (runs(m, i) && m->process[i]->speed <= 0)
-			m->process[i]->speed = left * pull_of(m->process[i]) / pulls /
-					       process_part(m->process[i]);
+	for (int i = 0; i < m->processes; i++) {
+		struct model_process *p = m->process[i];
+
+		if (runs(m, i) && p->speed <= 0)
+			p->speed = kernel_speed(p, left * pull_of(p) / pulls / want_of(p));
+	}
 }
 
 /* Decides what the GPU does from now on. */
@@ -135,8 +163,10 @@ void card_schedule(struct gpu_model *m)
 
 static uint64_t kernel_ends_at(const struct gpu_model *m, const struct model_process *p)
 {
-	double left = (double)p->queue[p->head % QUEUE] - p->rest;
+	double left = p->left_ns[0];
 
+	for (unsigned i = 1; i < p->run_count; i++)
+		left = fmin(left, p->left_ns[i]);
 	return m->now + (left > 0 ? (uint64_t)ceil(left / p->speed) : 0);
 }
 
@@ -154,23 +184,21 @@ uint64_t card_event_at(const struct gpu_model *m)
 	return at < m->slice_ends ? at : m->slice_ends;
 }
 
-/* So much of the first kernel of its queue is done. */
+/* So much of the kernels that run is done. */
 static void work_on(struct model_process *p, uint64_t dt_ns)
 {
-	uint64_t *left = &p->queue[p->head % QUEUE];
-	double done = (double)dt_ns * p->speed + p->rest;
-	uint64_t whole = (uint64_t)done < *left ? (uint64_t)done : *left;
+	double sms = p->tenant->group ? process_part(p) : 1;
 
-	p->rest = done - (double)whole < 1 ? done - (double)whole : 0;
-	/* Less than a nanosecond is left: what was asked for as its end. */
-	if (*left - whole == 1 && p->rest > 1 - 1e-6) {
-		whole++;
-		p->rest = 0;
+	for (unsigned i = 0; i < p->run_count; i++) {
+		double done = fmin((double)dt_ns * p->speed, p->left_ns[i]);
+
+		p->left_ns[i] -= done;
+		if (p->left_ns[i] < 1e-3)
+			p->left_ns[i] = 0;
+		p->tenant->work_ns += done;
+		p->tenant->slot_work_ns[p->slot] += done;
+		p->tenant->sm_ns += done * sms;
 	}
-	*left -= whole;
-	p->tenant->work_ns += whole;
-	p->tenant->slot_work_ns[p->slot] += whole;
-	p->tenant->sm_ns += (double)whole * (p->tenant->group ? process_part(p) : 1);
 }
 
 void card_advance(struct gpu_model *m, uint64_t to)
@@ -182,9 +210,11 @@ void card_advance(struct gpu_model *m, uint64_t to)
 		if (runs(m, i))
 			work_on(m->process[i], dt_ns);
 	m->now = to;
-	for (int i = 0; i < m->processes && m->now >= m->gap_until; i++)
-		if (runs(m, i) && !m->process[i]->queue[m->process[i]->head % QUEUE]) {
-			m->process[i]->rest = 0;
-			process_end_kernel(m, m->process[i]);
-		}
+	for (int i = 0; i < m->processes && m->now >= m->gap_until; i++) {
+		struct model_process *p = m->process[i];
+
+		for (unsigned k = p->run_count; k-- > 0 && runs(m, i);)
+			if (p->left_ns[k] <= 0)
+				process_end_kernel(m, p, k);
+	}
 }

@@ -16,6 +16,7 @@
 #define BEGIN_NS (1000 * SECOND) /* the clock when the model is made */
 #define LATENCIES 4096
 #define PROCESSES_MAX (2 * ARBITER_MAX_TENANTS)
+#define STREAMS_MAX 16
 #define MEMBERS_MAX 32 /* processes that a tenant ever has */
 
 enum thread_state {
@@ -37,16 +38,16 @@ struct model_tenant {
 	uint64_t leases; /* times that the word became GO, or it became another process's turn in it */
 	struct turns turns;
 	struct turns_process member[MEMBERS_MAX];
-	uint64_t slot_work_ns[MEMBERS_MAX]; /* by slot */
-	unsigned members, slots;            /* those it has; those that were ever given out */
-	uint32_t group;                     /* it shares space with; 0: none */
+	double slot_work_ns[MEMBERS_MAX]; /* by slot */
+	unsigned members, slots;          /* those it has; those that were ever given out */
+	uint32_t group;                   /* it shares space with; 0: none */
 	double percentage;
 	/* Of all its processes. */
 	uint64_t spent;        /* tokens, under LEASE_PACED */
 	uint64_t filled_ns;    /* SM-time of what was begun under LEASE_GO, predicted */
 	uint64_t paid_work_ns; /* in a space group: predicted length of what was paid for */
-	double sm_ns;
-	uint64_t kernels, bursts, work_ns, closings;
+	double sm_ns, work_ns;
+	uint64_t kernels, bursts, closings;
 	uint64_t longest_wait_ns;
 	uint64_t latency_ns[LATENCIES];
 	unsigned latency_count;
@@ -64,13 +65,13 @@ struct model_process {
 	uint64_t arrival_ns; /* of the present burst */
 	uint64_t held_since_ns;
 
-	uint64_t queue[QUEUE]; /* lengths; the head's is what is left of it */
-	uint64_t head_full_ns; /* the head's whole length */
-	unsigned head, tail;
-	double speed;         /* in a space group: of what it would run at alone */
-	double rest;          /* ... and what of a nanosecond it has done */
+	uint64_t queue[QUEUE];       /* lengths; the first run_count of them are what runs ... */
+	double left_ns[STREAMS_MAX]; /* ... of which this is left */
+	unsigned head, tail, run_count;
+	double speed;         /* in a space group: of what each would run at alone */
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
+	bool pays; /* for that */
 	uint64_t launches;
 	uint32_t rests;
 
@@ -111,15 +112,17 @@ unsigned process_queued(const struct model_process *p);
 /* When its thread does something by itself; NEVER: something else must happen first. */
 uint64_t process_thread_at(const struct model_process *p);
 void process_run_thread(struct gpu_model *m, struct model_process *p);
-/* The GPU has done the first kernel of its queue. */
-void process_end_kernel(struct gpu_model *m, struct model_process *p);
+/* The GPU has done one of the kernels that run. */
+void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned which);
 void process_flag_falls(struct gpu_model *m, struct model_process *p);
 void process_tell_idle(struct gpu_model *m, struct model_process *p);
 /* The word that let it through is another. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
 
-/* The part of the card's SMs that its kernels take. */
+/* The part of the card's SMs that each of its kernels takes. */
 double process_part(const struct model_process *p);
+/* The same as its library has it. */
+double process_told_part(const struct model_process *p);
 
 /* The GPU. */
 void card_schedule(struct gpu_model *m);

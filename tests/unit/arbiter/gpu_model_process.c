@@ -82,6 +82,15 @@ double process_part(const struct model_process *p)
 	return part < most ? part : most;
 }
 
+double process_told_part(const struct model_process *p)
+{
+	double most = p->tenant->percentage / 100;
+
+	if (p->load.told_part <= 0)
+		return process_part(p);
+	return p->load.told_part < most ? p->load.told_part : most;
+}
+
 static void pay(struct model_process *p)
 {
 	double work_ns = predicted(p, p->next_kernel_ns);
@@ -90,7 +99,7 @@ static void pay(struct model_process *p)
 		p->tenant->spent += p->load.cost ? p->load.cost : DEFAULT_COST;
 		return;
 	}
-	p->tenant->spent += (uint64_t)(work_ns * process_part(p)) + 1;
+	p->tenant->spent += (uint64_t)(work_ns * process_told_part(p)) + 1;
 	p->tenant->paid_work_ns += (uint64_t)work_ns;
 }
 
@@ -105,8 +114,10 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 	} else if (!has_room(m, p)) {
 		p->thread = THREAD_FULL;
 	} else {
-		if (p->tenant->word == LEASE_PACED ||
-		    (p->tenant->word == LEASE_GO && p->tenant->group))
+		p->pays = p->tenant->word == LEASE_PACED ||
+			  (p->tenant->word == LEASE_GO && p->tenant->group);
+		/* Who shares space pays when it has been handed over. */
+		if (p->pays && !p->tenant->group)
 			pay(p);
 		if (p->tenant->word == LEASE_GO)
 			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
@@ -137,13 +148,12 @@ static void watch_ramp(struct gpu_model *m, struct model_process *p)
 
 static void launch(struct gpu_model *m, struct model_process *p)
 {
-	if (!process_queued(p)) {
-		p->head_full_ns = p->next_kernel_ns;
-		if (!p->busy || !p->load.late_report)
-			p->busy_since_ns = m->now;
-	}
+	if (!process_queued(p) && (!p->busy || !p->load.late_report))
+		p->busy_since_ns = m->now;
 	p->queue[p->tail++ % QUEUE] = p->next_kernel_ns;
 	p->inflight_ns += (uint64_t)predicted(p, p->next_kernel_ns);
+	if (p->pays && p->tenant->group)
+		pay(p);
 	if (!p->busy && m->now - p->worked_at >= REST_NS)
 		ring(m, p);
 	p->busy = true;
@@ -200,14 +210,26 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	p->thread_at = p->arrival_ns > m->now ? p->arrival_ns : m->now;
 }
 
-void process_end_kernel(struct gpu_model *m, struct model_process *p)
+/* Takes it off the queue: those before it move up. */
+static uint64_t take_kernel(struct model_process *p, unsigned which)
 {
-	uint64_t was = (uint64_t)predicted(p, p->head_full_ns);
+	uint64_t length_ns = p->queue[(p->head + which) % QUEUE];
 
+	for (unsigned i = which; i > 0; i--)
+		p->queue[(p->head + i) % QUEUE] = p->queue[(p->head + i - 1) % QUEUE];
 	p->head++;
+	p->run_count--;
+	for (unsigned i = which; i < p->run_count; i++)
+		p->left_ns[i] = p->left_ns[i + 1];
+	return length_ns;
+}
+
+void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned which)
+{
+	uint64_t was = (uint64_t)predicted(p, take_kernel(p, which));
+
 	p->tenant->kernels++;
 	p->inflight_ns = process_queued(p) && p->inflight_ns > was ? p->inflight_ns - was : 0;
-	p->head_full_ns = p->queue[p->head % QUEUE];
 	p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
 	if (!process_queued(p)) {
 		p->flag_falls_at = m->now + random_between(&m->random, 25 * US, 75 * US);

@@ -1,4 +1,5 @@
 /* Single rules of space.h: members of a card whose work goes on as the test says. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "arbiter/space.h"
+#include "arbiter/space_trial.h"
 
 #define MS UINT64_C(1000000)
 #define LOOKS 2000 /* of 1 ms */
@@ -38,7 +40,7 @@ static void look(struct table *t)
 		s->paid_ns += step;
 		s->work_ns += step;
 		s->inflight_ns = 0;
-		space_member_see(&t->member[i], s, true, t->now, MS);
+		space_member_see(&t->member[i], s, t->now, MS);
 	}
 	space_set_allowances(&t->space, members, COUNT, MS);
 }
@@ -94,12 +96,14 @@ static void see(struct space_member *m, struct space_seen *s, uint64_t work_ns, 
 	s->paid_ns += work_ns;
 	s->work_ns += work_ns;
 	s->untried_ns += untried_ns;
-	space_member_see(m, s, true, now, MS);
+	space_member_see(m, s, now, MS);
 }
 
 static void test_untried_work_asks_for_a_trial(void **state)
 {
-	struct space_member m = { .weight = 1, .limit = 1 };
+	struct space_member m = { .weight = 1,
+				  .limit = 1,
+				  .alone = { .for_ns = 1e9, .done_ns = 1e9 } };
 	struct space_seen seen = { 0 };
 
 	see(&m, &seen, MS, MS); /* the base of differences */
@@ -117,6 +121,101 @@ static void test_untried_work_asks_for_a_trial(void **state)
 	assert_true(m.sums.untried_ns <= m.sums.work_ns);
 }
 
+/* Alone for 20 ms, pieces end every 500 us, each of which is told to be `told` times as long; and a launch is seen half counted. */
+static struct space_member try_alone(double told, bool is_tried)
+{
+	struct space_member m = { .weight = 1, .limit = 1 };
+	struct space_seen s = { .works = true, .is_paced = true, .is_tried = is_tried };
+	uint64_t now = 1000 * MS, piece = (uint64_t)(told * (double)(MS / 2));
+
+	for (int i = 0; i < 10000; i++, now += MS / 10) {
+		s.inflight_ns = 4 * piece;
+		if (i % 5 == 0)
+			s.work_ns += piece;
+		else if (i % 5 == 2)
+			s.inflight_ns += piece;
+		s.paid_ns = s.work_ns;
+		space_member_see(&m, &s, now, MS / 10);
+	}
+	return m;
+}
+
+static void test_a_trial_tells_what_is_told_of_alone(void **state)
+{
+	static const double told[] = { 0.5, 1, 3, 8 };
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct space_member m = try_alone(told[i], true);
+
+		assert_true(fabs(m.alone.done_ns / m.alone.for_ns / told[i] - 1) < 0.01);
+		assert_false(space_member_asks_for_trial(&m));
+		/* So it has done no more, and no less, than the time allows for. */
+		assert_true(fabs(m.sums.begun_ns / m.sums.work_ns * told[i] - 1) < 0.03);
+	}
+	assert_true(space_member_asks_for_trial(&(struct space_member){ .weight = 1, .limit = 1 }));
+	assert_true(try_alone(3, false).alone.for_ns <= 0);
+}
+
+/* For a minute everybody asks; the others' work takes a while to end. */
+static void test_trials_keep_to_their_budget(void **state)
+{
+	enum { MEMBERS = 3, SECONDS = 60 };
+	struct space_trials trials = space_trials_new(1000 * MS);
+	struct space_trial_seen seen[MEMBERS];
+	uint64_t now = 1000 * MS, most, drained_at = 0, ran[MEMBERS] = { 0 }, steps = 0;
+
+	for (int i = 0; i < MEMBERS; i++)
+		space_trials_came(&trials);
+	for (; now < (1000 + SECONDS * 1000) * MS; now += MS / 4, steps++) {
+		if (trials.whose == SPACE_TRIAL_NOBODY)
+			drained_at = now + 6 * MS;
+		for (int i = 0; i < MEMBERS; i++)
+			seen[i] = (struct space_trial_seen){
+				.who = i,
+				.may = true,
+				.asks = true,
+				.works = trials.whose == SPACE_TRIAL_NOBODY || trials.whose == i ||
+					 now < drained_at,
+			};
+		space_trials_step(&trials, seen, MEMBERS, true, now, MS / 4);
+		if (trials.runs)
+			ran[trials.whose] += MS / 4;
+	}
+	most = MEMBERS * SPACE_TRIAL_FIRST_NS + SECONDS * 10 * MS + SPACE_TRIAL_NS;
+	assert_true(trials.spent_ns <= most);
+	assert_true(trials.spent_ns > most / 2);
+	for (int i = 0; i < MEMBERS; i++)
+		assert_true(ran[i] > 60 * MS);
+}
+
+/* Nobody asks, or one has just come: nobody is held. One whose neighbours don't stop is no trial. */
+static void test_trials_that_are_none(void **state)
+{
+	struct space_trials trials = space_trials_new(0);
+	struct space_trial_seen seen[2] = { { .who = 0, .may = true, .asks = true, .works = true },
+					    { .who = 1, .may = true, .works = true } };
+	uint64_t now = 0;
+
+	space_trials_came(&trials);
+	seen[1].came_at = 150 * MS;
+	for (; now < 200 * MS; now += MS)
+		space_trials_step(&trials, seen, 2, true, now, MS);
+	assert_int_equal(trials.whose, SPACE_TRIAL_NOBODY);
+	for (; now < 212 * MS; now += MS)
+		space_trials_step(&trials, seen, 2, true, now, MS);
+	assert_int_equal(trials.whose, 0);
+	for (; now < 230 * MS; now += MS) {
+		space_trials_step(&trials, seen, 2, true, now, MS);
+		assert_false(trials.runs);
+	}
+	assert_int_equal(trials.whose, SPACE_TRIAL_NOBODY);
+	seen[0].asks = false;
+	for (; now < 4000 * MS; now += MS) {
+		space_trials_step(&trials, seen, 2, true, now, MS);
+		assert_int_equal(trials.whose, SPACE_TRIAL_NOBODY);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +223,9 @@ int main(void)
 		cmocka_unit_test(test_a_promise_is_kept_to_the_point),
 		cmocka_unit_test(test_large_differences_are_held_down),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
+		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
+		cmocka_unit_test(test_trials_keep_to_their_budget),
+		cmocka_unit_test(test_trials_that_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

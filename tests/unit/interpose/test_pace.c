@@ -52,7 +52,10 @@ static uint32_t part(enum work_kind kind, uint64_t blocks, uint64_t threads)
 /* As many SMs as the blocks need, of the tenant's. */
 static void test_parts_of_a_card(void **state)
 {
-	assert_int_equal(part(WORK_IS_KERNEL, 8192, 1024), 5000);
+	/* 31 waves of the whole card: the more waves, the less the last one counts. */
+	assert_int_equal(part(WORK_IS_KERNEL, 8192, 1024), 5016);
+	assert_int_equal(part(WORK_IS_KERNEL, 8192, 256), 5063);
+	assert_int_equal(part(WORK_IS_KERNEL, 1 << 30, 1024), 5000);
 	assert_int_equal(part(WORK_IS_KERNEL, 132, 1024), 5000);
 	assert_int_equal(part(WORK_IS_KERNEL, 66, 1024), 2500);
 	assert_int_equal(part(WORK_IS_KERNEL, 33, 2048), 2500);

@@ -1,0 +1,102 @@
+#include "arbiter/space_trial.h"
+
+struct space_trials space_trials_new(uint64_t now_ns)
+{
+	return (struct space_trials){ .whose = SPACE_TRIAL_NOBODY,
+				      .last = SPACE_TRIAL_NOBODY,
+				      .since = now_ns };
+}
+
+static void add_budget(struct space_trials *t, double ns)
+{
+	t->budget_ns += ns;
+	if (t->budget_ns > (double)SPACE_TRIAL_SAVED_NS)
+		t->budget_ns = (double)SPACE_TRIAL_SAVED_NS;
+}
+
+void space_trials_came(struct space_trials *t)
+{
+	add_budget(t, (double)SPACE_TRIAL_FIRST_NS);
+}
+
+static void begin(struct space_trials *t, int who, uint64_t now_ns)
+{
+	t->whose = t->last = who;
+	t->since = now_ns;
+}
+
+static void end(struct space_trials *t, uint64_t now_ns)
+{
+	t->whose = SPACE_TRIAL_NOBODY;
+	t->runs = false;
+	t->since = now_ns;
+}
+
+/* Whose turn it is: the next one after the last, or else the first; SPACE_TRIAL_NOBODY. */
+static int next_of(const struct space_trials *t, const struct space_trial_seen *seen, size_t count,
+		   bool is_rare)
+{
+	int next = SPACE_TRIAL_NOBODY;
+
+	for (size_t i = 0; i < count; i++) {
+		int who = seen[i].who;
+
+		if (!seen[i].may || !(seen[i].asks || is_rare))
+			continue;
+		if (next == SPACE_TRIAL_NOBODY || (next <= t->last && who > t->last))
+			next = who;
+	}
+	return next;
+}
+
+/* Whether somebody came at `since` or later. */
+static bool any_came(const struct space_trial_seen *seen, size_t count, uint64_t since)
+{
+	for (size_t i = 0; i < count; i++)
+		if (seen[i].came_at >= since)
+			return true;
+	return false;
+}
+
+/* The one that there is runs from now on, goes on or ends. */
+static void go_on(struct space_trials *t, const struct space_trial_seen *seen, size_t count,
+		  bool is_wanted, uint64_t now_ns)
+{
+	bool others_work = false, may = false;
+
+	for (size_t i = 0; i < count; i++) {
+		others_work |= seen[i].who != t->whose && seen[i].works;
+		if (seen[i].who == t->whose)
+			may = seen[i].may && (is_wanted || seen[i].asks);
+	}
+	/* Who is not held by his grant, whatever he says, would make it look slow. */
+	may = may && !(t->runs && others_work) && !any_came(seen, count, t->since);
+	if (may && !t->runs && !others_work) {
+		t->runs = true;
+		t->since = now_ns;
+	} else if (!may || now_ns - t->since >= (t->runs ? SPACE_TRIAL_NS : SPACE_TRIAL_WAIT_NS)) {
+		end(t, now_ns);
+	}
+}
+
+void space_trials_step(struct space_trials *t, const struct space_trial_seen *seen, size_t count,
+		       bool is_wanted, uint64_t now_ns, uint64_t dt_ns)
+{
+	uint64_t since_ns = now_ns - t->since;
+	int next;
+
+	add_budget(t, SPACE_TRIAL_BUDGET * (double)dt_ns);
+	if (t->whose != SPACE_TRIAL_NOBODY) {
+		t->budget_ns -= (double)dt_ns;
+		t->spent_ns += dt_ns;
+		go_on(t, seen, count, is_wanted, now_ns);
+		return;
+	}
+	if (since_ns < SPACE_TRIAL_EVERY_NS ||
+	    t->budget_ns < (double)(SPACE_TRIAL_NS + SPACE_TRIAL_WAIT_NS) ||
+	    any_came(seen, count, now_ns > SPACE_TRIAL_COMES_NS ? now_ns - SPACE_TRIAL_COMES_NS : 0))
+		return;
+	next = next_of(t, seen, count, is_wanted && since_ns >= SPACE_TRIAL_RARELY_NS);
+	if (next != SPACE_TRIAL_NOBODY)
+		begin(t, next, now_ns);
+}
