@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sched/extender.h"
 #include "sched/extender_gang.h"
 #include "sched/model_gang.h"

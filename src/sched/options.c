@@ -125,7 +125,8 @@ static int issue(const char *dir, const char *names)
 	struct error err = { 0 };
 	if (*dir == '-') {
 		fprintf(stderr,
-			"allot-scheduler: --issue: '%s' looks like an option; a directory is wanted, "
+			"allot-scheduler: --issue: '%s' looks like an option; a directory is "
+			"wanted, "
 			"and ./%s if it is one\n",
 			dir, dir);
 		return 1;

@@ -387,6 +387,7 @@ def test_ends_while_it_is_out(machine, python):
     tenant.end()
 
 
+@pytest.mark.alone  # how long a daemon is missed decides who brings the memory back
 def test_the_daemon_dies_while_it_is_out(machine, python):
     """The library brings the memory back by itself; the next daemon sends it out again."""
     tenant = swappable(machine, python, """
