@@ -10,6 +10,12 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
+/* A tenant's processes tell what they like, and what they tell is added up: a sum of it may be beyond what 64 bits hold. */
+static uint64_t to_ns(double ns)
+{
+	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
+}
+
 struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 {
 	const struct tenant *t;
@@ -18,8 +24,8 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		return (struct arbiter_account){ .state = LEASE_STOP };
 	t = &a->tenant[tenant];
 	return (struct arbiter_account){
-		.charged_ns = (uint64_t)t->charged_peak_ns,
-		.overrun_ns = (uint64_t)t->overrun_ns,
+		.charged_ns = to_ns(t->charged_peak_ns),
+		.overrun_ns = to_ns(t->overrun_ns),
 		.waited_ns = t->waited_ns,
 		.leases = t->leases,
 		.step_turns = t->step_turns,
@@ -27,11 +33,11 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.tokens_ns = (int64_t)t->tokens_ns,
 		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.member.weight,
 		.budget_ns = (int64_t)t->budget_ns,
-		.busy_ns = (uint64_t)t->needs.busy_ns,
-		.pause_ns = (uint64_t)t->needs.pause_ns,
-		.filled_ns = (uint64_t)t->needs.filled_ns,
-		.group_done_ns = (uint64_t)t->part.gain.done_ns,
-		.group_turns_ns = (uint64_t)t->part.gain.turns_ns,
+		.busy_ns = to_ns(t->needs.busy_ns),
+		.pause_ns = to_ns(t->needs.pause_ns),
+		.filled_ns = to_ns(t->needs.filled_ns),
+		.group_done_ns = to_ns(t->part.gain.done_ns),
+		.group_turns_ns = to_ns(t->part.gain.turns_ns),
 		.state = t->state,
 		.active = t->active || t->part.is_there,
 		.draining = arbiter_is_draining(a, tenant),
