@@ -211,10 +211,13 @@ static void tell_out_bytes(bool is_all)
 			     is_all ? swap_backing_figures(i).movable_bytes : 0);
 }
 
-/* What a word asks for. A lost daemon asks for nothing, and nobody else brings memory back meanwhile. */
-static enum swap_order order_of(uint32_t word)
+/*
+ * A lost daemon asks for nothing, and nobody else brings memory back meanwhile. When it is there again, or the next one, which
+ * may come to the same word, that is asked anew.
+ */
+static uint32_t heard(uint32_t word)
 {
-	return atomic_load(&guest.daemon_lost) ? SWAP_ORDER_IN : swap_order_of(word);
+	return atomic_load(&guest.daemon_lost) ? 0 : word;
 }
 
 /* Of a move. A process that ends does not wait for all of it. */
@@ -226,7 +229,7 @@ static bool goes_on(void)
 /* Nor is all copied for who needs the room no more. */
 static bool leaves_on(void)
 {
-	return goes_on() && order_of(atomic_load(order_word())) == SWAP_ORDER_OUT;
+	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
 }
 
 /* A way out came to nothing. Called off it was none, whatever was in its way. */
@@ -325,7 +328,8 @@ static void try_leave(uint32_t word)
 	/* As the next one will be. */
 	if (is_out)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns - locked_ns);
-	atomic_store(&own.word, word);
+	/* Called off it was not tried. */
+	atomic_store(&own.word, is_out || leaves_on() ? word : 0);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
 		   is_out ? 0 : ECANCELED);
@@ -447,7 +451,8 @@ static bool is_on_card(void)
 /* One look at what is asked for; returns how long to sleep at most. */
 static uint64_t look(uint32_t word)
 {
-	enum swap_order order = order_of(word);
+	word = heard(word);
+	enum swap_order order = swap_order_of(word);
 
 	if (order == SWAP_ORDER_OUT && is_on_card() && atomic_load(&own.word) != word)
 		try_leave(word);

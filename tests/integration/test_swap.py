@@ -387,7 +387,6 @@ def test_ends_while_it_is_out(machine, python):
     tenant.end()
 
 
-@pytest.mark.alone  # how long a daemon is missed decides who brings the memory back
 def test_the_daemon_dies_while_it_is_out(machine, python):
     """The library brings the memory back by itself; the next daemon sends it out again."""
     tenant = swappable(machine, python, """
@@ -406,6 +405,26 @@ def test_the_daemon_dies_while_it_is_out(machine, python):
     resume(machine)
     tenant.line()
     pause(machine)
+    tenant.go()
+    resume(machine)
+    tenant.end()
+
+
+def test_a_daemon_that_stood_still_is_heard_again(machine, python):
+    """It was missed for so long that the memory came back by itself; what it asks for is what it asked for before."""
+    tenant = swappable(machine, python, """
+        look()
+        check()
+        """)
+    tenant.line()
+    pause(machine)
+    (daemon,) = machine.daemons()
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="its memory on the card")
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    wait_until(lambda: swap_of(machine)["state"] == "out", what="its memory off the card again")
     tenant.go()
     resume(machine)
     tenant.end()
