@@ -1,5 +1,4 @@
 /* What clients of MPS have of a card: a part of its SMs, and of these what a kernel's blocks need. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -37,7 +36,7 @@ static double times_longer(uint64_t needed, uint64_t sms, uint64_t all)
 	double waves = (double)needed / (double)sms;
 
 	if (needed <= all)
-		return ceil(waves);
+		return (double)((needed + sms - 1) / sms);
 	return (waves + TAIL_WAVES) / ((double)needed / (double)all + TAIL_WAVES);
 }
 
