@@ -14,6 +14,7 @@ from .training import SEED_MODELS
 SHARES = (45, 30, 15)
 FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for
 POINTS = (0.7, 5)       # on a GPU, simulated
+LEARN_S = 5             # a training's lengths and speed are learnt by trials, which take a part of the time
 
 
 def three_seconds(settings):
@@ -64,7 +65,7 @@ def space_three(bench):
 
 
 def models_seconds(settings):
-    return 75 + 3 * (settings.native_seconds / 2 + 1) + 3 * (settings.settle_s + window_s(settings) + 3)
+    return 75 + 3 * (settings.native_seconds / 2 + 1) + 3 * (settings.settle_s + LEARN_S + window_s(settings) + 3)
 
 
 def space_models(bench):
@@ -81,7 +82,7 @@ def space_models(bench):
                 for model, (pct, _) in SEED_MODELS.items()]
 
     def work(trainers, alone):
-        settle_s, seconds = settings.settle_s, window_s(settings)
+        settle_s, seconds = settings.settle_s + LEARN_S, window_s(settings)
         answers = record_together(trainers, settle_s + seconds)
         for trainer in trainers:
             trainer.end()

@@ -6,6 +6,9 @@
 #include "arbiter/tenant.h"
 
 #include <errno.h>
+#include <limits.h>
+
+#define BUCKET_NS UINT64_C(40000000)
 
 /* The next member of a group at or after `from`; NONE: no more. */
 static int next_member(const struct arbiter *a, int group, int from)
@@ -129,11 +132,16 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 
 /* ---- what its members show ---- */
 
-/* A member's bucket, as charge.c has one: but nothing here depends on leases. */
+/*
+ * A member's bucket, as charge.c has one: but nothing here depends on leases, and it is small. Nobody has to wait for a turn, so there is
+ * little to catch up; and what is in a large one when a window begins is had on top of the cap there.
+ */
 static void fill_tokens(const struct arbiter *a, struct tenant *t)
 {
 	double limit = t->share.limit_pct / 100.0;
-	uint64_t window_ns = t->part.is_there ? a->config.window_ns : a->config.idle_window_ns;
+	uint64_t window_ns = min_u64(t->part.is_there ? a->config.window_ns
+						       : a->config.idle_window_ns,
+				     BUCKET_NS);
 
 	t->tokens_ns += limit * (double)(a->clock - t->filled_at);
 	if (t->tokens_ns > limit * (double)window_ns)
@@ -203,10 +211,21 @@ static bool is_tried(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A cap is charged by the time with work in flight, by the member's own count and no more than there was, and its part of
- * the SMs: however wrong lengths are, it has had no more. Else, paced, it is charged what it began; alone, that time.
+ * What a cap is charged. Where its processes can use but a part of the SMs, or nobody else is there, that part for the time with work in
+ * flight, by the member's own count and no more than there was: however wrong lengths are, it has had no more. Beside others
+ * that time says little, and it is what it began, as work; that time, until its speed is known.
  */
-static void charge_member(struct arbiter *a, struct tenant *t, uint64_t dt_ns)
+static double charge_of_cap(const struct tenant *t, double busy_ns, bool is_alone)
+{
+	const struct space_member *m = &t->part.member;
+
+	if (m->part > 0 && m->part < 1)
+		return busy_ns * space_member_part(m);
+	return is_alone || !space_member_is_judged(m) ? busy_ns : m->begun_ns;
+}
+
+/* Paced without a cap it is charged what it began; alone, the time that it worked. */
+static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	bool is_stopped = t->state == LEASE_STOP;
@@ -216,7 +235,8 @@ static void charge_member(struct arbiter *a, struct tenant *t, uint64_t dt_ns)
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
 		.is_tried = is_tried(a, t),
-		.is_barred = t->paused || t->seen.stopped || is_out_of_tokens(t),
+		.is_barred = t->paused || t->seen.stopped ||
+			     (is_out_of_tokens(t) && !is_tried(a, t)),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
@@ -228,7 +248,7 @@ static void charge_member(struct arbiter *a, struct tenant *t, uint64_t dt_ns)
 	/* The time without its group's lease says nothing of what it could use. */
 	space_member_see(&p->member, &seen, a->clock, p->pays && !is_stopped ? dt_ns : 0);
 	if (is_capped(t)) {
-		book(a, t, busy_ns * space_member_part(&p->member));
+		book(a, t, charge_of_cap(t, busy_ns, is_alone));
 		p->wall_ns -= busy_ns;
 	} else if (p->pays) {
 		book(a, t, p->member.filled_ns);
@@ -284,19 +304,19 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		fill_tokens(a, t);
 		sum.busy_ns += (uint64_t)t->reported_ns;
 		sum.launches += t->launched;
+		there += t->part.is_there;
 	}
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
 		uint64_t own_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 
-		charge_member(a, t, dt_ns);
+		charge_member(a, t, there < 2, dt_ns);
 		seen[count++] = see_gain(a, t);
 		t->launched = false;
 		sum.rings = sum.rings && t->seen.rings;
 		if (!t->part.is_there)
 			continue;
-		there++;
 		sum.waiting |= t->demand && t->seen.waiting && !is_out_of_tokens(t);
 		sum.busy |= t->running && !t->seen.launching;
 		sum.launching |= t->running && t->seen.launching;
@@ -366,12 +386,34 @@ static void set_grant(struct tenant *t)
 	t->part.granted = t->seen.spent + space_member_tokens(&t->part.member, allowed_ns);
 }
 
+/* Of those that are there: who comes before others is not held for their trials. */
+static int highest_priority(const struct arbiter *a, int group)
+{
+	int highest = INT_MIN;
+
+	FOR_EACH_MEMBER(i, a, group)
+	if (a->tenant[i].part.is_there && a->tenant[i].share.priority > highest)
+		highest = a->tenant[i].share.priority;
+	return highest;
+}
+
+/* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
+static bool may_be_tried(const struct arbiter *a, const struct tenant *t)
+{
+	bool waits_for_tokens = is_out_of_tokens(t) && t->seen.waiting && !t->paused && !t->seen.stopped;
+
+	if (t->part.member.part > 0 && t->part.member.part < 1)
+		return false;
+	return t->part.member.is_present || waits_for_tokens;
+}
+
 static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, uint64_t dt_ns)
 {
 	struct group_part *g = &a->tenant[group].part;
 	bool goes = lets_through(a->tenant[group].state);
 	struct space_trial_seen seen[ARBITER_MAX_TENANTS];
 	size_t count = 0;
+	int priority = highest_priority(a, group);
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -379,8 +421,10 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 
 		seen[count++] = (struct space_trial_seen){
 			.who = i,
-			.may = goes && is_arbitrating && t->part.member.is_present && !is_capped(t),
-			.asks = g->space.is_crowded && space_member_asks_for_trial(&t->part.member),
+			.may = goes && is_arbitrating && may_be_tried(a, t) &&
+			       t->share.priority >= priority,
+			.asks = (g->space.is_crowded || is_capped(t)) &&
+				space_member_asks_for_trial(&t->part.member),
 			/* A thread that looks whether it may go on now is none that works. */
 			.works = g->trials.runs ? t->seen.busy : t->running,
 			.came_at = t->part.member.came_at,
@@ -418,6 +462,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	member[count++] = &a->tenant[i].part.member;
 	set_weights(a, group);
+	g->part.space.is_trial = trials->whose != SPACE_TRIAL_NOBODY;
 	if (lets_through(g->state))
 		space_set_allowances(&g->part.space, member, count, dt_ns);
 	decide_on_trial(a, group, is_arbitrating, dt_ns);

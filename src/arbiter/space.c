@@ -1,16 +1,18 @@
 #include "arbiter/space.h"
 
+#include <stddef.h>
+
 #define FADE_NS 250e6 /* time constant of the sums */
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
 #define ALONE_FADE_NS 100e6               /* of what was done alone: by its own time ... */
-#define ALONE_LEARNS_NS 20e6              /* ... and while lengths are being learned */
+#define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
 #define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
 #define ALONE_ENOUGH_NS 45e6              /* ... and known to a hundredth or so */
 #define ALONE_SETTLE_NS UINT64_C(4000000) /* what is in flight was begun before */
 #define ALONE_TRIED_NS \
-	UINT64_C(120000000) /* if it is not known by then, pieces are too long for it */
+	UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
 #define ALONE_UNTRIED 0.25  /* of what is told: of more, lengths are about to change */
 #define ALONE_EDGE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
@@ -27,6 +29,12 @@
 #define FLOOR_DEBT_NS 20e6 /* a long kernel counts, all that was lent does not */
 #define FLOOR_PART 0.97    /* what the card holds is not known better */
 #define SLACK 0.1          /* of its target: may be lacked by who was promised nothing */
+#define GIVES_LOOK_NS 40e6 /* how long the clock is watched for ... */
+#define GIVES_STEP 0.5     /* ... so much of what it was off ... */
+#define GIVES_OFF_MOST 0.5 /* ... and no more than that at once */
+#define GIVES_BACK 0.02    /* where that says nothing */
+#define GIVES_LEAST 0.05
+#define GIVES_MOST 2.0
 #define UNTRIED 0.05       /* of the work: more is worth a trial */
 #define AHEAD_MAX_NS 1e9   /* nobody is held for more than that of debt */
 #define STUCK_MIN_NS UINT64_C(50000000)
@@ -259,6 +267,11 @@ bool space_member_asks_for_trial(const struct space_member *m)
 
 /* ---- what that means ---- */
 
+bool space_member_is_judged(const struct space_member *m)
+{
+	return is_speed_known(m) || m->alone.tried_ns >= ALONE_TRIED_NS;
+}
+
 static bool is_slowed(const struct space_member *m)
 {
 	const struct space_sums *s = &m->sums;
@@ -344,14 +357,10 @@ static void learn_capacity(struct space *space, struct space_member *const *m, s
 	space->wanted_ns = space->wanted_ns * kept(dt_ns) + min_double(wanted, 1) * (double)dt_ns;
 }
 
-/*
- * What the card holds. To keep a promise by, what came out while its members were in each other's way: as far as one was held
- * meanwhile that is too little, so to fill targets from, all; but where the grids leave room, and members are slowed
- * down nevertheless, they take more than their grids say, and what came out is all there is.
- */
+/* What the card holds, to keep a promise by: what came out while its members were in each other's way. */
 static void measure(struct space *space, struct space_member *const *m, size_t count)
 {
-	double uses = 0, limits = 0, grids = 0;
+	double uses = 0, limits = 0;
 	bool any_slowed = false;
 
 	space->present = 0;
@@ -361,19 +370,63 @@ static void measure(struct space *space, struct space_member *const *m, size_t c
 			continue;
 		space->present++;
 		uses += most_of(m[i]) * fill_of(m[i]);
-		grids += whole_of(m[i]) * fill_of(m[i]);
 		limits += m[i]->limit;
 		any_slowed |= m[i]->is_slowed;
 	}
 	/* What sums of percent leave is no reason to hold anybody. */
 	space->is_crowded = space->present > 1 && limits > 1 + 1e-6;
 	space->is_scarce = space->is_crowded && (uses > 1 || any_slowed);
-	space->holds = space->gives = 1;
-	if (!any_slowed || space->wanted_ns < KNOWN_NS)
+	space->holds = 1;
+	if (any_slowed && space->wanted_ns >= KNOWN_NS)
+		space->holds =
+			max_double(min_double(space->filled_ns / space->wanted_ns, 1), FILL_LEAST);
+}
+
+/* Whether the one that has had least uses less than its part by weight of what came out: no other target is too high for it then. */
+static bool has_least_enough(struct space_member *const *m, size_t count, double came_out)
+{
+	const struct space_member *least = NULL;
+	double weights = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!m[i]->is_present)
+			continue;
+		weights += m[i]->weight;
+		if (m[i]->target > 0 && (!least || m[i]->vtime < least->vtime))
+			least = m[i];
+	}
+	return !least ||
+	       least->target * fill_of(least) * weights <= FLOOR_PART * came_out * least->weight;
+}
+
+/*
+ * Who has had least is never held, so the clock goes as fast as the hardware serves that one. If that is slower than time, targets add up
+ * to more than there is: those that could use all would have the same target, whatever their weights. Too low ones
+ * would hold who uses little. What came out in sum says less, since some of it was held.
+ */
+static void correct_fill(struct space *space, struct space_member *const *m, size_t count,
+			 double went_ns, uint64_t dt_ns)
+{
+	double off;
+
+	if (space->gives <= 0 || space->present < 2)
+		space->gives = 1;
+	if (space->is_trial)
 		return;
-	space->holds = max_double(min_double(space->filled_ns / space->wanted_ns, 1), FILL_LEAST);
-	if (grids < 1)
-		space->gives = space->holds;
+	if (!space->is_scarce || space->while_ns >= GIVES_LOOK_NS)
+		space->went_ns = space->while_ns = space->came_ns = 0;
+	space->went_ns += went_ns;
+	space->while_ns += (double)dt_ns;
+	for (size_t i = 0; i < count; i++)
+		space->came_ns += m[i]->is_present ? m[i]->filled_ns : 0;
+	if (space->while_ns < GIVES_LOOK_NS)
+		return;
+	off = space->went_ns / space->while_ns - 1;
+	if (off < 0 && has_least_enough(m, count, space->came_ns / space->while_ns))
+		off = min_double(1 - space->gives, GIVES_BACK);
+	off = min_double(max_double(off, -GIVES_OFF_MOST), GIVES_OFF_MOST);
+	space->gives *= 1 + GIVES_STEP * off;
+	space->gives = min_double(max_double(space->gives, GIVES_LEAST), GIVES_MOST);
 }
 
 /* Who lacks a little of what nobody promised it, lacks it for good. */
@@ -469,10 +522,13 @@ static uint64_t allowance_of(const struct space *space, const struct space_membe
 void space_set_allowances(struct space *space, struct space_member *const *m, size_t count,
 			  uint64_t dt_ns)
 {
+	double clock = space->vclock;
+
 	learn_capacity(space, m, count, dt_ns);
 	measure(space, m, count);
 	/* By the targets that the work was counted by. */
 	set_clock(space, m, count, dt_ns);
+	correct_fill(space, m, count, space->vclock - clock, dt_ns);
 	fill_targets(m, count, space->gives);
 	count_owed(space, m, count);
 	fill_floors(space, m, count, dt_ns);

@@ -11,8 +11,8 @@
  *   Use       What a member could have if it were alone: its work, and the short pauses between.
  *   Target    The card is filled in by weight, to each at most its use and its limit: what one does not use flows to the
  *             others; for that it may be slowed down by a twentieth. Here it counts that who fills an eighth of the SMs leaves
- *             the others seven. There is as much as the card holds: all of it, or where members slow each other down, what
- *             came out in sum while they did.
+ *             the others seven. There is as much as the card gives: while somebody may be held, the one that has had least goes
+ *             on at its target's rate if that is so, else at another; by that the fill is corrected.
  *   Turn      Who has had least by its target is never held; others are, when they are SPACE_AHEAD_NS
  *             ahead of it. So shares are as targets say whatever the hardware does with kernels that
  *             contend, and whatever they get in each other's way: both slow the one that the others
@@ -111,7 +111,11 @@ struct space {
 	double vclock; /* least virtual time of those present; never goes down */
 	/* While two or more had work in flight: SM-time begun, and wanted of the card at once. Both fade. */
 	double filled_ns, wanted_ns;
-	double holds, gives; /* of the card's SM-time: to keep promises by; to fill targets from */
+	double holds;    /* of the card's SM-time, to keep promises by */
+	double gives;    /* the same, to fill targets from; more than one where kernels find room that grids don't tell of */
+	double went_ns, came_ns; /* of late: the clock, and SM-time begun in sum ... */
+	double while_ns;         /* ... in so long */
+	bool is_trial;   /* set by the caller: one runs alone, and the clock stands for the others */
 	bool is_crowded;     /* limits of those present add up to more than the card */
 	bool is_scarce;
 	int present;
@@ -126,6 +130,8 @@ uint64_t space_member_tokens(const struct space_member *member, uint64_t ns);
 double space_member_part(const struct space_member *member);
 /* Is enough of its work untried, or its speed alone not known? */
 bool space_member_asks_for_trial(const struct space_member *member);
+/* Is begun_ns its work, as far as that can be found out? */
+bool space_member_is_judged(const struct space_member *member);
 /* After all were seen: works out targets and allowances. */
 void space_set_allowances(struct space *space, struct space_member *const *members, size_t count,
 			  uint64_t dt_ns);

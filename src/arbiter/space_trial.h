@@ -4,7 +4,7 @@
  *
  * One is for who has work that was never timed alone, or whose speed is not known; and each in turn now and then, as
  * programs change. What it costs is bounded: all of its time, with the wait for the others' work to end, is taken from a
- * budget of a hundredth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
+ * budget of a fiftieth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
  */
 #ifndef ALLOT_ARBITER_SPACE_TRIAL_H
 #define ALLOT_ARBITER_SPACE_TRIAL_H
@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPACE_TRIAL_BUDGET 0.01
-#define SPACE_TRIAL_FIRST_NS UINT64_C(150000000)
-#define SPACE_TRIAL_SAVED_NS UINT64_C(600000000) /* no more is saved up */
+#define SPACE_TRIAL_BUDGET 0.02
+#define SPACE_TRIAL_FIRST_NS UINT64_C(300000000)
+#define SPACE_TRIAL_SAVED_NS UINT64_C(1000000000) /* no more is saved up */
 /* At most so often, and if nobody asks for it, so often. */
 #define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)
 #define SPACE_TRIAL_RARELY_NS UINT64_C(5000000000)

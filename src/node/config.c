@@ -122,6 +122,8 @@ static const struct setting settings[] = {
 	  "device nodes whose opening begins GPU work; auto: /dev/nvidia-uvm" },
 	{ "sharing", KIND_SHARING, AT(sharing), "time", 0, 0,
 	  "how tenants that do not say share a GPU: time, space (MPS) or auto" },
+	{ "space_caps", KIND_SPACE_CAPS, AT(space_caps), "gate", 0, 0,
+	  "what holds a limit in space: gate, its work on any SM, or threads, a part of the SMs by MPS" },
 	{ "mps_clients", KIND_COUNT, AT(mps_clients), "60", 1, 1000,
 	  "processes that one MPS server takes; the driver has a limit of its own" },
 	{ "space_gain_min", KIND_PERCENT, AT(space_gain_min_pct), "10", 0, PCT(1000),

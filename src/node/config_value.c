@@ -48,6 +48,7 @@ static const char *const choices[][CHOICES_MAX] = {
 				[ON_VIOLATION_FREEZE] = "freeze",
 				[ON_VIOLATION_END] = "end" },
 	[KIND_SHARING] = { [SHARING_TIME] = "time", [SHARING_SPACE] = "space", [SHARING_AUTO] = "auto" },
+	[KIND_SPACE_CAPS] = { [SPACE_CAPS_GATE] = "gate", [SPACE_CAPS_THREADS] = "threads" },
 	[KIND_VOCABULARY] = { [KUBE_VOCABULARY_SLICES] = "slices",
 			      [KUBE_VOCABULARY_HAMI] = "hami",
 			      [KUBE_VOCABULARY_GPU_MANAGER] = "gpu-manager" },
@@ -206,6 +207,7 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 	case KIND_SENSOR:
 	case KIND_VOCABULARY:
 	case KIND_SHARING:
+	case KIND_SPACE_CAPS:
 	case KIND_ON_VIOLATION: return set_choice(s->kind, (unsigned *)(void *)field, value, err);
 	case KIND_LIMIT: return set_one_of_two((bool *)(void *)field, value, limit_words, 1, err);
 	case KIND_DURATION:

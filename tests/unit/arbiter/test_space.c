@@ -210,6 +210,11 @@ static void test_shares_whatever_is_told(void **state)
 		  .kernel_ns = { 150 * US, 60 * US, 30 * US },
 		  .part = { 0.9, 0.6, 0.4 },
 		  .prediction = { 1.2, 1.5, 2 } },
+		/* As ResNet18, a transformer and a GRU on an H200: their grids tell of less than half of what they take. */
+		{ .name = "models that tell of a part",
+		  .kernel_ns = { 150 * US, 60 * US, 30 * US },
+		  .told_part = { 0.48, 0.41, 0.28 },
+		  .prediction = { 1.1, 1, 2.4 } },
 	};
 
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
@@ -236,6 +241,13 @@ static void test_caps(void **state)
 	struct seat seats[] = { { 45, 45, 0, { .kernel_ns = 1 * MS } },
 				{ 30, 30, 0, { .kernel_ns = 1 * MS } },
 				{ 15, 15, 0, { .kernel_ns = 1 * MS } } };
+	/* Contexts of all SMs, where the gate alone holds them: what is asked is work, whatever it takes of the card. */
+	struct seat whole[] = { { 45, 45, 100, { .kernel_ns = 150 * US, .told_part = 0.48 } },
+				{ 30, 30, 100, { .kernel_ns = 60 * US, .prediction = 2.4 } },
+				{ 15, 15, 100, { .kernel_ns = 5 * MS } } };
+	struct seat streams[] = { { 45, 45, 100, { .kernel_ns = 1 * MS } },
+				  { 30, 30, 100, { .kernel_ns = 1 * MS } },
+				  { 15, 15, 100, { .kernel_ns = 200 * US } } };
 	struct seat alone[] = { { 30, 30, 100, { .kernel_ns = 1 * MS } } };
 
 	/* Short kernels are predicted far too long: they are timed with what lies between two of them. */
@@ -249,7 +261,18 @@ static void test_caps(void **state)
 	together("caps, predicted too long", &config, overstated, 3);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(overstated[i].got_pct - overstated[i].cores) < 0.7);
-	/* A context of all SMs: then the cap alone holds it. */
+	together("caps in contexts of all SMs", &config, whole, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(work_alone(&whole[i]) - whole[i].cores) < 0.7);
+	for (int i = 0; i < 3; i++) {
+		streams[i].load.streams = 8;
+		streams[i].load.part = 0.57;
+		streams[i].load.told_part = 0.129;
+		streams[i].load.prediction = 4 - i;
+	}
+	together("the same, 8 streams, predicted too long", &config, streams, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(work_alone(&streams[i]) - streams[i].cores) < 0.7);
 	together("a cap of 30 in a context of all SMs", &config, alone, 1);
 	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
 	alone[0].load.prediction = 3;
