@@ -9,6 +9,9 @@
 #include <limits.h>
 
 #define BUCKET_NS UINT64_C(40000000)
+/* Who has used up his cap goes on when there is so much of it again, or a part of the bucket: a start and an end cost microseconds. */
+#define REFILL_NS 4e6
+#define REFILL_PART 0.25
 
 /* The next member of a group at or after `from`; NONE: no more. */
 static int next_member(const struct arbiter *a, int group, int from)
@@ -146,6 +149,8 @@ static void fill_tokens(const struct arbiter *a, struct tenant *t)
 	t->tokens_ns += limit * (double)(a->clock - t->filled_at);
 	if (t->tokens_ns > limit * (double)window_ns)
 		t->tokens_ns = limit * (double)window_ns;
+	if (t->tokens_ns >= REFILL_NS || t->tokens_ns >= REFILL_PART * limit * (double)window_ns)
+		t->part.is_out = false;
 	t->filled_at = a->clock;
 }
 
@@ -157,11 +162,13 @@ static void book(const struct arbiter *a, struct tenant *t, double amount_ns)
 	t->tokens_ns -= amount_ns;
 	if (t->tokens_ns < -(double)a->config.debt_max_ns)
 		t->tokens_ns = -(double)a->config.debt_max_ns;
+	if (t->tokens_ns <= 0)
+		t->part.is_out = true;
 }
 
 static bool is_out_of_tokens(const struct tenant *t)
 {
-	return is_capped(t) && t->tokens_ns <= 0;
+	return is_capped(t) && t->part.is_out;
 }
 
 static void read_demand(struct arbiter *a, struct tenant *t)
@@ -202,12 +209,14 @@ static void see_needs(const struct arbiter *a, struct tenant *t)
 	t->filled_ns = 0;
 }
 
-/* Runs alone, beside others that are held. */
-static bool is_tried(const struct arbiter *a, const struct tenant *t)
+bool group_is_tried(const struct arbiter *a, const struct tenant *t)
 {
-	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
+	const struct space_trials *trials;
 
-	return trials->whose == t - a->tenant && trials->runs;
+	if (t->part.of == NONE)
+		return false;
+	trials = &a->tenant[t->part.of].part.trials;
+	return trials->runs && trials->whose == t - a->tenant;
 }
 
 /*
@@ -234,9 +243,9 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 		.works = t->running,
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
-		.is_tried = is_tried(a, t),
+		.is_tried = group_is_tried(a, t),
 		.is_barred = t->paused || t->seen.stopped ||
-			     (is_out_of_tokens(t) && !is_tried(a, t)),
+			     (is_out_of_tokens(t) && !group_is_tried(a, t)),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
@@ -341,10 +350,31 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 
 /* ---- what they may do ---- */
 
+/* Of those that are there: who comes before others is not held for their trials. */
+static int highest_priority(const struct arbiter *a, int group)
+{
+	int highest = INT_MIN;
+
+	FOR_EACH_MEMBER(i, a, group)
+	if (a->tenant[i].part.is_there && a->tenant[i].share.priority > highest)
+		highest = a->tenant[i].share.priority;
+	return highest;
+}
+
+static int lowest_priority(const struct arbiter *a, int group)
+{
+	int lowest = INT_MAX;
+
+	FOR_EACH_MEMBER(i, a, group)
+	if (a->tenant[i].part.is_there && a->tenant[i].share.priority < lowest)
+		lowest = a->tenant[i].share.priority;
+	return lowest;
+}
+
 /* As the arbiter weighs tenants: those without a guarantee share what all guarantees leave. */
 static void set_weights(struct arbiter *a, int group)
 {
-	int unpromised = 0;
+	int unpromised = 0, lowest = lowest_priority(a, group);
 	double rest = 100.0 - a->promised_pct;
 
 	FOR_EACH_MEMBER(i, a, group)
@@ -358,6 +388,7 @@ static void set_weights(struct arbiter *a, int group)
 
 		t->part.member.limit = t->share.limit_pct / 100.0;
 		t->part.member.is_promised = cores > 0;
+		t->part.member.comes_first = t->share.priority > lowest;
 		t->part.member.weight = cores > 0 ? cores : (rest > 1.0 ? rest : 1.0);
 	}
 }
@@ -371,7 +402,7 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 		return;
 	t->leases += goes && went;
 	if (goes)
-		t->part.pays = state == LEASE_PACED || is_tried(a, t);
+		t->part.pays = state == LEASE_PACED || group_is_tried(a, t);
 	if (went != !goes)
 		t->held_at = a->clock;
 	t->state = state;
@@ -382,19 +413,8 @@ static void set_grant(struct tenant *t)
 	uint64_t allowed_ns = t->part.member.allowance_ns;
 
 	if (is_capped(t))
-		allowed_ns = min_u64(allowed_ns, t->tokens_ns > 0 ? (uint64_t)t->tokens_ns : 0);
+		allowed_ns = min_u64(allowed_ns, is_out_of_tokens(t) ? 0 : (uint64_t)t->tokens_ns);
 	t->part.granted = t->seen.spent + space_member_tokens(&t->part.member, allowed_ns);
-}
-
-/* Of those that are there: who comes before others is not held for their trials. */
-static int highest_priority(const struct arbiter *a, int group)
-{
-	int highest = INT_MIN;
-
-	FOR_EACH_MEMBER(i, a, group)
-	if (a->tenant[i].part.is_there && a->tenant[i].share.priority > highest)
-		highest = a->tenant[i].share.priority;
-	return highest;
 }
 
 /* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
@@ -424,13 +444,15 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 			.may = goes && is_arbitrating && may_be_tried(a, t) &&
 			       t->share.priority >= priority,
 			.asks = (g->space.is_crowded || is_capped(t)) &&
-				space_member_asks_for_trial(&t->part.member),
+				space_member_asks_for_trial(&t->part.member,
+							    g->space.is_scarce || is_capped(t),
+							    a->clock),
 			/* A thread that looks whether it may go on now is none that works. */
 			.works = g->trials.runs ? t->seen.busy : t->running,
 			.came_at = t->part.member.came_at,
 		};
 	}
-	space_trials_step(&g->trials, seen, count, g->space.is_scarce, a->clock, goes ? dt_ns : 0);
+	space_trials_step(&g->trials, seen, count, a->clock, goes ? dt_ns : 0);
 }
 
 /* Whether somebody's promise is to be kept, or what the members do together is measured: else the card is theirs. */
@@ -473,7 +495,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 
 		if (t->paused)
 			state = LEASE_STOP;
-		else if (is_tried(a, t))
+		else if (group_is_tried(a, t))
 			state = LEASE_GO;
 		else if (lets_through(state) && (is_arbitrating || is_capped(t)))
 			state = LEASE_PACED;

@@ -6,16 +6,17 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-#define ALONE_FADE_NS 100e6               /* of what was done alone: by its own time ... */
+#define ALONE_FADE_NS 200e6               /* of what was done alone: by its own time ... */
 #define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
 #define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
-#define ALONE_ENOUGH_NS 45e6              /* ... and known to a hundredth or so */
+#define ALONE_ENOUGH_NS 60e6              /* ... and known to a hundredth or so */
 #define ALONE_SETTLE_NS UINT64_C(4000000) /* what is in flight was begun before */
 #define ALONE_TRIED_NS \
 	UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
 #define ALONE_UNTRIED 0.25  /* of what is told: of more, lengths are about to change */
 #define ALONE_EDGE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
+#define ALONE_ENDS_NS UINT64_C(1000000) /* as long as that ends follow each other from look to look */
 #define SPEED_SURE 0.02
 #define SPEED_LEAST 0.1
 #define SPEED_MOST 50.0
@@ -35,6 +36,10 @@
 #define GIVES_BACK 0.02    /* where that says nothing */
 #define GIVES_LEAST 0.05
 #define GIVES_MOST 2.0
+#define FIRST_AHEAD 10.0
+#define STALE_PART 4 /* of the time since it was known */
+#define STALE_LEAST_NS UINT64_C(1500000000)
+#define STALE_MOST_NS UINT64_C(10000000000)
 #define UNTRIED 0.05       /* of the work: more is worth a trial */
 #define AHEAD_MAX_NS 1e9   /* nobody is held for more than that of debt */
 #define STUCK_MIN_NS UINT64_C(50000000)
@@ -158,34 +163,56 @@ static double speed_alone(const struct space_member *m)
 	return min_double(max_double(speed, SPEED_LEAST), SPEED_MOST);
 }
 
+bool space_member_is_judged(const struct space_member *m)
+{
+	return is_speed_known(m) || m->alone.tried_ns >= ALONE_TRIED_NS;
+}
+
+/* What was done between two ends. */
+static void add_alone(struct space_alone *a, bool learns)
+{
+	double for_ns = (double)(a->ended_at - a->edge_at);
+	double keep = 1 / (1 + for_ns / (learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
+
+	a->done_ns = a->done_ns * keep + a->since_ns;
+	a->for_ns = a->for_ns * keep + for_ns;
+}
+
 static void see_trial(struct space_member *m, const struct space_seen *seen, double done_ns,
 		      uint64_t now_ns, uint64_t dt_ns)
 {
 	struct space_alone *a = &m->alone;
 	bool learns = m->sums.untried_ns > ALONE_UNTRIED * m->sums.work_ns;
-	double for_ns = (double)(now_ns - a->edge_at);
-	double keep = 1 / (1 + for_ns / (learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
 
 	if (!seen->is_tried) {
-		a->stretch_ns = a->edge_at = 0;
+		if (a->stretch_ns)
+			a->tried_at = now_ns;
+		a->stretch_ns = a->edge_at = a->ends_from = 0;
 		return;
 	}
 	a->stretch_ns += dt_ns;
 	if (a->stretch_ns < ALONE_SETTLE_NS)
 		return;
 	a->tried_ns += dt_ns;
-	/* A pause of its own: its next piece begins anew. */
-	if (!seen->works)
-		a->edge_at = 0;
-	a->since_ns += done_ns;
-	/* When that ended is not known well enough. */
-	if (!seen->works || done_ns <= 0 || dt_ns > ALONE_EDGE_NS)
+	if (!a->known_at && space_member_is_judged(m))
+		a->known_at = now_ns;
+	/* A pause of its own: its next piece begins anew. Or it is not known well enough when these ended. */
+	if (!seen->works || (done_ns > 0 && dt_ns > ALONE_EDGE_NS)) {
+		a->edge_at = a->ends_from = 0;
 		return;
-	if (a->edge_at) {
-		a->done_ns = a->done_ns * keep + a->since_ns;
-		a->for_ns = a->for_ns * keep + for_ns;
 	}
-	a->edge_at = now_ns;
+	a->since_ns += done_ns;
+	if (done_ns > 0) {
+		a->ended_at = now_ns;
+		a->ends_from = a->ends_from ? a->ends_from : now_ns;
+	}
+	/* Streams that run side by side end together: those ends count as one. */
+	if (!a->ends_from || (done_ns > 0 && now_ns - a->ends_from < ALONE_ENDS_NS))
+		return;
+	if (a->edge_at)
+		add_alone(a, learns);
+	a->edge_at = a->ended_at;
+	a->ends_from = 0;
 	a->since_ns = 0;
 }
 
@@ -257,20 +284,30 @@ uint64_t space_member_tokens(const struct space_member *m, uint64_t ns)
 	return (uint64_t)((double)ns * min_double(max_double(tokens, TOKENS_LEAST), SPEED_MOST));
 }
 
-bool space_member_asks_for_trial(const struct space_member *m)
+static bool is_stale(const struct space_alone *a, uint64_t now_ns)
+{
+	uint64_t pause_ns = (now_ns - a->known_at) / STALE_PART;
+
+	if (pause_ns < STALE_LEAST_NS)
+		pause_ns = STALE_LEAST_NS;
+	if (pause_ns > STALE_MOST_NS)
+		pause_ns = STALE_MOST_NS;
+	return now_ns - a->tried_at > pause_ns;
+}
+
+bool space_member_asks_for_trial(const struct space_member *m, bool is_used, uint64_t now_ns)
 {
 	const struct space_sums *s = &m->sums;
+	const struct space_alone *a = &m->alone;
 
-	return s->untried_ns > UNTRIED * s->work_ns ||
-	       (m->alone.for_ns < ALONE_ENOUGH_NS && m->alone.tried_ns < ALONE_TRIED_NS);
+	/* Lengths are learned from a part of what runs: of many kinds some are always untried. */
+	if (a->tried_ns < ALONE_TRIED_NS &&
+	    (s->untried_ns > UNTRIED * s->work_ns || a->for_ns < ALONE_ENOUGH_NS))
+		return true;
+	return is_used && is_stale(a, now_ns);
 }
 
 /* ---- what that means ---- */
-
-bool space_member_is_judged(const struct space_member *m)
-{
-	return is_speed_known(m) || m->alone.tried_ns >= ALONE_TRIED_NS;
-}
 
 static bool is_slowed(const struct space_member *m)
 {
@@ -509,12 +546,13 @@ static void fill_floors(const struct space *space, struct space_member *const *m
 
 static uint64_t allowance_of(const struct space *space, const struct space_member *m)
 {
+	double most = (m->comes_first ? FIRST_AHEAD : 1) * (double)SPACE_AHEAD_NS;
 	double ahead = m->vtime - space->vclock, left;
 
 	if (!m->is_present || !space->is_scarce)
 		return SPACE_PLENTY_NS;
 	/* Whom the others wait for is not to wait for a look. */
-	left = ahead <= 0 ? (double)SPACE_LEAST_NS : (double)SPACE_AHEAD_NS - ahead;
+	left = ahead <= 0 ? max_double((double)SPACE_LEAST_NS, most) : most - ahead;
 	left = max_double(left * m->target, m->floor_ns);
 	return left > 0 ? (uint64_t)left : 0;
 }

@@ -17,6 +17,7 @@
  *             ahead of it. So shares are as targets say whatever the hardware does with kernels that
  *             contend, and whatever they get in each other's way: both slow the one that the others
  *             wait for. Nobody is stopped altogether: holding a launch is all there is.
+ *             Who comes first by its priority may be ten times as far ahead: a burst of it is not cut in pieces.
  *   Floor     Its part by weight of what the card holds is nobody kept from, though another that the
  *             hardware serves badly falls behind its target for it.
  *   Slack     Holding costs work: it is what promises cost. Who was promised nothing may be slower by a tenth
@@ -74,7 +75,9 @@ struct space_alone {
 	double since_ns;        /* done since edge_at */
 	uint64_t stretch_ns;    /* of this trial; what ends at first was begun beside others */
 	uint64_t edge_at;       /* the last end of a piece in it; 0: none yet */
+	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
 	uint64_t tried_ns;      /* all trials */
+	uint64_t known_at, tried_at; /* when its speed was known at first, a trial was over last; 0: never */
 };
 
 /* One member's account. All zero, with weight and limit set, is how it begins. */
@@ -83,6 +86,7 @@ struct space_member {
 	double limit;  /* most of the card that it may have, 0 < .. <= 1 */
 	double part; /* of the card's SMs, what its processes can use: the limit, or more; 0: all */
 	bool is_promised; /* its weight is a guarantee */
+	bool comes_first; /* before others that are there: what it wants soon is not to wait for them */
 
 	bool is_known; /* paid_ns and done_ns are a base for differences */
 	bool is_present;
@@ -128,8 +132,11 @@ void space_member_see(struct space_member *member, const struct space_seen *seen
 uint64_t space_member_tokens(const struct space_member *member, uint64_t ns);
 /* The part of the card that it has while it works, by what its processes can use: what a cap is charged by. */
 double space_member_part(const struct space_member *member);
-/* Is enough of its work untried, or its speed alone not known? */
-bool space_member_asks_for_trial(const struct space_member *member);
+/*
+ * Is much of its work untried, or its speed alone not known? Or, where that is in use, known of a time ago? The longer it is known, the
+ * seldomer.
+ */
+bool space_member_asks_for_trial(const struct space_member *member, bool is_used, uint64_t now_ns);
 /* Is begun_ns its work, as far as that can be found out? */
 bool space_member_is_judged(const struct space_member *member);
 /* After all were seen: works out targets and allowances. */

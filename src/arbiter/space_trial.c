@@ -33,15 +33,14 @@ static void end(struct space_trials *t, uint64_t now_ns)
 }
 
 /* Whose turn it is: the next one after the last, or else the first; SPACE_TRIAL_NOBODY. */
-static int next_of(const struct space_trials *t, const struct space_trial_seen *seen, size_t count,
-		   bool is_rare)
+static int next_of(const struct space_trials *t, const struct space_trial_seen *seen, size_t count)
 {
 	int next = SPACE_TRIAL_NOBODY;
 
 	for (size_t i = 0; i < count; i++) {
 		int who = seen[i].who;
 
-		if (!seen[i].may || !(seen[i].asks || is_rare))
+		if (!seen[i].may || !seen[i].asks)
 			continue;
 		if (next == SPACE_TRIAL_NOBODY || (next <= t->last && who > t->last))
 			next = who;
@@ -60,14 +59,14 @@ static bool any_came(const struct space_trial_seen *seen, size_t count, uint64_t
 
 /* The one that there is runs from now on, goes on or ends. */
 static void go_on(struct space_trials *t, const struct space_trial_seen *seen, size_t count,
-		  bool is_wanted, uint64_t now_ns)
+		  uint64_t now_ns)
 {
 	bool others_work = false, may = false;
 
 	for (size_t i = 0; i < count; i++) {
 		others_work |= seen[i].who != t->whose && seen[i].works;
 		if (seen[i].who == t->whose)
-			may = seen[i].may && (is_wanted || seen[i].asks);
+			may = seen[i].may;
 	}
 	/* Who is not held by his grant, whatever he says, would make it look slow. */
 	may = may && !(t->runs && others_work) && !any_came(seen, count, t->since);
@@ -80,7 +79,7 @@ static void go_on(struct space_trials *t, const struct space_trial_seen *seen, s
 }
 
 void space_trials_step(struct space_trials *t, const struct space_trial_seen *seen, size_t count,
-		       bool is_wanted, uint64_t now_ns, uint64_t dt_ns)
+		       uint64_t now_ns, uint64_t dt_ns)
 {
 	uint64_t since_ns = now_ns - t->since;
 	int next;
@@ -89,14 +88,14 @@ void space_trials_step(struct space_trials *t, const struct space_trial_seen *se
 	if (t->whose != SPACE_TRIAL_NOBODY) {
 		t->budget_ns -= (double)dt_ns;
 		t->spent_ns += dt_ns;
-		go_on(t, seen, count, is_wanted, now_ns);
+		go_on(t, seen, count, now_ns);
 		return;
 	}
 	if (since_ns < SPACE_TRIAL_EVERY_NS ||
 	    t->budget_ns < (double)(SPACE_TRIAL_NS + SPACE_TRIAL_WAIT_NS) ||
 	    any_came(seen, count, now_ns > SPACE_TRIAL_COMES_NS ? now_ns - SPACE_TRIAL_COMES_NS : 0))
 		return;
-	next = next_of(t, seen, count, is_wanted && since_ns >= SPACE_TRIAL_RARELY_NS);
+	next = next_of(t, seen, count);
 	if (next != SPACE_TRIAL_NOBODY)
 		begin(t, next, now_ns);
 }

@@ -2,8 +2,8 @@
  * Trials: one member of a space group runs alone for some milliseconds, while the others' launches wait. Its pieces are
  * timed then as they are alone, and it is seen how fast it is (space.h: Speed). Pure.
  *
- * One is for who has work that was never timed alone, or whose speed is not known; and each in turn now and then, as
- * programs change. What it costs is bounded: all of its time, with the wait for the others' work to end, is taken from a
+ * One is for who has work that was never timed alone, or whose speed is not known, or known of a time ago, as programs
+ * change. What it costs is bounded: all of its time, with the wait for the others' work to end, is taken from a
  * budget of a fiftieth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
  */
 #ifndef ALLOT_ARBITER_SPACE_TRIAL_H
@@ -16,14 +16,13 @@
 #define SPACE_TRIAL_BUDGET 0.02
 #define SPACE_TRIAL_FIRST_NS UINT64_C(300000000)
 #define SPACE_TRIAL_SAVED_NS UINT64_C(1000000000) /* no more is saved up */
-/* At most so often, and if nobody asks for it, so often. */
-#define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)
-#define SPACE_TRIAL_RARELY_NS UINT64_C(5000000000)
+#define SPACE_TRIAL_EVERY_NS UINT64_C(100000000) /* at most so often */
 /* For so long; the others' work may take so long to end until then. */
 #define SPACE_TRIAL_NS UINT64_C(20000000)
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
+#define SPACE_TRIAL_DEPTH_NS UINT64_C(10000000) /* work that it may have in flight meanwhile */
 #define SPACE_TRIAL_LOOK_NS UINT64_C(100000) /* how soon to look again meanwhile */
 
 #define SPACE_TRIAL_NOBODY (-1)
@@ -49,11 +48,8 @@ struct space_trial_seen {
 struct space_trials space_trials_new(uint64_t now_ns);
 /* A member came. */
 void space_trials_came(struct space_trials *trials);
-/*
- * Begins, lets run and ends trials, dt_ns after the last look. is_wanted: members are in each other's way; else who asks
- * for one is tried nevertheless.
- */
+/* Begins, lets run and ends trials, dt_ns after the last look. */
 void space_trials_step(struct space_trials *trials, const struct space_trial_seen *seen,
-		       size_t count, bool is_wanted, uint64_t now_ns, uint64_t dt_ns);
+		       size_t count, uint64_t now_ns, uint64_t dt_ns);
 
 #endif
