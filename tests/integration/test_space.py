@@ -141,6 +141,22 @@ def test_a_start_right_after_the_server_is_killed(machine):
     machine.wait_until_gone()
 
 
+def test_a_client_that_is_refused(machine):
+    """It was let in, and the server ended before it came there."""
+    one = machine.start("--name", "one", *SPACE, "--", "sleep", "60")
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready")
+    server = children_of(control_of(machine))[0]
+    ask(machine, "sim_refuse 1")
+    two, pid = start(machine, "two")
+    wait_until(lambda: str(pid) in ask(machine, f"get_client_list {server}").split(), what="a client that asked again")
+    two.terminate()
+    # What does not pass is told as it is.
+    ask(machine, "sim_refuse 1000")
+    refused = machine.run("--name", "three", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert refused.returncode not in (0, 125) and "CUDA_ERROR_MPS_CONNECTION_FAILED" in refused.stderr
+    one.terminate()
+
+
 def start_that_stays(machine, name, *terms):
     """A load whose tenant outlives it; returns the load's pid."""
     words = " ".join(str(word) for word in machine.load("--seconds", 60))
