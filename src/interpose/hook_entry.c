@@ -6,20 +6,53 @@
 #include "interpose/hooks.h"
 #include "interpose/known.h"
 #include "interpose/name.h"
+#include "interpose/pace.h"
 #include "interpose/real.h"
 #include "interpose/unknown.h"
 #include "interpose/visible.h"
 
-CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
-{
-	enum guest_mode mode = guest_join();
+#define MPS_PATIENCE_NS (10 * NS_PER_S)
+/* Longer than the daemon takes to see that a server is gone. */
+#define MPS_PAUSE_NS (200 * NS_PER_MS)
 
-	if (mode == GUEST_REFUSED)
-		return CUDA_ERROR_SYSTEM_NOT_READY;
-	char *visible = mode == GUEST_ACTIVE ? visible_begin() : NULL;
+static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	char *visible = visible_begin();
 	CUresult result = init(flags);
 	visible_end(visible);
 	return result;
+}
+
+static bool is_away(CUresult result)
+{
+	return result == CUDA_ERROR_MPS_CONNECTION_FAILED || result == CUDA_ERROR_MPS_RPC_FAILURE ||
+	       result == CUDA_ERROR_MPS_SERVER_NOT_READY;
+}
+
+/*
+ * The group's MPS has ended since this process was let in. The daemon answers once there is another one; without asking
+ * it, this process might find none at all, and go on outside the group.
+ */
+static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	uint64_t since_ns = sys_now_ns();
+	CUresult result = init_once(init, flags);
+
+	while (is_away(result) && pace_most_x100(0) && sys_now_ns() - since_ns < MPS_PATIENCE_NS) {
+		sys_sleep_ns(MPS_PAUSE_NS);
+		if (guest_rejoin())
+			result = init_once(init, flags);
+	}
+	return result;
+}
+
+CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
+{
+	switch (guest_join()) {
+	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
+	case GUEST_ACTIVE: return init_with_mps(init, flags);
+	default: return init(flags);
+	}
 }
 
 /*

@@ -124,6 +124,39 @@ def test_killed(machine, victim):
     assert is_gone(control) and is_gone(server)
 
 
+def test_a_start_right_after_the_server_is_killed(machine):
+    """The control daemon may refuse clients then, for a while or for good: the group gets another one."""
+    one = machine.start("--name", "one", *SPACE, "--", "sleep", "60")
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready")
+    for _ in range(2):
+        control = control_of(machine)
+        server = wait_until(lambda: children_of(control), what="a server")[0]
+        ask(machine, "sim_refuse 1000")
+        os.kill(server, signal.SIGKILL)
+        again = machine.run("--name", "again", *SPACE, "--", *machine.load("--seconds", 0.2))
+        assert again.returncode == 0, again.stderr
+        assert control_of(machine) != control and is_gone(control) and is_gone(server)
+        assert f"MPS server (pid {server}) ended" in space_of(machine, "one")["fault"]
+    one.terminate()
+    machine.wait_until_gone()
+
+
+def test_a_client_that_is_refused(machine):
+    """It was let in, and the server ended before it came there."""
+    one = machine.start("--name", "one", *SPACE, "--", "sleep", "60")
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready")
+    server = children_of(control_of(machine))[0]
+    ask(machine, "sim_refuse 1")
+    two, pid = start(machine, "two")
+    wait_until(lambda: str(pid) in ask(machine, f"get_client_list {server}").split(), what="a client that asked again")
+    two.terminate()
+    # What does not pass is told as it is.
+    ask(machine, "sim_refuse 1000")
+    refused = machine.run("--name", "three", *SPACE, "--", *machine.load("--seconds", 0.2))
+    assert refused.returncode not in (0, 125) and "CUDA_ERROR_MPS_CONNECTION_FAILED" in refused.stderr
+    one.terminate()
+
+
 def start_that_stays(machine, name, *terms):
     """A load whose tenant outlives it; returns the load's pid."""
     words = " ".join(str(word) for word in machine.load("--seconds", 60))
@@ -132,9 +165,10 @@ def start_that_stays(machine, name, *terms):
     return process, found["processes"][0]["pid"]
 
 
-@pytest.mark.parametrize("who", ["", " all"])
+@pytest.mark.parametrize("who", ["", " all", " stays"])
 def test_a_fault_of_a_client(machine, who):
-    """Of which the newer drivers end the work of that client alone, and older ones the server."""
+    """Of which the newer drivers end the work of that client alone, and older ones the server, at once or when its last
+    client has ended: until then it takes nobody."""
     one, pid1 = start_that_stays(machine, "one")
     two, pid2 = start_that_stays(machine, "two")
     apart, pid3 = start_that_stays(machine, "apart", "--group", "apart")
@@ -273,11 +307,43 @@ def test_a_full_server(machine, tmp_path):
     one.terminate()
 
 
-def test_no_mps(machine, tmp_path):
-    copy = tmp_path / "b"
-    (copy / "sim").mkdir(parents=True)
+def copy_without_mps(directory):
+    (directory / "sim").mkdir(parents=True)
     for name in ("allot", "allotd", "allot-sim", "liballot.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"):
-        shutil.copy(BUILD / name, copy / name)
+        shutil.copy(BUILD / name, directory / name)
+    return directory
+
+
+def write_program(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("victim", ["server", "control"])
+def test_it_fails_at_first_after_an_end(machine, tmp_path, victim):
+    """Say, since the driver has not taken back all of what was killed: it is begun again, with no new tenant's help."""
+    copy = copy_without_mps(tmp_path / "b")
+    failures = tmp_path / "failures"
+    write_program(copy / "sim/nvidia-cuda-mps-control",
+                  f'[ "$1" = -f ] && echo >>{failures}.begun && [ -s {failures} ] && '
+                  f'{{ sed -i 1d {failures}; echo Failed to begin; exit 1; }}\n'
+                  f'exec {BUILD}/sim/nvidia-cuda-mps-control "$@"\n')
+    one = subprocess.Popen([copy / "allot", "run", *machine.sim, "--name", "one", *SPACE, "--", "sleep", "60"],
+                           env=machine.environment)
+    machine.started.append(one)
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready")
+    control = control_of(machine)
+    failures.write_text("1\n2\n")
+    os.kill(children_of(control)[0] if victim == "server" else control, signal.SIGKILL)
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "ready" and control_of(machine) != control)
+    assert len(pathlib.Path(f"{failures}.begun").read_text()) == 4
+    assert "Failed" not in space_of(machine, "one")["fault"]
+    one.terminate()
+    machine.wait_until_gone()
+
+
+def test_no_mps(machine, tmp_path):
+    copy = copy_without_mps(tmp_path / "b")
 
     def run(*terms):
         return subprocess.run([copy / "allot", "run", *machine.sim, *terms], env=machine.environment, text=True,
@@ -287,8 +353,7 @@ def test_no_mps(machine, tmp_path):
     assert refused.returncode == 125 and "nvidia-cuda-mps-control" in refused.stderr
     assert run("--sharing", "auto", "--memory", "1GiB", "--", "true").returncode == 0
     # One that can't even begin: its own words are the reason.
-    program = copy / "sim/nvidia-cuda-mps-control"
-    program.write_text("#!/bin/sh\n[ \"$1\" = -f ] && { echo MPS is only supported on other cards; exit 1; }\nexit 1\n")
-    program.chmod(0o755)
+    write_program(copy / "sim/nvidia-cuda-mps-control",
+                  '[ "$1" = -f ] && { echo MPS is only supported on other cards; exit 1; }\nexit 1\n')
     refused = run("--sharing", "space", "--", "true")
     assert refused.returncode == 125 and "MPS is only supported on other cards" in refused.stderr

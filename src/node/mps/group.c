@@ -17,8 +17,10 @@
 #include "node/procfs.h"
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
-#define QUIT_NS (3 * NSEC_PER_SEC) /* to end by itself */
-#define RESTARTS_MOST 5            /* without a new member, in: */
+#define QUIT_NS (3 * NSEC_PER_SEC)    /* to end by itself */
+#define OVER_NS (5 * NSEC_PER_SEC)    /* killed servers, then they are not waited for */
+#define SETTLE_NS (10 * NSEC_PER_SEC) /* until a start after an end is one that fails for itself */
+#define RESTARTS_MOST 5               /* without a new member, in: */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
 
 static const char *const states[] = {
@@ -63,7 +65,7 @@ static void let_go(struct mps_group *g)
 	loop_disarm(g->timer);
 	g->sight = (struct mps_sight){ 0 };
 	g->stopped_looks = 0;
-	g->quitting = g->gone = 0;
+	g->quitting = g->gone = g->faulty = 0;
 	g->has_listed = g->has_asked_start = false;
 }
 
@@ -75,9 +77,31 @@ void mps_kill(struct mps_group *g)
 	/* Children of a process that we hold by its pidfd: nobody else can have their numbers meanwhile but by a race
 	 * of two ends, for which they are looked at just now. */
 	mps_look(g->record.pid, &now);
-	for (unsigned i = 0; i < now.server_count; i++)
+	for (unsigned i = 0; i < now.server_count; i++) {
+		mps_keep_old(g, &now.server[i]);
 		kill(now.server[i].pid, SIGKILL);
+	}
 	syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
+}
+
+void mps_keep_old(struct mps_group *g, const struct mps_server *server)
+{
+	for (unsigned i = 0; i < g->old_count; i++)
+		if (g->old[i].pid == server->pid || mps_is_over(&g->old[i])) {
+			g->old[i] = *server;
+			return;
+		}
+	if (g->old_count < MPS_SERVERS_MAX)
+		g->old[g->old_count++] = *server;
+}
+
+void mps_renew(struct mps_group *g)
+{
+	g->ask = mps_ask_free(g->ask);
+	g->state = MPS_ENDING; /* begun again when it is gone */
+	g->begun_ns = clock_now_ns();
+	*g->why = '\0';
+	mps_kill(g);
 }
 
 void mps_fail(struct mps_group *g, const char *why)
@@ -89,6 +113,7 @@ void mps_fail(struct mps_group *g, const char *why)
 		let_go(g);
 	}
 	g->record.pid = 0;
+	g->again_ns = 0;
 	g->state = MPS_FAILED;
 	snprintf(g->why, sizeof(g->why), "%s", text);
 	mps_tell(g, MPS_FAULT_START, 0, g->why);
@@ -236,9 +261,7 @@ int mps_group_want(struct mps_group *g, struct error *err)
 	case MPS_HUNG:
 		log_warning("GPU %u: group '%s': %s: ended for a new start", g->record.card->index,
 			    g->record.group, g->why);
-		mps_kill(g);
-		g->state = MPS_STARTING; /* begun again when it is gone */
-		g->begun_ns = clock_now_ns();
+		mps_renew(g);
 		return 0;
 	case MPS_STARTING:
 	case MPS_READY:
@@ -249,29 +272,88 @@ int mps_group_want(struct mps_group *g, struct error *err)
 
 /* ---- end ---- */
 
-void mps_gone(struct mps_group *g)
+/* Servers that have lost their control daemon end by themselves, but for one that is stopped, say. */
+static bool end_old(struct mps_group *g)
+{
+	unsigned count = 0;
+	uint64_t start_time;
+	for (unsigned i = 0; i < g->old_count; i++) {
+		const struct mps_server *old = &g->old[i];
+		if (mps_is_over(old))
+			continue;
+		if (procfs_start_time(old->pid, &start_time) >= 0 && start_time == old->start_time)
+			kill(old->pid, SIGKILL);
+		g->old[count++] = *old;
+	}
+	g->old_count = count;
+	return !count;
+}
+
+static void wait_to_start(struct mps_group *g)
+{
+	g->state = MPS_ENDING;
+	loop_arm(g->timer, LOOK_NS, LOOK_NS);
+}
+
+void mps_start_again(struct mps_group *g)
 {
 	struct error err = { 0 };
+	if (!end_old(g) && clock_now_ns() - g->again_ns < OVER_NS) {
+		wait_to_start(g);
+		return;
+	}
+	g->old_count = 0;
+	if (start(g, &err) >= 0)
+		return;
+	if (mps_is_settling(g))
+		wait_to_start(g);
+	else
+		mps_fail(g, err.text);
+}
+
+bool mps_is_settling(const struct mps_group *g)
+{
+	return g->again_ns && clock_now_ns() - g->again_ns < SETTLE_NS;
+}
+
+/* False: too many of late. */
+static bool count_restart(struct mps_group *g, uint64_t now_ns)
+{
+	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {
+		g->restarts = 0;
+		g->restarts_since_ns = now_ns;
+	}
+	return g->restarts++ < RESTARTS_MOST;
+}
+
+void mps_gone(struct mps_group *g)
+{
 	uint64_t now_ns = clock_now_ns();
+	for (unsigned i = 0; i < g->sight.server_count; i++)
+		mps_keep_old(g, &g->sight.server[i]);
 	let_go(g);
 	g->record.pid = 0;
 	g->state = MPS_OFF;
 	if (!g->members) {
+		end_old(g);
 		mps_delete(g->node, g->record.id);
 		log_info("GPU %u: group '%s' of uid %u: MPS control daemon ended",
 			 g->record.card->index, g->record.group, (unsigned)g->record.uid);
 		g->ended(g);
 		return;
 	}
-	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {
-		g->restarts = 0;
-		g->restarts_since_ns = now_ns;
-	}
-	if (g->restarts++ >= RESTARTS_MOST)
+	bool is_first = !g->again_ns;
+	if (is_first ? !count_restart(g, now_ns) : !mps_is_settling(g)) {
 		mps_fail(g, "its MPS control daemon ends again and again; a new tenant tries once "
 			    "more");
-	else if (start(g, &err) < 0)
-		mps_fail(g, err.text);
+		return;
+	}
+	if (is_first) {
+		g->again_ns = now_ns;
+		mps_start_again(g);
+	} else {
+		wait_to_start(g);
+	}
 }
 
 static void quit_answered(void *data, int status, const char *text)

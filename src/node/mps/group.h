@@ -3,10 +3,11 @@
  *
  *   off --start--> starting --its server is active--> ready <--> hung
  *                     |                                 |
- *                     +--> failed            dies: off, and starting again while there are members
+ *                     +--> failed      its server ends, or it does: ending, and starting again while there are members
  *
- * It sees one card, by its UUID, and changes no setting of it. Its servers are its own to start and end: after a server's
- * end the next client gets a new one. Main thread only.
+ * It sees one card, by its UUID, and changes no setting of it. After a server's end it would start another one for the next
+ * client, but who comes while it has not heard of that end is refused. So it is ended with its server, and the group has
+ * another control daemon once both are over. Main thread only.
  */
 #ifndef ALLOT_NODE_MPS_GROUP_H
 #define ALLOT_NODE_MPS_GROUP_H
@@ -23,7 +24,7 @@ enum mps_state {
 	MPS_READY,
 	MPS_HUNG,   /* it, or a server of it, is stopped or does not answer */
 	MPS_FAILED, /* could not be started; the next member tries again */
-	MPS_ENDING,
+	MPS_ENDING, /* its processes: for good, or for others with members */
 };
 
 enum mps_fault {
@@ -60,10 +61,15 @@ struct mps_group {
 	struct mps_ask *ask;
 	bool has_listed, has_asked_start; /* steps on the way from starting to ready */
 	uint64_t begun_ns, asked_ns;
-	struct mps_sight sight; /* the last one */
+	uint64_t again_ns;                      /* since when it is to begin again; 0: it is not */
+	struct mps_sight sight;                 /* the last one */
+	struct mps_server old[MPS_SERVERS_MAX]; /* of control daemons before, until they are over */
+	unsigned old_count;
 	unsigned stopped_looks; /* in a row */
 	int quitting, gone; /* the last server that was asked to quit; that was seen to be gone */
-	unsigned restarts;  /* since ... */
+	int faulty;         /* the last server that told of a fatal fault, 0: none; when: */
+	uint64_t faulty_ns;
+	unsigned restarts; /* since ... */
 	uint64_t restarts_since_ns;
 	int log_fd;
 	off_t log_at;
@@ -80,6 +86,11 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
  * clients hang as well.
  */
 int mps_group_want(struct mps_group *group, struct error *err);
+/*
+ * A client that comes now has to wait. It is looked at for this: so what is handed out was there just now. No callback
+ * frees the group here.
+ */
+bool mps_group_is_starting(struct mps_group *group);
 /* Nobody is in it any more: ends, and calls ended(), perhaps before it returns. */
 void mps_group_end(struct mps_group *group);
 /* This daemon ends: what has members runs on, for the next one. NULL is fine; returns NULL. */

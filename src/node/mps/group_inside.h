@@ -17,7 +17,15 @@ void mps_tell(struct mps_group *group, enum mps_fault fault, int pid, const char
 
 /* Ends by force: the servers, then the control daemon. */
 void mps_kill(struct mps_group *group);
+/* What is left of it takes no new client for sure: it is ended by force, and the group gets another one. */
+void mps_renew(struct mps_group *group);
+/* A server that is not to be seen any more, but perhaps not over. */
+void mps_keep_old(struct mps_group *group, const struct mps_server *server);
 /* The control daemon is gone: what is next. */
 void mps_gone(struct mps_group *group);
+/* Starts again once what was before is over; not yet: is called again by the group's timer. */
+void mps_start_again(struct mps_group *group);
+/* What fails now may be for what was before: it is tried again. */
+bool mps_is_settling(const struct mps_group *group);
 
 #endif

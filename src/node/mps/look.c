@@ -8,19 +8,12 @@
 #include "base/cleanup.h"
 #include "node/procfs.h"
 
+/* A zombie serves nobody. */
 static void add_server(struct mps_sight *s, int pid)
 {
-	if (s->server_count == MPS_SERVERS_MAX)
-		return;
-	s->server[s->server_count].pid = pid;
-	s->server[s->server_count++].is_stopped = procfs_is_stopped(pid);
-}
-
-/* A zombie serves nobody. */
-static bool is_alive(int pid)
-{
-	uint64_t start_time;
-	return procfs_start_time(pid, &start_time) >= 0;
+	struct mps_server server = { .pid = pid, .is_stopped = procfs_is_stopped(pid) };
+	if (s->server_count < MPS_SERVERS_MAX && procfs_start_time(pid, &server.start_time) >= 0)
+		s->server[s->server_count++] = server;
 }
 
 /* /proc/PID/task/TID/children, proc(5): it is any of its threads that starts a server. */
@@ -31,8 +24,7 @@ static void add_children(struct mps_sight *s, int pid, const char *task)
 	if (procfs_read(pid, name, text, sizeof(text)) <= 0)
 		return;
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		if (is_alive(atoi(word)))
-			add_server(s, atoi(word));
+		add_server(s, atoi(word));
 }
 
 void mps_look(int control_pid, struct mps_sight *ret)
@@ -44,6 +36,20 @@ void mps_look(int control_pid, struct mps_sight *ret)
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (entry->d_name[0] != '.')
 			add_children(ret, control_pid, entry->d_name);
+}
+
+bool mps_is_over(const struct mps_server *server)
+{
+	uint64_t start_time;
+	char text[2048];
+	int threads = 0;
+	if (procfs_start_time(server->pid, &start_time) >= 0)
+		return start_time != server->start_time;
+	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
+		return true;
+	/* Of a zombie: itself, and those that are not through. */
+	const char *line = strstr(text, "\nThreads:");
+	return !line || sscanf(line, " Threads: %d", &threads) != 1 || threads <= 1;
 }
 
 const char *mps_line_text(const char *line)

@@ -7,20 +7,31 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MPS_SERVERS_MAX 4 /* of a control daemon: one a user; more are not looked at */
+
+struct mps_server {
+	int pid;
+	uint64_t start_time; /* with the pid, names it for good */
+	bool is_stopped;
+};
 
 struct mps_sight {
 	bool is_stopped; /* the control daemon, by a signal or a debugger */
 	unsigned server_count;
-	struct {
-		int pid;
-		bool is_stopped;
-	} server[MPS_SERVERS_MAX];
+	struct mps_server server[MPS_SERVERS_MAX];
 };
 
 /* Its servers are its children. Of a daemon that is gone: nothing. */
 void mps_look(int control_pid, struct mps_sight *ret);
+
+/*
+ * Nothing is left of it, or a zombie alone. One that is killed serves nobody from the moment that its main thread is a
+ * zombie, and has no place in a sight any more; but what it had of the card is given back by its last thread, a while
+ * later, and only then does its control daemon hear of its end.
+ */
+bool mps_is_over(const struct mps_server *server);
 
 /* A line of what control daemon and servers write in the foreground. */
 enum mps_line {

@@ -356,8 +356,7 @@ void space_leave(struct tenant *tenant)
 
 bool space_is_starting(const struct tenant *tenant)
 {
-	const struct mps_group *g = tenant->space;
-	return g && (g->state == MPS_STARTING || g->state == MPS_ENDING);
+	return tenant->space && mps_group_is_starting(tenant->space);
 }
 
 int space_check_process(const struct tenant *tenant, struct error *err)

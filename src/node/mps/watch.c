@@ -1,5 +1,6 @@
 /* Looks at a group's control daemon and servers: on the way to ready, and from then on. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server: a sick card takes long */
 #define ANSWER_NS (NSEC_PER_SEC)     /* of a command that does nothing */
 #define ASK_NS (10 * NSEC_PER_SEC)   /* how often it is asked whether it still answers */
+#define END_NS (10 * NSEC_PER_SEC)   /* of what is killed */
+#define FAULT_NS (3 * NSEC_PER_SEC)  /* from a server's word of a fault until its status tells */
 #define STOPPED_LOOKS 3    /* in a row: a debugger, or a freezer that thaws, is no fault */
 #define LOG_MOST (1 << 20) /* bytes, then it is emptied */
 
@@ -30,6 +33,7 @@ static void server_gone(struct mps_group *g, int pid)
 	snprintf(what, sizeof(what),
 		 "its MPS server (pid %d) ended, and the GPU work of all in the group with it", pid);
 	mps_tell(g, MPS_FAULT_SERVER, pid, what);
+	mps_renew(g);
 }
 
 /* Lines of which one tells why a start failed; "recevie": as it is written. */
@@ -61,6 +65,8 @@ static void take_line(struct mps_group *g, char *line)
 	case MPS_LINE_SERVER_FAULT:
 		snprintf(what, sizeof(what), "MPS: %.200s", mps_line_text(line));
 		mps_tell(g, MPS_FAULT_SERVER, pid, what);
+		g->faulty = pid;
+		g->faulty_ns = clock_now_ns();
 		break;
 	case MPS_LINE_SERVER_READY:
 	case MPS_LINE_OTHER: break;
@@ -106,6 +112,8 @@ static void read_log(struct mps_group *g)
 static void say_ready(struct mps_group *g)
 {
 	g->state = MPS_READY;
+	g->again_ns = 0;
+	mps_look(g->record.pid, &g->sight);
 	g->asked_ns = clock_now_ns();
 	log_info("GPU %u: group '%s' of uid %u: MPS is ready", g->record.card->index,
 		 g->record.group, (unsigned)g->record.uid);
@@ -150,7 +158,7 @@ static void list_answered(void *data, int status, const char *text)
 	if (server > 0) {
 		snprintf(command, sizeof(command), "get_server_status %d", server);
 		ask(g, command, START_NS, status_answered);
-	} else if (g->has_asked_start && *g->last_line) {
+	} else if (g->has_asked_start && *g->last_line && !mps_is_settling(g)) {
 		mps_fail(g, g->last_line);
 	} else {
 		snprintf(command, sizeof(command), "start_server -uid %u", (unsigned)g->record.uid);
@@ -210,6 +218,26 @@ static void still_answered(void *data, int status, const char *text)
 		go_on(g);
 }
 
+/* It takes nobody until its last client has ended, and those may stay for ever: their work is lost already. */
+static void fault_answered(void *data, int status, const char *text)
+{
+	struct mps_group *g = data;
+	g->ask = NULL;
+	if (status == 0 && strstr(text, "FAULT") && (g->state == MPS_READY || g->state == MPS_HUNG))
+		mps_renew(g);
+}
+
+static void ask_after_fault(struct mps_group *g, uint64_t now_ns)
+{
+	char command[48];
+	if (now_ns - g->faulty_ns > FAULT_NS) {
+		g->faulty = 0;
+		return;
+	}
+	snprintf(command, sizeof(command), "get_server_status %d", g->faulty);
+	ask(g, command, ANSWER_NS, fault_answered);
+}
+
 static void look_for_stopped(struct mps_group *g)
 {
 	int pid = g->sight.is_stopped ? g->record.pid : 0;
@@ -225,30 +253,75 @@ static void look_for_stopped(struct mps_group *g)
 		hang(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
 }
 
-static void watch_due(struct mps_group *g)
+/* Its end is told by mps_control_gone(), and not as that of its servers, which end with it. */
+static bool is_control_over(const struct mps_group *g)
+{
+	struct pollfd p = { .fd = g->pidfd, .events = POLLIN };
+	return poll(&p, 1, 0) > 0;
+}
+
+/* False: it is ending now. */
+static bool look_for_gone(struct mps_group *g)
 {
 	struct mps_sight before = g->sight;
-	uint64_t now_ns = clock_now_ns();
 	mps_look(g->record.pid, &g->sight);
-	for (unsigned i = 0; i < before.server_count; i++)
-		if (!is_in(&g->sight, before.server[i].pid))
-			server_gone(g, before.server[i].pid);
+	for (unsigned i = 0; i < before.server_count; i++) {
+		if (is_in(&g->sight, before.server[i].pid))
+			continue;
+		/* Looked at after the servers: those that ended with it are not told of. */
+		if (is_control_over(g)) {
+			g->sight = before;
+			return false;
+		}
+		mps_keep_old(g, &before.server[i]);
+		server_gone(g, before.server[i].pid);
+	}
+	return g->state == MPS_READY || g->state == MPS_HUNG;
+}
+
+bool mps_group_is_starting(struct mps_group *g)
+{
+	if (g->state == MPS_READY && (is_control_over(g) || !look_for_gone(g)))
+		return true;
+	return g->state == MPS_STARTING || g->state == MPS_ENDING;
+}
+
+static void watch_due(struct mps_group *g)
+{
+	uint64_t now_ns = clock_now_ns();
+	if (!look_for_gone(g))
+		return;
 	look_for_stopped(g);
+	if (g->faulty && !g->ask)
+		ask_after_fault(g, now_ns);
 	if (g->ask || g->stopped_looks || now_ns - g->asked_ns < ASK_NS)
 		return;
 	g->asked_ns = now_ns;
 	ask(g, "get_server_list", ANSWER_NS, still_answered);
 }
 
+/* Its time to end by itself, if it had one, is over. */
+static void end_due(struct mps_group *g)
+{
+	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
+		mps_fail(g, "its MPS control daemon was killed, and does not end");
+	else
+		mps_kill(g);
+}
+
 void mps_watch_due(void *data, uint32_t events)
 {
 	struct mps_group *g = data;
+	if (g->state == MPS_ENDING && g->pidfd < 0) {
+		mps_start_again(g);
+		return;
+	}
 	read_log(g);
 	switch (g->state) {
 	case MPS_STARTING: start_due(g); break;
 	case MPS_READY:
 	case MPS_HUNG: watch_due(g); break;
-	case MPS_ENDING: mps_kill(g); break; /* its time to end by itself is over */
+	case MPS_ENDING: end_due(g); break;
 	case MPS_OFF:
 	case MPS_FAILED: break;
 	}
@@ -261,7 +334,7 @@ void mps_control_gone(void *data, uint32_t events)
 	int pid = g->record.pid;
 	read_log(g);
 	bool was_starting = g->state == MPS_STARTING && !g->sight.server_count;
-	if (was_starting && *g->last_line && g->members) {
+	if (was_starting && *g->last_line && g->members && !mps_is_settling(g)) {
 		mps_fail(g, g->last_line);
 		return;
 	}

@@ -42,6 +42,8 @@ static const struct {
 	{ 800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted" },
 	{ 801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported" },
 	{ 802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized" },
+	{ 805, "CUDA_ERROR_MPS_CONNECTION_FAILED",
+	  "MPS client failed to connect to the MPS control daemon or the MPS server" },
 	{ 808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED",
 	  "the MPS server has reached its limit of clients" },
 	{ 900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",

@@ -127,6 +127,15 @@ static void server_gone(void *unused)
 	link_cut(&sim.link);
 }
 
+static CUresult attach_to_mps(void)
+{
+	switch (mps_attach(server_gone, NULL)) {
+	case -EUSERS: return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+	case -ECONNREFUSED: return CUDA_ERROR_MPS_CONNECTION_FAILED;
+	default: return CUDA_SUCCESS;
+	}
+}
+
 CUresult cuInit(unsigned int flags)
 {
 	const char *path;
@@ -149,9 +158,9 @@ CUresult cuInit(unsigned int flags)
 			r = CUDA_ERROR_NO_DEVICE;
 			break;
 		}
-		if (mps_attach(server_gone, NULL) < 0) {
+		r = attach_to_mps();
+		if (r != CUDA_SUCCESS) {
 			link_close(&sim.link);
-			r = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 			break;
 		}
 		r = sim_va_init() ? sim_find_devices() : CUDA_ERROR_OUT_OF_MEMORY;

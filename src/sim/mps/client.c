@@ -29,7 +29,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* 1: taken; 0: nobody is there; -EUSERS. */
+/* 1: taken; 0: nobody is there; -EUSERS; -ECONNREFUSED: somebody is, and serves nobody. */
 static int connect_to(const char *dir, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -45,7 +45,7 @@ static int connect_to(const char *dir, int *ret_fd)
 	    send(fd, MPS_CLIENT_HELLO, strlen(MPS_CLIENT_HELLO), MSG_NOSIGNAL) < 0 ||
 	    recv(fd, &answer, 1, 0) != 1 || answer != MPS_TAKEN) {
 		close(fd);
-		return answer == MPS_FULL ? -EUSERS : 0;
+		return answer == MPS_FULL ? -EUSERS : answer == MPS_AWAY ? -ECONNREFUSED : 0;
 	}
 	*ret_fd = fd;
 	return 1;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +23,20 @@
 #include "sim/mps/wire.h"
 
 #define TEXT_MAX 1024
+#define AWAY_MS 300
 
 struct server {
 	pid_t pid;
 	uid_t uid;
-	int fd; /* to hand clients on; closed: it is asked to end */
+	int fd;         /* to hand clients on; closed: it is asked to end */
+	bool is_faulty; /* takes nobody */
 };
 
 static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
+static int64_t away_until_ms; /* after a server's end */
+static long refusals;         /* what "sim_refuse" asked for, left */
 
 static const char *pipe_dir(void)
 {
@@ -74,6 +79,24 @@ static int run_tool(void)
 
 /* ---- servers ---- */
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Clients that come right after a server's end are refused. */
+static bool is_away(void)
+{
+	if (refusals > 0) {
+		refusals--;
+		return true;
+	}
+	return now_ms() < away_until_ms;
+}
+
 static void forget_server(unsigned i)
 {
 	if (servers[i].fd >= 0)
@@ -92,6 +115,7 @@ static void reap_servers(void)
 				mps_log("Server %d exited with status %d", pid,
 					WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 				forget_server(i);
+				away_until_ms = now_ms() + AWAY_MS;
 			}
 }
 
@@ -147,7 +171,10 @@ static void list_clients(const struct server *s, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* What the simulation's kernels can't do: "sim_fault PID", or "sim_fault PID all" as of a server that does not survive. */
+/*
+ * What the simulation's kernels can't do: "sim_fault PID", or "sim_fault PID all" as of a server that does not survive;
+ * "sim_fault PID stays" as of one that stays, with its clients' work lost, and takes nobody.
+ */
 static void cause_fault(const char *line)
 {
 	char word[8] = "";
@@ -157,8 +184,13 @@ static void cause_fault(const char *line)
 		return;
 	if (!strcmp(word, "all"))
 		pid = -pid;
-	for (unsigned i = 0; i < server_count; i++)
+	bool stays = !strcmp(word, "stays");
+	if (stays)
+		pid = MPS_FAULT_OF_ALL;
+	for (unsigned i = 0; i < server_count; i++) {
+		servers[i].is_faulty = stays;
 		send(servers[i].fd, &pid, sizeof(pid), MSG_NOSIGNAL);
+	}
 }
 
 static void quit(void)
@@ -185,10 +217,15 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 		else
 			server_of((uid_t)number, listen_fd);
 	} else if (sscanf(line, "get_server_status %lu", &number) == 1) {
+		const struct server *s = server_of_pid((int)number);
 		snprintf(text, size, "%s\n",
-			 server_of_pid((int)number) ? "ACTIVE" : "Server not found");
+			 !s             ? "Server not found"
+			 : s->is_faulty ? "FAULT"
+					: "ACTIVE");
 	} else if (sscanf(line, "get_client_list %lu", &number) == 1) {
 		list_clients(server_of_pid((int)number), text, size);
+	} else if (sscanf(line, "sim_refuse %ld", &refusals) == 1) {
+		text[0] = '\0';
 	} else if (!strncmp(line, "sim_fault ", 10)) {
 		cause_fault(line);
 	} else if (!strcmp(line, "quit") || !strncmp(line, "quit ", 5)) {
@@ -202,11 +239,15 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 
 static void hand_on(int fd, const struct ucred *who, int listen_fd)
 {
-	struct server *s = server_of(who->uid, listen_fd);
+	static const char away = MPS_AWAY;
 
 	mps_log("NEW CLIENT %d from user %u", who->pid, (unsigned)who->uid);
-	if (!s || mps_hand_on(s->fd, fd, who->pid) < 0)
-		mps_log("User %u can't be served", (unsigned)who->uid);
+	struct server *s = is_away() ? NULL : server_of(who->uid, listen_fd);
+	if (s && !s->is_faulty && mps_hand_on(s->fd, fd, who->pid) >= 0)
+		return;
+	mps_log("User %u can't be served", (unsigned)who->uid);
+	ssize_t n = send(fd, &away, 1, MSG_NOSIGNAL);
+	(void)n;
 }
 
 /* One at a time, as whoever asks closes soon; who does not is dropped. */

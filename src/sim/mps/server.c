@@ -83,13 +83,19 @@ static void tell_clients(int control_fd)
 	send(control_fd, text, strlen(text) + 1, MSG_NOSIGNAL);
 }
 
-/* A fatal fault of a client, told by its pid: its work is thrown away; or, told by -pid, that of all. False: it ends. */
+/*
+ * A fatal fault of a client, told by its pid: its work is thrown away; or, told by -pid or MPS_FAULT_OF_ALL, that of all.
+ * False: it ends.
+ */
 static bool fault(int pid)
 {
-	if (pid < 0) {
+	if (pid <= 0)
 		mps_log("Device-level fatal exception encountered");
+	if (pid < 0)
 		return false;
-	}
+	if (pid == MPS_FAULT_OF_ALL)
+		while (client_count)
+			close(clients[--client_count].fd);
 	for (unsigned i = 0; i < client_count; i++)
 		if (clients[i].pid == pid) {
 			close(clients[i].fd);

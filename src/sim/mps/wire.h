@@ -13,6 +13,7 @@
 /* What a client is told, a byte. */
 #define MPS_TAKEN 't'
 #define MPS_FULL 'f'
+#define MPS_AWAY 'a'
 
 #define MPS_CLIENTS_MAX 60 /* of a server */
 #define MPS_SERVERS_MAX 16 /* of a control daemon */

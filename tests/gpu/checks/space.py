@@ -20,6 +20,7 @@ KEEP_S = 90
 REPORTS = 6             # of half a second
 NOTICE_S = 1.5          # a second, and what it takes to ask
 START_S = 60
+STARTS_AT_ONCE = 4
 TERMS = ["--sharing", "space", "--memory", "8GiB"]
 ROOT_ONLY_UID = 65534
 
@@ -109,22 +110,54 @@ def check_killed_client(machine, tally, jobs):
     tally.verdict(went_on, "others go on after a client was killed", f"told: {faults}")
 
 
-def check_killed_server(machine, tally):
-    """One that outlives it is told why, and who comes next has another."""
-    machine.tenant("space-stays", ["/bin/sleep", "100"], TERMS)
-    if not settled(lambda: "space-stays" in tenants(machine)):
-        raise Failed("a tenant that sleeps did not start")
+def kill_mps(machine, who):
+    """The group's server, or its control daemon; its pid, and when it was killed."""
+    if not settled(lambda: tenants(machine)["space-stays"]["space"]["state"] == "ready"):
+        raise Failed("the group has no MPS")
     _, record = record_of(machine)
     server, = servers_of(record["pid"])
+    victim = server if who == "server" else record["pid"]
     begin = time.monotonic()
-    os.kill(server, signal.SIGKILL)
-    noticed = settled(lambda: tenants(machine)["space-stays"]["space"]["fault"], 10)
+    os.kill(victim, signal.SIGKILL)
+    return victim, begin
+
+
+def is_told(machine, pid):
+    return f"(pid {pid})" in (tenants(machine)["space-stays"]["space"]["fault"] or "")
+
+
+def check_killed_mps(machine, tally, who):
+    """One that outlives it is told why, and who comes next has another."""
+    victim, begin = kill_mps(machine, who)
+    noticed = settled(lambda: is_told(machine, victim), 10)
     after_s = time.monotonic() - begin
-    fault = tenants(machine)["space-stays"]["space"]["fault"]
-    tally.verdict(noticed and after_s < NOTICE_S and str(server) in fault, "a killed server is noticed and named",
-                  f"{after_s:.2f} s: {fault}")
-    again = machine.tenant("space-again", load(machine, "--seconds", "1"), TERMS)
-    tally.verdict(again.wait(START_S) == 0, "the next start works without help", again.tail())
+    tally.verdict(noticed and after_s < NOTICE_S, f"a killed {who} is noticed and named",
+                  f"{after_s:.2f} s: {tenants(machine)['space-stays']['space']['fault']}")
+    again = machine.tenant(f"space-after-{who.split()[0]}", load(machine, "--seconds", "1"), TERMS)
+    status = again.wait(START_S)
+    tally.verdict(status == 0, f"the next start after a killed {who} works without help",
+                  f"{time.monotonic() - begin:.2f} s after it, with a second of work{again.tail()}")
+
+
+def check_start_at_once(machine, tally):
+    """Nobody waits for the daemon to notice: again and again, as it is a matter of moments."""
+    for i in range(STARTS_AT_ONCE):
+        kill_mps(machine, "server")
+        time.sleep(0.05 * i)
+        again = machine.tenant(f"space-at-once-{i}", load(machine, "--seconds", "0.2"), TERMS)
+        if again.wait(START_S) != 0:
+            tally.verdict(False, "starts at once after a server's end work", f"{0.05 * i:.2f} s after it{again.tail()}")
+            return
+    tally.verdict(True, "starts at once after a server's end work", f"{STARTS_AT_ONCE} of them")
+
+
+def check_ends_of_mps(machine, tally):
+    machine.tenant("space-stays", ["/bin/sleep", "300"], TERMS)
+    if not settled(lambda: "space-stays" in tenants(machine)):
+        raise Failed("a tenant that sleeps did not start")
+    check_killed_mps(machine, tally, "server")
+    check_killed_mps(machine, tally, "control daemon")
+    check_start_at_once(machine, tally)
 
 
 def check_unprivileged(machine, tally):
@@ -157,7 +190,7 @@ def check(machine, tally, options):
     jobs = check_together(machine, tally)
     check_quota(machine, tally)
     check_killed_client(machine, tally, jobs)
-    check_killed_server(machine, tally)
+    check_ends_of_mps(machine, tally)
     machine.stop_all()
     check_unprivileged(machine, tally)
     left = settled(lambda: not mps_processes() - before, 20)

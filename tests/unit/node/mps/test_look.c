@@ -1,7 +1,9 @@
 /* What an MPS control daemon and its servers write, as driver 580 does; and who is whose child. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -80,9 +82,62 @@ static void test_children(void **state)
 	waitpid(child, NULL, 0);
 }
 
+static void *wait_on(void *unused)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static bool comes_true(bool (*is_so)(const struct mps_server *), const struct mps_server *server)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (is_so(server))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool is_out_of_sight(const struct mps_server *server)
+{
+	struct mps_sight sight;
+	mps_look(getpid(), &sight);
+	return sight.server_count == 0;
+}
+
+/* Its main thread first, as of one that is killed while the driver takes back what others of its threads had. */
+static void test_end(void **state)
+{
+	struct mps_sight sight;
+	pthread_t thread;
+	pid_t child = fork();
+	if (child == 0) {
+		pthread_create(&thread, NULL, wait_on, NULL);
+		raise(SIGSTOP);
+		pthread_exit(NULL);
+	}
+	waitpid(child, NULL, WUNTRACED);
+	mps_look(getpid(), &sight);
+	assert_int_equal(sight.server_count, 1);
+	const struct mps_server server = sight.server[0];
+	assert_false(mps_is_over(&server));
+	struct mps_server before = server;
+	before.start_time--;
+	assert_true(mps_is_over(&before)); /* another process has its pid */
+	kill(child, SIGCONT);
+	assert_true(comes_true(is_out_of_sight, &server));
+	assert_false(mps_is_over(&server));
+	kill(child, SIGKILL);
+	assert_true(comes_true(mps_is_over, &server));
+	waitpid(child, NULL, 0);
+	assert_true(mps_is_over(&server));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lines),
-					    cmocka_unit_test(test_children) };
+					    cmocka_unit_test(test_children),
+					    cmocka_unit_test(test_end) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
