@@ -50,7 +50,8 @@ def by_text_behind_verb(tool, verb, *arguments):
 
 
 def as_known(*forms):
-    """Of programs that can't be had here: lines as their manuals have them."""
+    """Of programs that can't be had everywhere: lines as their manuals have them. Where they can, test_slurm.py and test_image.py
+    run those of srun and ctr; nvidia-ctk asks a driver."""
     def check(*call):
         assert any(re.fullmatch(form, " ".join(call[1:])) for form in forms), " ".join(call)
     return check
@@ -58,7 +59,6 @@ def as_known(*forms):
 
 def is_run(*_):
     """Lines of docs/how-to/install.md and embed.md, which tests/package runs as they are."""
-
 
 # A program: what looks at its lines.
 PROGRAMS = {

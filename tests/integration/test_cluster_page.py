@@ -6,12 +6,15 @@ import http.client
 import json
 import re
 import socket
+import threading
+import time
 
 import pytest
 
 from api_server import ApiServer, node, pod
 from conftest import ROOT, wait_until
 from page import ask, page_in
+from page_cost import Watch, resident_bytes
 from scheduler import Scheduler, run_scheduler
 from test_page import assert_named_at_once
 
@@ -96,6 +99,46 @@ def fill(api):
     api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}))
 
 
+# The largest cluster: nodes of 8 cards, a pod on each card, and some that wait.
+LARGE, CARDS, WAITING = 5000, 8, 40
+PODS_IN_ALL = LARGE * CARDS + WAITING
+SECONDS = 4.0
+
+
+def by_name(i):
+    return f"gpu-{i:05}.cluster.example.com"
+
+
+def large(api):
+    for i in range(LARGE):
+        api.put(NODES, node(by_name(i), cards=CARDS))
+        for p in range(CARDS):
+            api.put(PODS, pod(f"job-{i:05}-{p}", f"team-{p}", node=by_name(i),
+                              shares=f"GPU-{by_name(i)}-{p},NVIDIA,{8192 * (1 + p)},{10 + 10 * p}:;"))
+    for i in range(WAITING):
+        api.put(PODS, pod(f"wait-{i}", "team-x", {GPU: "8"}))
+
+
+@contextlib.contextmanager
+def changing(api, on):
+    """A pod of that node gets another share, twenty times a second."""
+    end = threading.Event()
+
+    def change():
+        i = 0
+        while not end.wait(0.05):
+            i += 1
+            api.put(PODS, pod("changing", "team-0", node=on, shares=f"GPU-{on}-0,NVIDIA,{100 + i % 50},{1 + i % 9}:;"))
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
 def names(state, section, key):
     rows = {row["node" if section == "nodes" else "uid"]: row for row in state[section]["rows"]}
     return [rows[one][key] for one in state[section]["keys"]]
@@ -166,6 +209,42 @@ def test_a_page_of_many(page, api):
     last = page.state("nodes_from=100&pods_from=100")
     assert names(last, "nodes", "node") == [f"n-{i}" for i in range(100, 120)]
     assert names(last, "pods", "pod") == [f"w-{i}" for i in range(100, 120)]
+
+
+def test_the_largest_cluster(page, api):
+    """Of 40,000 pods on 5,000 nodes whoever looks is told of a page of each, then of what has changed; it costs the thread that
+    places pods a small part of its time, and the model's memory a small part more."""
+    large(api)
+    view = "pod_state=bound"
+    page.until(view, lambda s: s["cluster"]["pods"] == PODS_IN_ALL and s["cluster"]["nodes"] == LARGE, "all of it")
+    pid = page.scheduler.process.pid
+    with changing(api, by_name(0)):
+        time.sleep(1)
+        kept = resident_bytes(pid)
+        watch = Watch(pid, pid)
+        time.sleep(SECONDS)
+        used_s, seconds = watch.end()
+        without = used_s / seconds
+        with contextlib.ExitStack() as stack:
+            told, *others = [stack.enter_context(page.events(view)) for _ in range(4)]
+            for reader in others:
+                reader()
+            state = told()
+            assert state["pods"]["seen"] == LARGE * CARDS + 1 and [len(state[part]["keys"]) for part in ("nodes", "pods")] == [50, 50]
+            watch, sizes = Watch(pid, pid), []
+            while time.monotonic() - watch.begun < 2 * SECONDS:
+                sizes.append(len(json.dumps(told())))
+            used_s, seconds = watch.end()
+            grown = resident_bytes(pid) - kept
+    share = used_s / seconds - without
+    print(f"whole {len(json.dumps(state))} bytes, then {max(sizes)} at most; {len(sizes) / seconds:.1f} states a second for "
+          f"{100 * share:.2f} % of the thread; {kept >> 10} KiB, and {grown >> 10} more")
+    assert len(json.dumps(state)) < 64 << 10
+    # A row of each table, the cluster's sums, and the keys where pods come in another order.
+    assert len(sizes) > 2 and max(sizes) < 6 << 10
+    # Four readers of the view that costs most: whatever it costs, the pause is by it (EVENTS_SHARE).
+    assert share < 0.05
+    assert grown < kept / 8
 
 
 def test_reasons_without_a_reader_that_follows(page, api):

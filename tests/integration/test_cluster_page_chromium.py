@@ -10,7 +10,9 @@ import pytest
 
 from api_server import ApiServer, node, pod
 from chromium import find_chromium
-from test_cluster_page import GPU, MEMORY, NODES, PODS, TOKEN, ClusterPage, fill
+from page_cost import COUNT, STATES, measure
+from test_cluster_page import (GPU, MEMORY, NODES, PODS, PODS_IN_ALL, SECONDS, TOKEN, ClusterPage, by_name, changing, fill,
+                               large)
 from test_page_chromium import CONTRAST
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="no Chromium that starts without a snap: scripts/test "
@@ -165,27 +167,17 @@ def test_text_can_be_read_dark_and_light(browser, page, api):
         assert json.loads(tab.run(CONTRAST)) == [], scheme
 
 
-def large(api, nodes, pods_each=8):
-    """As many nodes as the largest clusters have, with pods on each, and forty that wait."""
-    for i in range(nodes):
-        name = f"gpu-{i:05}.cluster.example.com"
-        api.put(NODES, node(name))
-        for p in range(pods_each):
-            api.put(PODS, pod(f"job-{i:05}-{p}", f"team-{p}", node=name,
-                              shares=f"GPU-{name}-{p},NVIDIA,{8192 * (1 + p)},{10 + 10 * p}:;"))
-    for i in range(40):
-        api.put(PODS, pod(f"wait-{i}", "team-x", {GPU: "8"}))
-
-
 def test_it_is_light(browser, tmp_path, api):
-    """Of 500 nodes with 8 GPUs and 8 pods each: little is loaded, soon, and changes are told as differences."""
-    large(api, 500)
+    """Of the largest cluster, 5,000 nodes with 8 GPUs and 40,000 pods: little is loaded, soon, and a change of one row is the
+    work of one row."""
+    large(api)
     page = ClusterPage(tmp_path, api)
     try:
+        page.until("", lambda s: s["cluster"]["pods"] == PODS_IN_ALL, "all pods")
         tab = look(browser, page)
         tab.wait("document.querySelectorAll('#node-table tbody tr').length === 50")
         tab.wait("document.querySelectorAll('#pod-table tbody tr').length === 40")
-        assert tab.run("document.querySelector('#nodes-shown').textContent") == "1 to 50 of 500"
+        assert tab.run("document.querySelector('#nodes-shown').textContent") == "1 to 50 of 5000"
         loaded = tab.loaded_bytes()
         state = len(page.ask("/api/state")[2])
         assert loaded + state < LOAD_MAX, (loaded, state)
@@ -195,9 +187,28 @@ def test_it_is_light(browser, tmp_path, api):
               f"{state} bytes of a whole state")
         assert painted_ms < 10000 and shown_ms < 10000
         tab.run("document.querySelector('#nodes-pager button:last-child').click()")
-        tab.wait("document.querySelector('#nodes-shown').textContent === '51 to 100 of 500'")
+        tab.wait("document.querySelector('#nodes-shown').textContent === '51 to 100 of 5000'")
         tab.wait("document.querySelector('#node-table tbody th').textContent.startsWith('gpu-00050')")
         assert_well(tab, page)
+        browser.close_tabs()
+        with changing(api, by_name(0)):
+            tab = look(browser, page, "#pod_state=bound&node=gpu-0000", domains=["Runtime"])
+            tab.wait("document.querySelectorAll('#node-table tbody tr').length === 10")
+            each = measure(browser, tab, "changes of one node of 5,000", SECONDS)
+            tab.run(COUNT)
+            seen = tab.run(STATES)
+            time.sleep(SECONDS)
+            done, states = tab.run("window.done"), tab.run(STATES) - seen
+        print({name: f"{count / states:.1f} a state" for name, count in done.items()})
+        assert states > 1
+        assert each["LayoutCount"] < 2.5 and each["RecalcStyleCount"] < 2.5
+        # The row's figures, and those of the cluster; 80 pods and 10 nodes are shown besides.
+        assert done["texts"] < 12 * states and done["nodes"] <= 2 * states, done
+        browser.close_tabs()
+        # The last page that is told, of as many pods: a filter finds what is behind.
+        tab = look(browser, page, "#pod_state=all&pods_from=20000")
+        tab.wait("document.querySelector('#pods-shown').textContent.startsWith('20001 to 20050 of 400')")
+        assert tab.run("document.querySelector('#pods-pager button:last-child').disabled")
     finally:
         page.scheduler.stop()
 

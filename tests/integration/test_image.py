@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 from conftest import BUILD, ROOT, wait_until
-from engines import Podman
+from engines import Containerd, Podman, version_of
 from servers import start
 
 BUILDER = ROOT / "deploy/image/build"
@@ -66,6 +66,25 @@ def test_an_engine_runs_what_is_in_it(podman):
     for program in ("allot", "allotd", "allot-scheduler"):
         assert re.match(rf"{program} \d+\.\d+\.\d+", run(podman, program, "--version"))
     assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/allot/liballot.so /usr/local/lib/allot/liballot.so; :")
+
+
+def test_containerd_takes_it_as_the_documentation_says(image, tmp_path_factory):
+    """By the line of deploy/kubernetes/allotd.yaml, which is README's with a namespace."""
+    line = re.search(r"ctr -n k8s\.io images import", (ROOT / "deploy/kubernetes/allotd.yaml").read_text())[0]
+    assert "`ctr images import`" in (ROOT / "README.md").read_text()
+    why_not = Containerd.why_not()
+    if why_not:
+        pytest.skip(why_not)
+    with Containerd(tmp_path_factory.mktemp("c") / "containerd") as engine:
+        # Where its daemon is, and that its files are plain ones, which is for the test's place alone.
+        engine.environment.update(CONTAINERD_ADDRESS=str(engine.socket), CONTAINERD_SNAPSHOTTER="native")
+        # The service of 2.0 unpacks for no snapshotter that was not configured.
+        local = ["--local"] if (version_of("ctr") or (2, 0)) >= (2, 0) else []
+        said = engine.check(*line.split(), *local, image)
+        assert "allot.test/allot:1" in said
+        said = engine.check("ctr", "-n", "k8s.io", "run", "--rm", "--cgroup", f"/{engine.cgroup}/version", "--snapshotter", "native",
+                            "allot.test/allot:1", "allot-version", "allot", "--version")
+        assert re.match(r"allot \d+\.\d+\.\d+", said)
 
 
 def test_it_has_a_simulated_gpu(podman):

@@ -2,7 +2,6 @@
 commands of the same run; percent of a core are printed, as this machine has them."""
 
 import os
-import pathlib
 import re
 import subprocess
 import time
@@ -14,28 +13,12 @@ pytest.importorskip("pyte")
 from chromium import Chromium, find_chromium  # noqa: E402
 from conftest import BUILD, make_machine, wait_until  # noqa: E402
 from page import READ, Page  # noqa: E402
+from page_cost import COUNT, STATES, Watch, measure  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 TENANTS = 200
 SECONDS = float(os.environ.get("ALLOT_MANY_SECONDS", 5))
 COLUMNS, LINES = 120, 50
-
-
-def cpu_s(pid, tid=None):
-    """Of its threads, or of one."""
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir() if tid is None else [pathlib.Path(f"/proc/{pid}/task/{tid}")]
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
-
-
-class Watch:
-    """Processor time and time, from one look to the next."""
-
-    def __init__(self, *who):
-        self.who, self.begun, self.before = who, time.monotonic(), cpu_s(*who)
-
-    def end(self):
-        """(seconds of a processor, seconds)"""
-        return cpu_s(*self.who) - self.before, time.monotonic() - self.begun
 
 
 @pytest.fixture(scope="module")
@@ -117,42 +100,6 @@ def test_page(crowd):
 # What a browser has to do for any page that changes four times a second: to draw one number.
 LEAST_PAGE = """data:text/html,<!doctype html><p id=n>0</p><script>let n = 0; setInterval(() => {
   n++; document.getElementById('n').firstChild.data = String(n); document.documentElement.dataset.states = n; }, 250)</script>"""
-# What the page does to the document, and draws, from now on.
-COUNT = """(() => {
-  window.done = {texts: 0, nodes: 0, draws: 0};
-  new MutationObserver((records) => {
-    for (const {type, target, addedNodes, removedNodes} of records)
-      if (type === "characterData") done.texts++;
-      else if (!target.closest("details")) done.nodes += addedNodes.length + removedNodes.length;
-  }).observe(document.body, {subtree: true, childList: true, characterData: true});
-  const clear = CanvasRenderingContext2D.prototype.clearRect;
-  CanvasRenderingContext2D.prototype.clearRect = function (...rest) { done.draws++; return clear.apply(this, rest); };
-})()"""
-STATES = "Number(document.documentElement.dataset.states)"
-METRICS = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "LayoutCount", "RecalcStyleCount")
-
-
-def measure(browser, tab, what):
-    """{metric: ms of the page's main thread, or how often, at each state}; prints that, and processor time by process."""
-    tab.command("Performance.enable", timeDomain="threadTicks")
-
-    def figures():
-        told = {one["name"]: one["value"] for one in tab.command("Performance.getMetrics")["metrics"]}
-        return told, browser.used_s(), tab.run(STATES), time.monotonic()
-
-    before, used, seen, begun = figures()
-    time.sleep(SECONDS)
-    after, used_then, then, ended = figures()
-    assert then > seen
-    seconds, states = ended - begun, then - seen
-    each = {name: (after[name] - before[name]) * (1000 if name.endswith("Duration") else 1) / states for name in METRICS}
-    parts = {f"{process} {thread}": 100 * (value - used[process][thread]) / seconds
-             for process, threads in used_then.items() for thread, value in threads.items()}
-    most = sorted(parts, key=parts.get, reverse=True)[:6]
-    print(f"{what}: {sum(parts.values()):.2f} % of a core in all processes, at {states / seconds:.1f} states a second: " +
-          ", ".join(f"{name} {parts[name]:.2f}" for name in most) +
-          "; a state: " + ", ".join(f"{name} {value:.2f}" for name, value in each.items()))
-    return each
 
 
 @pytest.mark.skipif(not find_chromium(), reason="no Chromium here")
@@ -162,7 +109,7 @@ def test_page_in_a_browser(crowd, tmp_path):
     _, page = crowd
     browser = Chromium(tmp_path)
     try:
-        least = measure(browser, look(browser, LEAST_PAGE, 20), "a page with one number")
+        least = measure(browser, look(browser, LEAST_PAGE, 20), "a page with one number", SECONDS)
         browser.close_tabs()
         tab = browser.open(page.url, domains=["Runtime"])
         tab.wait("document.querySelector('#token-dialog').open")
@@ -170,7 +117,7 @@ def test_page_in_a_browser(crowd, tmp_path):
         tab.press("Enter")
         tab.wait(f"{STATES} >= 8", seconds=120)
         assert tab.run("document.querySelectorAll('#tenant-table tbody tr').length") == TENANTS
-        each = measure(browser, tab, "the page")
+        each = measure(browser, tab, "the page", SECONDS)
         tab.run(COUNT)
         seen = tab.run(STATES)
         time.sleep(SECONDS)

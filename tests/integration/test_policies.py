@@ -35,8 +35,8 @@ def test_alone_under_a_cap(machine, policy):
 def test_three(machine, policy):
     """45, 30 and 15 %: each within 20 points, and in this order. (Under feedback all three run at the
     same time, and the card's own slicing costs about a tenth, on a busy machine a third.)"""
-    begin = int(time.time()) + 4
-    tenants = [start_capped(machine, policy, cores, "--seconds", 10, "--start-at", begin)
+    begin = time.time() + 2.5
+    tenants = [start_capped(machine, policy, cores, "--seconds", 8, "--start-at", begin)
                for cores in (45, 30, 15)]
     got = [charged(machine, tenant) for tenant in tenants]
     assert got == sorted(got, reverse=True), got

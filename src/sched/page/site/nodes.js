@@ -3,6 +3,7 @@ import { Bar } from "./bar.js";
 import { List, bytes, make, percent, setAttribute, setClass, setHidden, setText } from "./format.js";
 
 const ROWS = 50;
+const FROM_MAX = 20000; // view.h: behind that a filter is better
 const states = {
   free: ["○", ""], used: ["●", "good"], full: ["■", ""], cordoned: ["‖", "warn"], unhealthy: ["⚠", "bad"], aside: ["⚠", "bad"],
 };
@@ -27,7 +28,7 @@ export class Pager {
     setText(this.shown, seen > ROWS || from ? `${from + 1} to ${from + keys.length} of ${seen}` : String(seen));
     setHidden(this.element, seen <= ROWS && !from);
     this.buttons[0].disabled = from === 0;
-    this.buttons[1].disabled = from + keys.length >= seen;
+    this.buttons[1].disabled = from + keys.length >= seen || from + ROWS > FROM_MAX;
     setHidden(this.none, keys.length > 0);
   }
 }

@@ -1,0 +1,64 @@
+"""What a page costs: processor time of processes and threads, and what a browser does for each state that it is told."""
+
+import pathlib
+import re
+import time
+
+
+def cpu_s(pid, tid=None):
+    """Of its threads, or of one."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir() if tid is None else [pathlib.Path(f"/proc/{pid}/task/{tid}")]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
+class Watch:
+    """Processor time and time, from one look to the next."""
+
+    def __init__(self, *who):
+        self.who, self.begun, self.before = who, time.monotonic(), cpu_s(*who)
+
+    def end(self):
+        """(seconds of a processor, seconds)"""
+        return cpu_s(*self.who) - self.before, time.monotonic() - self.begun
+
+
+def resident_bytes(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) << 10
+
+
+# What the page does to the document, and draws, from now on.
+COUNT = """(() => {
+  window.done = {texts: 0, nodes: 0, draws: 0};
+  new MutationObserver((records) => {
+    for (const {type, target, addedNodes, removedNodes} of records)
+      if (type === "characterData") done.texts++;
+      else if (!target.closest("details")) done.nodes += addedNodes.length + removedNodes.length;
+  }).observe(document.body, {subtree: true, childList: true, characterData: true});
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  CanvasRenderingContext2D.prototype.clearRect = function (...rest) { done.draws++; return clear.apply(this, rest); };
+})()"""
+STATES = "Number(document.documentElement.dataset.states)"
+METRICS = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "LayoutCount", "RecalcStyleCount")
+
+
+def measure(browser, tab, what, seconds):
+    """{metric: ms of the page's main thread, or how often, at each state}; prints that, and processor time by process."""
+    tab.command("Performance.enable", timeDomain="threadTicks")
+
+    def figures():
+        told = {one["name"]: one["value"] for one in tab.command("Performance.getMetrics")["metrics"]}
+        return told, browser.used_s(), tab.run(STATES), time.monotonic()
+
+    before, used, seen, begun = figures()
+    time.sleep(seconds)
+    after, used_then, then, ended = figures()
+    assert then > seen
+    passed_s, states = ended - begun, then - seen
+    each = {name: (after[name] - before[name]) * (1000 if name.endswith("Duration") else 1) / states for name in METRICS}
+    parts = {f"{process} {thread}": 100 * (value - used[process][thread]) / passed_s
+             for process, threads in used_then.items() for thread, value in threads.items()}
+    most = sorted(parts, key=parts.get, reverse=True)[:6]
+    print(f"{what}: {sum(parts.values()):.2f} % of a core in all processes, at {states / passed_s:.1f} states a second: " +
+          ", ".join(f"{name} {parts[name]:.2f}" for name in most) +
+          "; a state: " + ", ".join(f"{name} {value:.2f}" for name, value in each.items()))
+    return each

@@ -1,0 +1,100 @@
+"""docs/how-to/slurm.md, on a Slurm cluster of one node: its settings, scripts and command line as they stand there, but for the
+places that a test has not got."""
+
+import pytest
+
+import slurm
+from conftest import BUILD, ROOT, wait_until
+from test_docs import fences
+
+pytestmark = pytest.mark.skipif(bool(slurm.why_not()), reason=f"Slurm: {slurm.why_not()}")
+PAGE = ROOT / "docs/how-to/slurm.md"
+
+# What a user would train: some seconds of work on the GPU, whose driver is installed.
+TRAIN = """import os
+os.environ.setdefault("LD_LIBRARY_PATH", "")
+os.environ["LD_LIBRARY_PATH"] += ":{build}/sim"
+os.execv("{build}/allot-load", ["allot-load", "--seconds", "2", "--mib", "512", "--json", "--report-every", "0"])
+"""
+
+
+class Site:
+    """The page's blocks on a machine: a cluster, with a simulated card for Slurm's first."""
+
+    def __init__(self, directory, machine):
+        self.directory, self.machine = directory / "c", machine
+        settings, = [text for language, text in fences(PAGE) if language == "text"]
+        gres, conf = [], []
+        for line in self.placed(settings).splitlines():
+            (gres if line.startswith("Name=") else conf).append(line.replace("NodeName=gpu01", f"NodeName={self.host()}"))
+        # The card is a file, which is there.
+        self.slurm = slurm.Slurm(self.directory, "\n".join(conf), "\n".join(gres).replace("/dev/nvidia0", "/dev/null") + "\n")
+        self.scripts = [text for language, text in fences(PAGE) if language == "sh" and text.startswith("#!")]
+        for text in self.scripts:
+            head = text.splitlines()[1].removeprefix("# ").rstrip(":").split()[0].rstrip(":")
+            self.place(self.directory / head.rpartition("/")[2] if head.startswith("/") else self.directory / "bin" / head,
+                       self.placed(text))
+        self.line, = [text.strip() for language, text in fences(PAGE) if language == "sh" and text.startswith("srun")]
+        # allot as it is there: of this card, which its daemon serves.
+        environment = " ".join(f"{name}='{value}'" for name, value in machine.environment.items() if name.startswith("ALLOT_"))
+        self.place(self.directory / "bin/allot", f'#!/bin/sh\nverb=$1\nshift\n{environment} exec {BUILD}/allot "$verb" '
+                                                 f'{" ".join(machine.sim)} "$@"\n')
+        self.place(self.directory / "bin/logger", f'#!/bin/sh\n{{ echo "$*"; cat; echo end; }} >>{self.directory}/logged\n')
+        (self.directory / "train.py").write_text(TRAIN.format(build=BUILD))
+
+    def host(self):
+        return slurm.socket.gethostname().partition(".")[0]
+
+    @staticmethod
+    def place(path, text):
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def placed(self, text):
+        """With this test's places for those of the page."""
+        text = text.replace("/etc/slurm/", f"{self.directory}/").replace("/usr/local/lib/allot/liballot.so", str(BUILD / "liballot.so"))
+        # Slurm runs an epilog without a PATH, and a shell then looks where programs are installed.
+        return text.replace("allot ps |", f"{self.directory}/bin/allot ps |").replace("| logger", f"| {self.directory}/bin/logger")
+
+    def logged(self):
+        path = self.directory / "logged"
+        return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+def site(tmp_path, machine):
+    site = Site(tmp_path, machine)
+    assert len(site.scripts) == 3
+    with site.slurm:
+        yield site
+
+
+def test_a_job_is_a_tenant_of_what_it_asked_for(site, machine):
+    job = site.slurm.run(site.line)
+    name = "job-1-0"
+    tenant = wait_until(lambda: job.poll() is not None or (machine.tenants().get(name) or {}).get("processes") and
+                        machine.tenants()[name], what="the job's tenant")
+    assert tenant is not True, (job.communicate(), site.slurm.said())
+    device, = tenant["devices"]
+    assert device["cores_pct"] == 30 and device["memory_quota_bytes"] == 30 * 1400 << 20
+    said, wrong = job.communicate(timeout=60)
+    assert job.returncode == 0, (wrong, site.slurm.said())
+    assert "share_pct" in said
+    # One of the next job's name, which is left over when that has ended, is what its epilog tells.
+    machine.start("--name", "job-2-7", "--", "sleep", "600")
+    wait_until(lambda: "job-2-7" in machine.tenants(), what="a tenant that is left over")
+    done = site.slurm.run("srun --gres=shard:30 shared true")
+    assert done.wait(timeout=60) == 0, done.stderr.read()
+    wait_until(lambda: site.logged().count("end\n") == 2, what="both epilogs")
+    first, second = site.logged().split("end\n")[:2]
+    assert first == "-t allot-epilog\n" and "job-2-7" in second and second.count("\n") == 2, (first, second)
+
+
+def test_without_the_wrapper_there_is_no_gpu(site, machine):
+    job = site.slurm.run("srun --gres=shard:30 python3 train.py")
+    said, wrong = job.communicate(timeout=100)
+    assert job.returncode != 0 and "share_pct" not in said and "use-the-wrapper" in wrong, (said, wrong)
+    # Who asked for no part of a GPU is left alone.
+    job = site.slurm.run("srun env")
+    said, wrong = job.communicate(timeout=60)
+    assert job.returncode == 0 and "LD_PRELOAD" not in said and "SLURM_JOB_ID=2" in said, (said, wrong)
