@@ -209,13 +209,11 @@ static void see_needs(const struct arbiter *a, struct tenant *t)
 	t->filled_ns = 0;
 }
 
-bool group_is_tried(const struct arbiter *a, const struct tenant *t)
+/* Runs alone, beside others that are held. */
+static bool is_tried(const struct arbiter *a, const struct tenant *t)
 {
-	const struct space_trials *trials;
+	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
 
-	if (t->part.of == NONE)
-		return false;
-	trials = &a->tenant[t->part.of].part.trials;
 	return trials->runs && trials->whose == t - a->tenant;
 }
 
@@ -243,9 +241,9 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 		.works = t->running,
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
-		.is_tried = group_is_tried(a, t),
+		.is_tried = is_tried(a, t),
 		.is_barred = t->paused || t->seen.stopped ||
-			     (is_out_of_tokens(t) && !group_is_tried(a, t)),
+			     (is_out_of_tokens(t) && !is_tried(a, t)),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
@@ -402,7 +400,7 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 		return;
 	t->leases += goes && went;
 	if (goes)
-		t->part.pays = state == LEASE_PACED || group_is_tried(a, t);
+		t->part.pays = state == LEASE_PACED || is_tried(a, t);
 	if (went != !goes)
 		t->held_at = a->clock;
 	t->state = state;
@@ -495,7 +493,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 
 		if (t->paused)
 			state = LEASE_STOP;
-		else if (group_is_tried(a, t))
+		else if (is_tried(a, t))
 			state = LEASE_GO;
 		else if (lets_through(state) && (is_arbitrating || is_capped(t)))
 			state = LEASE_PACED;

@@ -6,7 +6,7 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-#define ALONE_FADE_NS 200e6               /* of what was done alone: by its own time ... */
+#define ALONE_FADE_NS 100e6               /* of what was done alone: by its own time ... */
 #define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
 #define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
 #define ALONE_ENOUGH_NS 60e6              /* ... and known to a hundredth or so */

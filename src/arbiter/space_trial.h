@@ -22,7 +22,6 @@
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
-#define SPACE_TRIAL_DEPTH_NS UINT64_C(10000000) /* work that it may have in flight meanwhile */
 #define SPACE_TRIAL_LOOK_NS UINT64_C(100000) /* how soon to look again meanwhile */
 
 #define SPACE_TRIAL_NOBODY (-1)
