@@ -142,9 +142,8 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 static void fill_tokens(const struct arbiter *a, struct tenant *t)
 {
 	double limit = t->share.limit_pct / 100.0;
-	uint64_t window_ns = min_u64(t->part.is_there ? a->config.window_ns
-						       : a->config.idle_window_ns,
-				     BUCKET_NS);
+	uint64_t window_ns = min_u64(
+		t->part.is_there ? a->config.window_ns : a->config.idle_window_ns, BUCKET_NS);
 
 	t->tokens_ns += limit * (double)(a->clock - t->filled_at);
 	if (t->tokens_ns > limit * (double)window_ns)
@@ -418,7 +417,8 @@ static void set_grant(struct tenant *t)
 /* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
 static bool may_be_tried(const struct arbiter *a, const struct tenant *t)
 {
-	bool waits_for_tokens = is_out_of_tokens(t) && t->seen.waiting && !t->paused && !t->seen.stopped;
+	bool waits_for_tokens = is_out_of_tokens(t) && t->seen.waiting && !t->paused &&
+				!t->seen.stopped;
 
 	if (t->part.member.part > 0 && t->part.member.part < 1)
 		return false;

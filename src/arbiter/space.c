@@ -16,7 +16,8 @@
 #define ALONE_UNTRIED 0.25  /* of what is told: of more, lengths are about to change */
 #define ALONE_EDGE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
-#define ALONE_ENDS_NS UINT64_C(1000000) /* as long as that ends follow each other from look to look */
+#define ALONE_ENDS_NS \
+	UINT64_C(1000000) /* as long as that ends follow each other from look to look */
 #define SPEED_SURE 0.02
 #define SPEED_LEAST 0.1
 #define SPEED_MOST 50.0
@@ -40,8 +41,8 @@
 #define STALE_PART 4 /* of the time since it was known */
 #define STALE_LEAST_NS UINT64_C(1500000000)
 #define STALE_MOST_NS UINT64_C(10000000000)
-#define UNTRIED 0.05       /* of the work: more is worth a trial */
-#define AHEAD_MAX_NS 1e9   /* nobody is held for more than that of debt */
+#define UNTRIED 0.05     /* of the work: more is worth a trial */
+#define AHEAD_MAX_NS 1e9 /* nobody is held for more than that of debt */
 #define STUCK_MIN_NS UINT64_C(50000000)
 #define STUCK_MAX_NS UINT64_C(1000000000)
 #define STEP_MAX_NS UINT64_C(1000000000) /* no counter goes further in one look */
@@ -415,8 +416,8 @@ static void measure(struct space *space, struct space_member *const *m, size_t c
 	space->is_scarce = space->is_crowded && (uses > 1 || any_slowed);
 	space->holds = 1;
 	if (any_slowed && space->wanted_ns >= KNOWN_NS)
-		space->holds =
-			max_double(min_double(space->filled_ns / space->wanted_ns, 1), FILL_LEAST);
+		space->holds = max_double(min_double(space->filled_ns / space->wanted_ns, 1),
+					  FILL_LEAST);
 }
 
 /* Whether the one that has had least uses less than its part by weight of what came out: no other target is too high for it then. */

@@ -76,8 +76,9 @@ struct space_alone {
 	uint64_t stretch_ns;    /* of this trial; what ends at first was begun beside others */
 	uint64_t edge_at;       /* the last end of a piece in it; 0: none yet */
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
-	uint64_t tried_ns;      /* all trials */
-	uint64_t known_at, tried_at; /* when its speed was known at first, a trial was over last; 0: never */
+	uint64_t tried_ns;            /* all trials */
+	uint64_t known_at,
+		tried_at; /* when its speed was known at first, a trial was over last; 0: never */
 };
 
 /* One member's account. All zero, with weight and limit set, is how it begins. */
@@ -115,12 +116,12 @@ struct space {
 	double vclock; /* least virtual time of those present; never goes down */
 	/* While two or more had work in flight: SM-time begun, and wanted of the card at once. Both fade. */
 	double filled_ns, wanted_ns;
-	double holds;    /* of the card's SM-time, to keep promises by */
-	double gives;    /* the same, to fill targets from; more than one where kernels find room that grids don't tell of */
+	double holds; /* of the card's SM-time, to keep promises by */
+	double gives; /* the same, to fill targets from; more than one where kernels find room that grids don't tell of */
 	double went_ns, came_ns; /* of late: the clock, and SM-time begun in sum ... */
 	double while_ns;         /* ... in so long */
-	bool is_trial;   /* set by the caller: one runs alone, and the clock stands for the others */
-	bool is_crowded;     /* limits of those present add up to more than the card */
+	bool is_trial; /* set by the caller: one runs alone, and the clock stands for the others */
+	bool is_crowded; /* limits of those present add up to more than the card */
 	bool is_scarce;
 	int present;
 };

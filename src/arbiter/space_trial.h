@@ -16,7 +16,7 @@
 #define SPACE_TRIAL_BUDGET 0.02
 #define SPACE_TRIAL_FIRST_NS UINT64_C(300000000)
 #define SPACE_TRIAL_SAVED_NS UINT64_C(1000000000) /* no more is saved up */
-#define SPACE_TRIAL_EVERY_NS UINT64_C(100000000) /* at most so often */
+#define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)  /* at most so often */
 /* For so long; the others' work may take so long to end until then. */
 #define SPACE_TRIAL_NS UINT64_C(20000000)
 #define SPACE_TRIAL_COMES_NS \
