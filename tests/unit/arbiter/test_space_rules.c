@@ -87,6 +87,37 @@ static void test_large_differences_are_held_down(void **state)
 	assert_int_equal(t.held[1], 0);
 }
 
+/* Two at work, of which one has had `ahead_ns` more: whether it is held. */
+static bool is_held_ahead(bool comes_first, double ahead_ns)
+{
+	struct space_member m[2] = { { .weight = 20, .limit = 1, .is_promised = true },
+				     { .weight = 80, .limit = 1, .is_promised = true } };
+	struct space_member *members[2] = { &m[0], &m[1] };
+	struct space space = { 0 };
+	struct space_seen seen = { .works = true, .is_paced = true };
+	uint64_t now = 1000 * MS;
+
+	m[0].comes_first = comes_first;
+	for (int i = 0; i < 100; i++, now += MS) {
+		seen.work_ns = seen.paid_ns += MS / 2;
+		for (int k = 0; k < 2; k++)
+			space_member_see(&m[k], &seen, now, MS);
+		space_set_allowances(&space, members, 2, MS);
+	}
+	m[0].vtime = m[1].vtime + ahead_ns;
+	space_set_allowances(&space, members, 2, 0);
+	assert_true(space.is_scarce);
+	return m[0].allowance_ns == 0;
+}
+
+static void test_who_comes_first_may_be_ahead(void **state)
+{
+	assert_false(is_held_ahead(false, 5 * MS));
+	assert_true(is_held_ahead(false, 30 * MS));
+	assert_false(is_held_ahead(true, 30 * MS));
+	assert_true(is_held_ahead(true, 200 * MS));
+}
+
 static void see(struct space_member *m, struct space_seen *s, uint64_t work_ns, uint64_t untried_ns)
 {
 	static uint64_t now = 1000 * MS;
@@ -224,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_small_differences_hold_nobody_who_was_promised_nothing),
 		cmocka_unit_test(test_a_promise_is_kept_to_the_point),
 		cmocka_unit_test(test_large_differences_are_held_down),
+		cmocka_unit_test(test_who_comes_first_may_be_ahead),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
 		cmocka_unit_test(test_trials_keep_to_their_budget),
