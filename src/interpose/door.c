@@ -2,6 +2,9 @@
 
 #include <sys/mman.h>
 
+#include "interpose/trace_launch.h"
+#include "interpose/trace_record.h"
+
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -21,14 +24,17 @@ static bool is_well(int device)
 {
 	const struct flight_device *f = &flight_devices[device];
 
-	return guest_is_active() && !atomic_load(&guest.detours) && !atomic_load(&guest.captures) &&
-	       !atomic_load(&guest.ahead) && atomic_load(&f->shows_busy) &&
+	return guest_is_active() && !(atomic_load(&guest.detours) & ~(uint32_t)DETOUR_TRACE) &&
+	       !atomic_load(&guest.captures) && !atomic_load(&guest.ahead) &&
+	       atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
 		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
 }
 
 #define COPY_SLOT(symbol, streams, params, args, ...) \
-	__atomic_store_n(&door.real.symbol, real.symbol, __ATOMIC_RELAXED);
+	__atomic_store_n(&door.real.symbol, \
+			 !is_traced || !real.symbol ? real.symbol : trace_launch.symbol, \
+			 __ATOMIC_RELAXED);
 
 void door_offer(int device)
 {
@@ -40,6 +46,7 @@ void door_offer(int device)
 	WITH_LOCK(&door.lock);
 	if (!is_well(device))
 		return;
+	bool is_traced = trace_is_on();
 	atomic_store_explicit(&door.control,
 			      atomic_load_explicit(&guest.control, memory_order_acquire),
 			      memory_order_relaxed);

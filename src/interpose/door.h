@@ -7,10 +7,13 @@
  * stream's record, and the lease word; and of code what the wrapper is long.
  *
  * The door of a device is open while all that the gate would look at is known to let launches pass: this
- * process is the tenant's and neither swappable nor traced, no capture is under way, work in flight has room, and the device is shown as
+ * process is the tenant's and not swappable, no capture is under way, work in flight has room, and the device is shown as
  * busy. The lease alone is read each time. Who changes one of these to its contrary does so first and then
  * shuts the door; launches then take the gate, which opens it again (door_offer()) when all is well.
  * Both hold the lock, so that what was shut is not opened by one who looked before.
+ *
+ * While the process is traced it leads to functions that record the launch (trace_launch.h): being traced begins and
+ * ends with the door shut.
  *
  * Only explicit streams pass: to tell whose a default stream is, the driver must be asked.
  *
@@ -36,7 +39,7 @@ struct door {
 	const struct region_control *_Atomic control;
 	struct {
 		DRIVER_TABLE_LAUNCH(SLOT_WORK)
-	} real; /* as in the struct of that name, which lies further away */
+	} real; /* as in the struct of that name, which lies further away; or as in trace_launch */
 };
 
 _Static_assert(offsetof(struct door, real) + sizeof(((struct door *)0)->real) <= 64,

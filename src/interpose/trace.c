@@ -89,6 +89,7 @@ static void end(void)
 		return;
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
 	guest_settle_quick_way();
+	door_shut(DOOR_ALL);
 	put_zeros();
 	log_debug("traced no longer");
 }

@@ -7,10 +7,7 @@
 
 struct trace_sink trace_sink;
 
-static __thread struct {
-	uint32_t id;
-	uint32_t generation; /* as the sink's when its name was told; 0: never */
-} self;
+__thread struct trace_thread trace_thread;
 
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text)
 {
@@ -33,27 +30,19 @@ void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, con
 }
 
 /* gettid() is a system call: once a thread and trace. Also in a forked child, where it is another. */
-static __attribute__((noinline)) void introduce_thread(uint32_t generation)
+__attribute__((noinline, cold)) void trace_introduce_thread(uint32_t generation)
 {
 	char name[THREAD_NAME_MAX + 1] = "";
 
-	self.id = (uint32_t)syscall(SYS_gettid);
-	self.generation = generation;
+	trace_thread.id = (uint32_t)syscall(SYS_gettid);
+	trace_thread.generation = generation;
 	prctl(PR_GET_NAME, name, 0, 0, 0);
-	trace_put_name(TRACE_NAMES_THREAD, self.id, 0, name);
+	trace_put_name(TRACE_NAMES_THREAD, trace_thread.id, 0, name);
 }
 
-void trace_put(struct trace_event *event)
+void trace_put(const struct trace_event *event)
 {
-	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);
-	uint32_t generation = atomic_load_explicit(&trace_sink.generation, memory_order_relaxed);
-
-	if (unlikely(!ring))
-		return;
-	if (unlikely(self.generation != generation))
-		introduce_thread(generation);
-	event->thread = self.id;
-	trace_ring_put(ring, event);
+	trace_put_here(*event);
 }
 
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)

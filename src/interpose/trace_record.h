@@ -15,9 +15,12 @@ static inline bool trace_is_on(void)
 
 /* The ring that is recorded into, and counts these; the last one, or pages of zeros, while nobody traces. */
 struct trace_sink {
-	struct trace_ring *_Atomic ring;
+	/* In one line of the cache: between two launches the driver has used the nearest for itself. */
+	_Alignas(64) struct trace_ring *_Atomic ring;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* names are told anew with each */
+	_Atomic uint64_t seen_when;  /* trace_work.c: of which trace and code its table is ... */
+	_Atomic uint32_t is_full;    /* ... and that what is not in it is not asked for */
 };
 
 SYS_DATA struct trace_sink trace_sink;
@@ -29,8 +32,32 @@ static inline uint64_t trace_now(void)
 		(enum trace_clock)atomic_load_explicit(&trace_sink.clock, memory_order_relaxed));
 }
 
+struct trace_thread {
+	uint32_t id;
+	uint32_t generation; /* as the sink's when its name was told; 0: never */
+};
+
+SYS_DATA __thread struct trace_thread trace_thread;
+
+/* Tells the calling thread's name, and notes its id. */
+void trace_introduce_thread(uint32_t generation);
+
+/* trace_put() for those who record many: the event goes into the ring without being put together in memory. */
+static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event)
+{
+	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);
+	uint32_t generation = atomic_load_explicit(&trace_sink.generation, memory_order_relaxed);
+
+	if (unlikely(!ring))
+		return;
+	if (unlikely(trace_thread.generation != generation))
+		trace_introduce_thread(generation);
+	event.thread = trace_thread.id;
+	trace_ring_put(ring, &event);
+}
+
 /* Records the event as the calling thread's, and the thread's name at its first. */
-void trace_put(struct trace_event *event);
+void trace_put(const struct trace_event *event);
 
 /* Says what `key` is called from `since` (ticks) on; text is cut. Without a place for it, nothing. */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);

@@ -8,8 +8,6 @@
 #define SEEN_PLACES 8
 
 static _Atomic uint64_t seen[SEEN];
-static _Atomic uint64_t seen_when; /* of which trace, and of which loaded code: when_now() */
-static _Atomic bool is_full;       /* what is not in it by now is not asked for any more */
 static struct sys_lock seen_lock;
 
 /* After an unload a handle may be another function's. */
@@ -56,27 +54,54 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-static __attribute__((noinline)) void introduce(const struct work *work, uint64_t key,
-						uint64_t when, uint64_t since)
+static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t key,
+						      uint64_t when, uint64_t since)
 {
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
 	/* The entry points' own names: string constants. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&seen_lock);
-	if (atomic_load_explicit(&seen_when, memory_order_relaxed) != when) {
+	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_relaxed) != when) {
 		for (size_t i = 0; i < SEEN; i++)
 			atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
-		atomic_store(&is_full, false);
-		atomic_store_explicit(&seen_when, when, memory_order_release);
+		atomic_store(&trace_sink.is_full, false);
+		atomic_store_explicit(&trace_sink.seen_when, when, memory_order_release);
 	}
 	if (is_seen(key))
 		return;
 	if (!see(key))
-		atomic_store(&is_full, true);
+		atomic_store(&trace_sink.is_full, true);
 	else if (name)
 		trace_put_name(is_kernel ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY, key, since,
 			       name);
+}
+
+/* The name first: who reads the event has it by then. */
+static inline void name_once(const struct work *work, uint64_t begin)
+{
+	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
+
+	if (unlikely(atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) != when ||
+		     (!is_seen(key) &&
+		      !atomic_load_explicit(&trace_sink.is_full, memory_order_relaxed))))
+		introduce(work, key, when, begin);
+}
+
+static inline struct trace_event event_of(const struct work *work, enum trace_kind kind, int device,
+					  uint64_t begin, uint64_t end, CUresult result)
+{
+	return (struct trace_event){
+		.begin = begin,
+		.end = end,
+		.kind = (uint8_t)kind,
+		.device = (uint8_t)device,
+		.code = (uint16_t)result,
+		.subject = (uint64_t)(uintptr_t)work->subject,
+		.object = (uint64_t)(uintptr_t)work->stream,
+		.amount = work->blocks,
+		.extra = (uint32_t)work->threads,
+	};
 }
 
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased, CUresult result)
@@ -87,25 +112,22 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 		[WORK_IS_COPY] = TRACE_COPY,
 		[WORK_IS_SYNC] = TRACE_SYNC,
 	};
-	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
-	struct trace_event event = {
-		.begin = begin,
-		.end = trace_now(),
-		.kind = kinds[work->kind],
-		.device = (uint8_t)device,
-		.code = (uint16_t)result,
-		.subject = key,
-		.object = (uint64_t)(uintptr_t)work->stream,
-		.amount = work->blocks,
-		.extra = (uint32_t)work->threads,
-		.flags = (is_leased ? TRACE_LEASED : 0) |
-			 (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0),
-	};
+	struct trace_event event = event_of(work, kinds[work->kind], device, begin, trace_now(),
+					    result);
 
-	/* The name first: who reads the event has it by then. */
-	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS &&
-	    unlikely(atomic_load_explicit(&seen_when, memory_order_acquire) != when ||
-		     (!is_seen(key) && !atomic_load_explicit(&is_full, memory_order_relaxed))))
-		introduce(work, key, when, begin);
-	trace_put(&event);
+	event.flags = (is_leased ? TRACE_LEASED : 0) |
+		      (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0);
+	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS)
+		name_once(work, begin);
+	trace_put_here(event);
+}
+
+__attribute__((hot)) void trace_kernel(const struct work *work, int device, uint64_t begin,
+				       CUresult result)
+{
+	uint64_t end = trace_now();
+
+	if (likely(result == CUDA_SUCCESS))
+		name_once(work, begin);
+	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result));
 }

@@ -13,4 +13,7 @@
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
+/* The same of a kernel that passed by the door: trace_launch.h. */
+void trace_kernel(const struct work *work, int device, uint64_t begin, CUresult result);
+
 #endif

@@ -127,6 +127,7 @@ struct trace_reply {
 };
 
 _Static_assert(sizeof(struct trace_event) == 56 && sizeof(struct trace_place) == 64, "a line");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as trace_ring_put() packs an event");
 _Static_assert(sizeof(struct trace_name) == 256, "name layout");
 _Static_assert((TRACE_EVENTS & (TRACE_EVENTS - 1)) == 0, "a power of two");
 
@@ -136,22 +137,45 @@ static inline bool trace_ring_is_valid(const struct trace_ring *ring)
 	       ring->size_bytes == sizeof(*ring);
 }
 
-/* Records an event. Thread safe. */
-static inline void trace_ring_put(struct trace_ring *ring, const struct trace_event *event)
+/* Fetches a line that is about to be written over. */
+static inline void trace_prefetch(const void *line)
 {
-	union {
-		struct trace_event event;
-		uint64_t word[TRACE_EVENT_WORDS];
-	} as = { .event = *event };
+#if defined(__x86_64__)
+	/* The compiler's is a load's, unless it is told of newer processors; older ones take this for nothing. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
+/*
+ * Records an event. Thread safe. Word by word from where its fields are, which is in registers where it is inlined: an
+ * event that is put together in memory by its bytes and read back by words waits for the stores.
+ */
+static inline __attribute__((always_inline)) void trace_ring_put(struct trace_ring *ring,
+								 const struct trace_event *e)
+{
 	uint64_t number = atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed) + 1;
 	struct trace_place *p = &ring->place[number % TRACE_EVENTS];
+	uint64_t what = e->thread | (uint64_t)e->kind << 32 | (uint64_t)e->device << 40 |
+			(uint64_t)e->code << 48;
+	const uint64_t words[TRACE_EVENT_WORDS] = {
+		e->begin,
+		e->end,
+		what,
+		e->subject,
+		e->object,
+		e->amount,
+		e->extra | (uint64_t)e->flags << 32,
+	};
 
 	/* A reader on another processor has had the line: it is fetched while the driver works. */
-	__builtin_prefetch(&ring->place[(number + 1) % TRACE_EVENTS], 1);
+	trace_prefetch(&ring->place[(number + 1) % TRACE_EVENTS]);
 	atomic_store_explicit(&p->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
+#pragma GCC unroll 7
 	for (size_t i = 0; i < TRACE_EVENT_WORDS; i++)
-		atomic_store_explicit(&p->word[i], as.word[i], memory_order_relaxed);
+		atomic_store_explicit(&p->word[i], words[i], memory_order_relaxed);
 	atomic_store_explicit(&p->number, number, memory_order_release);
 }
 

@@ -19,7 +19,7 @@ static inline uint64_t trace_ticks(enum trace_clock clock)
 {
 	struct timespec t;
 
-	if (clock == TRACE_COUNTER) {
+	if (__builtin_expect(clock == TRACE_COUNTER, 1)) {
 #if defined(__x86_64__)
 		return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)

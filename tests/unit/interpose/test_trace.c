@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "interpose/door.h"
+#include "interpose/trace_launch.h"
 #include "interpose/trace_record.h"
 
 #define THREADS 4
@@ -27,6 +28,7 @@ static void begin_trace(void)
 static void end_trace(void)
 {
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	door_shut(DOOR_ALL);
 	atomic_store(&trace_sink.ring, NULL);
 	munmap(ring, sizeof(*ring));
 }
@@ -97,17 +99,91 @@ static void test_nobody_traces(void **state)
 {
 	begin_trace();
 	launch(fake_stream(2));
-	assert_null(door_pass(fake_stream(2)));
+	assert_non_null(door_pass(fake_stream(2)));
+	assert_ptr_equal(door.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
+	assert_null(door.real.cuLaunchKernelEx); /* this driver has none */
 	struct trace_ring *before = ring;
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
+	door_shut(DOOR_ALL);
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
 	assert_int_equal(before->next, 1);
 	/* The door is open as if nothing had been. */
 	assert_non_null(door_pass(fake_stream(2)));
+	assert_ptr_equal(door.real.cuLaunchKernel, real.cuLaunchKernel);
 	trace_memory(TRACE_ALLOC, 0, 1, 2);
 	trace_wait(TRACE_MEMORY_WAIT, 0, trace_begin(), 1, 0);
 	assert_int_equal(before->next, 1);
+	end_trace();
+}
+
+static bool same(const struct trace_event *a, const struct trace_event *b)
+{
+	return a->kind == b->kind && a->device == b->device && a->code == b->code &&
+	       a->thread == b->thread && a->subject == b->subject && a->object == b->object &&
+	       a->amount == b->amount && a->extra == b->extra && a->flags == b->flags;
+}
+
+/* The first launch is the gate's; the next passes by the door, and is recorded the same. */
+static void test_by_the_door(void **state)
+{
+	begin_trace();
+	assert_null(door_pass(fake_stream(2)));
+	launch(fake_stream(2));
+	assert_non_null(door_pass(fake_stream(2)));
+	launch(fake_stream(2));
+	launch_with(fake_stream(2), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(ring->next, 3);
+	assert_int_equal(flight_launches(0), 2);
+	struct trace_event gated = event(1), passed = event(2), refused = event(3);
+	assert_true(same(&gated, &passed));
+	assert_true(gated.amount && gated.extra);
+	assert_true(gated.end <= passed.begin && passed.begin <= passed.end);
+	assert_int_equal(refused.code, CUDA_ERROR_INVALID_VALUE);
+	/* A kernel that is first launched there is named all the same. */
+	real.cuFuncGetName = tell_name;
+	launched_function = (const char *)launched_function + 8;
+	launch(fake_stream(2));
+	assert_string_equal(name_of(TRACE_NAMES_FUNCTION, (uintptr_t)launched_function), "saxpy");
+	real.cuFuncGetName = NULL;
+	end_trace();
+}
+
+/* As both at once: what a swappable process launches passes the hold, which the door does not. */
+static void test_a_swappable_process_has_no_door(void **state)
+{
+	begin_trace();
+	atomic_fetch_or(&guest.detours, DETOUR_HOLD);
+	for (int i = 0; i < 3; i++)
+		launch(fake_stream(2));
+	assert_null(door_pass(fake_stream(2)));
+	assert_int_equal(ring->next, 3);
+	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
+	end_trace();
+}
+
+/* Each field where the reader finds it, whatever is beside it. */
+static void test_all_bits_of_an_event(void **state)
+{
+	const struct trace_event all = {
+		.begin = 0x8182838485868788,
+		.end = 0x9192939495969798,
+		.thread = 0xa1a2a3a4,
+		.kind = 0xb1,
+		.device = 0xb2,
+		.code = 0xb3b4,
+		.subject = 0xc1c2c3c4c5c6c7c8,
+		.object = 0xd1d2d3d4d5d6d7d8,
+		.amount = 0xe1e2e3e4e5e6e7e8,
+		.extra = 0xf1f2f3f4,
+		.flags = 0xf5f6f7f8,
+	};
+	struct trace_event e;
+
+	begin_trace();
+	trace_ring_put(ring, &all);
+	e = event(1);
+	assert_memory_equal(&e, &all, sizeof(e));
 	end_trace();
 }
 
@@ -213,6 +289,9 @@ int main(void)
 		launching_test(test_a_launch),
 		launching_test(test_a_refused_launch),
 		launching_test(test_nobody_traces),
+		launching_test(test_by_the_door),
+		launching_test(test_a_swappable_process_has_no_door),
+		launching_test(test_all_bits_of_an_event),
 		launching_test(test_a_wait_at_the_gate),
 		launching_test(test_memory),
 		launching_test(test_what_is_too_old_is_written_over),
