@@ -2,7 +2,7 @@
  * What the scheduler's decisions cost in clusters of several sizes: prints, for each, the time and memory that it takes to
  * know the cluster, and the time of each verb from JSON to JSON.
  *
- *     scheduler-scale [NODES...]      100 1000 5000
+ *     scheduler-scale [--json] [NODES...]      100 1000 5000
  *
  * Each node has 8 cards, and 8 pods on them; what is asked for fits some nodes and others not.
  */
@@ -79,6 +79,15 @@ static char *args_text(unsigned kind, unsigned number, unsigned from, unsigned n
 
 /* ---- measuring ---- */
 
+static json_t *figures; /* of the cluster that is measured, where lines of JSON are asked for instead of text */
+
+static void note(const char *list, json_t *entry)
+{
+	if (!json_object_get(figures, list))
+		json_object_set_new(figures, list, json_array());
+	json_array_append_new(json_object_get(figures, list), entry);
+}
+
 static double resident_mib(void)
 {
 	unsigned long pages = 0, resident = 0;
@@ -110,6 +119,14 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 		free(said);
 		free(text);
 	}
+	if (figures) {
+		note("filter", json_pack("{s:s,s:f,s:f,s:f,s:f}", "what", kinds[kind].what,
+					 "p50_ms", scale_part_ms(own_ns, ROUNDS, 0.5), "p99_ms",
+					 scale_part_ms(own_ns, ROUNDS, 0.99), "json_p50_ms",
+					 scale_part_ms(all_ns, ROUNDS, 0.5), "json_p99_ms",
+					 scale_part_ms(all_ns, ROUNDS, 0.99)));
+		return;
+	}
 	printf("  filter, %-31s %5zu fit: p50 %6.2f ms, p99 %6.2f ms (computed %6.2f, %6.2f); "
 	       "with JSON %6.2f, %6.2f\n",
 	       kinds[kind].what, fit, scale_part_ms(own_ns, ROUNDS, 0.5),
@@ -140,6 +157,12 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 		json_decref(args);
 		free(changed);
 		free(text);
+	}
+	if (figures) {
+		note("prioritize", json_pack("{s:s,s:s,s:f,s:f}", "what", kinds[kind].what, "policy",
+					     policy, "p50_ms", scale_part_ms(own_ns, ROUNDS, 0.5),
+					     "p99_ms", scale_part_ms(own_ns, ROUNDS, 0.99)));
+		return;
 	}
 	printf("  prioritize by %s, %-31s: p50 %6.2f ms, p99 %6.2f ms (computed %6.2f, %6.2f)\n",
 	       policy, kinds[kind].what, scale_part_ms(own_ns, ROUNDS, 0.5),
@@ -215,6 +238,12 @@ static void time_places(struct model *m, unsigned nodes)
 		placed += place(m, tries++, nodes);
 		ns = clock_now_ns() - begun_ns;
 	} while (ns < 3 * NSEC_PER_SEC && placed < nodes);
+	if (figures) {
+		json_object_set_new(figures, "decision_ms", json_real((double)ns / 1e6 / tries));
+		json_object_set_new(figures, "placed_per_s",
+				    json_real((double)placed * 1e9 / (double)ns));
+		return;
+	}
 	printf("  %u of %u pods placed, asked about %u nodes each: %.2f ms a decision, %.0f a "
 	       "second\n",
 	       placed, tries, names_asked(nodes), (double)ns / 1e6 / tries,
@@ -287,18 +316,32 @@ static void measure(unsigned nodes)
 	const struct model_terms terms = { .request = request_terms_default };
 	struct model *m = scale_know(&terms, nodes, &s);
 	struct model_counts counts = model_counts(m);
-	printf("%u nodes, %zu cards, %zu pods: known in %.2f s, %.1f MiB (%.1f MiB the whole "
-	       "process)\n",
-	       nodes, counts.cards, counts.pods, s, resident_mib() - empty_mib, resident_mib());
+	if (figures)
+		json_object_update(figures, json_pack("{s:i,s:I,s:I,s:f}", "nodes", (int)nodes,
+						      "cards", (json_int_t)counts.cards, "pods",
+						      (json_int_t)counts.pods, "known_s", s));
+	else
+		printf("%u nodes, %zu cards, %zu pods: known in %.2f s, %.1f MiB (%.1f MiB the "
+		       "whole "
+		       "process)\n",
+		       nodes, counts.cards, counts.pods, s, resident_mib() - empty_mib,
+		       resident_mib());
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		time_filter(m, kind, nodes);
 	for (unsigned kind = 0; kind < 2; kind++) {
 		time_prioritize(m, kind, nodes, "binpack");
 		time_prioritize(m, kind, nodes, "fragmentation");
 	}
-	time_pages(m, nodes);
+	if (!figures)
+		time_pages(m, nodes);
 	time_places(m, nodes);
-	printf("  %.1f MiB the whole process\n", resident_mib());
+	if (figures) {
+		json_object_set_new(figures, "resident_mib", json_real(resident_mib()));
+		json_dumpf(figures, stdout, JSON_COMPACT);
+		printf("\n");
+	} else {
+		printf("  %.1f MiB the whole process\n", resident_mib());
+	}
 	model_free(m);
 }
 
@@ -306,18 +349,24 @@ static void measure(unsigned nodes)
 int main(int argc, char **argv)
 {
 	static const char *const usual[] = { "100", "1000", "5000" };
-	for (int i = 1; i < (argc > 1 ? argc : 4); i++) {
-		unsigned nodes = (unsigned)strtoul(argc > 1 ? argv[i] : usual[i - 1], NULL, 10);
+	bool is_json = argc > 1 && !strcmp(argv[1], "--json");
+	const char *const *sizes = argc > 1 + is_json ? (const char *const *)argv + 1 + is_json
+						      : usual;
+	int count = argc > 1 + is_json ? argc - 1 - is_json : 3;
+	for (int i = 0; i < count; i++) {
+		unsigned nodes = (unsigned)strtoul(sizes[i], NULL, 10);
 		int status = 1;
 		if (nodes < 1 || nodes > 100000) {
 			fprintf(stderr, "scheduler-scale: '%s': must be 1 to 100000 nodes\n",
-				argv[i]);
+				sizes[i]);
 			return 2;
 		}
 		fflush(stdout);
 		pid_t child = fork();
 		if (child == 0) {
+			figures = is_json ? json_object() : NULL;
 			measure(nodes);
+			json_decref(figures);
 			return 0;
 		}
 		if (child < 0 || waitpid(child, &status, 0) < 0 || status)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
-               overhead, packing, policies, response, scale, sensors, shares, space, space_bursty, space_launch,
+               overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty, space_launch,
                space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
 
 # Why some can't be had with --sharing space.
@@ -84,6 +84,8 @@ CASES = [
          lambda s: 3 if s.quick else 8, not_space=NO_GPU),
     Case("cluster_packing", packing.cluster_packing, "how full a cluster gets, by policy, on virtual time",
          lambda s: 20 if s.quick else 900, is_long=True, not_space=NO_GPU),
+    Case("scheduler_scale", scheduler_scale.scheduler_scale, "what the scheduler's decisions cost, 100 to 5,000 nodes",
+         lambda s: 30, is_long=True, not_space=NO_GPU),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
          lambda s: 2 * s.training_rounds * (s.training_seconds + 6), trains=True),

@@ -15,6 +15,7 @@ PLACES = {
     "start-cost": "bench",
     "peer-copy": "bench",
     "cluster-packing": "bench",
+    "scheduler-scale": "bench",
     "gpu-progress": "tests/gpu",
     "gpu-memory": "tests/gpu",
     "gpu-checkpoint": "tests/gpu",
