@@ -241,8 +241,8 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 		.waits = t->seen.waiting,
 		.is_paced = p->pays,
 		.is_tried = is_tried(a, t),
-		.is_barred = t->paused || t->seen.stopped ||
-			     (is_out_of_tokens(t) && !is_tried(a, t)),
+		.is_barred = t->paused || t->seen.stopped,
+		.is_spent = is_out_of_tokens(t) && !is_tried(a, t),
 		.paid_ns = t->seen.spent,
 		.work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
@@ -417,12 +417,11 @@ static void set_grant(struct tenant *t)
 /* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
 static bool may_be_tried(const struct arbiter *a, const struct tenant *t)
 {
-	bool waits_for_tokens = is_out_of_tokens(t) && t->seen.waiting && !t->paused &&
-				!t->seen.stopped;
-
 	if (t->part.member.part > 0 && t->part.member.part < 1)
 		return false;
-	return t->part.member.is_present || waits_for_tokens;
+	/* A cap may be used up: what the trial takes is charged. */
+	return t->part.member.is_present ||
+	       (is_capped(t) && t->part.is_there && !t->paused && !t->seen.stopped);
 }
 
 static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, uint64_t dt_ns)
@@ -431,7 +430,7 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 	bool goes = lets_through(a->tenant[group].state);
 	struct space_trial_seen seen[ARBITER_MAX_TENANTS];
 	size_t count = 0;
-	int priority = highest_priority(a, group);
+	int priority = highest_priority(a, group), whose;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -448,9 +447,14 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 			/* A thread that looks whether it may go on now is none that works. */
 			.works = g->trials.runs ? t->seen.busy : t->running,
 			.came_at = t->part.member.came_at,
+			.tried_ns = t->part.member.alone.tried_ns +
+				    t->part.attempts * SPACE_TRIAL_ATTEMPT_NS,
 		};
 	}
+	whose = g->trials.whose;
 	space_trials_step(&g->trials, seen, count, a->clock, goes ? dt_ns : 0);
+	if (g->trials.whose != whose && g->trials.whose != SPACE_TRIAL_NOBODY)
+		a->tenant[g->trials.whose].part.attempts++;
 }
 
 /* Whether somebody's promise is to be kept, or what the members do together is measured: else the card is theirs. */

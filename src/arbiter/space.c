@@ -108,7 +108,8 @@ static void see_presence(struct space_member *m, const struct space_seen *seen, 
 			m->came_at = now_ns;
 		m->wanted_at = now_ns;
 	}
-	m->is_present = !seen->is_barred && m->wanted_at && now_ns - m->wanted_at < SPACE_PAUSE_NS;
+	m->is_present = !seen->is_barred && !seen->is_spent && m->wanted_at &&
+			now_ns - m->wanted_at < SPACE_PAUSE_NS;
 }
 
 /* At work, but nothing was begun and nothing has ended for much longer than was said. */

@@ -50,11 +50,12 @@
 
 /* What was seen of a member in one look. */
 struct space_seen {
-	bool works;    /* has work in flight, or a thread on its way to the driver */
-	bool waits;    /* a thread is held */
-	bool is_paced; /* it has had to pay since the last look ... */
-	bool is_tried; /* ... and ran alone, beside others that are held */
-	bool is_barred; /* may not run now whatever is decided here: paused, stopped, its cap used up */
+	bool works;     /* has work in flight, or a thread on its way to the driver */
+	bool waits;     /* a thread is held */
+	bool is_paced;  /* it has had to pay since the last look ... */
+	bool is_tried;  /* ... and ran alone, beside others that are held */
+	bool is_barred; /* may not run now whatever is decided here: paused, stopped ... */
+	bool is_spent;  /* ... or its cap is used up, which is no absence */
 	/* Monotonic; values that go backwards count as no progress. */
 	uint64_t paid_ns; /* tokens of what was begun: predicted length by the part of the SMs that it fills */
 	uint64_t work_ns;     /* predicted length of the same */

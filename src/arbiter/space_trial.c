@@ -2,9 +2,7 @@
 
 struct space_trials space_trials_new(uint64_t now_ns)
 {
-	return (struct space_trials){ .whose = SPACE_TRIAL_NOBODY,
-				      .last = SPACE_TRIAL_NOBODY,
-				      .since = now_ns };
+	return (struct space_trials){ .whose = SPACE_TRIAL_NOBODY, .since = now_ns };
 }
 
 static void add_budget(struct space_trials *t, double ns)
@@ -21,7 +19,7 @@ void space_trials_came(struct space_trials *t)
 
 static void begin(struct space_trials *t, int who, uint64_t now_ns)
 {
-	t->whose = t->last = who;
+	t->whose = who;
 	t->since = now_ns;
 }
 
@@ -32,20 +30,18 @@ static void end(struct space_trials *t, uint64_t now_ns)
 	t->since = now_ns;
 }
 
-/* Whose turn it is: the next one after the last, or else the first; SPACE_TRIAL_NOBODY. */
-static int next_of(const struct space_trials *t, const struct space_trial_seen *seen, size_t count)
+/*
+ * Of those that ask, who was tried for the least time: who is new comes first, and who went away in the middle of a trial, again. SPACE_TRIAL_NOBODY
+ * where none asks.
+ */
+static int next_of(const struct space_trial_seen *seen, size_t count)
 {
-	int next = SPACE_TRIAL_NOBODY;
+	const struct space_trial_seen *next = NULL;
 
-	for (size_t i = 0; i < count; i++) {
-		int who = seen[i].who;
-
-		if (!seen[i].may || !seen[i].asks)
-			continue;
-		if (next == SPACE_TRIAL_NOBODY || (next <= t->last && who > t->last))
-			next = who;
-	}
-	return next;
+	for (size_t i = 0; i < count; i++)
+		if (seen[i].may && seen[i].asks && (!next || seen[i].tried_ns < next->tried_ns))
+			next = &seen[i];
+	return next ? next->who : SPACE_TRIAL_NOBODY;
 }
 
 /* Whether somebody came at `since` or later. */
@@ -95,7 +91,7 @@ void space_trials_step(struct space_trials *t, const struct space_trial_seen *se
 	    t->budget_ns < (double)(SPACE_TRIAL_NS + SPACE_TRIAL_WAIT_NS) ||
 	    any_came(seen, count, now_ns > SPACE_TRIAL_COMES_NS ? now_ns - SPACE_TRIAL_COMES_NS : 0))
 		return;
-	next = next_of(t, seen, count);
+	next = next_of(seen, count);
 	if (next != SPACE_TRIAL_NOBODY)
 		begin(t, next, now_ns);
 }

@@ -22,12 +22,13 @@
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
-#define SPACE_TRIAL_LOOK_NS UINT64_C(100000) /* how soon to look again meanwhile */
+#define SPACE_TRIAL_ATTEMPT_NS UINT64_C(5000000) /* what one counts that came to nothing */
+#define SPACE_TRIAL_LOOK_NS UINT64_C(100000)     /* how soon to look again meanwhile */
 
 #define SPACE_TRIAL_NOBODY (-1)
 
 struct space_trials {
-	int whose, last;   /* whose it is, was last; SPACE_TRIAL_NOBODY */
+	int whose;         /* SPACE_TRIAL_NOBODY */
 	bool runs;         /* the others' work has ended */
 	uint64_t since;    /* it runs, or waits for that; else the last one's end */
 	double budget_ns;  /* a little negative at most */
@@ -36,10 +37,12 @@ struct space_trials {
 
 /* A member, at one look. */
 struct space_trial_seen {
-	int who;          /* a number of its own */
-	bool may;         /* is there, and may be tried */
-	bool asks;        /* and should be, soon */
-	bool works;       /* has work in flight */
+	int who;    /* a number of its own */
+	bool may;   /* is there, and may be tried */
+	bool asks;  /* and should be, soon */
+	bool works; /* has work in flight */
+	/* All its trials, as far as they told anything, and a little for each: who had least is next. */
+	uint64_t tried_ns;
 	uint64_t came_at; /* when it was last there after it was away */
 };
 

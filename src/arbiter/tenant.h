@@ -73,6 +73,7 @@ struct group_part {
 	double wall_ns;      /* not charged for yet: what its own word is good for at most */
 	uint64_t granted;    /* SM-time in ns, as tokens */
 	bool is_out;         /* of the tokens of its cap, until there are some again */
+	unsigned attempts;   /* trials begun for it */
 	struct space_member member;
 	struct space_gain gain;
 };

@@ -209,6 +209,7 @@ static void test_trials_keep_to_their_budget(void **state)
 				.asks = true,
 				.works = trials.whose == SPACE_TRIAL_NOBODY || trials.whose == i ||
 					 now < drained_at,
+				.tried_ns = ran[i],
 			};
 		space_trials_step(&trials, seen, MEMBERS, now, MS / 4);
 		if (trials.runs)
@@ -219,6 +220,36 @@ static void test_trials_keep_to_their_budget(void **state)
 	assert_true(trials.spent_ns > most / 2);
 	for (int i = 0; i < MEMBERS; i++)
 		assert_true(ran[i] > 60 * MS);
+}
+
+/* One that went away before its trial told anything has the next one, though another asks as well. */
+static void test_who_was_tried_least_is_next(void **state)
+{
+	struct space_trials trials = space_trials_new(0);
+	struct space_trial_seen seen[] = {
+		{ .who = 0, .may = true, .asks = true, .tried_ns = 40 * MS },
+		{ .who = 1, .may = true, .asks = true }
+	};
+	uint64_t now = 0;
+
+	space_trials_came(&trials);
+	for (; trials.whose == SPACE_TRIAL_NOBODY; now += MS)
+		space_trials_step(&trials, seen, 2, now, MS);
+	assert_int_equal(trials.whose, 1);
+	seen[1].may = false;
+	space_trials_step(&trials, seen, 2, now, MS);
+	assert_int_equal(trials.whose, SPACE_TRIAL_NOBODY);
+	seen[1].may = true;
+	for (; trials.whose == SPACE_TRIAL_NOBODY; now += MS)
+		space_trials_step(&trials, seen, 2, now, MS);
+	assert_int_equal(trials.whose, 1);
+	space_trials_step(&trials, seen, 2, now, MS);
+	for (; trials.whose == 1; now += MS)
+		space_trials_step(&trials, seen, 2, now, MS);
+	seen[1].tried_ns = 60 * MS;
+	for (; trials.whose == SPACE_TRIAL_NOBODY; now += MS)
+		space_trials_step(&trials, seen, 2, now, MS);
+	assert_int_equal(trials.whose, 0);
 }
 
 /* Nobody asks, or one has just come: nobody is held. One whose neighbours don't stop is no trial. */
@@ -259,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
 		cmocka_unit_test(test_trials_keep_to_their_budget),
+		cmocka_unit_test(test_who_was_tried_least_is_next),
 		cmocka_unit_test(test_trials_that_are_none),
 	};
 
