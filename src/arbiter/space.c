@@ -13,7 +13,7 @@
 #define ALONE_SETTLE_NS UINT64_C(4000000) /* what is in flight was begun before */
 #define ALONE_TRIED_NS \
 	UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
-#define ALONE_UNTRIED 0.25  /* of what is told: of more, lengths are about to change */
+#define ALONE_UNTRIED 0.1   /* of what is told: of more, lengths are about to change */
 #define ALONE_EDGE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
 #define ALONE_ENDS_NS \
