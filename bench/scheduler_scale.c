@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "kube/annotations.h"
 #include "kube/object.h"
 #include "scale_cluster.h"
@@ -349,6 +350,7 @@ static void measure(unsigned nodes)
 int main(int argc, char **argv)
 {
 	static const char *const usual[] = { "100", "1000", "5000" };
+	heap_keep(); /* as allot-scheduler does */
 	bool is_json = argc > 1 && !strcmp(argv[1], "--json");
 	const char *const *sizes = argc > 1 + is_json ? (const char *const *)argv + 1 + is_json
 						      : usual;

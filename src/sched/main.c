@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "sched/issuer.h"
 #include "sched/options.h"
@@ -191,6 +192,7 @@ int main(int argc, char **argv)
 	struct cluster_page *page = NULL;
 	struct error err = { 0 };
 
+	heap_keep();
 	log_init("allot-scheduler");
 	int status = options_parse(argc, argv, &scheduler.config);
 	if (status >= 0)
