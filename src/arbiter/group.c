@@ -216,6 +216,12 @@ static bool is_tried(const struct arbiter *a, const struct tenant *t)
 	return trials->runs && trials->whose == t - a->tenant;
 }
 
+/* Its processes can use but a part of the SMs. */
+static bool has_part(const struct tenant *t)
+{
+	return t->part.member.part > 0 && t->part.member.part < 1;
+}
+
 /*
  * What a cap is charged. Where its processes can use but a part of the SMs, or nobody else is there, that part for the time with work in
  * flight, by the member's own count and no more than there was: however wrong lengths are, it has had no more. Beside others
@@ -225,7 +231,7 @@ static double charge_of_cap(const struct tenant *t, double busy_ns, bool is_alon
 {
 	const struct space_member *m = &t->part.member;
 
-	if (m->part > 0 && m->part < 1)
+	if (has_part(t))
 		return busy_ns * space_member_part(m);
 	return is_alone || !space_member_is_judged(m) ? busy_ns : m->begun_ns;
 }
@@ -347,31 +353,31 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 
 /* ---- what they may do ---- */
 
-/* Of those that are there: who comes before others is not held for their trials. */
-static int highest_priority(const struct arbiter *a, int group)
+struct priorities {
+	int lowest, highest;
+};
+
+/* Of those that are there. */
+static struct priorities priorities_of(const struct arbiter *a, int group)
 {
-	int highest = INT_MIN;
+	struct priorities p = { .lowest = INT_MAX, .highest = INT_MIN };
 
 	FOR_EACH_MEMBER(i, a, group)
-	if (a->tenant[i].part.is_there && a->tenant[i].share.priority > highest)
-		highest = a->tenant[i].share.priority;
-	return highest;
-}
+	{
+		const struct tenant *t = &a->tenant[i];
 
-static int lowest_priority(const struct arbiter *a, int group)
-{
-	int lowest = INT_MAX;
-
-	FOR_EACH_MEMBER(i, a, group)
-	if (a->tenant[i].part.is_there && a->tenant[i].share.priority < lowest)
-		lowest = a->tenant[i].share.priority;
-	return lowest;
+		if (t->part.is_there && t->share.priority < p.lowest)
+			p.lowest = t->share.priority;
+		if (t->part.is_there && t->share.priority > p.highest)
+			p.highest = t->share.priority;
+	}
+	return p;
 }
 
 /* As the arbiter weighs tenants: those without a guarantee share what all guarantees leave. */
 static void set_weights(struct arbiter *a, int group)
 {
-	int unpromised = 0, lowest = lowest_priority(a, group);
+	int unpromised = 0, lowest = priorities_of(a, group).lowest;
 	double rest = 100.0 - a->promised_pct;
 
 	FOR_EACH_MEMBER(i, a, group)
@@ -415,9 +421,9 @@ static void set_grant(struct tenant *t)
 }
 
 /* Where but a part of the SMs is its own, it can't be seen how fast it is on the card. */
-static bool may_be_tried(const struct arbiter *a, const struct tenant *t)
+static bool may_be_tried(const struct tenant *t)
 {
-	if (t->part.member.part > 0 && t->part.member.part < 1)
+	if (has_part(t))
 		return false;
 	/* A cap may be used up: what the trial takes is charged. */
 	return t->part.member.is_present ||
@@ -430,7 +436,8 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 	bool goes = lets_through(a->tenant[group].state);
 	struct space_trial_seen seen[ARBITER_MAX_TENANTS];
 	size_t count = 0;
-	int priority = highest_priority(a, group), whose;
+	/* Who comes before others is not held for their trials. */
+	int priority = priorities_of(a, group).highest, whose;
 
 	FOR_EACH_MEMBER(i, a, group)
 	{
@@ -438,7 +445,7 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 
 		seen[count++] = (struct space_trial_seen){
 			.who = i,
-			.may = goes && is_arbitrating && may_be_tried(a, t) &&
+			.may = goes && is_arbitrating && may_be_tried(t) &&
 			       t->share.priority >= priority,
 			.asks = (g->space.is_crowded || is_capped(t)) &&
 				space_member_asks_for_trial(&t->part.member,

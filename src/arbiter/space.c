@@ -37,8 +37,8 @@
 #define GIVES_BACK 0.02    /* where that says nothing */
 #define GIVES_LEAST 0.05
 #define GIVES_MOST 2.0
-#define FIRST_AHEAD 10.0
-#define STALE_PART 4 /* of the time since it was known */
+#define FIRST_AHEAD 10.0 /* times SPACE_AHEAD_NS: who comes first by its priority */
+#define STALE_PART 4     /* of the time since it was known */
 #define STALE_LEAST_NS UINT64_C(1500000000)
 #define STALE_MOST_NS UINT64_C(10000000000)
 #define UNTRIED 0.05     /* of the work: more is worth a trial */
@@ -454,6 +454,9 @@ static void correct_fill(struct space *space, struct space_member *const *m, siz
 		return;
 	if (!space->is_scarce || space->while_ns >= GIVES_LOOK_NS)
 		space->went_ns = space->while_ns = space->came_ns = 0;
+	/* Nobody is held: the clock says nothing. */
+	if (!space->is_scarce)
+		return;
 	space->went_ns += went_ns;
 	space->while_ns += (double)dt_ns;
 	for (size_t i = 0; i < count; i++)

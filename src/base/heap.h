@@ -1,7 +1,7 @@
 /*
  * The heap of a process that takes megabytes for a request and frees them after it: kept, instead of given back to the kernel and faulted in
  * again page by page with the next one. Filter with the names of 5,000 nodes, from JSON to JSON: 7.7 to 9.9 ms at the worst 99th
- * percentile of five kinds in five runs, 7.6 to 13.5 without (`bench/scheduler_scale.c`). At the begin of main(), before threads.
+ * percentile of five kinds in six runs, 7.6 to 13.5 without (`bench/scheduler_scale.c`). At the begin of main(), before threads.
  */
 #ifndef ALLOT_BASE_HEAP_H
 #define ALLOT_BASE_HEAP_H

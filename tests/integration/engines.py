@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import time
 
-from conftest import ROOT, wait_until
+from conftest import ROOT, end_process, wait_until
 
 UNPACKED = ROOT / "build/engines"
 PATH = os.pathsep.join([str(UNPACKED / "usr/bin"), str(UNPACKED / "usr/sbin"), os.environ["PATH"],
@@ -116,12 +116,7 @@ class Engine:
         for name in self.made:
             self.remove(name)
         for process in self.processes:
-            process.terminate()
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_process(process)
         self.unmount()
         for place in set(self.cgroups()) - self.cgroups_before:
             for part in sorted(filter(os.path.isdir, place.rglob("*")), reverse=True):

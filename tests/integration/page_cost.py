@@ -41,6 +41,16 @@ STATES = "Number(document.documentElement.dataset.states)"
 METRICS = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "LayoutCount", "RecalcStyleCount")
 
 
+def count_changes(tab, seconds):
+    """({"texts", "nodes", "draws"}: how often each, how many states) of the page from now on; prints each per state."""
+    tab.run(COUNT)
+    seen = tab.run(STATES)
+    time.sleep(seconds)
+    done, states = tab.run("window.done"), tab.run(STATES) - seen
+    print({name: f"{count / max(states, 1):.1f} a state" for name, count in done.items()})
+    return done, states
+
+
 def measure(browser, tab, what, seconds):
     """{metric: ms of the page's main thread, or how often, at each state}; prints that, and processor time by process."""
     tab.command("Performance.enable", timeDomain="threadTicks")

@@ -8,7 +8,7 @@ import secrets
 import socket
 import subprocess
 
-from conftest import ROOT, wait_until
+from conftest import ROOT, end_process, wait_until
 
 UNPACKED = ROOT / "build/slurm"
 # Debian's programs have these names by links; Slurm goes by them: a slurmctld of another name reads no Gres of its nodes.
@@ -130,9 +130,4 @@ PartitionName=all Nodes=ALL Default=YES
 
     def end(self):
         for process in reversed(self.processes):
-            process.terminate()
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_process(process)

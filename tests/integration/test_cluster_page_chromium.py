@@ -10,7 +10,7 @@ import pytest
 
 from api_server import ApiServer, node, pod
 from chromium import find_chromium
-from page_cost import COUNT, STATES, measure
+from page_cost import count_changes, measure
 from test_cluster_page import (GPU, MEMORY, NODES, PODS, PODS_IN_ALL, SECONDS, TOKEN, ClusterPage, by_name, changing, fill,
                                large)
 from test_page_chromium import CONTRAST
@@ -195,11 +195,7 @@ def test_it_is_light(browser, tmp_path, api):
             tab = look(browser, page, "#pod_state=bound&node=gpu-0000", domains=["Runtime"])
             tab.wait("document.querySelectorAll('#node-table tbody tr').length === 10")
             each = measure(browser, tab, "changes of one node of 5,000", SECONDS)
-            tab.run(COUNT)
-            seen = tab.run(STATES)
-            time.sleep(SECONDS)
-            done, states = tab.run("window.done"), tab.run(STATES) - seen
-        print({name: f"{count / states:.1f} a state" for name, count in done.items()})
+            done, states = count_changes(tab, SECONDS)
         assert states > 1
         assert each["LayoutCount"] < 2.5 and each["RecalcStyleCount"] < 2.5
         # The row's figures, and those of the cluster; 80 pods and 10 nodes are shown besides.

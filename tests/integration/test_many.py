@@ -13,7 +13,7 @@ pytest.importorskip("pyte")
 from chromium import Chromium, find_chromium  # noqa: E402
 from conftest import BUILD, make_machine, wait_until  # noqa: E402
 from page import READ, Page  # noqa: E402
-from page_cost import COUNT, STATES, Watch, measure  # noqa: E402
+from page_cost import STATES, Watch, count_changes, measure  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 TENANTS = 200
@@ -118,11 +118,7 @@ def test_page_in_a_browser(crowd, tmp_path):
         tab.wait(f"{STATES} >= 8", seconds=120)
         assert tab.run("document.querySelectorAll('#tenant-table tbody tr').length") == TENANTS
         each = measure(browser, tab, "the page", SECONDS)
-        tab.run(COUNT)
-        seen = tab.run(STATES)
-        time.sleep(SECONDS)
-        done, states = tab.run("window.done"), tab.run(STATES) - seen
-        print({name: f"{count / states:.1f} a state" for name, count in done.items()})
+        done, states = count_changes(tab, SECONDS)
         assert states > 2
         # Laid out once a state, never in between. The rows have 1,400 figures; nothing is torn down and built anew.
         assert each["LayoutCount"] < 1.5 and each["RecalcStyleCount"] < 1.5

@@ -130,6 +130,26 @@ static void see(struct space_member *m, struct space_seen *s, uint64_t work_ns, 
 	space_member_see(m, s, now, MS);
 }
 
+/* Two whose limits leave room for both, looked at seldom: how full the card can be is learned where somebody may be held, and only there. */
+static void test_what_the_card_gives_is_learned_where_it_is_scarce(void **state)
+{
+	struct space_member m[2] = { { .weight = 1, .limit = 0.5 }, { .weight = 1, .limit = 0.5 } };
+	struct space_member *members[2] = { &m[0], &m[1] };
+	struct space space = { 0 };
+	struct space_seen seen = { .works = true, .is_paced = true };
+	uint64_t now = 1000 * MS;
+
+	for (int i = 0; i < 100; i++, now += 50 * MS) {
+		seen.work_ns += 20 * MS;
+		seen.paid_ns += 20 * MS;
+		for (int k = 0; k < 2; k++)
+			space_member_see(&m[k], &seen, now, 50 * MS);
+		space_set_allowances(&space, members, 2, 50 * MS);
+		assert_false(space.is_scarce);
+		assert_true(fabs(space.gives - 1) < 1e-9);
+	}
+}
+
 static void test_untried_work_asks_for_a_trial(void **state)
 {
 	struct space_member m = { .weight = 1,
@@ -287,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_a_promise_is_kept_to_the_point),
 		cmocka_unit_test(test_large_differences_are_held_down),
 		cmocka_unit_test(test_who_comes_first_may_be_ahead),
+		cmocka_unit_test(test_what_the_card_gives_is_learned_where_it_is_scarce),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
 		cmocka_unit_test(test_trials_keep_to_their_budget),
