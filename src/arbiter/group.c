@@ -216,6 +216,11 @@ static bool is_tried(const struct arbiter *a, const struct tenant *t)
 	return trials->runs && trials->whose == t - a->tenant;
 }
 
+bool group_is_rated(const struct arbiter *a, const struct tenant *t)
+{
+	return t->part.of != NONE && is_tried(a, t) && space_member_is_learned(&t->part.member);
+}
+
 /* Its processes can use but a part of the SMs. */
 static bool has_part(const struct tenant *t)
 {

@@ -6,7 +6,7 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-#define ALONE_FADE_NS 100e6               /* of what was done alone: by its own time ... */
+#define ALONE_FADE_NS 400e6               /* of what was done alone: by its own time ... */
 #define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
 #define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
 #define ALONE_ENOUGH_NS 60e6              /* ... and known to a hundredth or so */
@@ -170,11 +170,29 @@ bool space_member_is_judged(const struct space_member *m)
 	return is_speed_known(m) || m->alone.tried_ns >= ALONE_TRIED_NS;
 }
 
+bool space_member_is_learned(const struct space_member *m)
+{
+	return m->sums.work_ns >= USE_KNOWN_NS &&
+	       m->sums.untried_ns <= ALONE_UNTRIED * m->sums.work_ns;
+}
+
+/* What was seen while its lengths were being learned counts for little as soon as they are known. */
+static void see_learning(struct space_alone *a, bool learns)
+{
+	double keep = ALONE_KNOWN_NS / max_double(a->for_ns, ALONE_KNOWN_NS);
+
+	if (a->learns && !learns) {
+		a->done_ns *= keep;
+		a->for_ns *= keep;
+	}
+	a->learns = learns;
+}
+
 /* What was done between two ends. */
-static void add_alone(struct space_alone *a, bool learns)
+static void add_alone(struct space_alone *a)
 {
 	double for_ns = (double)(a->ended_at - a->edge_at);
-	double keep = 1 / (1 + for_ns / (learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
+	double keep = 1 / (1 + for_ns / (a->learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
 
 	a->done_ns = a->done_ns * keep + a->since_ns;
 	a->for_ns = a->for_ns * keep + for_ns;
@@ -184,7 +202,6 @@ static void see_trial(struct space_member *m, const struct space_seen *seen, dou
 		      uint64_t now_ns, uint64_t dt_ns)
 {
 	struct space_alone *a = &m->alone;
-	bool learns = m->sums.untried_ns > ALONE_UNTRIED * m->sums.work_ns;
 
 	if (!seen->is_tried) {
 		if (a->stretch_ns)
@@ -192,6 +209,7 @@ static void see_trial(struct space_member *m, const struct space_seen *seen, dou
 		a->stretch_ns = a->edge_at = a->ends_from = 0;
 		return;
 	}
+	see_learning(a, !space_member_is_learned(m));
 	a->stretch_ns += dt_ns;
 	if (a->stretch_ns < ALONE_SETTLE_NS)
 		return;
@@ -212,7 +230,7 @@ static void see_trial(struct space_member *m, const struct space_seen *seen, dou
 	if (!a->ends_from || (done_ns > 0 && now_ns - a->ends_from < ALONE_ENDS_NS))
 		return;
 	if (a->edge_at)
-		add_alone(a, learns);
+		add_alone(a);
 	a->edge_at = a->ended_at;
 	a->ends_from = 0;
 	a->since_ns = 0;

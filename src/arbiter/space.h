@@ -78,6 +78,7 @@ struct space_alone {
 	uint64_t edge_at;       /* the last end of a piece in it; 0: none yet */
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
 	uint64_t tried_ns;            /* all trials */
+	bool learns;                  /* its lengths, at the last look of a trial */
 	uint64_t known_at,
 		tried_at; /* when its speed was known at first, a trial was over last; 0: never */
 };
@@ -139,6 +140,8 @@ double space_member_part(const struct space_member *member);
  * seldomer.
  */
 bool space_member_asks_for_trial(const struct space_member *member, bool is_used, uint64_t now_ns);
+/* Are the lengths of what it does known, but for a little of it? */
+bool space_member_is_learned(const struct space_member *member);
 /* Is begun_ns its work, as far as that can be found out? */
 bool space_member_is_judged(const struct space_member *member);
 /* After all were seen: works out targets and allowances. */

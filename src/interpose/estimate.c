@@ -53,6 +53,7 @@ struct estimate *estimate_of(const struct work *work)
 	atomic_store_explicit(&victim->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
 	atomic_store_explicit(&victim->last, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->before, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->told_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->key, key, memory_order_relaxed);
 	return victim;
 }
@@ -83,6 +84,16 @@ static bool is_near(uint64_t a, uint64_t b)
 	return a <= 2 * b && b <= 2 * a;
 }
 
+/* Of three samples or more: their median, and what is known of all. */
+static void tell(struct estimate *e, uint64_t median, uint64_t known)
+{
+	uint64_t told = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+
+	if (!told || !is_near(told, known))
+		atomic_store_explicit(&e->told_ns, (uint32_t)(told ? known : median),
+				      memory_order_relaxed);
+}
+
 void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 {
 	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
@@ -95,7 +106,8 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 	uint32_t wanted = atomic_load_explicit(&e->samples_wanted, memory_order_relaxed);
 	uint32_t last = atomic_load_explicit(&e->last, memory_order_relaxed);
 	uint32_t before = atomic_load_explicit(&e->before, memory_order_relaxed);
-	uint64_t typical = before ? median_of(ns, last, before) : (last && last < ns ? last : ns);
+	uint64_t median = before ? median_of(ns, last, before) : (last && last < ns ? last : ns);
+	uint64_t typical = median;
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
@@ -111,6 +123,8 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 	else if (known && is_near(known, typical))
 		typical = (known * 3 + typical) / 4;
 	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
+	if (before)
+		tell(e, median, typical);
 }
 
 void estimate_learn_beside(struct estimate *e, uint64_t key, uint64_t ns)

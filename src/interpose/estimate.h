@@ -7,6 +7,10 @@
  * three, smoothed. (With a plain running average, kept up by such samples, a GPU ran dry under the
  * bound on predicted work in flight: three trainings on an H200 got 5 % less work done in their time.)
  *
+ * Tenants that share space are paid by length (pace.h), and how fast one is alone is known in the same lengths: those must not wander
+ * with what its streams, and others, did while they were timed. So there is a second one, which is told: once it is known of three
+ * samples it stays, until the first is not within a factor of two of it.
+ *
  * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
  * lose a sample at worst.
  */
@@ -25,6 +29,7 @@ struct estimate {
 	_Atomic uint32_t uses;
 	_Atomic uint32_t samples_wanted; /* soon, one at each use */
 	_Atomic uint32_t last, before;   /* the last two samples in ns, 0: none yet */
+	_Atomic uint32_t told_ns;        /* 0: too few yet */
 };
 
 /* The entry for this work, made when there is none. Never NULL. */
@@ -41,10 +46,18 @@ void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
  */
 void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
 
-/* Was it timed less than twice but beside others' work? */
+/* Was it timed less than three times but beside others' work? */
 static inline bool estimate_is_untried(const struct estimate *estimate)
 {
-	return !atomic_load_explicit(&estimate->before, memory_order_relaxed);
+	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+}
+
+/* What it counts for where tenants share space; 0: nothing is known yet. */
+static inline uint64_t estimate_told_ns(const struct estimate *estimate)
+{
+	uint32_t told_ns = atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+
+	return told_ns ? told_ns : atomic_load_explicit(&estimate->ns, memory_order_relaxed);
 }
 
 /* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "interpose/door.h"
+#include "interpose/flight_sample.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
 
@@ -68,7 +69,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	atomic_store(&s->unmarked_ns, 0);
 	atomic_store(&s->mark_every, 1);
 	atomic_store(&s->average_ns, 0);
-	atomic_store(&s->sample.in_use, false);
+	atomic_store(&s->samples_taken, 0);
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
@@ -181,14 +182,17 @@ void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, 
 	door_shut(1U << (d - flight_devices));
 }
 
-/* Records the mark of all unmarked launches; `sampled`: the timed pair's end. Holds s->lock. */
-static void push_mark(struct flight_stream *s, bool sampled)
+/* Records the mark of all unmarked launches; of a timed pair, its end. Holds s->lock. */
+static void push_mark(struct flight_stream *s, int sample)
 {
 	struct flight_mark *m = &s->ring[s->head % FLIGHT_RING];
 
-	if (s->head - s->tail == FLIGHT_RING)
+	if (s->head - s->tail == FLIGHT_RING) {
+		flight_sample_give(s, sample);
 		return; /* the counts go into the next one */
-	if (!sampled && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
+	}
+	bool is_sample = sample != FLIGHT_NO_SAMPLE;
+	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
 		m->event = NULL;
 	uint32_t launches = atomic_exchange(&s->unmarked, 0);
 	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
@@ -199,15 +203,14 @@ static void push_mark(struct flight_stream *s, bool sampled)
 		launches = counted;
 	uint64_t late_ns = (launches - counted) * average;
 	count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
-	CUevent event = sampled ? s->sample.end : m->event;
+	CUevent event = is_sample ? flight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
 		/* A broken context, or a capture that drew the stream in: not ours to follow. */
 		count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
-		if (sampled)
-			atomic_store(&s->sample.in_use, false);
+		flight_sample_give(s, sample);
 		return;
 	}
-	m->is_sample = sampled;
+	m->sample = sample;
 	m->launches = launches;
 	m->ns = ns + late_ns;
 	s->head++;
@@ -217,42 +220,29 @@ void flight_mark_now(struct flight_stream *s)
 {
 	WITH_LOCK(&s->lock);
 	if (atomic_load(&s->in_use))
-		push_mark(s, false);
+		push_mark(s, FLIGHT_NO_SAMPLE);
 }
 
 void flight_begin(struct flight_stream *s, const struct work *work, struct flight_pass *pass)
 {
-	pass->is_sampled = false;
+	pass->sample = FLIGHT_NO_SAMPLE;
 	pass->estimate = estimate_of(work);
 	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
 					    : estimate_wants_sample(pass->estimate);
-	if (!wants || atomic_exchange_explicit(&s->sample.in_use, true, memory_order_acquire))
-		return;
-	WITH_LOCK(&s->lock);
-	bool is_ready = s->head - s->tail < FLIGHT_RING &&
-			(s->sample.start ||
-			 !real.cuEventCreate(&s->sample.start, CU_EVENT_DEFAULT)) &&
-			(s->sample.end || !real.cuEventCreate(&s->sample.end, CU_EVENT_DEFAULT)) &&
-			!real.cuEventRecord(s->sample.start, s->handle);
-	if (!is_ready) {
-		atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
-		return;
-	}
-	s->sample.is_beside_others = pass->is_beside_others;
-	s->sample.estimate = pass->estimate;
-	s->sample.key = atomic_load_explicit(&pass->estimate->key, memory_order_relaxed);
-	pass->is_sampled = true;
+	if (wants)
+		pass->sample = flight_sample_begin(s, pass->estimate, pass->is_beside_others,
+						   pass->samples_most);
 }
 
 void flight_end(struct flight_stream *s, const struct work *work, struct flight_pass *pass,
 		bool is_launched)
 {
 	if (!is_launched) {
-		if (pass->is_sampled)
-			atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
+		flight_sample_give(s, pass->sample);
 		return;
 	}
-	uint64_t ns = atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
+	uint64_t ns = pass->pays ? estimate_told_ns(pass->estimate)
+				 : atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
 	bool is_known = ns != 0;
 
 	if (!is_known)
@@ -263,11 +253,11 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	count_into_device(s, 1, (int64_t)ns);
-	if (pass->is_sampled || !is_known || s->is_per_thread || sum >= LEASE_MARK_NS ||
-	    n >= LEASE_MARK_LAUNCHES) {
+	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_per_thread ||
+	    sum >= LEASE_MARK_NS || n >= LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
-			push_mark(s, pass->is_sampled);
+			push_mark(s, pass->sample);
 	}
 }
 
@@ -311,24 +301,12 @@ static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t lau
 	s->progress_ns = now_ns;
 }
 
-static void end_sample(struct flight_stream *s)
-{
-	void (*learn)(struct estimate *, uint64_t, uint64_t) = s->sample.is_beside_others
-								       ? estimate_learn_beside
-								       : estimate_learn;
-	float ms = 0;
-
-	if (real.cuEventElapsedTime &&
-	    real.cuEventElapsedTime(&ms, s->sample.start, s->sample.end) == CUDA_SUCCESS && ms >= 0)
-		learn(s->sample.estimate, s->sample.key, (uint64_t)(ms * 1e6F));
-	atomic_store_explicit(&s->sample.in_use, false, memory_order_release);
-}
-
 static CUresult query(const struct flight_stream *s, uint32_t at)
 {
 	const struct flight_mark *m = &s->ring[at % FLIGHT_RING];
 
-	return real.cuEventQuery(m->is_sample ? s->sample.end : m->event);
+	return real.cuEventQuery(m->sample == FLIGHT_NO_SAMPLE ? m->event
+							       : flight_sample_end(s, m->sample));
 }
 
 /*
@@ -346,8 +324,8 @@ static bool reap(struct flight_stream *s, uint64_t now_ns)
 
 		if (!all_done && query(s, s->tail) == CUDA_ERROR_NOT_READY)
 			break;
-		if (m->is_sample)
-			end_sample(s);
+		if (m->sample != FLIGHT_NO_SAMPLE)
+			flight_sample_learn(s, m->sample);
 		launches += m->launches;
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 		s->tail++;
@@ -373,7 +351,7 @@ static void mark_in_context(struct flight_stream *s)
 	bool is_borrowed = real.cuCtxSetCurrent && real.cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
 			   before != s->context && real.cuCtxSetCurrent(s->context) == CUDA_SUCCESS;
 
-	push_mark(s, false);
+	push_mark(s, FLIGHT_NO_SAMPLE);
 	if (is_borrowed)
 		real.cuCtxSetCurrent(before);
 }
@@ -486,11 +464,7 @@ static void drop(uint32_t at, bool context_lives)
 			real.cuEventDestroy_v2(s->ring[i].event);
 		s->ring[i].event = NULL;
 	}
-	if (s->sample.start && context_lives)
-		real.cuEventDestroy_v2(s->sample.start);
-	if (s->sample.end && context_lives)
-		real.cuEventDestroy_v2(s->sample.end);
-	s->sample.start = s->sample.end = NULL;
+	flight_sample_drop(s, context_lives);
 	atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
 }
 
@@ -530,8 +504,10 @@ void flight_capture_ended(void)
 
 void flight_reset(void)
 {
-	for (uint32_t i = 0; i < atomic_load(&used_count); i++)
+	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
 		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
+		flight_sample_forget(&flight_streams[used[i]]);
+	}
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
 	memset(&flight_cache, 0, sizeof(flight_cache));

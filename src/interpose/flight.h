@@ -20,12 +20,14 @@
 #include "interpose/work.h"
 
 #define FLIGHT_RING 32
+#define FLIGHT_SAMPLES 16 /* of a stream, at once */
+#define FLIGHT_NO_SAMPLE (-1)
 /* A power of two, so that a record is found in few bytes of code: door.h. */
 #define FLIGHT_STREAM_SIZE 1024
 
 struct flight_mark {
-	CUevent event;  /* this place's own, untimed, made on first use */
-	bool is_sample; /* the record's timed pair is what to query */
+	CUevent event; /* this place's own, untimed, made on first use */
+	int sample;    /* the timed pair that is what to query; FLIGHT_NO_SAMPLE: the event is */
 	uint32_t launches;
 	uint64_t ns; /* added to the device's inflight_ns */
 };
@@ -56,15 +58,9 @@ struct flight_stream {
 	struct sys_lock lock; /* the rest */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */
 	struct flight_mark ring[FLIGHT_RING];
-	uint32_t seen_launched; /* helper: at its last look */
-	uint64_t progress_ns;   /* helper: time of the last completion, while busy since */
-	struct {
-		CUevent start, end; /* timed */
-		_Atomic bool in_use;
-		struct estimate *estimate;
-		uint64_t key;
-		bool is_beside_others;
-	} sample;
+	uint32_t seen_launched;         /* helper: at its last look */
+	uint64_t progress_ns;           /* helper: time of the last completion, while busy since */
+	_Atomic uint32_t samples_taken; /* bits: of its flight_samples, which are under way */
 };
 
 _Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
@@ -164,10 +160,14 @@ void flight_mark_now(struct flight_stream *stream);
  * end() counts and marks.
  */
 struct flight_pass {
+	/* Set before begin(). */
+	bool pays;             /* ns is what is told where tenants share space */
+	bool is_beside_others; /* what is timed may be longer than it is alone */
+	uint32_t samples_most; /* of its stream under way, with this one: FLIGHT_SAMPLES at most */
+
 	struct estimate *estimate;
 	uint64_t ns; /* by end(): as predicted */
-	bool is_sampled;
-	bool is_beside_others; /* set before begin(): what is timed may be longer than it is alone */
+	int sample;  /* FLIGHT_NO_SAMPLE: it is not timed */
 };
 void flight_begin(struct flight_stream *stream, const struct work *work, struct flight_pass *pass);
 void flight_end(struct flight_stream *stream, const struct work *work, struct flight_pass *pass,

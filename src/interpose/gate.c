@@ -285,6 +285,9 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->flight.is_beside_others = pass->is_paced;
+		pass->flight.pays = pass->pays;
+		/* What it is alone is to be known soon. */
+		pass->flight.samples_most = pass->pays && !pass->is_paced ? FLIGHT_SAMPLES : 1;
 		flight_begin(pass->stream, work, &pass->flight);
 	}
 }

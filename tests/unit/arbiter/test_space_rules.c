@@ -209,6 +209,31 @@ static void test_a_trial_tells_what_is_told_of_alone(void **state)
 	assert_true(try_alone(3, false).alone.for_ns <= 0);
 }
 
+/* While its lengths were being learned it was told of half as much in the same time: once they are known that is soon forgotten. */
+static void test_what_was_seen_while_learning_is_soon_forgotten(void **state)
+{
+	struct space_member m = { .weight = 1, .limit = 1 };
+	struct space_seen s = { .works = true, .is_paced = true, .is_tried = true };
+	uint64_t now = 1000 * MS;
+
+	for (int i = 0; i < 10000; i++, now += MS / 10) {
+		bool learns = i < 5000;
+
+		if (i % 5 == 0) {
+			s.work_ns += learns ? MS : 2 * MS;
+			s.untried_ns += learns ? MS : 0;
+		}
+		s.paid_ns = s.work_ns;
+		space_member_see(&m, &s, now, MS / 10);
+		if (i == 4999) {
+			assert_false(space_member_is_learned(&m));
+			assert_true(fabs(m.alone.done_ns / m.alone.for_ns / 2 - 1) < 0.02);
+		}
+	}
+	assert_true(space_member_is_learned(&m));
+	assert_true(fabs(m.alone.done_ns / m.alone.for_ns / 4 - 1) < 0.06);
+}
+
 /* For a minute everybody asks; the others' work takes a while to end. */
 static void test_trials_keep_to_their_budget(void **state)
 {
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_what_the_card_gives_is_learned_where_it_is_scarce),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
+		cmocka_unit_test(test_what_was_seen_while_learning_is_soon_forgotten),
 		cmocka_unit_test(test_trials_keep_to_their_budget),
 		cmocka_unit_test(test_who_was_tried_least_is_next),
 		cmocka_unit_test(test_trials_that_are_none),

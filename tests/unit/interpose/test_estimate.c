@@ -177,6 +177,37 @@ static void test_beside_others_it_is_a_bound(void **state)
 	assert_in_range(e->ns, 100000, 106000);
 }
 
+/* However it is timed later, beside its own streams or alone, longer or shorter: within a factor of two it counts for the same. */
+static void test_what_is_told_stays(void **state)
+{
+	static const uint64_t later[] = { 1800000, 600000, 1100000, 1900000, 1900000, 700000 };
+	struct work w = kernel(0x7100, 11, 11);
+	struct estimate *e = estimate_of(&w);
+	uint64_t told;
+
+	assert_int_equal(estimate_told_ns(e), 0);
+	estimate_learn_beside(e, e->key, 1700000);
+	assert_true(estimate_is_untried(e));
+	assert_int_equal(estimate_told_ns(e), 1700000);
+	estimate_learn(e, e->key, 1000000);
+	estimate_learn(e, e->key, 1030000);
+	assert_true(estimate_is_untried(e));
+	/* Of three the median, whatever was known before. */
+	estimate_learn(e, e->key, 1010000);
+	assert_false(estimate_is_untried(e));
+	told = estimate_told_ns(e);
+	assert_int_equal(told, 1010000);
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		estimate_learn(e, e->key, later[i]);
+		estimate_learn_beside(e, e->key, later[i] - 100000);
+		assert_int_equal(estimate_told_ns(e), told);
+	}
+	/* It does something else now. */
+	for (int i = 0; i < 20; i++)
+		estimate_learn(e, e->key, 5000000);
+	assert_in_range(estimate_told_ns(e), 4000000, 5000000);
+}
+
 static void test_a_full_table_recycles(void **state)
 {
 	struct work often = kernel(0x5000, 7, 7);
@@ -206,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_samples_the_first_and_then_some),
 		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
 		cmocka_unit_test(test_beside_others_it_is_a_bound),
+		cmocka_unit_test(test_what_is_told_stays),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
 

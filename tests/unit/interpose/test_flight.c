@@ -161,6 +161,72 @@ static void test_marks_that_fail_leave_nothing(void **state)
 	fake_complete_all();
 }
 
+/* Kernels of as many kinds, launched `rounds` times each before any is seen to end. Returns how many are known then. */
+static unsigned known_after(CUstream stream, unsigned kinds, unsigned rounds)
+{
+	unsigned known = 0;
+
+	for (unsigned r = 0; r < rounds; r++) {
+		for (unsigned i = 0; i < kinds; i++) {
+			launched_function = (const char *)launched_function + 64;
+			launch(stream);
+		}
+		launched_function = (const char *)launched_function - (size_t)kinds * 64;
+	}
+	fake_complete_all();
+	flight_poll(sys_now_ns(), 0);
+	for (unsigned i = 1; i <= kinds; i++)
+		known += atomic_load(&estimate_of(&(struct work){
+							  .kind = WORK_IS_KERNEL,
+							  .subject = (const char *)launched_function +
+								     (size_t)i * 64,
+							  .blocks = 132,
+							  .threads = 256 })
+					      ->ns) != 0;
+	launched_function = (const char *)launched_function + ((size_t)kinds + 1) * 64;
+	return known;
+}
+
+/* A trial of space is short, and what it runs may be of many kinds. Under a lease of its own time is no matter, and events cost. */
+static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
+{
+	fake_guest_set_lease(LEASE_GO);
+	fake_control->device[0].depth_ns = 1ULL << 60;
+	assert_int_equal(known_after(fake_stream(2), 20, 1), 1);
+	fake_control->space_pct_x100[0] = 10000;
+	assert_int_equal(known_after(fake_stream(2), 12, 1), 12);
+	assert_int_equal(known_after(fake_stream(2), 40, 1), FLIGHT_SAMPLES);
+	/* All were given back, and those of a stream that goes end with it. */
+	assert_int_equal(known_after(fake_stream(2), 12, 2), 12);
+	for (int i = 0; i < 12; i++)
+		launch(fake_stream(2));
+	flight_drop_stream(fake_stream(2));
+	assert_int_equal(fake_counts().creates, fake_counts().destroys);
+	assert_int_equal(known_after(fake_stream(2), 12, 1), 12);
+	/* Beside others it takes any time: one at a time is enough. */
+	fake_control->device[0].granted = 1ULL << 60;
+	fake_guest_set_lease(LEASE_PACED);
+	assert_int_equal(known_after(fake_stream(2), 12, 1), 1);
+	fake_control->space_pct_x100[0] = 0;
+	assert_int_equal(fake_counts().queries_after_destroy, 0);
+}
+
+/* Launches that failed, and marks that found no room, keep none of them. */
+static void test_samples_are_given_back(void **state)
+{
+	fake_guest_set_lease(LEASE_GO);
+	fake_control->device[0].depth_ns = 1ULL << 60;
+	fake_control->space_pct_x100[0] = 10000;
+	for (int i = 0; i < 100; i++)
+		launch_with(fake_stream(2), CUDA_ERROR_LAUNCH_FAILED);
+	assert_int_equal(known_after(fake_stream(2), 10, 1), 10);
+	fake_record_fails = true;
+	known_after(fake_stream(2), 10, 1);
+	fake_record_fails = false;
+	assert_int_equal(known_after(fake_stream(2), 10, 1), 10);
+	fake_control->space_pct_x100[0] = 0;
+}
+
 static void test_synchronous_work_leaves_nothing_in_flight(void **state)
 {
 	struct work w = { .kind = WORK_IS_SYNC, .subject = "cuMemcpy", .blocks = 4096 };
@@ -200,6 +266,8 @@ int main(void)
 		launching_test(test_a_dropped_context_takes_its_streams_along),
 		launching_test(test_a_failed_launch_leaves_nothing),
 		launching_test(test_marks_that_fail_leave_nothing),
+		launching_test(test_many_are_timed_at_once_in_a_trial_of_space),
+		launching_test(test_samples_are_given_back),
 		launching_test(test_synchronous_work_leaves_nothing_in_flight),
 		launching_test(test_more_streams_than_there_are_records),
 	};
