@@ -13,6 +13,7 @@
 #include "interpose/hook_pool.h"
 #include "interpose/ipc_broker.h"
 #include "interpose/log.h"
+#include "interpose/pace.h"
 #include "interpose/piece.h"
 #include "interpose/real.h"
 #include "interpose/swap.h"
@@ -309,12 +310,18 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : least_ns;
 }
 
+/* It runs alone to be timed: when something ended is what the daemon wants to know. */
+static bool is_tried(uint32_t index)
+{
+	return pace_most_x100((int)index) && lease_of((int)index) == LEASE_GO;
+}
+
 /* On each device where there is work, it is far ahead, and nobody waits for room. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct flight_device *f = &flight_devices[i];
-		if (atomic_load(&f->waiters))
+		if (atomic_load(&f->waiters) || is_tried(i))
 			return false;
 		if ((busy & (1U << i)) &&
 		    atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
