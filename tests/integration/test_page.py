@@ -56,7 +56,9 @@ def test_who_waits_is_paused_or_off_the_card_as_ps_tells(page, machine):
     shown = {tenant["name"]: tenant for tenant in page.state()["tenants"]}
     listed = machine.tenants()
     for name, tenant in listed.items():
-        assert shown[name]["state"] == tenant["state"], name
+        # The first one works, and rests between pieces of it: those are two looks.
+        states = ("running", "idle") if name == "first" else (tenant["state"],)
+        assert shown[name]["state"] in states and tenant["state"] in states, name
         for member in ("kind", "state", "swapped_bytes", "swappable_bytes", "failed"):
             assert (shown[name]["swap"] or {}).get(member) == (tenant["swap"] or {}).get(member), (name, member)
     assert [listed[name]["state"] for name in ("away", "held", "queued")] == ["swapped", "paused", "queued"]
