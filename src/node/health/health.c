@@ -166,10 +166,10 @@ static void changed(struct node *node, struct card *card)
 	health_tell(node, card);
 }
 
-static void note_fault(struct health_watch *w, const struct gpu_fault *fault)
+static void note_fault(struct health_watch *w, const struct gpu_fault *fault,
+		       const struct health_time *now)
 {
 	const struct health_xid *xid = health_find_xid(fault->number);
-	struct health_time now = time_now();
 	if (fault->index >= w->node->card_count)
 		return;
 	struct card *card = &w->node->card[fault->index];
@@ -178,8 +178,8 @@ static void note_fault(struct health_watch *w, const struct gpu_fault *fault)
 		log_warning("GPU %u: Xid %" PRIu64 "%s%s", card->index, fault->number,
 			    xid ? ": " : "", xid ? xid->what : "");
 	bool is_change = fault->kind == GPU_FAULT_XID
-				 ? health_note_xid(&card->health, fault->number, &w->ignored, &now)
-				 : health_note_ecc(&card->health, &now);
+				 ? health_note_xid(&card->health, fault->number, &w->ignored, now)
+				 : health_note_ecc(&card->health, now);
 	if (is_change)
 		changed(w->node, card);
 }
@@ -212,7 +212,7 @@ static void ready(void *data, uint32_t events)
 	if (dropped)
 		log_warning("%u more faults of GPUs came at once and were not looked at", dropped);
 	for (unsigned i = 0; i < fault_count; i++)
-		note_fault(w, &fault[i]);
+		note_fault(w, &fault[i], &now);
 	for (unsigned i = 0; has_answers && i < w->node->card_count; i++) {
 		struct card *card = &w->node->card[i];
 		bool is_change = health_note_answer(&card->health, answer[i], &now);

@@ -142,7 +142,8 @@ bool health_cure(struct health *h, const struct health_time *when)
 
 bool health_pass_time(struct health *h, uint64_t recover_ns, const struct health_time *when)
 {
-	if (!h->has_fault || !recover_ns || when->now_ns - h->fault_ns < recover_ns)
+	if (!h->has_fault || !recover_ns || when->now_ns < h->fault_ns ||
+	    when->now_ns - h->fault_ns < recover_ns)
 		return false;
 	return health_cure(h, when);
 }

@@ -81,6 +81,8 @@ static void test_faults_stay(void **state)
 	now = at(100);
 	assert_false(health_pass_time(&h, 0, &now));
 	assert_false(health_note_ecc(&h, &now)); /* another one: the time begins anew */
+	now = at(99);                            /* read just before it came */
+	assert_false(health_pass_time(&h, 30 * SEC, &now));
 	now = at(129);
 	assert_false(health_pass_time(&h, 30 * SEC, &now));
 	now = at(130);
