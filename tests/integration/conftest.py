@@ -35,16 +35,6 @@ def pytest_configure(config):
                                        "somebody gets")
 
 
-def end_process(process, seconds=20):
-    """Terminates it; by force if it does not end in time."""
-    process.terminate()
-    try:
-        process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 def wait_until(condition, seconds=30.0, what="the condition"):
     """Waits until condition() is true, and returns what it returned."""
     deadline = time.monotonic() + seconds

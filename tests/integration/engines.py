@@ -16,7 +16,8 @@ import tarfile
 import tempfile
 import time
 
-from conftest import ROOT, end_process, wait_until
+from conftest import ROOT, wait_until
+from processes import end_process
 
 UNPACKED = ROOT / "build/engines"
 PATH = os.pathsep.join([str(UNPACKED / "usr/bin"), str(UNPACKED / "usr/sbin"), os.environ["PATH"],

@@ -8,7 +8,8 @@ import secrets
 import socket
 import subprocess
 
-from conftest import ROOT, end_process, wait_until
+from conftest import ROOT, wait_until
+from processes import end_process
 
 UNPACKED = ROOT / "build/slurm"
 # Debian's programs have these names by links; Slurm goes by them: a slurmctld of another name reads no Gres of its nodes.

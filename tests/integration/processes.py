@@ -1,0 +1,13 @@
+"""Ends of processes, for whatever starts some: these tests, and those against Kubernetes."""
+
+import subprocess
+
+
+def end_process(process, seconds=20):
+    """Terminates it; by force if it does not end in time."""
+    process.terminate()
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
