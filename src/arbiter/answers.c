@@ -108,8 +108,8 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
 	const struct tenant *t = look_up(a, tenant);
 	double most_ns = (double)a->config.step_most_ns;
 
-	if (group_is_rated(a, t))
-		return SPACE_TRIAL_DEPTH_NS;
+	if (t->part.of != NONE)
+		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
 	/* Who outranks it would have to wait for all of that. */

@@ -216,9 +216,18 @@ static bool is_tried(const struct arbiter *a, const struct tenant *t)
 	return trials->runs && trials->whose == t - a->tenant;
 }
 
-bool group_is_rated(const struct arbiter *a, const struct tenant *t)
+uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 {
-	return t->part.of != NONE && is_tried(a, t) && space_member_is_learned(&t->part.member);
+	const struct space_member *m = &t->part.member;
+	uint64_t work_ns = a->terms.depth_ns;
+
+	/* A length that is timed beside seven other streams of its own is seven times as long. */
+	if (is_tried(a, t) && !space_member_is_learned(m))
+		return work_ns;
+	/* How fast it is, it is as it runs alone: with all of its streams at once, and a thread that may lose its CPU for a while. */
+	if (is_tried(a, t))
+		work_ns = SPACE_TRIAL_DEPTH_NS;
+	return space_member_told_ns(m, work_ns);
 }
 
 /* Its processes can use but a part of the SMs. */
@@ -326,7 +335,9 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		uint64_t own_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
+		uint64_t own_ns = min_u64(
+			space_member_work_ns(&t->part.member, t->seen.inflight_ns),
+			a->config.drain_max_ns);
 
 		charge_member(a, t, there < 2, dt_ns);
 		seen[count++] = see_gain(a, t);

@@ -304,6 +304,16 @@ uint64_t space_member_tokens(const struct space_member *m, uint64_t ns)
 	return (uint64_t)((double)ns * min_double(max_double(tokens, TOKENS_LEAST), SPEED_MOST));
 }
 
+uint64_t space_member_told_ns(const struct space_member *m, uint64_t work_ns)
+{
+	return (uint64_t)((double)work_ns * max_double(speed_alone(m), 1));
+}
+
+uint64_t space_member_work_ns(const struct space_member *m, uint64_t told_ns)
+{
+	return (uint64_t)((double)told_ns / max_double(speed_alone(m), 1));
+}
+
 static bool is_stale(const struct space_alone *a, uint64_t now_ns)
 {
 	uint64_t pause_ns = (now_ns - a->known_at) / STALE_PART;

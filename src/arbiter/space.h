@@ -133,6 +133,9 @@ void space_member_see(struct space_member *member, const struct space_seen *seen
 		      uint64_t dt_ns);
 /* So much work, as tokens of the member's library. */
 uint64_t space_member_tokens(const struct space_member *member, uint64_t ns);
+/* How much its library tells of when it is so much work, and the other way round; the work is never more. */
+uint64_t space_member_told_ns(const struct space_member *member, uint64_t work_ns);
+uint64_t space_member_work_ns(const struct space_member *member, uint64_t told_ns);
 /* The part of the card that it has while it works, by what its processes can use: what a cap is charged by. */
 double space_member_part(const struct space_member *member);
 /*

@@ -22,10 +22,7 @@
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
-/*
- * Work that it may have in flight once its lengths are known: all of its streams at once, as it has them alone. Until then it is the usual
- * depth: a length that was timed beside seven other streams of its own is seven times as long.
- */
+/* Work that it may have in flight once its lengths are known. */
 #define SPACE_TRIAL_DEPTH_NS UINT64_C(20000000)
 #define SPACE_TRIAL_ATTEMPT_NS UINT64_C(5000000) /* what one counts that came to nothing */
 #define SPACE_TRIAL_LOOK_NS UINT64_C(100000)     /* how soon to look again meanwhile */

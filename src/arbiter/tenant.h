@@ -380,8 +380,8 @@ void group_count(struct arbiter *a, int group);
 void group_leave(struct arbiter *a, struct tenant *t);
 /* What the groups show, of what was seen of their members; the members are charged for the dt_ns that end now. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
-/* Whether this member runs alone, beside others that are held, to see how fast it is. */
-bool group_is_rated(const struct arbiter *a, const struct tenant *t);
+/* How much this member may have in flight, as its library tells of it. */
+uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);
 /* The members' states, by those of their groups. Returns when to look again, where that is next_ns otherwise. */
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);
 

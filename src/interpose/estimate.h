@@ -9,7 +9,7 @@
  *
  * Tenants that share space are paid by length (pace.h), and how fast one is alone is known in the same lengths: those must not wander
  * with what its streams, and others, did while they were timed. So there is a second one, which is told: once it is known of three
- * samples it stays, until the first is not within a factor of two of it.
+ * samples it stays, until the first is not within a factor of 16 of it.
  *
  * A fixed table; a newcomer takes the place of an old one when its places are full. Lock-free; races
  * lose a sample at worst.

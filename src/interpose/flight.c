@@ -17,6 +17,8 @@
 /* What a launch of unknown length is taken for at most: the time that a stream was held up by a host
  * function or a wait is in the average too. */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
+/* Where tenants share space, what is not known at all: few of it are in flight, so that they are timed by themselves. */
+#define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 
@@ -248,6 +250,8 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	if (!is_known)
 		ns = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
 	pass->ns = ns;
+	if (!ns && pass->pays)
+		ns = UNKNOWN_NS;
 	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
 	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
