@@ -335,9 +335,8 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
-		uint64_t own_ns = min_u64(
-			space_member_work_ns(&t->part.member, t->seen.inflight_ns),
-			a->config.drain_max_ns);
+		uint64_t own_ns = min_u64(space_member_work_ns(&t->part.member, t->seen.inflight_ns),
+					  a->config.drain_max_ns);
 
 		charge_member(a, t, there < 2, dt_ns);
 		seen[count++] = see_gain(a, t);

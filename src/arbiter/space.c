@@ -6,7 +6,10 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-#define ALONE_FADE_NS 400e6               /* of what was done alone: by its own time ... */
+/* What was done alone fades by its own time: of a third of all trials, so that the first, which tell least, are forgotten first ... */
+#define ALONE_FADE_PART 0.5
+#define ALONE_FADE_LEAST_NS 100e6
+#define ALONE_FADE_MOST_NS 400e6
 #define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
 #define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
 #define ALONE_ENOUGH_NS 60e6              /* ... and known to a hundredth or so */
@@ -176,25 +179,42 @@ bool space_member_is_learned(const struct space_member *m)
 	       m->sums.untried_ns <= ALONE_UNTRIED * m->sums.work_ns;
 }
 
-/* What was seen while its lengths were being learned counts for little as soon as they are known. */
-static void see_learning(struct space_alone *a, bool learns)
+/* What it was charged until now, it was charged by another measure: it goes on from where the one is that has had least. */
+static void start_anew(struct space_member *m)
 {
+	m->vtime = 0;
+	m->floor_ns = 0;
+}
+
+/* What was seen while its lengths were being learned counts for little as soon as they are known. */
+static void see_learning(struct space_member *m)
+{
+	struct space_alone *a = &m->alone;
+	bool learns = !space_member_is_learned(m);
 	double keep = ALONE_KNOWN_NS / max_double(a->for_ns, ALONE_KNOWN_NS);
 
 	if (a->learns && !learns) {
 		a->done_ns *= keep;
 		a->for_ns *= keep;
+		start_anew(m);
 	}
 	a->learns = learns;
 }
 
-/* What was done between two ends. */
+/*
+ * What was done between two ends, or bursts of them: half of what ended at each. Streams are not all in step, so that what ends at
+ * once is now much, now little; with all of the second and nothing of the first, a few of them told a fifth too much.
+ */
 static void add_alone(struct space_alone *a)
 {
+	double done_ns = (a->edge_ns + a->burst_ns) / 2;
 	double for_ns = (double)(a->ended_at - a->edge_at);
-	double keep = 1 / (1 + for_ns / (a->learns ? ALONE_LEARNS_NS : ALONE_FADE_NS));
+	double fade_ns = min_double(max_double(ALONE_FADE_PART * (double)a->tried_ns,
+					       ALONE_FADE_LEAST_NS),
+				    ALONE_FADE_MOST_NS);
+	double keep = 1 / (1 + for_ns / (a->learns ? ALONE_LEARNS_NS : fade_ns));
 
-	a->done_ns = a->done_ns * keep + a->since_ns;
+	a->done_ns = a->done_ns * keep + done_ns;
 	a->for_ns = a->for_ns * keep + for_ns;
 }
 
@@ -207,21 +227,25 @@ static void see_trial(struct space_member *m, const struct space_seen *seen, dou
 		if (a->stretch_ns)
 			a->tried_at = now_ns;
 		a->stretch_ns = a->edge_at = a->ends_from = 0;
+		a->burst_ns = 0;
 		return;
 	}
-	see_learning(a, !space_member_is_learned(m));
+	see_learning(m);
 	a->stretch_ns += dt_ns;
 	if (a->stretch_ns < ALONE_SETTLE_NS)
 		return;
 	a->tried_ns += dt_ns;
-	if (!a->known_at && space_member_is_judged(m))
+	if (!a->known_at && space_member_is_judged(m)) {
 		a->known_at = now_ns;
+		start_anew(m);
+	}
 	/* A pause of its own: its next piece begins anew. Or it is not known well enough when these ended. */
 	if (!seen->works || (done_ns > 0 && dt_ns > ALONE_EDGE_NS)) {
 		a->edge_at = a->ends_from = 0;
+		a->burst_ns = 0;
 		return;
 	}
-	a->since_ns += done_ns;
+	a->burst_ns += done_ns;
 	if (done_ns > 0) {
 		a->ended_at = now_ns;
 		a->ends_from = a->ends_from ? a->ends_from : now_ns;
@@ -232,8 +256,9 @@ static void see_trial(struct space_member *m, const struct space_seen *seen, dou
 	if (a->edge_at)
 		add_alone(a);
 	a->edge_at = a->ended_at;
+	a->edge_ns = a->burst_ns;
 	a->ends_from = 0;
-	a->since_ns = 0;
+	a->burst_ns = 0;
 }
 
 /* No more than the time that passed. */

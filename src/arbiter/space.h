@@ -73,7 +73,8 @@ struct space_sums {
 /* How much it was told of and done in trials: between ends of pieces, so that none counts in part. */
 struct space_alone {
 	double done_ns, for_ns; /* fade with themselves */
-	double since_ns;        /* done since edge_at */
+	double edge_ns;         /* done at edge_at ... */
+	double burst_ns;        /* ... and from ends_from on */
 	uint64_t stretch_ns;    /* of this trial; what ends at first was begun beside others */
 	uint64_t edge_at;       /* the last end of a piece in it; 0: none yet */
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */

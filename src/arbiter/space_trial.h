@@ -18,7 +18,7 @@
 #define SPACE_TRIAL_SAVED_NS UINT64_C(1000000000) /* no more is saved up */
 #define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)  /* at most so often */
 /* For so long; the others' work may take so long to end until then. */
-#define SPACE_TRIAL_NS UINT64_C(20000000)
+#define SPACE_TRIAL_NS UINT64_C(30000000)
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)

