@@ -469,7 +469,7 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 			/* A thread that looks whether it may go on now is none that works. */
 			.works = g->trials.runs ? t->seen.busy : t->running,
 			.came_at = t->part.member.came_at,
-			.tried_ns = t->part.member.alone.tried_ns +
+			.tried_ns = t->part.member.speed.tried_ns +
 				    t->part.attempts * SPACE_TRIAL_ATTEMPT_NS,
 		};
 	}

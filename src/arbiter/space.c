@@ -6,24 +6,8 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-/* What was done alone fades by its own time: of a third of all trials, so that the first, which tell least, are forgotten first ... */
-#define ALONE_FADE_PART 0.5
-#define ALONE_FADE_LEAST_NS 100e6
-#define ALONE_FADE_MOST_NS 400e6
-#define ALONE_LEARNS_NS 40e6              /* ... and while lengths are being learned */
-#define ALONE_KNOWN_NS 10e6               /* from which on a speed is used, ... */
-#define ALONE_ENOUGH_NS 60e6              /* ... and known to a hundredth or so */
-#define ALONE_SETTLE_NS UINT64_C(4000000) /* what is in flight was begun before */
-#define ALONE_TRIED_NS \
-	UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
-#define ALONE_UNTRIED 0.1   /* of what is told: of more, lengths are about to change */
-#define ALONE_EDGE_NS \
-	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
-#define ALONE_ENDS_NS \
-	UINT64_C(1000000) /* as long as that ends follow each other from look to look */
-#define SPEED_SURE 0.02
-#define SPEED_LEAST 0.1
-#define SPEED_MOST 50.0
+#define LEARNS_PART 0.1      /* of what is told is untried: of more, lengths are about to change */
+#define TOLD_MOST 50.0       /* for a nanosecond of work */
 #define DONE_CREDIT_NS 200e6 /* what ends at once was begun so long ago at most */
 #define OVERLAPS 1.25 /* times the time: streams at the same time, or lengths that are wrong */
 #define SLOWED 0.9    /* of the speed alone: less is somebody's doing */
@@ -41,9 +25,6 @@
 #define GIVES_LEAST 0.05
 #define GIVES_MOST 2.0
 #define FIRST_AHEAD 10.0 /* times SPACE_AHEAD_NS: who comes first by its priority */
-#define STALE_PART 4     /* of the time since it was known */
-#define STALE_LEAST_NS UINT64_C(1500000000)
-#define STALE_MOST_NS UINT64_C(10000000000)
 #define UNTRIED 0.05     /* of the work: more is worth a trial */
 #define AHEAD_MAX_NS 1e9 /* nobody is held for more than that of debt */
 #define STUCK_MIN_NS UINT64_C(50000000)
@@ -149,34 +130,15 @@ double space_member_part(const struct space_member *m)
 	return max_double(whole_of(m), grids_of(&m->sums));
 }
 
-static bool is_speed_known(const struct space_member *m)
-{
-	return m->alone.for_ns >= ALONE_KNOWN_NS;
-}
-
-/* What it is told of in a nanosecond alone; until that is known, one. */
-static double speed_alone(const struct space_member *m)
-{
-	double speed;
-
-	if (!is_speed_known(m))
-		return 1;
-	speed = m->alone.done_ns / m->alone.for_ns;
-	/* By what looking misses, lengths are better than that. */
-	if (speed > 1 - SPEED_SURE && speed < 1 + SPEED_SURE)
-		return 1;
-	return min_double(max_double(speed, SPEED_LEAST), SPEED_MOST);
-}
-
 bool space_member_is_judged(const struct space_member *m)
 {
-	return is_speed_known(m) || m->alone.tried_ns >= ALONE_TRIED_NS;
+	return space_speed_is_judged(&m->speed);
 }
 
 bool space_member_is_learned(const struct space_member *m)
 {
 	return m->sums.work_ns >= USE_KNOWN_NS &&
-	       m->sums.untried_ns <= ALONE_UNTRIED * m->sums.work_ns;
+	       m->sums.untried_ns <= LEARNS_PART * m->sums.work_ns;
 }
 
 /* What it was charged until now, it was charged by another measure: it goes on from where the one is that has had least. */
@@ -186,79 +148,16 @@ static void start_anew(struct space_member *m)
 	m->floor_ns = 0;
 }
 
-/* What was seen while its lengths were being learned counts for little as soon as they are known. */
-static void see_learning(struct space_member *m)
-{
-	struct space_alone *a = &m->alone;
-	bool learns = !space_member_is_learned(m);
-	double keep = ALONE_KNOWN_NS / max_double(a->for_ns, ALONE_KNOWN_NS);
-
-	if (a->learns && !learns) {
-		a->done_ns *= keep;
-		a->for_ns *= keep;
-		start_anew(m);
-	}
-	a->learns = learns;
-}
-
-/*
- * What was done between two ends, or bursts of them: half of what ended at each. Streams are not all in step, so that what ends at
- * once is now much, now little; with all of the second and nothing of the first, a few of them told a fifth too much.
- */
-static void add_alone(struct space_alone *a)
-{
-	double done_ns = (a->edge_ns + a->burst_ns) / 2;
-	double for_ns = (double)(a->ended_at - a->edge_at);
-	double fade_ns = min_double(max_double(ALONE_FADE_PART * (double)a->tried_ns,
-					       ALONE_FADE_LEAST_NS),
-				    ALONE_FADE_MOST_NS);
-	double keep = 1 / (1 + for_ns / (a->learns ? ALONE_LEARNS_NS : fade_ns));
-
-	a->done_ns = a->done_ns * keep + done_ns;
-	a->for_ns = a->for_ns * keep + for_ns;
-}
-
-static void see_trial(struct space_member *m, const struct space_seen *seen, double done_ns,
+static void see_speed(struct space_member *m, const struct space_seen *seen, double done_ns,
 		      uint64_t now_ns, uint64_t dt_ns)
 {
-	struct space_alone *a = &m->alone;
+	struct space_speed_seen look = { .is_tried = seen->is_tried,
+					 .learns = !space_member_is_learned(m),
+					 .works = seen->works,
+					 .done_ns = done_ns };
 
-	if (!seen->is_tried) {
-		if (a->stretch_ns)
-			a->tried_at = now_ns;
-		a->stretch_ns = a->edge_at = a->ends_from = 0;
-		a->burst_ns = 0;
-		return;
-	}
-	see_learning(m);
-	a->stretch_ns += dt_ns;
-	if (a->stretch_ns < ALONE_SETTLE_NS)
-		return;
-	a->tried_ns += dt_ns;
-	if (!a->known_at && space_member_is_judged(m)) {
-		a->known_at = now_ns;
+	if (space_speed_see(&m->speed, &look, now_ns, dt_ns))
 		start_anew(m);
-	}
-	/* A pause of its own: its next piece begins anew. Or it is not known well enough when these ended. */
-	if (!seen->works || (done_ns > 0 && dt_ns > ALONE_EDGE_NS)) {
-		a->edge_at = a->ends_from = 0;
-		a->burst_ns = 0;
-		return;
-	}
-	a->burst_ns += done_ns;
-	if (done_ns > 0) {
-		a->ended_at = now_ns;
-		a->ends_from = a->ends_from ? a->ends_from : now_ns;
-	}
-	/* Streams that run side by side end together: those ends count as one. */
-	if (!a->ends_from || (done_ns > 0 && now_ns - a->ends_from < ALONE_ENDS_NS))
-		return;
-	if (a->edge_at)
-		add_alone(a);
-	a->edge_at = a->ended_at;
-	a->edge_ns = a->burst_ns;
-	a->ends_from = 0;
-	a->burst_ns = 0;
 }
 
 /* No more than the time that passed. */
@@ -283,7 +182,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, work);
 	struct space_sums *s = &m->sums;
 	bool was_working = m->works;
-	double of_told = whole_of(m) / speed_alone(m);
+	double of_told = whole_of(m) / space_speed(&m->speed);
 
 	m->is_known = m->is_known && seen->is_paced;
 	m->works = seen->works;
@@ -299,7 +198,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 				    : min_double((double)seen->inflight_ns, AHEAD_MAX_NS) * of_told;
 	if (was_working || seen->works)
 		m->done_credit_ns = min_double(m->done_credit_ns + (double)dt_ns, DONE_CREDIT_NS);
-	m->done_alone_ns = min_double((double)done / speed_alone(m), m->done_credit_ns);
+	m->done_alone_ns = min_double((double)done / space_speed(&m->speed), m->done_credit_ns);
 	m->done_credit_ns -= m->done_alone_ns;
 	if (m->is_present)
 		fade(s, dt_ns);
@@ -316,7 +215,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 	else if (m->is_present && !seen->waits)
 		s->pause_ns += (double)dt_ns;
 	m->filled_ns = m->begun_ns * fill_of(m);
-	see_trial(m, seen, (double)done, now_ns, dt_ns);
+	see_speed(m, seen, (double)done, now_ns, dt_ns);
 	if (m->target > 0)
 		m->vtime += m->begun_ns / m->target;
 }
@@ -326,40 +225,26 @@ uint64_t space_member_tokens(const struct space_member *m, uint64_t ns)
 	const struct space_sums *s = &m->sums;
 	double tokens = s->begun_ns >= USE_KNOWN_NS ? s->paid_ns / s->begun_ns : 1;
 
-	return (uint64_t)((double)ns * min_double(max_double(tokens, TOKENS_LEAST), SPEED_MOST));
+	return (uint64_t)((double)ns * min_double(max_double(tokens, TOKENS_LEAST), TOLD_MOST));
 }
 
 uint64_t space_member_told_ns(const struct space_member *m, uint64_t work_ns)
 {
-	return (uint64_t)((double)work_ns * max_double(speed_alone(m), 1));
+	return (uint64_t)((double)work_ns * max_double(space_speed(&m->speed), 1));
 }
 
 uint64_t space_member_work_ns(const struct space_member *m, uint64_t told_ns)
 {
-	return (uint64_t)((double)told_ns / max_double(speed_alone(m), 1));
-}
-
-static bool is_stale(const struct space_alone *a, uint64_t now_ns)
-{
-	uint64_t pause_ns = (now_ns - a->known_at) / STALE_PART;
-
-	if (pause_ns < STALE_LEAST_NS)
-		pause_ns = STALE_LEAST_NS;
-	if (pause_ns > STALE_MOST_NS)
-		pause_ns = STALE_MOST_NS;
-	return now_ns - a->tried_at > pause_ns;
+	return (uint64_t)((double)told_ns / max_double(space_speed(&m->speed), 1));
 }
 
 bool space_member_asks_for_trial(const struct space_member *m, bool is_used, uint64_t now_ns)
 {
 	const struct space_sums *s = &m->sums;
-	const struct space_alone *a = &m->alone;
 
 	/* Lengths are learned from a part of what runs: of many kinds some are always untried. */
-	if (a->tried_ns < ALONE_TRIED_NS &&
-	    (s->untried_ns > UNTRIED * s->work_ns || a->for_ns < ALONE_ENOUGH_NS))
-		return true;
-	return is_used && is_stale(a, now_ns);
+	return space_speed_wants_trials(&m->speed, s->untried_ns > UNTRIED * s->work_ns) ||
+	       (is_used && space_speed_is_stale(&m->speed, now_ns));
 }
 
 /* ---- what that means ---- */
@@ -368,15 +253,15 @@ static bool is_slowed(const struct space_member *m)
 {
 	const struct space_sums *s = &m->sums;
 
-	return s->busy_ns >= KNOWN_NS && s->done_ns < SLOWED * speed_alone(m) * s->busy_ns;
+	return s->busy_ns >= KNOWN_NS && s->done_ns < SLOWED * space_speed(&m->speed) * s->busy_ns;
 }
 
 /* What it would have alone. */
 static double use_of(const struct space_member *m)
 {
 	const struct space_sums *s = &m->sums;
-	double takes_ns = s->work_ns / speed_alone(m);
-	bool is_unclear = !is_speed_known(m) && s->done_ns > OVERLAPS * s->busy_ns;
+	double takes_ns = s->work_ns / space_speed(&m->speed);
+	bool is_unclear = !space_speed_is_known(&m->speed) && s->done_ns > OVERLAPS * s->busy_ns;
 
 	if (s->work_ns < USE_KNOWN_NS || is_unclear)
 		return whole_of(m);

@@ -29,7 +29,7 @@
  * at work, but has not got on for long (a kernel that waits for the host), is not waited for.
  *
  * A length that was timed beside others' kernels is too long by as much as they contend, and the longer for who is held
- * the most; and the speed is known only of who was alone. So now and then one runs alone: space_trial.h.
+ * the most; and the speed is known only of who was alone. So now and then one runs alone: space_trial.h, space_speed.h.
  *
  * The numbers are the tenants' own words. What a member says it began is believed up to the time that passed;
  * one that says less than it does has more than its share of its group's time, and no more than that.
@@ -40,6 +40,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "arbiter/space_speed.h"
 
 #define SPACE_AHEAD_NS UINT64_C(10000000) /* of the card's time, by the target */
 #define SPACE_LEAST_NS UINT64_C(50000000) /* who has had least may go on for so long unlooked at */
@@ -70,20 +72,6 @@ struct space_sums {
 	double done_ns, busy_ns; /* with work in flight */
 };
 
-/* How much it was told of and done in trials: between ends of pieces, so that none counts in part. */
-struct space_alone {
-	double done_ns, for_ns; /* fade with themselves */
-	double edge_ns;         /* done at edge_at ... */
-	double burst_ns;        /* ... and from ends_from on */
-	uint64_t stretch_ns;    /* of this trial; what ends at first was begun beside others */
-	uint64_t edge_at;       /* the last end of a piece in it; 0: none yet */
-	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
-	uint64_t tried_ns;            /* all trials */
-	bool learns;                  /* its lengths, at the last look of a trial */
-	uint64_t known_at,
-		tried_at; /* when its speed was known at first, a trial was over last; 0: never */
-};
-
 /* One member's account. All zero, with weight and limit set, is how it begins. */
 struct space_member {
 	double weight; /* > 0; of any unit, the same for all of a group */
@@ -99,7 +87,7 @@ struct space_member {
 	uint64_t wanted_at, moved_at;
 	uint64_t came_at; /* when it was last there after SPACE_AWAY_NS without */
 	struct space_sums sums;
-	struct space_alone alone;
+	struct space_speed speed;
 	bool works;
 	double begun_ns;       /* work since the last look ... */
 	double filled_ns;      /* ... the same as SM-time: nanoseconds of the whole card ... */

@@ -13,7 +13,7 @@
  *   arbiter.c  the interface: tenants, observations, modes, the step
  *   answers.c  the interface: what it tells
  *   group.c    tenants that share space: one tenant to all of the above, members to space.h;
- *              space_trial.c: when one of them runs alone; space_gain.c: what all that brings them
+ *              space_trial.c: when one of them runs alone; space_speed.c: what that tells; space_gain.c: what all of it brings them
  *   token.c, paced.c   the other policies: tokens of fixed length; grants by feedback
  *
  * All times here are of the arbiter's own clock, which counts what steps count (a jump of the

@@ -154,7 +154,7 @@ static void test_untried_work_asks_for_a_trial(void **state)
 {
 	struct space_member m = { .weight = 1,
 				  .limit = 1,
-				  .alone = { .for_ns = 1e9, .done_ns = 1e9 } };
+				  .speed = { .for_ns = 1e9, .done_ns = 1e9 } };
 	struct space_seen seen = { 0 };
 	uint64_t now = 1500 * MS; /* so its speed was known a short time ago */
 
@@ -199,14 +199,14 @@ static void test_a_trial_tells_what_is_told_of_alone(void **state)
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		struct space_member m = try_alone(told[i], true);
 
-		assert_true(fabs(m.alone.done_ns / m.alone.for_ns / told[i] - 1) < 0.01);
+		assert_true(fabs(m.speed.done_ns / m.speed.for_ns / told[i] - 1) < 0.01);
 		assert_false(space_member_asks_for_trial(&m, false, 2000 * MS));
 		/* So it has done no more, and no less, than the time allows for. */
 		assert_true(fabs(m.sums.begun_ns / m.sums.work_ns * told[i] - 1) < 0.03);
 	}
 	assert_true(space_member_asks_for_trial(&(struct space_member){ .weight = 1, .limit = 1 },
 						false, 0));
-	assert_true(try_alone(3, false).alone.for_ns <= 0);
+	assert_true(try_alone(3, false).speed.for_ns <= 0);
 }
 
 /* While its lengths were being learned it was told of half as much in the same time: once they are known that is soon forgotten. */
@@ -227,11 +227,11 @@ static void test_what_was_seen_while_learning_is_soon_forgotten(void **state)
 		space_member_see(&m, &s, now, MS / 10);
 		if (i == 4999) {
 			assert_false(space_member_is_learned(&m));
-			assert_true(fabs(m.alone.done_ns / m.alone.for_ns / 2 - 1) < 0.02);
+			assert_true(fabs(m.speed.done_ns / m.speed.for_ns / 2 - 1) < 0.02);
 		}
 	}
 	assert_true(space_member_is_learned(&m));
-	assert_true(fabs(m.alone.done_ns / m.alone.for_ns / 4 - 1) < 0.06);
+	assert_true(fabs(m.speed.done_ns / m.speed.for_ns / 4 - 1) < 0.06);
 }
 
 /* For a minute everybody asks; the others' work takes a while to end. */

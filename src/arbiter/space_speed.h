@@ -1,0 +1,61 @@
+/*
+ * How fast a member of a space group is: how much its library tells of in a nanosecond in which it runs alone (space.h: Speed).
+ * Seen in trials (space_trial.h), look by look, by what ends.
+ *
+ * What ends at once is a burst: streams that run side by side end together, or in a few groups, and a look sees an end
+ * a little late. So a trial's speed is the slope of the straight line through its bursts, each at half of its height: from
+ * the first end to the last one, a few streams that are not in step told of up to a fifth too much.
+ *
+ * Pure; not thread safe.
+ */
+#ifndef ALLOT_ARBITER_SPACE_SPEED_H
+#define ALLOT_ARBITER_SPACE_SPEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What ended by when, in nanoseconds told and of the clock, from the first burst on. */
+struct space_line {
+	unsigned points;
+	uint64_t from_at, to_at; /* the first and the last */
+	double done_ns;          /* up to the last burst, with it */
+	double t, y, tt, ty;     /* sums over the points */
+};
+
+/* All zero is how it begins. */
+struct space_speed {
+	double done_ns, for_ns; /* in trials; fade with themselves */
+	uint64_t tried_ns;      /* all trials, from where they tell something */
+	bool learns;            /* its lengths, in the last trial */
+	uint64_t known_at,
+		tried_at; /* when it was known at first, a trial was over last; 0: never */
+
+	/* Of this trial: */
+	uint64_t stretch_ns;          /* what ends at first was begun beside others */
+	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
+	double burst_ns;              /* what they were told as */
+	struct space_line line;
+};
+
+/* One look. */
+struct space_speed_seen {
+	bool is_tried;  /* it runs alone */
+	bool learns;    /* lengths of much of what it does are not known yet */
+	bool works;     /* has work in flight */
+	double done_ns; /* told: what has ended since the last look */
+};
+
+/* True: what it is charged by is another measure from here on. dt_ns after the last look. */
+bool space_speed_see(struct space_speed *speed, const struct space_speed_seen *seen,
+		     uint64_t now_ns, uint64_t dt_ns);
+bool space_speed_is_known(const struct space_speed *speed);
+/* More trials are worth it; has_untried: there are lengths to be learned, too. */
+bool space_speed_wants_trials(const struct space_speed *speed, bool has_untried);
+/* As far as that can be found out. */
+bool space_speed_is_judged(const struct space_speed *speed);
+/* Known of a time ago; the longer it is known, the longer that may be. */
+bool space_speed_is_stale(const struct space_speed *speed, uint64_t now_ns);
+/* What it is told of in a nanosecond alone; until that is known, one. */
+double space_speed(const struct space_speed *speed);
+
+#endif
