@@ -209,6 +209,51 @@ static void test_a_trial_tells_what_is_told_of_alone(void **state)
 	assert_true(try_alone(3, false).speed.for_ns <= 0);
 }
 
+/* Trials of 30 ms of a program whose streams end in two groups, one `after` the other in a period of 4.57 ms; seen each 100 us. */
+static double speed_of_groups(double first, double second, uint64_t after, bool is_late)
+{
+	struct space_speed speed = { 0 };
+	const uint64_t period = 4570000, look_ns = MS / 10;
+	uint64_t now = 1000 * MS, ended[2] = { 0, 0 };
+
+	for (int trial = 0; trial < 8; trial++) {
+		uint64_t begun = now, last = now;
+
+		for (unsigned looks = 1; now - begun < 30 * MS; looks++) {
+			struct space_speed_seen seen = { .is_tried = true, .works = true };
+
+			now += look_ns;
+			if (is_late && looks % 10 < 5)
+				continue; /* the daemon had no CPU */
+			for (int k = 0; k < 2; k++) {
+				uint64_t n = (now - begun + period - (k ? after : 0)) / period;
+
+				seen.done_ns += (double)(n - ended[k]) * (k ? second : first) * 1e6;
+				ended[k] = n;
+			}
+			space_speed_see(&speed, &seen, now, now - last);
+			last = now;
+		}
+		ended[0] = ended[1] = 0;
+		space_speed_see(&speed, &(struct space_speed_seen){ 0 }, now, look_ns);
+		now += 100 * MS + (uint64_t)trial * MS / 3;
+	}
+	assert_true(space_speed_is_known(&speed));
+	return space_speed(&speed) / ((first + second) * 1e6 / (double)period);
+}
+
+/* From the first end to the last one it would be up to a tenth too much, or too little. */
+static void test_streams_that_are_not_in_step(void **state)
+{
+	for (uint64_t after = 1200000; after < 4000000; after += 100000) {
+		assert_true(fabs(speed_of_groups(4, 4, after, false) - 1) < 0.025);
+		assert_true(fabs(speed_of_groups(2, 6, after, false) - 1) < 0.025);
+		assert_true(fabs(speed_of_groups(7, 1, after, false) - 1) < 0.025);
+	}
+	/* Looks that come late say what was done, and not when. */
+	assert_true(fabs(speed_of_groups(4, 4, 2000000, true) - 1) < 0.04);
+}
+
 /* While its lengths were being learned it was told of half as much in the same time: once they are known that is soon forgotten. */
 static void test_what_was_seen_while_learning_is_soon_forgotten(void **state)
 {
@@ -335,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_what_the_card_gives_is_learned_where_it_is_scarce),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
+		cmocka_unit_test(test_streams_that_are_not_in_step),
 		cmocka_unit_test(test_what_was_seen_while_learning_is_soon_forgotten),
 		cmocka_unit_test(test_trials_keep_to_their_budget),
 		cmocka_unit_test(test_who_was_tried_least_is_next),
