@@ -14,11 +14,11 @@ from .training import SEED_MODELS
 SHARES = (45, 30, 15)
 FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for
 POINTS = (0.7, 5)       # on a GPU, simulated
-LEARN_S = 5             # a training's lengths and speed are learnt by trials, which take a part of the time
+LEARN_S = 5             # lengths and speeds are learnt by trials, which take a part of the time
 
 
 def three_seconds(settings):
-    return 3 * NATIVE_S + 8 * run_seconds(settings, window_s(settings))
+    return 3 * NATIVE_S + 8 * run_seconds(settings, window_s(settings)) + 5 * LEARN_S
 
 
 def of_sum(asked):
@@ -42,7 +42,8 @@ def add_lent(bench, what, asked, got):
 
 def works(bench, way, kernel, mode, limit=None):
     members = [Member(f"t{pct}", kernel, pct, limit, mode=mode) for pct in SHARES]
-    return [outcome.share_pct for outcome in measure(bench, way, members, window_s(bench.settings))]
+    settle_s = bench.settings.settle_s + (LEARN_S if way == SPACE else 0)
+    return [outcome.share_pct for outcome in measure(bench, way, members, window_s(bench.settings), settle_s=settle_s)]
 
 
 def space_three(bench):

@@ -137,11 +137,11 @@ class Loads:
             self.alone[key] = series.rate(0.5, 0.5 + self.native_seconds)
         return self.alone[key]
 
-    def run(self, loads, seconds, *, report_s=REPORT_S, events=(), setup_s=None):
+    def run(self, loads, seconds, *, report_s=REPORT_S, events=(), setup_s=None, settle_s=None):
         """Runs them at the same time; an Outcome each, in their order. events: (seconds from the
         common start, function), called in that order while they run. setup_s: what the slowest
-        takes to be ready; a run in which that was too short is thrown away."""
-        settle_s = self.settle_s
+        takes to be ready; a run in which that was too short is thrown away. settle_s: of this run, before its window."""
+        settle_s = self.settle_s if settle_s is None else settle_s
         rates = [self.native_rate(load.kernel, load.mode) for load in loads]
         length = settle_s + seconds + TAIL_S
         setup_s = setup_s or SETUP_S + 0.2 * max(0, len(loads) - 3)
