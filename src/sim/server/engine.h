@@ -33,7 +33,7 @@
 
 #define ENGINE_NEVER UINT64_MAX
 #define ENGINE_ALL 1000000U /* of a card's SMs */
-#define ENGINE_AT_ONCE 128  /* kernels of one process, since 2016 */
+#define ENGINE_AT_ONCE 128  /* pieces of one process: as kernels on an H200 */
 
 struct engine;
 struct engine_stream;
