@@ -12,7 +12,7 @@ from .space_ways import MPS, NATIVE_S, SHARING, SPACE, Member, is_offered, measu
 from .training import SEED_MODELS
 
 SHARES = (45, 30, 15)
-FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for
+FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for; two keep it busy
 POINTS = (0.7, 5)       # on a GPU, simulated
 LEARN_S = 5             # lengths and speeds are learnt by trials, which take a part of the time
 
@@ -53,9 +53,6 @@ def space_three(bench):
         return
     for kernel, mode in ((LARGE, ()), (SMALL, FILLING)):
         what = 3 * [f"{kernel}, 8 streams" if mode else str(kernel)]
-        if mode and bench.machine.sim:
-            bench.result.skip(what[0], "the simulated GPU runs one process's streams one after the other")
-            continue
         fixed = works(bench, MPS, kernel, mode)
         add_capped(bench, what, SHARES, works(bench, SPACE, kernel, mode), fixed)
         add_lent(bench, what, SHARES, works(bench, SPACE, kernel, mode, 100))

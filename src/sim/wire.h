@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730007ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730008ULL
 #define SIM_MAX_CARDS 16 /* MIG instances are counted too: the server has them behind the cards */
 /*
  * Beside the socket "<path>" is "<path>.uvm", which a program opens at its cuInit, as it opens the driver's
@@ -40,9 +40,10 @@ enum sim_request {
 	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
 	SIM_MEM_NAME,   /* id: block, arg: address -> val: name for another process (legacy IPC) */
 	SIM_MEM_OPEN, /* arg: name, 1: NVML never counts it for the client -> val: block, bytes, card */
-	SIM_STREAM_NEW,  /* [one-way] card, id: stream, arg: context, enum sim_stream_flags */
+	/* [one-way] card, id: stream, arg: context, enum sim_stream_flags, millionths of the SMs that its process may use */
+	SIM_STREAM_NEW,
 	SIM_STREAM_FREE, /* [one-way] id: stream */
-	/* [one-way] id: stream, arg: ns of the idle card, launches it counts for, millionths of its SMs */
+	/* [one-way] id: stream, arg: ns of the idle card, launches it counts for, millionths of its SMs, enum sim_way */
 	SIM_WORK,
 	SIM_HOST,       /* [one-way] id: stream, arg: cookie; a SIM_NOTE_HOST when it is reached */
 	SIM_SPIN,       /* [one-way] as SIM_HOST, but occupies the card until SIM_RELEASE */
@@ -89,6 +90,15 @@ enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOI
  */
 struct sim_gate {
 	_Atomic uint32_t is_shut;
+};
+
+/* Which way a copy goes, of a process's streams: one at a time goes each way. */
+enum sim_way {
+	SIM_WAY_NONE, /* it is no copy */
+	SIM_WAY_IN,   /* from the host */
+	SIM_WAY_OUT,  /* to the host */
+	SIM_WAY_WITHIN,
+	SIM_WAY_PEER, /* between cards */
 };
 
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
@@ -154,6 +164,7 @@ struct sim_card_info {
 	/* Over PCIe to a card of another NUMA node (0: half of that to the host); to others as to the host. */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
+	uint32_t busy_threads; /* of an SM: so many keep it busy, though it has room for more */
 	int32_t cc_major, cc_minor;
 	int32_t numa;                 /* -1: not known */
 	uint32_t peers;               /* bit i: NVLink to card i */

@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.alone  # shares
 
 SECONDS = 4
+FILLING = 264   # blocks: a kernel leaves no room to those of other streams
 SETUP_S = 2.5   # until the last of several tenants is ready: they begin together
 
 
@@ -52,7 +53,7 @@ BARS = [
     Bar("five equal", equal(5, 1000), sum_pct=85, jain=0.98),
     Bar("5 ms beside 50 us", [Tenant(50, 100, 5000), Tenant(50, 100, 50)], sum_pct=85, apart=12),
     Bar("4 processes x 4 streams beside one",
-        [Tenant(50, 100, more=("--processes", 4, "--streams", 4)), Tenant(50, 100)], apart=12),
+        [Tenant(50, 100, more=("--processes", 4, "--streams", 4, "--blocks", FILLING)), Tenant(50, 100)], apart=12),
 ]
 
 

@@ -1,5 +1,6 @@
 """Work on the simulated card: how long it takes, what it waits for, how several share the time."""
 
+import textwrap
 import time
 
 import pytest
@@ -140,6 +141,75 @@ def test_graphs(sim):
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_ILLEGAL_STATE
         """)
+
+
+SIDE_BY_SIDE = """
+start()
+N = cu.CUstream_flags.CU_STREAM_NON_BLOCKING
+
+def together(streams, submit):
+    # When the last of what submit(stream, index) puts into so many streams is done, in ms, of the card's own time.
+    gate = (ctypes.c_uint32 * 1)(0)
+    used = [ok(cu.cuStreamCreate(N)) for _ in range(streams)]
+    begin, *ends = [ok(cu.cuEventCreate(0)) for _ in range(streams + 1)]
+    ok(cu.cuStreamWaitValue32(used[0], ctypes.addressof(gate), 1, 0))
+    ok(cu.cuEventRecord(begin, used[0]))
+    for i, stream in enumerate(used):
+        ok(cu.cuStreamWaitEvent(stream, begin, 0))
+        submit(stream, i)
+        ok(cu.cuEventRecord(ends[i], stream))
+    gate[0] = 1
+    ok(cu.cuCtxSynchronize())
+    return [round(ok(cu.cuEventElapsedTime(begin, end)), 4) for end in ends]
+
+def kernels(streams, blocks):
+    f = kernel(f"allot_sim_1000us_{blocks}b")
+
+    def submit(stream, _):
+        for i in range(10):
+            ok(launch(f, stream, blocks))
+    return max(together(streams, submit))
+
+def near(got, meant):
+    assert abs(got - meant) < 1e-3 * meant, (got, meant)
+"""
+
+
+def test_streams_run_side_by_side(sim):
+    """Blocks of 128 threads, of which 449 keep an SM busy."""
+    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
+        near(kernels(1, 264), 10)
+        near(kernels(2, 132), 10)
+        near(kernels(2, 264), 20 * 256 / 449)
+        near(kernels(8, 264), 80 * 256 / 449)
+        near(kernels(2, 528), 20)
+        # Copies and kernels; of the copies one each way.
+        f = kernel("allot_sim_5000us_132b")
+        bytes = 32 * MIB
+        p = ok(cu.cuMemAlloc(bytes))
+        host = ok(cu.cuMemAllocHost(bytes))
+        copy_ms = bytes / 55404578406 * 1e3
+        def submit(stream, i):
+            if i == 0:
+                ok(launch(f, stream))
+            elif i == 3:
+                ok(cu.cuMemcpyDtoHAsync(host, p, bytes, stream))
+            else:
+                ok(cu.cuMemcpyHtoDAsync(p, host, bytes, stream))
+        for got, meant in zip(together(4, submit), (5, copy_ms, 2 * copy_ms, copy_ms)):
+            near(got, meant)
+        """))
+
+
+def test_a_part_of_the_sms_is_all_that_streams_share(sim, tmp_path):
+    pipe = tmp_path / "pipe"
+    pipe.mkdir()
+    # 58 of 132 SMs. One of them has five blocks, which alone would leave room on the whole card.
+    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
+        near(kernels(1, 264), 10 * 5 * 128 / 449)
+        near(kernels(8, 264), 80 * 256 / 449 * 132 / 58)
+        near(kernels(8, 528), 80 * 132 / 58)
+        """), CUDA_MPS_PIPE_DIRECTORY=str(pipe), CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="45")
 
 
 SATURATE = """

@@ -50,7 +50,7 @@ def test_shares_of_a_card_that_all_want(shared):
 
 
 def test_kernels_that_leave_room(shared):
-    """An eighth of the card each: together they do more than the card does for one, which in turns they can't."""
+    """0.57 of the card each: together they do more than the card does for one, which in turns they can't."""
     got = together(shared, 132, [space(cores, "--cores-limit", 100) for cores in CORES])
     turns = together(shared, 132, [["--cores", cores] for cores in CORES])
     print([f"{part:.1f}" for part in got], [f"{part:.1f}" for part in turns])

@@ -44,8 +44,9 @@ def test_four_processes_beside_one(machine, tmp_path, turns):
     start_servers(machine, tmp_path, f"turns = {turns}\n")
     begin = time.time() + 3
     load = ("--seconds", 5, "--start-at", begin)
+    # Kernels of which one fills the card: in the same time four streams do as much of them as one.
     many = machine.start("--name", "many", *HALF, "--", *machine.load(
-        *load, "--processes", 4, "--streams", 4))
+        *load, "--processes", 4, "--streams", 4, "--blocks", 264))
     one = machine.start("--name", "one", *HALF, "--", *machine.load(*load))
     time.sleep(max(0, begin + 4 - time.time()))
     device = device_of(machine, "many")

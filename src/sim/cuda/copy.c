@@ -13,12 +13,13 @@ static bool on_card(uint64_t addr)
 	return sim_va_is_device(addr);
 }
 
-static struct sim_step copy_step(CUstream stream, uint64_t bytes, bool within)
+static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way way)
 {
 	const struct sim_card_info *info = &sim_context_device(stream->ctx)->info;
-	uint64_t per_s = within ? info->set_bytes_per_s : info->copy_bytes_per_s;
+	uint64_t per_s = way == SIM_WAY_WITHIN ? info->set_bytes_per_s : info->copy_bytes_per_s;
 
 	return (struct sim_step){ .kind = STEP_COPY,
+				  .way = way,
 				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
 }
 
@@ -50,7 +51,13 @@ static struct sim_step peer_step(const struct sim_card_info *from, const struct 
 	if (!links && from->numa != to->numa)
 		per_s = from->far_bytes_per_s ? from->far_bytes_per_s : from->copy_bytes_per_s / 2;
 	return (struct sim_step){ .kind = STEP_COPY,
+				  .way = SIM_WAY_PEER,
 				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+}
+
+static enum sim_way way_of(bool to_card, bool from_card)
+{
+	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
 /* By where both ends are, not by whose stream it is in. */
@@ -60,7 +67,7 @@ static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, 
 
 	if (from && to && from != to)
 		return peer_step(&from->info, &to->info, to->card, bytes);
-	return copy_step(stream, bytes, on_card(dst) && on_card(src));
+	return copy_step(stream, bytes, way_of(on_card(dst), on_card(src)));
 }
 
 static void move(uint64_t dst, uint64_t src, uint64_t bytes)
@@ -117,7 +124,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 }
 
 /* To or from an array: arrays hold no bytes here. */
-static CUresult cost_only(uint64_t bytes, bool within, CUstream handle, bool ptds, bool wait)
+static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, bool ptds, bool wait)
 {
 	struct sim_step step;
 	CUstream stream;
@@ -127,7 +134,7 @@ static CUresult cost_only(uint64_t bytes, bool within, CUstream handle, bool ptd
 		return r;
 	if (wait)
 		SIM_UNSAFE();
-	step = copy_step(stream, bytes, within);
+	step = copy_step(stream, bytes, way);
 	r = sim_submit(stream, &step);
 	return r == CUDA_SUCCESS && wait ? sim_stream_wait(stream) : r;
 }
@@ -160,22 +167,22 @@ ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUs
       src, bytes)
 
 SIM_TWINS(cuMemcpyDtoA_v2, _ptds, (CUarray dst, size_t dst_offset, CUdeviceptr src, size_t bytes),
-	  return cost_only(bytes, true, NULL, ptds, true);)
+	  return cost_only(bytes, SIM_WAY_WITHIN, NULL, ptds, true);)
 SIM_TWINS(cuMemcpyAtoD_v2, _ptds, (CUdeviceptr dst, CUarray src, size_t src_offset, size_t bytes),
-	  return cost_only(bytes, true, NULL, ptds, true);)
+	  return cost_only(bytes, SIM_WAY_WITHIN, NULL, ptds, true);)
 SIM_TWINS(cuMemcpyAtoA_v2, _ptds,
 	  (CUarray dst, size_t dst_offset, CUarray src, size_t src_offset, size_t bytes),
-	  return cost_only(bytes, true, NULL, ptds, true);)
+	  return cost_only(bytes, SIM_WAY_WITHIN, NULL, ptds, true);)
 SIM_TWINS(cuMemcpyHtoA_v2, _ptds, (CUarray dst, size_t dst_offset, const void *src, size_t bytes),
-	  return cost_only(bytes, false, NULL, ptds, true);)
+	  return cost_only(bytes, SIM_WAY_IN, NULL, ptds, true);)
 SIM_TWINS(cuMemcpyAtoH_v2, _ptds, (void *dst, CUarray src, size_t src_offset, size_t bytes),
-	  return cost_only(bytes, false, NULL, ptds, true);)
+	  return cost_only(bytes, SIM_WAY_OUT, NULL, ptds, true);)
 SIM_TWINS(cuMemcpyHtoAAsync_v2, _ptsz,
 	  (CUarray dst, size_t dst_offset, const void *src, size_t bytes, CUstream stream),
-	  return cost_only(bytes, false, stream, ptds, false);)
+	  return cost_only(bytes, SIM_WAY_IN, stream, ptds, false);)
 SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
-	  return cost_only(bytes, false, stream, ptds, false);)
+	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
 /* One end of a pitched copy; addr 0: an array, which has no bytes. */
 struct end {
@@ -214,7 +221,7 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 
 	if (!wait)
 		move_rows(dst, src, width, height, depth);
-	r = cost_only(width * height * depth, dst.device && src.device, stream, ptds, wait);
+	r = cost_only(width * height * depth, way_of(dst.device, src.device), stream, ptds, wait);
 	if (r == CUDA_SUCCESS && wait)
 		move_rows(dst, src, width, height, depth);
 	return r;

@@ -113,7 +113,14 @@ static bool takes_time(const struct sim_step *step)
 	return step->kind == STEP_KERNEL || step->kind == STEP_COPY || step->kind == STEP_SET;
 }
 
-/* The steps of a graph, with each run of work as one kernel. NULL when memory is out. */
+/* Whether both take the same of the card: they can go as one. */
+static bool is_alike(const struct sim_step *a, const struct sim_step *b)
+{
+	return takes_time(a) && a->kind == b->kind && a->way == b->way && a->blocks == b->blocks &&
+	       a->threads == b->threads;
+}
+
+/* The steps of a graph, with each run of like work as one piece. NULL when memory is out. */
 static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 {
 	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));
@@ -123,14 +130,10 @@ static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 		if (node->step.kind == STEP_EMPTY || node->step.kind == STEP_ALLOC ||
 		    node->step.kind == STEP_FREE)
 			continue;
-		if (takes_time(&node->step) && n && takes_time(&steps[n - 1])) {
+		if (n && is_alike(&steps[n - 1], &node->step))
 			steps[n - 1].ns += node->step.ns;
-			continue;
-		}
-		steps[n] = node->step;
-		if (takes_time(&steps[n]))
-			steps[n].kind = STEP_KERNEL;
-		n++;
+		else
+			steps[n++] = node->step;
 	}
 	*ret_count = n;
 	return steps;
@@ -251,8 +254,10 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	return CUDA_SUCCESS;
 }
 
+/* It is one launch, of its first kernel. */
 static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 {
+	bool counted = false;
 	CUstream stream;
 	CUresult r = sim_stream(handle, ptds, &stream);
 
@@ -272,8 +277,12 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 	}
 	if (exec->memory_bytes)
 		r = sim_graph_map(stream->ctx->dev, exec->memory_bytes);
-	for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++)
-		r = sim_run_step(stream, &exec->steps[i], i == 0);
+	for (size_t i = 0; i < exec->count && r == CUDA_SUCCESS; i++) {
+		bool is_counted = !counted && exec->steps[i].kind == STEP_KERNEL;
+
+		r = sim_run_step(stream, &exec->steps[i], is_counted);
+		counted |= is_counted;
+	}
 	return r;
 }
 
@@ -400,11 +409,11 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 	f = params ? params->func ? params->func : (CUfunction)params->kern : NULL;
 	if (!f || f->magic != MAGIC_FUNCTION)
 		return CUDA_ERROR_INVALID_VALUE;
-	step.ns = sim_kernel_ns(f, ctx->dev,
-				(uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ);
-	step.sms = sim_kernel_sms((uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ,
-				  (uint64_t)params->blockDimX * params->blockDimY *
-					  params->blockDimZ);
+	step.blocks = (uint64_t)params->gridDimX * params->gridDimY * params->gridDimZ;
+	step.threads = (uint64_t)params->blockDimX * params->blockDimY * params->blockDimZ;
+	if (!step.blocks || !step.threads)
+		return CUDA_ERROR_INVALID_VALUE;
+	step.ns = sim_kernel_ns(f, ctx->dev, step.blocks);
 	r = add(node, graph, &step);
 	if (r == CUDA_SUCCESS)
 		(*node)->kernel = *params;
@@ -466,20 +475,22 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 			      size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
 {
-	struct sim_step step = { .kind = STEP_COPY };
+	struct sim_step step = { .kind = STEP_COPY, .way = SIM_WAY_IN };
 
 	SIM_ENTER(cuGraphAddMemcpyNode);
 	if (!copy || !sim_context_is_valid(ctx))
 		return CUDA_ERROR_INVALID_VALUE;
 	step.ns = ns_of(copy->WidthInBytes * copy->Height * copy->Depth,
 			sim_context_device(ctx)->info.copy_bytes_per_s);
+	if (copy->dstMemoryType == CU_MEMORYTYPE_HOST)
+		step.way = SIM_WAY_OUT;
 	return add(node, graph, &step);
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 			      size_t count, const CUDA_MEMSET_NODE_PARAMS *params, CUcontext ctx)
 {
-	struct sim_step step = { .kind = STEP_SET };
+	struct sim_step step = { .kind = STEP_SET, .way = SIM_WAY_WITHIN };
 
 	SIM_ENTER(cuGraphAddMemsetNode);
 	if (!params || !sim_context_is_valid(ctx) || !is_allocated(params->dst))

@@ -4,7 +4,7 @@
 static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream handle, bool ptds,
 		       void **params)
 {
-	struct sim_step step = { .kind = STEP_KERNEL };
+	struct sim_step step = { .kind = STEP_KERNEL, .blocks = blocks, .threads = threads };
 	CUstream stream;
 	CUresult r = sim_stream(handle, ptds, &stream);
 
@@ -15,7 +15,6 @@ static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream
 	if (!blocks || !threads || threads > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
 	step.ns = sim_kernel_ns(f, stream->ctx->dev, blocks);
-	step.sms = sim_kernel_sms(blocks, threads);
 	if (f->spins) {
 		step.kind = STEP_SPIN;
 		/* Without a parameter it spins until its process ends. */

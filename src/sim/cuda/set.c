@@ -18,7 +18,7 @@ static void fill(uint64_t dst, uint32_t value, uint64_t n, unsigned int size)
 static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width, uint64_t height,
 		    unsigned int size, CUstream handle, bool ptds)
 {
-	struct sim_step step = { .kind = STEP_SET };
+	struct sim_step step = { .kind = STEP_SET, .way = SIM_WAY_WITHIN };
 	struct sim_region *region;
 	uint64_t base, n, bytes = width * size * height;
 	uint64_t span = height ? pitch * (height - 1) + width * size : 0;

@@ -138,9 +138,10 @@ enum sim_step_kind {
 
 struct sim_step {
 	enum sim_step_kind kind;
-	uint64_t ns;  /* KERNEL, COPY, SET */
-	uint32_t sms; /* KERNEL: that its blocks need; 0: all */
-	void *fn;     /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
+	uint64_t ns;              /* KERNEL, COPY, SET */
+	uint64_t blocks, threads; /* KERNEL: of its grid, and of a block of it */
+	enum sim_way way;         /* COPY, SET */
+	void *fn;                 /* HOST_FUNC: CUhostFn, CALLBACK: CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
 	unsigned int flags; /* ALLOC: its device */
@@ -215,11 +216,11 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 	return &sim.devices[ctx->dev];
 }
 
-/* space.c: of MPS clients. */
+/* space.c: what of a card's SMs a process and its kernels have. */
 /* The SMs of a card that a context made now may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
-/* SMs that so many blocks need, each holding as many as their threads let it. */
-uint32_t sim_kernel_sms(uint64_t blocks, uint64_t threads);
+/* The same, in millionths of them. */
+uint64_t sim_space_limit(CUcontext ctx);
 /* How long a step takes in its context when alone, and the part of the card's SMs that it has then, in millionths. */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);

@@ -1,4 +1,7 @@
-/* What clients of MPS have of a card: a part of its SMs, and of these what a kernel's blocks need. */
+/*
+ * What of a card's SMs a process may use, and what its kernels take of them and how long. A kernel's blocks lie on all
+ * SMs of its process evenly, and each block takes of its SM what its threads keep busy.
+ */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -20,39 +23,70 @@ uint32_t sim_space_sms(const struct sim_device *device)
 	return percentage * all >= 200 ? 2 * (uint32_t)(percentage * all / 200) : 1;
 }
 
-uint32_t sim_kernel_sms(uint64_t blocks, uint64_t threads)
+uint64_t sim_space_limit(CUcontext ctx)
 {
-	uint64_t fit = SIM_MIN(SM_THREADS / SIM_MAX(SIM_MIN(threads, SM_THREADS), 1), SM_BLOCKS);
+	return (uint64_t)ctx->sms * ALL / (uint64_t)sim_context_device(ctx)->info.sms;
+}
 
-	return (uint32_t)SIM_MIN((blocks + fit - 1) / fit, UINT32_MAX);
+/* Of the threads that keep an SM busy, what a block has. */
+static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
+{
+	return SIM_MIN(threads, info->busy_threads);
+}
+
+/* What a kernel takes of the whole card, in millionths. */
+static uint64_t part_of(const struct sim_card_info *info, const struct sim_step *step)
+{
+	uint64_t full = (uint64_t)info->sms * info->busy_threads;
+	uint64_t busy = SIM_MIN(step->blocks, full) * busy_threads(info, step->threads);
+
+	return SIM_MAX(SIM_MIN(busy, full) * ALL / full, 1);
+}
+
+/* How long the SM with most of so many blocks is busy with them; 1: as long as with one that leaves it room. */
+static double sm_length(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
+{
+	uint64_t most = (step->blocks - 1) / sms + 1;
+	double length = (double)most * (double)busy_threads(info, step->threads) /
+			(double)info->busy_threads;
+
+	return SIM_MAX(length, 1);
 }
 
 /*
- * How much longer a kernel takes than with the whole card, where it is as on an H200 (2026-11-23): of few blocks by whole waves;
- * of many by their number, and as if each kernel had a fifth of a wave more.
+ * How much longer a kernel takes in so many SMs than with all, where it is as on an H200 (2026-11-23): one that the card
+ * holds at once by the blocks of the SM that has most of them; a larger one by their number, and as if each kernel had a fifth
+ * of a wave more.
  */
-static double times_longer(uint64_t needed, uint64_t sms, uint64_t all)
+static double times_longer(const struct sim_card_info *info, const struct sim_step *step,
+			   uint64_t sms)
 {
-	double waves = (double)needed / (double)sms;
+	uint64_t fit = SIM_MIN(SM_THREADS / SIM_MIN(step->threads, SM_THREADS), SM_BLOCKS);
+	uint64_t all = (uint64_t)info->sms, needed = (step->blocks - 1) / fit + 1;
 
 	if (needed <= all)
-		return (double)((needed + sms - 1) / sms);
-	return (waves + TAIL_WAVES) / ((double)needed / (double)all + TAIL_WAVES);
+		return sm_length(info, step, sms) / sm_length(info, step, all);
+	return ((double)needed / (double)sms + TAIL_WAVES) /
+	       ((double)needed / (double)all + TAIL_WAVES);
 }
 
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part)
 {
-	uint64_t all = (uint64_t)sim_context_device(stream->ctx)->info.sms;
-	uint64_t needed = step->sms ? step->sms : all, wanted = needed < all ? needed : all;
-	uint64_t sms = SIM_MIN(wanted, stream->ctx->sms);
+	const struct sim_card_info *info = &sim_context_device(stream->ctx)->info;
+	uint64_t sms = stream->ctx->sms;
+	double longer;
 
 	*ret_ns = step->ns;
 	*ret_part = COPIES;
 	if (step->kind != STEP_KERNEL)
 		return;
-	*ret_part = sms * ALL / all;
-	/* In a smaller part of the card, the longer; what lasts for ever does. */
-	if (sms < wanted && step->ns < UINT64_MAX / 4)
-		*ret_ns = (uint64_t)((double)step->ns * times_longer(needed, sms, all));
+	*ret_part = part_of(info, step);
+	if (sms >= (uint64_t)info->sms)
+		return;
+	/* In a smaller part of the card the longer, taking less of it meanwhile. What lasts for ever does. */
+	longer = times_longer(info, step, sms);
+	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
+	if (step->ns < UINT64_MAX / 4)
+		*ret_ns = (uint64_t)((double)step->ns * longer);
 }

@@ -19,7 +19,7 @@ CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_
 	sim_post((struct sim_request_msg){ .type = SIM_STREAM_NEW,
 					   .card = sim_context_device(ctx)->card,
 					   .id = stream->id,
-					   .arg = { ctx->id, wire_flags } });
+					   .arg = { ctx->id, wire_flags, sim_space_limit(ctx) } });
 	stream->next = ctx->streams;
 	ctx->streams = stream;
 	return stream;
@@ -99,7 +99,7 @@ CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t lau
 	struct sim_request_msg m = { .type = SIM_WORK,
 				     .card = sim_context_device(stream->ctx)->card,
 				     .id = stream->id,
-				     .arg = { 0, launches } };
+				     .arg = { 0, launches, 0, step->way } };
 
 	sim_space_fit(stream, step, &m.arg[0], &m.arg[2]);
 	switch (step->kind) {

@@ -49,6 +49,7 @@ struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, 
 		return NULL;
 	proc->card = card;
 	proc->owner = owner;
+	proc->limit = ENGINE_ALL;
 	for (at = &card->procs; *at; at = &(*at)->next)
 		;
 	*at = proc;
@@ -61,17 +62,77 @@ static bool are_one(const struct engine_proc *a, const struct engine_proc *b)
 	return a == b || (a && b && a->group && a->group == b->group);
 }
 
-/* How fast the card's present work goes: 1, but where a group wants more SMs than there are. */
-static double speed(const struct engine_card *card)
+/* How fast work goes: so many nanoseconds of it are done in so many. */
+struct rate {
+	uint64_t done, in;
+};
+
+/* The parts of the SMs that all want who run now. */
+static uint64_t wanted_of(const struct engine_card *card)
 {
 	uint64_t wanted = 0;
 
-	if (!card->current->group)
-		return 1;
 	for (const struct engine_proc *p = card->procs; p; p = p->next)
-		if (p->runnable && p->pick && are_one(p, card->current))
-			wanted += p->pick->head->part;
-	return wanted > ENGINE_ALL ? (double)ENGINE_ALL / (double)wanted : 1;
+		if (p->runnable && are_one(p, card->current))
+			wanted += p->wanted < p->limit ? p->wanted : p->limit;
+	return wanted;
+}
+
+/* All pieces of a process go as fast as each other. */
+static struct rate rate_of(const struct engine_proc *p, uint64_t wanted)
+{
+	struct rate rate = { 1, 1 };
+
+	if (p->wanted > p->limit)
+		rate = (struct rate){ p->limit, p->wanted };
+	if (wanted > ENGINE_ALL) {
+		rate.done *= ENGINE_ALL;
+		rate.in *= wanted;
+	}
+	return rate;
+}
+
+static bool is_slowed(struct rate rate)
+{
+	return rate.done < rate.in;
+}
+
+/* What of a piece is done beyond whole nanoseconds, in so manieth of one. Rounded down: nothing ends too early. */
+static uint64_t rest_in(const struct engine_op *op, uint64_t in)
+{
+	if (!op->rest || op->rest_of == in)
+		return op->rest;
+	return (uint64_t)((unsigned __int128)op->rest * in / op->rest_of);
+}
+
+/* How long until a piece is done, at that rate. */
+static uint64_t piece_next(const struct engine_op *op, struct rate rate)
+{
+	unsigned __int128 ns;
+
+	if (!is_slowed(rate) || !op->left_ns)
+		return op->left_ns;
+	ns = (unsigned __int128)op->left_ns * rate.in - rest_in(op, rate.in);
+	ns = (ns + rate.done - 1) / rate.done;
+	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
+}
+
+/* So much of a piece is done in ns. */
+static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
+{
+	uint64_t done = ns;
+
+	if (is_slowed(rate)) {
+		unsigned __int128 whole = (unsigned __int128)ns * rate.done + rest_in(op, rate.in);
+
+		done = (uint64_t)(whole / rate.in);
+		op->rest = (uint64_t)(whole % rate.in);
+		op->rest_of = rate.in;
+	}
+	if (done > op->left_ns)
+		done = op->left_ns;
+	op->left_ns -= done;
+	return done;
 }
 
 /* Whether somebody waits for the end of the slice. */
@@ -159,23 +220,22 @@ void engine_card_fail(struct engine *e, struct engine_card *card)
 	engine_settle(e);
 }
 
-/* How long until the first piece of the group that runs is done. */
-static uint64_t group_next(const struct engine_card *card)
+/* How long until the first of the pieces that run is done. */
+static uint64_t first_end(const struct engine_card *card)
 {
-	double rate = speed(card);
-	uint64_t least = ENGINE_NEVER;
+	uint64_t wanted = wanted_of(card), least = ENGINE_NEVER;
 
 	for (const struct engine_proc *p = card->procs; p; p = p->next) {
-		double exact;
-		uint64_t ns;
+		struct rate rate = rate_of(p, wanted);
 
-		if (!p->runnable || !p->pick || !are_one(p, card->current))
+		if (!p->running || !are_one(p, card->current))
 			continue;
-		exact = ((double)p->pick->head->left_ns - p->rest_ns) / rate;
-		ns = (uint64_t)exact;
-		ns += (double)ns < exact;
-		if (ns < least)
-			least = ns;
+		for (const struct engine_stream *s = p->streams; s; s = s->next) {
+			uint64_t ns = s->runs ? piece_next(s->head, rate) : ENGINE_NEVER;
+
+			if (ns < least)
+				least = ns;
+		}
 	}
 	return least;
 }
@@ -184,16 +244,13 @@ static uint64_t group_next(const struct engine_card *card)
 static uint64_t card_next(const struct engine *e, const struct engine_card *card)
 {
 	const struct engine_proc *cur = card->current;
-	uint64_t ns = ENGINE_NEVER;
+	uint64_t ns;
 
 	if (!cur || !cur->runnable)
 		return ENGINE_NEVER;
 	if (card->gap_left_ns)
 		return e->now_ns + card->gap_left_ns;
-	if (!cur->group)
-		ns = cur->pick ? cur->pick->head->left_ns : ENGINE_NEVER;
-	else
-		ns = group_next(card);
+	ns = first_end(card);
 	if (is_shared(card) && card->slice_left_ns < ns)
 		ns = card->slice_left_ns;
 	return ns == ENGINE_NEVER ? ENGINE_NEVER : e->now_ns + ns;
@@ -212,26 +269,12 @@ uint64_t engine_next_change(const struct engine *e)
 	return next;
 }
 
-/* So much of a process's present piece is done. */
-static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, double rate)
+/* So much of all of a process's pieces that run is done. */
+static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struct rate rate)
 {
-	if (p->pick) {
-		struct engine_op *op = p->pick->head;
-		uint64_t done = ns;
-
-		if (rate < 1) {
-			double whole = (double)ns * rate + p->rest_ns;
-
-			done = (uint64_t)(whole + 1e-6);
-			p->rest_ns = whole > (double)done ? whole - (double)done : 0;
-		}
-		if (done >= op->left_ns) {
-			done = op->left_ns;
-			p->rest_ns = 0;
-		}
-		op->left_ns -= done;
-		p->pick->done_ns += done;
-	}
+	for (struct engine_stream *s = p->streams; s; s = s->next)
+		if (s->runs)
+			s->done_ns += piece_run(s->head, ns, rate);
 	p->busy_ns += ns;
 	meter_add(&p->meter, e->now_ns, e->now_ns + ns);
 }
@@ -240,7 +283,7 @@ static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, doubl
 static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 {
 	struct engine_proc *cur = card->current;
-	double rate;
+	uint64_t wanted;
 
 	if (!ns || !cur || !cur->runnable)
 		return;
@@ -248,16 +291,35 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 		card->gap_left_ns -= ns;
 		return;
 	}
-	rate = speed(card);
+	wanted = wanted_of(card);
 	for (struct engine_proc *p = card->procs; p; p = p->next)
 		if (p->runnable && are_one(p, cur))
-			proc_run(e, p, ns, rate);
+			proc_run(e, p, ns, rate_of(p, wanted));
 	if (is_shared(card))
 		card->slice_left_ns -= ns;
 	else
 		card->slice_left_ns = card->slice_ns;
 	card->busy_ns += ns;
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
+}
+
+/* Work of a process that has run out is over, what was submitted first at first. Whether any was. */
+static bool end_pieces(struct engine *e, struct engine_proc *p)
+{
+	bool any = false;
+
+	for (;;) {
+		struct engine_stream *first = NULL;
+
+		for (struct engine_stream *s = p->streams; s; s = s->next)
+			if (s->runs && !s->head->left_ns &&
+			    (!first || s->head->seq < first->head->seq))
+				first = s;
+		if (!first)
+			return any;
+		engine_pop(e, first, false);
+		any = true;
+	}
 }
 
 /* Work that has run out is over; a slice that has run out passes on. */
@@ -268,10 +330,8 @@ static void card_turn(struct engine *e, struct engine_card *card)
 	if (!cur || card->gap_left_ns)
 		return;
 	for (struct engine_proc *p = card->procs; p; p = p->next)
-		if (are_one(p, cur) && p->runnable && p->pick && p->pick->head->left_ns == 0) {
-			engine_pop(e, p->pick, false);
+		if (are_one(p, cur) && p->runnable && end_pieces(e, p))
 			engine_settle_proc(e, p);
-		}
 	cur = card->current;
 	if (!cur || !cur->runnable || !is_shared(card) || card->slice_left_ns)
 		return;
@@ -354,12 +414,20 @@ uint64_t engine_next_event(const struct engine *e, const struct engine_event *ev
 uint64_t engine_next_completion(const struct engine *e, const struct engine_proc *proc)
 {
 	uint64_t change = engine_next_change(e);
-	uint64_t t;
+	uint64_t least = ENGINE_NEVER;
 
-	if (!proc->pick || change == ENGINE_NEVER)
-		return proc->pick ? ENGINE_NEVER : change;
-	t = e->now_ns + proc->pick->head->left_ns;
-	return t > change ? t : change;
+	if (change == ENGINE_NEVER)
+		return ENGINE_NEVER;
+	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
+		if (s->runs && s->head->left_ns < least)
+			least = s->head->left_ns;
+		/* What it waits for may be another's, and work behind it short. */
+		if (s->head && s->head->kind == ENGINE_AWAIT)
+			return change;
+	}
+	if (least == ENGINE_NEVER)
+		return change;
+	return e->now_ns + least > change ? e->now_ns + least : change;
 }
 
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s)

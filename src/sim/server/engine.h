@@ -4,13 +4,16 @@
  * that by arithmetic, so a caller that comes late changes nothing but when it hears of it.
  *
  * The model, per card:
- *  - A stream is a queue. Work of one process runs one piece at a time, in order of submission
- *    among the heads of its streams (kernels of one process do not run side by side here).
+ *  - A stream is a queue. The heads of a process's streams run side by side, ENGINE_AT_ONCE at most:
+ *    who has begun goes on, then in order of submission. Copies that go the same way share a link: of
+ *    each way one at a time.
+ *  - Each piece takes a part of the card's SMs. Where those that run want more than there is, all run so
+ *    much slower: its length is that of the piece alone. A process may be limited to a part of the SMs
+ *    (by MPS's active thread percentage): where its pieces want more than that, they run so much slower.
  *  - A spin (a persistent kernel) occupies the card until it is released, but leaves the other
  *    streams of its process all the room that they want, as a persistent kernel of few blocks does.
  *  - Processes of one group (clients of one MPS server) run at the same time, as one process to the
- *    others. Each piece takes a part of the card's SMs; where they want more than there is, all run so
- *    much slower. Its length is that of the piece alone.
+ *    others.
  *  - Between processes: round robin, slice_ns each; when a slice ends while another process has
  *    work, gap_ns are lost. When another process than ran last begins, after that one's work has
  *    ended, switch_ns are lost; alone, nothing is. Each change of processes is one or the other.
@@ -30,6 +33,7 @@
 
 #define ENGINE_NEVER UINT64_MAX
 #define ENGINE_ALL 1000000U /* of a card's SMs */
+#define ENGINE_AT_ONCE 128  /* pieces of one process: as kernels on an H200 */
 
 struct engine;
 struct engine_stream;
@@ -65,8 +69,10 @@ struct engine_op {
 	uint32_t launches; /* counted as this many launches in flight */
 	uint64_t seq;
 	uint64_t left_ns;
-	uint32_t part;   /* of the card's SMs that it takes, of ENGINE_ALL */
-	uint64_t cum_ns; /* work of its stream up to and with this one, ever */
+	uint64_t rest, rest_of; /* done beyond whole nanoseconds: rest / rest_of of one more */
+	uint32_t part;          /* of the card's SMs that it takes, of ENGINE_ALL */
+	uint32_t way;           /* of a copy: enum sim_way */
+	uint64_t cum_ns;        /* work of its stream up to and with this one, ever */
 	struct engine_event *event;
 	uint64_t event_no;
 	uint64_t cookie;
@@ -80,6 +86,7 @@ struct engine_stream {
 	uint64_t context; /* streams of one context share it */
 	uint32_t flags;   /* enum sim_stream_flags */
 	bool closed;      /* freed once it is empty */
+	bool runs;        /* its head does, when its process has the card */
 	uint64_t cum_ns;  /* of all work ever submitted */
 	uint64_t done_ns;
 };
@@ -89,9 +96,11 @@ struct engine_proc {
 	struct engine_proc *next; /* ring of the card, in order of arrival */
 	struct engine_card *card;
 	struct engine_stream *streams;
-	uint64_t group;             /* 0: none */
-	double rest_ns;             /* of its present piece: done beyond whole nanoseconds */
-	struct engine_stream *pick; /* whose head runs when this process has the card */
+	uint64_t group;   /* 0: none */
+	uint32_t limit;   /* of the card's SMs that it may use, of ENGINE_ALL */
+	uint32_t running; /* streams whose heads run when this process has the card */
+	uint64_t wanted;  /* the sum of their parts */
+	uint32_t ways;    /* bit by enum sim_way: a copy runs that way */
 	uint32_t spinning;
 	bool runnable;
 	uint64_t busy_ns;
@@ -146,6 +155,11 @@ static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t grou
 {
 	proc->group = group;
 }
+/* Its pieces have no more than that of the card's SMs together; of ENGINE_ALL, not 0. At any time. */
+static inline void engine_proc_set_limit(struct engine_proc *proc, uint32_t part)
+{
+	proc->limit = part < ENGINE_ALL ? part : ENGINE_ALL;
+}
 /* Drops all of its work; notices of it are not given. The card is free for others at once: there is
  * nothing to change from. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
@@ -172,6 +186,9 @@ bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_
 /* The same, taking `part` of the card's SMs, of ENGINE_ALL; nothing counts as the least there is. */
 bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		    uint32_t part);
+/* The same of a copy that goes that way: SIM_WAY_NONE is for what is none. */
+bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+		 uint32_t part, enum sim_way way);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);
@@ -194,7 +211,7 @@ static inline bool engine_stream_is_idle(const struct engine_stream *s)
 	return !s->head;
 }
 
-/* Lower bounds on when all that is queued now is done; exact when the process is alone. */
+/* Lower bounds on when all that is queued now is done; exact when nothing else runs. */
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s);
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev);
 

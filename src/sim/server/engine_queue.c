@@ -42,6 +42,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	struct engine_op *op = s->head;
 	bool tell_end = op->kind != ENGINE_HOST && op->kind != ENGINE_SPIN;
 
+	s->runs = false;
 	s->head = op->next;
 	if (!s->head)
 		s->tail = NULL;
@@ -120,9 +121,46 @@ static void stream_free(struct engine_stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	if (s->proc->pick == s)
-		s->proc->pick = NULL;
 	free(s);
+}
+
+/* The head of s runs from now on. */
+static void start(struct engine_proc *proc, struct engine_stream *s)
+{
+	s->runs = s->head->started = true;
+	proc->running++;
+	proc->wanted += s->head->part;
+	if (s->head->way != SIM_WAY_NONE)
+		proc->ways |= 1u << s->head->way;
+}
+
+/* The oldest head that could run and does not; NULL: none. */
+static struct engine_stream *next_to_start(const struct engine_proc *proc)
+{
+	struct engine_stream *oldest = NULL;
+
+	for (struct engine_stream *s = proc->streams; s; s = s->next)
+		if (s->head && s->head->kind == ENGINE_WORK && !s->runs &&
+		    !(proc->ways >> s->head->way & 1) &&
+		    (!oldest || s->head->seq < oldest->head->seq) && !held_back(s))
+			oldest = s;
+	return oldest;
+}
+
+/* Nothing that has begun makes room for anything else. */
+static void choose(struct engine_proc *proc)
+{
+	struct engine_stream *s;
+
+	proc->running = proc->ways = 0;
+	proc->wanted = 0;
+	for (s = proc->streams; s; s = s->next) {
+		s->runs = false;
+		if (s->head && s->head->kind == ENGINE_WORK && s->head->started)
+			start(proc, s);
+	}
+	while (proc->running < ENGINE_AT_ONCE && (s = next_to_start(proc)))
+		start(proc, s);
 }
 
 void engine_settle_proc(struct engine *e, struct engine_proc *proc)
@@ -136,18 +174,13 @@ void engine_settle_proc(struct engine *e, struct engine_proc *proc)
 			again |= s->head && settle_stream(e, s);
 	} while (again);
 
-	proc->pick = NULL;
 	for (s = proc->streams; s; s = next) {
 		next = s->next;
-		if (!s->head) {
-			if (s->closed)
-				stream_free(s);
-		} else if (s->head->kind == ENGINE_WORK && !held_back(s) &&
-			   (!proc->pick || s->head->seq < proc->pick->head->seq)) {
-			proc->pick = s;
-		}
+		if (!s->head && s->closed)
+			stream_free(s);
 	}
-	runnable = proc->pick || proc->spinning;
+	choose(proc);
+	runnable = proc->running || proc->spinning;
 	if (runnable != proc->runnable) {
 		proc->runnable = runnable;
 		proc->card->runnable_n += runnable ? 1 : -1;
@@ -224,17 +257,26 @@ static void append(struct engine *e, struct engine_stream *s, struct engine_op *
 	}
 }
 
-bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
-		 bool notify, uint64_t cookie)
+static struct engine_op *work_new(struct engine *e, uint64_t ns, uint32_t launches, uint32_t part)
 {
 	struct engine_op *op = op_new(e);
 
 	if (!op)
-		return false;
+		return NULL;
 	op->kind = ENGINE_WORK;
 	op->left_ns = ns;
-	op->part = ENGINE_ALL;
+	op->part = part < 1 ? 1 : part > ENGINE_ALL ? ENGINE_ALL : part;
 	op->launches = launches;
+	return op;
+}
+
+bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+		 bool notify, uint64_t cookie)
+{
+	struct engine_op *op = work_new(e, ns, launches, ENGINE_ALL);
+
+	if (!op)
+		return false;
 	op->notify = notify;
 	op->cookie = cookie;
 	append(e, s, op);
@@ -244,14 +286,17 @@ bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_
 bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		    uint32_t part)
 {
-	struct engine_op *op = op_new(e);
+	return engine_copy(e, s, ns, launches, part, SIM_WAY_NONE);
+}
+
+bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+		 uint32_t part, enum sim_way way)
+{
+	struct engine_op *op = work_new(e, ns, launches, part);
 
 	if (!op)
 		return false;
-	op->kind = ENGINE_WORK;
-	op->left_ns = ns;
-	op->part = part < 1 ? 1 : part > ENGINE_ALL ? ENGINE_ALL : part;
-	op->launches = launches;
+	op->way = way;
 	append(e, s, op);
 	return true;
 }

@@ -9,7 +9,8 @@
  *     nvlink = 1, 2
  *
  * with one [card] section a card. What a section leaves out is as on an H200. The keys are listed
- * in spec.c, one row each; those of time (`slice_us`, `gap_us`, `switch_us`) are microseconds.
+ * in spec.c, one row each; those of time (`slice_us`, `gap_us`, `switch_us`) are microseconds. `busy_threads` of an SM
+ * keep it busy: what part of the card a kernel takes follows from that.
  *
  * How cards hang together: `numa = N`; `pcie = B/S/...`, the number of the host bridge and of each PCIe
  * switch below it down to the card, so that 0/1 and 0/1 share a switch, 0/1 and 0/2 a host bridge;

@@ -337,6 +337,8 @@ static void stream_new(struct server *s, struct client *c, const struct sim_requ
 	struct engine_stream *stream = proc ? engine_stream_new(proc, m->arg[0], (uint32_t)m->arg[1])
 					    : NULL;
 
+	if (proc && m->arg[2])
+		engine_proc_set_limit(proc, (uint32_t)m->arg[2]);
 	if (stream && !map_set(&c->streams, m->id, stream))
 		engine_stream_close(&s->engine, stream);
 }
@@ -387,8 +389,8 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 		break;
 	case SIM_WORK:
 		if (!is_lost(s, c, m->card))
-			engine_work_on(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
-				       (uint32_t)m->arg[2]);
+			engine_copy(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
+				    (uint32_t)m->arg[2], m->arg[3] & 7);
 		else
 			c->completed_before += m->arg[1];
 		break;

@@ -64,6 +64,7 @@ static void whole_file(void **state)
 			   "memory = 8 GiB   # comment\n"
 			   "context = 100MiB\n"
 			   "sms = 16\n"
+			   "busy_threads = 512\n"
 			   "slice_us = 1000\n"
 			   "gap_us = 2.5\n"
 			   "switch_us = 7.25\n"
@@ -87,6 +88,8 @@ static void whole_file(void **state)
 	assert_int_equal(spec.cards[0].info.memory_bytes, 8ull << 30);
 	assert_int_equal(spec.cards[0].info.context_bytes, 100ull << 20);
 	assert_int_equal(spec.cards[0].info.sms, 16);
+	assert_int_equal(spec.cards[0].info.busy_threads, 512);
+	assert_int_equal(spec.cards[1].info.busy_threads, 449);
 	assert_int_equal(spec.cards[0].slice_ns, 1000000);
 	assert_int_equal(spec.cards[0].gap_ns, 2500);
 	assert_int_equal(spec.cards[0].switch_ns, 7250);
@@ -205,6 +208,8 @@ static void bad_input(void **state)
 		{ "[card]\nmemory = 1e30\n", "f:2: memory: '1e30' is too large" },
 		{ "[card]\nmemory = 5\n", "f:2: memory: '5' is too small" },
 		{ "[card]\nsms = 0\n", "f:2: sms: '0' is too small" },
+		{ "[card]\nbusy_threads = 0\n", "f:2: busy_threads: '0' is too small" },
+		{ "[card]\nbusy_threads = 2049\n", "f:2: busy_threads: '2049' is too large" },
 		{ "[card]\nslice_us = 0\n", "f:2: slice_us: '0' is too small" },
 		{ "[card]\nswitch_us = soon\n", "f:2: switch_us: 'soon' is not a number" },
 		{ "[card]\nblock = 5000\n", "f:2: block: '5000' is not a power of two" },

@@ -1,0 +1,84 @@
+/* A simulated card of its own for each test of its time model, and who has been told what. */
+#ifndef ALLOT_TEST_ENGINE_FIXTURE_H
+#define ALLOT_TEST_ENGINE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/server/engine.h"
+
+#define US 1000ull
+#define MS 1000000ull
+#define SLICE (2090 * US)
+#define GAP (190 * US)
+#define SWITCH (155 * US)
+
+#define SEEN_MOST 4096
+
+struct seen {
+	int n;
+	uint64_t cookies[SEEN_MOST];
+	uint64_t at_ns[SEEN_MOST];
+	bool failed[SEEN_MOST];
+	int events;
+	struct engine *engine;
+};
+
+static void on_notice(void *arg, struct engine_stream *stream, struct engine_op *op, bool failed)
+{
+	struct seen *seen = arg;
+
+	assert_true(seen->n < SEEN_MOST);
+	seen->cookies[seen->n] = op->cookie;
+	seen->at_ns[seen->n] = seen->engine->now_ns;
+	seen->failed[seen->n++] = failed;
+}
+
+static void on_event(void *arg, struct engine_event *event)
+{
+	((struct seen *)arg)->events++;
+}
+
+struct fixture {
+	struct engine engine;
+	struct seen seen;
+	struct engine_card *card;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	engine_init(&f->engine, 0, (struct engine_hooks){ on_notice, on_event, &f->seen });
+	f->seen.engine = &f->engine;
+	f->card = engine_add_card(&f->engine, SLICE, GAP, SWITCH);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	engine_fini(&f->engine);
+	free(f);
+	return 0;
+}
+
+static inline struct engine_stream *tenant(struct fixture *f, struct engine_proc **ret_proc)
+{
+	struct engine_proc *proc = engine_proc_new(&f->engine, f->card, NULL);
+	struct engine_stream *s = engine_stream_new(proc, 1, SIM_STREAM_NONBLOCKING);
+
+	if (ret_proc)
+		*ret_proc = proc;
+	return s;
+}
+
+#endif
