@@ -194,7 +194,7 @@ static int create(struct client *client, const struct cdi_options *options, cons
 {
 	cleanup_json json_t *reply = NULL;
 	char path[PATHS_MAX];
-	json_t *body;
+	json_t *body = NULL;
 	int r = make_request(client, options, name, &body, err);
 
 	if (r >= 0)

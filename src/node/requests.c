@@ -414,7 +414,7 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 		      struct error *err)
 {
 	struct tenant *tenant;
-	struct pausing p;
+	struct pausing p = { 0 };
 	const char *name = NULL;
 	int r = json_read_string(request, "name", &name, err);
 	if (r >= 0)
