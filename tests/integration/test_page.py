@@ -44,7 +44,7 @@ def test_who_waits_is_paused_or_off_the_card_as_ps_tells(page, machine):
     """Each of them on the page as in allot ps --json, and one that waits goes on when there is room."""
     first = load(machine, "first", "--memory", "60GiB", "--on-full", "wait")
     machine.wait_for_tenant("first", lambda t: t["devices"][0]["memory_used_bytes"])
-    load(machine, "away", "--memory", "8GiB", "--on-full", "swap", mib=4096)
+    load(machine, "away", "--memory", "8GiB", "--on-full", "swap", mib=512)
     machine.wait_for_tenant("away", lambda t: t["swap"] and t["swap"]["swappable_bytes"])
     assert machine.allot("pause", "away", "--swap-out", *machine.sim).returncode == 0
     machine.wait_for_tenant("away", lambda t: t["swap"]["state"] == "out")
