@@ -65,7 +65,7 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * By samples come back, not by uses: a stream has one sample under way at a time, so in a row of
+	 * By samples come back, not by uses: a stream has few samples under way at a time, so in a row of
 	 * many different kernels the first few uses of most get none.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))

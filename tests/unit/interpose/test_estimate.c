@@ -128,7 +128,7 @@ static void test_samples_the_first_and_then_some(void **state)
 	struct work w = kernel(0x4000, 1, 1);
 	struct estimate *e = estimate_of(&w);
 
-	/* As long as few have come back, always: a stream times one at a time, so most get none. */
+	/* As long as few have come back, always: a stream times few at a time, so most get none. */
 	assert_int_equal(samples_wanted(e, 100), 100);
 	for (int i = 0; i < 4; i++)
 		estimate_learn(e, e->key, 1000);
