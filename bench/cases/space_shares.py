@@ -63,8 +63,13 @@ def space_three(bench):
     add_bars(bench, "45 / 30 / 15 % at the same time: work done")
 
 
+def models_window_s(settings):
+    """A trial of 0.1 s is two thirds of a second of a cap of 15 %: that is to be little."""
+    return 0.7 * settings.seconds
+
+
 def models_seconds(settings):
-    return 75 + 3 * (settings.native_seconds / 2 + 1) + 3 * (settings.settle_s + LEARN_S + window_s(settings) + 3)
+    return 50 + 3 * (settings.native_seconds / 2 + 1) + 3 * (settings.settle_s + LEARN_S + models_window_s(settings) + 3)
 
 
 def space_models(bench):
@@ -81,7 +86,7 @@ def space_models(bench):
                 for model, (pct, _) in SEED_MODELS.items()]
 
     def work(trainers, alone):
-        settle_s, seconds = settings.settle_s + LEARN_S, window_s(settings)
+        settle_s, seconds = settings.settle_s + LEARN_S, models_window_s(settings)
         answers = record_together(trainers, settle_s + seconds)
         for trainer in trainers:
             trainer.end()

@@ -7,11 +7,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 
 #define BUCKET_NS UINT64_C(40000000)
 /* Who has used up his cap goes on when there is so much of it again, or a part of the bucket: a start and an end cost microseconds. */
 #define REFILL_NS 4e6
 #define REFILL_PART 0.25
+/* Time that others ran alone is kept beside the bucket: so much of it, and used up in ten times as long at the latest. */
+#define KEPT_MOST_NS 200e6
+#define KEPT_FADE 10
 
 /* The next member of a group at or after `from`; NONE: no more. */
 static int next_member(const struct arbiter *a, int group, int from)
@@ -135,6 +139,22 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 
 /* ---- what its members show ---- */
 
+/* Runs alone, beside others that are held. */
+static bool is_tried(const struct arbiter *a, const struct tenant *t)
+{
+	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
+
+	return trials->runs && trials->whose == t - a->tenant;
+}
+
+/* Another does. */
+static bool is_held_for_trial(const struct arbiter *a, const struct tenant *t)
+{
+	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
+
+	return trials->whose != SPACE_TRIAL_NOBODY && trials->whose != t - a->tenant;
+}
+
 /*
  * A member's bucket, as charge.c has one: but nothing here depends on leases, and it is small. Nobody has to wait for a turn, so there is
  * little to catch up; and what is in a large one when a window begins is had on top of the cap there.
@@ -144,11 +164,14 @@ static void fill_tokens(const struct arbiter *a, struct tenant *t)
 	double limit = t->share.limit_pct / 100.0;
 	uint64_t window_ns = min_u64(
 		t->part.is_there ? a->config.window_ns : a->config.idle_window_ns, BUCKET_NS);
+	double most = limit * (double)window_ns, ns = limit * (double)(a->clock - t->filled_at);
 
-	t->tokens_ns += limit * (double)(a->clock - t->filled_at);
-	if (t->tokens_ns > limit * (double)window_ns)
-		t->tokens_ns = limit * (double)window_ns;
-	if (t->tokens_ns >= REFILL_NS || t->tokens_ns >= REFILL_PART * limit * (double)window_ns)
+	t->tokens_ns += ns;
+	if (is_held_for_trial(a, t) && t->part.is_there)
+		t->part.kept_ns = fmin(t->part.kept_ns + ns, limit * KEPT_MOST_NS);
+	t->tokens_ns = fmin(t->tokens_ns, most + t->part.kept_ns);
+	t->part.kept_ns = fmax(fmin(t->part.kept_ns - ns / KEPT_FADE, t->tokens_ns - most), 0);
+	if (t->tokens_ns >= REFILL_NS || t->tokens_ns >= REFILL_PART * most)
 		t->part.is_out = false;
 	t->filled_at = a->clock;
 }
@@ -206,14 +229,6 @@ static void see_needs(const struct arbiter *a, struct tenant *t)
 		demand_see(&t->needs, is_there, t->reported_ns, t->reported_ns, t->filled_ns,
 			   a->clock);
 	t->filled_ns = 0;
-}
-
-/* Runs alone, beside others that are held. */
-static bool is_tried(const struct arbiter *a, const struct tenant *t)
-{
-	const struct space_trials *trials = &a->tenant[t->part.of].part.trials;
-
-	return trials->runs && trials->whose == t - a->tenant;
 }
 
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
@@ -468,6 +483,7 @@ static void decide_on_trial(struct arbiter *a, int group, bool is_arbitrating, u
 							    a->clock),
 			/* A thread that looks whether it may go on now is none that works. */
 			.works = g->trials.runs ? t->seen.busy : t->running,
+			.is_clear = space_speed_is_clear(&t->part.member.speed),
 			.came_at = t->part.member.came_at,
 			.tried_ns = t->part.member.speed.tried_ns +
 				    t->part.attempts * SPACE_TRIAL_ATTEMPT_NS,

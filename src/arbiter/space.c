@@ -173,6 +173,20 @@ static double believe(struct space_member *m, double told_ns, uint64_t dt_ns)
 	return paid_ns;
 }
 
+/* Short ones are in its speed. */
+static void see_pause(struct space_member *m, const struct space_seen *seen, uint64_t dt_ns)
+{
+	double before_ns = m->rest_ns;
+
+	if (seen->works || seen->waits || !m->is_present) {
+		m->rest_ns = 0;
+		return;
+	}
+	m->rest_ns += (double)dt_ns;
+	if (m->rest_ns >= SPACE_SPEED_REST_NS)
+		m->sums.pause_ns += before_ns < SPACE_SPEED_REST_NS ? m->rest_ns : (double)dt_ns;
+}
+
 void space_member_see(struct space_member *m, const struct space_seen *seen, uint64_t now_ns,
 		      uint64_t dt_ns)
 {
@@ -212,8 +226,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 	s->done_ns += (double)done;
 	if (seen->works)
 		s->busy_ns += (double)dt_ns;
-	else if (m->is_present && !seen->waits)
-		s->pause_ns += (double)dt_ns;
+	see_pause(m, seen, dt_ns);
 	m->filled_ns = m->begun_ns * fill_of(m);
 	see_speed(m, seen, (double)done, now_ns, dt_ns);
 	if (m->target > 0)
@@ -230,7 +243,7 @@ uint64_t space_member_tokens(const struct space_member *m, uint64_t ns)
 
 uint64_t space_member_told_ns(const struct space_member *m, uint64_t work_ns)
 {
-	return (uint64_t)((double)work_ns * max_double(space_speed(&m->speed), 1));
+	return (uint64_t)((double)work_ns * max_double(space_speed_so_far(&m->speed), 1));
 }
 
 uint64_t space_member_work_ns(const struct space_member *m, uint64_t told_ns)

@@ -8,7 +8,7 @@
  *             much of the card it takes.
  *   Speed     What its library tells of (predicted lengths of pieces) is not that: streams of its own overlap, short kernels are
  *             timed with what lies between two events. How much is told of in a nanosecond in which a member runs alone makes work of it.
- *   Use       What a member could have if it were alone: its work, and the short pauses between.
+ *   Use       What a member could have if it were alone: its work, and the pauses between.
  *   Target    The card is filled in by weight, to each at most its use and its limit: what one does not use flows to the
  *             others; for that it may be slowed down by a twentieth. Here it counts that who fills an eighth of the SMs leaves
  *             the others seven. There is as much as the card gives: while somebody may be held, the one that has had least goes
@@ -89,6 +89,7 @@ struct space_member {
 	struct space_sums sums;
 	struct space_speed speed;
 	bool works;
+	double rest_ns;        /* without work in flight, for so long */
 	double begun_ns;       /* work since the last look ... */
 	double filled_ns;      /* ... the same as SM-time: nanoseconds of the whole card ... */
 	double done_alone_ns;  /* ... and what has ended since, no more than could be: */

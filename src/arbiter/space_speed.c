@@ -5,16 +5,23 @@
 /* What was done in trials fades by its own time: of half of all of them, so that the first, which tell least, are forgotten first ... */
 #define FADE_PART 0.5
 #define FADE_LEAST_NS 100e6
-#define FADE_MOST_NS 400e6
+#define FADE_MOST_NS 1e9
 #define LEARNS_FADE_NS 40e6           /* ... and while lengths are being learned */
 #define KNOWN_NS 10e6                 /* from which on it is used, ... */
-#define SURE_NS 60e6                  /* to a hundredth or so */
+#define SURE_NS 60e6                  /* to a hundredth or so; ... */
+#define UNSTEADY_SURE_NS 200e6        /* ... where steps differ, or phases of a step */
 #define SETTLE_NS UINT64_C(4000000)   /* what is in flight was begun before */
 #define JUDGED_NS UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
+#define ENOUGH_NS UINT64_C(500000000) /* after that, now and then */
 #define LATE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
 #define BURST_NS UINT64_C(1000000) /* as long as that ends follow each other from look to look */
-#define LINE_MOST_NS 40e6
+#define LINE_MOST_NS 150e6
+#define CLEAR_NS 20e6  /* a line that is shorter says nothing of a program's phases */
+#define CLEAR_OFF 0.02 /* of its slope: what the worst wave of what it is off by would make of it */
+#define CLEAR_NEWS 0.02 /* of the slope, that what was known is off by */
+#define RESTS 2         /* in one trial: no line gets longer than that */
+#define WAVE 2.7 /* a slope is off by, of a whole wave's root mean square in the line's length */
 #define SURE 0.02
 #define LEAST 0.1
 #define MOST 50.0
@@ -44,6 +51,7 @@ static void add_point(struct space_line *line, uint64_t at, double burst_ns)
 	line->y += y;
 	line->tt += t * t;
 	line->ty += t * y;
+	line->yy += y * y;
 }
 
 static double slope_of(const struct space_line *line)
@@ -51,6 +59,26 @@ static double slope_of(const struct space_line *line)
 	double n = line->points;
 
 	return (line->ty - line->t * line->y / n) / (line->tt - line->t * line->t / n);
+}
+
+/* Of the slope: how far it may be off, as far as the points' distance from the line tells. */
+static double off_of(const struct space_line *line)
+{
+	double n = line->points, slope = slope_of(line);
+	double tt = line->tt - line->t * line->t / n, yy = line->yy - line->y * line->y / n;
+	double rest = fmax(yy - slope * slope * tt, 0);
+
+	return WAVE * sqrt(rest / n) / (slope * span_of(line));
+}
+
+static bool is_straight(const struct space_line *line)
+{
+	return line->points > 3 && slope_of(line) > 0 && off_of(line) < CLEAR_OFF;
+}
+
+static bool is_no_news(const struct space_speed *s)
+{
+	return s->for_ns > 0 && fabs(s->done_ns / (s->for_ns * slope_of(&s->line)) - 1) < CLEAR_NEWS;
 }
 
 /* What the line tells is added to what is known, and the next one begins. */
@@ -61,6 +89,7 @@ static void end_line(struct space_speed *s)
 	if (s->line.points > 1 && span_ns > 0) {
 		fade_ns = fmin(fmax(FADE_PART * (double)s->tried_ns, FADE_LEAST_NS), FADE_MOST_NS);
 		keep = 1 / (1 + span_ns / (s->learns ? LEARNS_FADE_NS : fade_ns));
+		s->is_unsteady = !is_straight(&s->line) || !is_no_news(s);
 		s->done_ns = s->done_ns * keep + slope_of(&s->line) * span_ns;
 		s->for_ns = s->for_ns * keep + span_ns;
 	}
@@ -69,7 +98,10 @@ static void end_line(struct space_speed *s)
 
 /* ---- a look ---- */
 
-/* What was seen while its lengths were being learned counts for little as soon as they are known. */
+/*
+ * What was seen while its lengths were being learned counts for little as soon as they are known. The trial has told enough
+ * then: little was in flight until now (group_depth_ns).
+ */
 static bool see_learning(struct space_speed *s, bool learns)
 {
 	bool has_learned = s->learns && !learns;
@@ -78,6 +110,8 @@ static bool see_learning(struct space_speed *s, bool learns)
 	if (has_learned) {
 		s->done_ns *= keep;
 		s->for_ns *= keep;
+		s->line = (struct space_line){ 0 };
+		s->rests = RESTS;
 	}
 	s->learns = learns;
 	return has_learned;
@@ -111,6 +145,7 @@ static void see_ends(struct space_speed *s, const struct space_speed_seen *seen,
 
 static void rest(struct space_speed *s)
 {
+	s->rests += s->line.points > 0;
 	end_line(s);
 	s->ends_from = 0;
 	s->burst_ns = 0;
@@ -125,8 +160,9 @@ static bool see_trial(struct space_speed *s, const struct space_speed_seen *seen
 	if (s->stretch_ns < SETTLE_NS)
 		return has_learned;
 	s->tried_ns += dt_ns;
-	/* A pause of its own: its next piece begins anew. */
-	if (seen->works)
+	s->rest_ns = seen->works ? 0 : s->rest_ns + dt_ns;
+	/* After a pause of its own its next piece begins anew. */
+	if (dt_ns && s->rest_ns < SPACE_SPEED_REST_NS)
 		see_ends(s, seen, now_ns, dt_ns);
 	else
 		rest(s);
@@ -143,7 +179,7 @@ bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen,
 	} else if (s->stretch_ns) {
 		rest(s);
 		s->tried_at = now_ns;
-		s->stretch_ns = 0;
+		s->stretch_ns = s->rest_ns = s->rests = 0;
 	}
 	if (s->known_at || !space_speed_is_judged(s))
 		return is_news;
@@ -160,7 +196,9 @@ bool space_speed_is_known(const struct space_speed *s)
 
 bool space_speed_wants_trials(const struct space_speed *s, bool has_untried)
 {
-	return s->tried_ns < JUDGED_NS && (has_untried || s->for_ns < SURE_NS);
+	double sure_ns = s->is_unsteady ? UNSTEADY_SURE_NS : SURE_NS;
+
+	return s->tried_ns < ENOUGH_NS && (has_untried || s->for_ns < sure_ns);
 }
 
 bool space_speed_is_judged(const struct space_speed *s)
@@ -179,15 +217,30 @@ bool space_speed_is_stale(const struct space_speed *s, uint64_t now_ns)
 	return now_ns - s->tried_at > pause_ns;
 }
 
-double space_speed(const struct space_speed *s)
+bool space_speed_is_clear(const struct space_speed *s)
 {
-	double speed;
+	if (s->rests >= RESTS)
+		return true;
+	return !s->learns && s->for_ns >= KNOWN_NS && span_of(&s->line) >= CLEAR_NS &&
+	       is_straight(&s->line) && is_no_news(s);
+}
 
-	if (!space_speed_is_known(s))
-		return 1;
-	speed = s->done_ns / s->for_ns;
-	/* By what looking misses, lengths are better than that. */
+/* By what looking misses, lengths are better than that. */
+static double rounded(double speed)
+{
 	if (speed > 1 - SURE && speed < 1 + SURE)
 		return 1;
 	return fmin(fmax(speed, LEAST), MOST);
+}
+
+double space_speed_so_far(const struct space_speed *s)
+{
+	if (s->line.points < 2 || span_of(&s->line) < KNOWN_NS)
+		return space_speed(s);
+	return rounded(slope_of(&s->line));
+}
+
+double space_speed(const struct space_speed *s)
+{
+	return space_speed_is_known(s) ? rounded(s->done_ns / s->for_ns) : 1;
 }

@@ -14,12 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * A shorter time with nothing in flight is how it runs: a step that ends, a thread that launches no faster. It is a part of
+ * what it takes alone. A longer one is a pause.
+ */
+#define SPACE_SPEED_REST_NS UINT64_C(2000000)
+
 /* What ended by when, in nanoseconds told and of the clock, from the first burst on. */
 struct space_line {
 	unsigned points;
 	uint64_t from_at, to_at; /* the first and the last */
 	double done_ns;          /* up to the last burst, with it */
-	double t, y, tt, ty;     /* sums over the points */
+	double t, y, tt, ty, yy; /* sums over the points */
 };
 
 /* All zero is how it begins. */
@@ -27,17 +33,20 @@ struct space_speed {
 	double done_ns, for_ns; /* in trials; fade with themselves */
 	uint64_t tried_ns;      /* all trials, from where they tell something */
 	bool learns;            /* its lengths, in the last trial */
+	bool is_unsteady;       /* the last line was no straight one, or as steep as no other */
 	uint64_t known_at,
 		tried_at; /* when it was known at first, a trial was over last; 0: never */
 
 	/* Of this trial: */
-	uint64_t stretch_ns;          /* what ends at first was begun beside others */
+	uint64_t stretch_ns; /* what ends at first was begun beside others */
+	uint64_t rest_ns;    /* nothing was in flight for so long */
+	unsigned rests;      /* that a line ended by; many: longer ones are not to be had */
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
 	double burst_ns;              /* what they were told as */
 	struct space_line line;
 };
 
-/* One look. */
+/* One look; of dt_ns 0: its group's turn is over. */
 struct space_speed_seen {
 	bool is_tried;  /* it runs alone */
 	bool learns;    /* lengths of much of what it does are not known yet */
@@ -49,6 +58,11 @@ struct space_speed_seen {
 bool space_speed_see(struct space_speed *speed, const struct space_speed_seen *seen,
 		     uint64_t now_ns, uint64_t dt_ns);
 bool space_speed_is_known(const struct space_speed *speed);
+/*
+ * The trial that runs need not go on: what it has told so far is a straight line, and as steep as was known before. A program
+ * whose phases differ (the layers of a GRU overlap forwards, less so backwards) is known after several of its steps only.
+ */
+bool space_speed_is_clear(const struct space_speed *speed);
 /* More trials are worth it; has_untried: there are lengths to be learned, too. */
 bool space_speed_wants_trials(const struct space_speed *speed, bool has_untried);
 /* As far as that can be found out. */
@@ -57,5 +71,7 @@ bool space_speed_is_judged(const struct space_speed *speed);
 bool space_speed_is_stale(const struct space_speed *speed, uint64_t now_ns);
 /* What it is told of in a nanosecond alone; until that is known, one. */
 double space_speed(const struct space_speed *speed);
+/* The same with what the trial that runs has told. */
+double space_speed_so_far(const struct space_speed *speed);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * One is for who has work that was never timed alone, or whose speed is not known, or known of a time ago, as programs
  * change. What it costs is bounded: all of its time, with the wait for the others' work to end, is taken from a
- * budget of a fiftieth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
+ * budget of a hundredth of the group's time, and of SPACE_TRIAL_FIRST_NS more for each member that comes.
  */
 #ifndef ALLOT_ARBITER_SPACE_TRIAL_H
 #define ALLOT_ARBITER_SPACE_TRIAL_H
@@ -13,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPACE_TRIAL_BUDGET 0.02
-#define SPACE_TRIAL_FIRST_NS UINT64_C(300000000)
-#define SPACE_TRIAL_SAVED_NS UINT64_C(1000000000) /* no more is saved up */
+#define SPACE_TRIAL_BUDGET 0.01
+#define SPACE_TRIAL_FIRST_NS UINT64_C(400000000)
+#define SPACE_TRIAL_SAVED_NS UINT64_C(1500000000) /* no more is saved up */
 #define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)  /* at most so often */
-/* For so long; the others' work may take so long to end until then. */
+/* For so long, and for longer where that is not enough to tell; the others' work may take so long to end until then. */
 #define SPACE_TRIAL_NS UINT64_C(30000000)
+#define SPACE_TRIAL_MOST_NS UINT64_C(100000000)
 #define SPACE_TRIAL_COMES_NS \
 	UINT64_C(60000000) /* who comes is not held up so soon: it is owed its guarantee */
 #define SPACE_TRIAL_WAIT_NS UINT64_C(15000000)
@@ -39,10 +40,11 @@ struct space_trials {
 
 /* A member, at one look. */
 struct space_trial_seen {
-	int who;    /* a number of its own */
-	bool may;   /* is there, and may be tried */
-	bool asks;  /* and should be, soon */
-	bool works; /* has work in flight */
+	int who;       /* a number of its own */
+	bool may;      /* is there, and may be tried */
+	bool asks;     /* and should be, soon */
+	bool works;    /* has work in flight */
+	bool is_clear; /* of who runs: nothing more is to be found out */
 	/* All its trials, as far as they told anything, and a little for each: who had least is next. */
 	uint64_t tried_ns;
 	uint64_t came_at; /* when it was last there after it was away */

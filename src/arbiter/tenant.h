@@ -72,8 +72,9 @@ struct group_part {
 	uint64_t stopped_at; /* since when it has been stopped; else the present */
 	double wall_ns;      /* not charged for yet: what its own word is good for at most */
 	uint64_t granted;    /* SM-time in ns, as tokens */
-	bool is_out;         /* of the tokens of its cap, until there are some again */
-	unsigned attempts;   /* trials begun for it */
+	double kept_ns; /* tokens that its bucket may hold besides: of the time that others ran alone */
+	bool is_out;       /* of the tokens of its cap, until there are some again */
+	unsigned attempts; /* trials begun for it */
 	struct space_member member;
 	struct space_gain gain;
 };

@@ -74,6 +74,14 @@ bool estimate_wants_sample(struct estimate *estimate)
 	return !ns || ns >= SHORT_NS || uses % SHORT_EVERY == 0;
 }
 
+bool estimate_wants_to_tell(struct estimate *estimate)
+{
+	if (estimate_is_untried(estimate))
+		return estimate_wants_sample(estimate);
+	return atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed) % SAMPLE_EVERY ==
+	       0;
+}
+
 static uint64_t median_of(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t low = a < b ? a : b, high = a < b ? b : a;

@@ -21,6 +21,9 @@
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
+/* Where more may be in flight than in a lease, the marks are rarer by as much: so many in what may be. */
+#define MARKS_IN_DEPTH 10
+#define MARKS_RARER_MOST 10
 
 struct flight_device flight_devices[REGION_MAX_DEVICES];
 
@@ -225,11 +228,24 @@ void flight_mark_now(struct flight_stream *s)
 		push_mark(s, FLIGHT_NO_SAMPLE);
 }
 
+/* How many times as long as in a lease of the usual depth. */
+static uint64_t mark_scale(const struct flight_stream *s, const struct flight_pass *pass)
+{
+	uint64_t depth_ns = pass->pays
+				    ? atomic_load_explicit(&guest_control_device(s->device)->depth_ns,
+							   memory_order_relaxed)
+				    : 0;
+	uint64_t scale = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
+
+	return scale < 1 ? 1 : scale > MARKS_RARER_MOST ? MARKS_RARER_MOST : scale;
+}
+
 void flight_begin(struct flight_stream *s, const struct work *work, struct flight_pass *pass)
 {
 	pass->sample = FLIGHT_NO_SAMPLE;
 	pass->estimate = estimate_of(work);
 	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
+		     : pass->pays           ? estimate_wants_to_tell(pass->estimate)
 					    : estimate_wants_sample(pass->estimate);
 	if (wants)
 		pass->sample = flight_sample_begin(s, pass->estimate, pass->is_beside_others,
@@ -257,8 +273,9 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	count_into_device(s, 1, (int64_t)ns);
+	uint64_t scale = mark_scale(s, pass);
 	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_per_thread ||
-	    sum >= LEASE_MARK_NS || n >= LEASE_MARK_LAUNCHES) {
+	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
 			push_mark(s, pass->sample);

@@ -209,6 +209,26 @@ static void test_what_is_told_stays(void **state)
 	assert_in_range(estimate_told_ns(e), 16000000, 25000000);
 }
 
+/* Events at each launch would slow down what they are to time; a length that changes with what runs beside it is no reason. */
+static void test_what_is_told_is_seldom_timed_again(void **state)
+{
+	struct work w = kernel(0x5800, 1, 1);
+	struct estimate *e = estimate_of(&w);
+	unsigned wanted = 0;
+
+	for (int i = 0; i < 3; i++) {
+		assert_true(estimate_wants_to_tell(e));
+		estimate_learn(e, e->key, 1000000);
+	}
+	for (int i = 0; i < 6400; i++) {
+		if (!estimate_wants_to_tell(e))
+			continue;
+		estimate_learn(e, e->key, wanted++ % 2 ? 1000000 : 4000000);
+	}
+	assert_in_range(wanted, 99, 101);
+	assert_int_equal(estimate_told_ns(e), 1000000);
+}
+
 static void test_a_full_table_recycles(void **state)
 {
 	struct work often = kernel(0x5000, 7, 7);
@@ -239,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
 		cmocka_unit_test(test_beside_others_it_is_a_bound),
 		cmocka_unit_test(test_what_is_told_stays),
+		cmocka_unit_test(test_what_is_told_is_seldom_timed_again),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
 
