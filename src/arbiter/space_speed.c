@@ -6,13 +6,13 @@
 #define FADE_PART 0.5
 #define FADE_LEAST_NS 100e6
 #define FADE_MOST_NS 1e9
-#define LEARNS_FADE_NS 40e6           /* ... and while lengths are being learned */
-#define KNOWN_NS 10e6                 /* from which on it is used, ... */
-#define SURE_NS 60e6                  /* to a hundredth or so; ... */
-#define UNSTEADY_SURE_NS 200e6        /* ... where steps differ, or phases of a step */
-#define SETTLE_NS UINT64_C(4000000)   /* what is in flight was begun before */
-#define JUDGED_NS UINT64_C(250000000) /* if it is not known by then, pieces are too long for it */
-#define ENOUGH_NS UINT64_C(500000000) /* after that, now and then */
+#define LEARNS_FADE_NS 40e6            /* ... and while lengths are being learned */
+#define KNOWN_NS 10e6                  /* from which on it is used, ... */
+#define SURE_NS 60e6                   /* to a hundredth or so; ... */
+#define UNSTEADY_SURE_NS 200e6         /* ... where steps differ, or phases of a step */
+#define SETTLE_NS UINT64_C(4000000)    /* what is in flight was begun before */
+#define JUDGED_NS UINT64_C(250000000)  /* if it is not known by then, pieces are too long for it */
+#define ENOUGH_NS UINT64_C(1000000000) /* after that, now and then */
 #define LATE_NS \
 	UINT64_C(400000) /* a piece that ended since a look so long ago may have ended any time */
 #define BURST_NS UINT64_C(1000000) /* as long as that ends follow each other from look to look */
@@ -81,40 +81,38 @@ static bool is_no_news(const struct space_speed *s)
 	return s->for_ns > 0 && fabs(s->done_ns / (s->for_ns * slope_of(&s->line)) - 1) < CLEAR_NEWS;
 }
 
+static void add_faded(double *done_ns, double *for_ns, const struct space_line *line, double fade_ns)
+{
+	double keep = 1 / (1 + span_of(line) / fade_ns);
+
+	*done_ns = *done_ns * keep + slope_of(line) * span_of(line);
+	*for_ns = *for_ns * keep + span_of(line);
+}
+
 /* What the line tells is added to what is known, and the next one begins. */
 static void end_line(struct space_speed *s)
 {
-	double span_ns = span_of(&s->line), fade_ns, keep;
-
-	if (s->line.points > 1 && span_ns > 0) {
-		fade_ns = fmin(fmax(FADE_PART * (double)s->tried_ns, FADE_LEAST_NS), FADE_MOST_NS);
-		keep = 1 / (1 + span_ns / (s->learns ? LEARNS_FADE_NS : fade_ns));
+	if (s->line.points > 1 && span_of(&s->line) > 0 && s->learns) {
+		add_faded(&s->first_done_ns, &s->first_for_ns, &s->line, LEARNS_FADE_NS);
+	} else if (s->line.points > 1 && span_of(&s->line) > 0) {
 		s->is_unsteady = !is_straight(&s->line) || !is_no_news(s);
-		s->done_ns = s->done_ns * keep + slope_of(&s->line) * span_ns;
-		s->for_ns = s->for_ns * keep + span_ns;
+		s->lines_ns += span_of(&s->line);
+		add_faded(&s->done_ns, &s->for_ns, &s->line,
+			  fmin(fmax(FADE_PART * s->lines_ns, FADE_LEAST_NS), FADE_MOST_NS));
 	}
 	s->line = (struct space_line){ 0 };
 }
 
 /* ---- a look ---- */
 
-/*
- * What was seen while its lengths were being learned counts for little as soon as they are known. The trial has told enough
- * then: little was in flight until now (group_depth_ns).
- */
-static bool see_learning(struct space_speed *s, bool learns)
+static void see_learning(struct space_speed *s, bool learns)
 {
-	bool has_learned = s->learns && !learns;
-	double keep = KNOWN_NS / fmax(s->for_ns, KNOWN_NS);
-
-	if (has_learned) {
-		s->done_ns *= keep;
-		s->for_ns *= keep;
-		s->line = (struct space_line){ 0 };
-		s->rests = RESTS;
-	}
+	if (s->learns == learns)
+		return;
+	end_line(s);
 	s->learns = learns;
-	return has_learned;
+	/* Little was in flight until now (group_depth_ns): the next trial tells. */
+	s->is_told = s->stretch_ns >= SETTLE_NS;
 }
 
 static void see_ends(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
@@ -151,14 +149,12 @@ static void rest(struct space_speed *s)
 	s->burst_ns = 0;
 }
 
-static bool see_trial(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
+static void see_trial(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
 		      uint64_t dt_ns)
 {
-	bool has_learned = see_learning(s, seen->learns);
-
 	s->stretch_ns += dt_ns;
-	if (s->stretch_ns < SETTLE_NS)
-		return has_learned;
+	if (s->stretch_ns < SETTLE_NS || s->is_told)
+		return;
 	s->tried_ns += dt_ns;
 	s->rest_ns = seen->works ? 0 : s->rest_ns + dt_ns;
 	/* After a pause of its own its next piece begins anew. */
@@ -166,24 +162,35 @@ static bool see_trial(struct space_speed *s, const struct space_speed_seen *seen
 		see_ends(s, seen, now_ns, dt_ns);
 	else
 		rest(s);
-	return has_learned;
+}
+
+static enum space_speed_basis basis_of(const struct space_speed *s)
+{
+	if (s->for_ns >= KNOWN_NS)
+		return SPACE_SPEED_KNOWN;
+	if (s->first_for_ns >= KNOWN_NS)
+		return SPACE_SPEED_FIRST;
+	return s->tried_ns >= JUDGED_NS ? SPACE_SPEED_JUDGED : SPACE_SPEED_UNKNOWN;
 }
 
 bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
 		     uint64_t dt_ns)
 {
-	bool is_news = false;
+	enum space_speed_basis before = s->basis;
 
+	see_learning(s, seen->learns);
 	if (seen->is_tried) {
-		is_news = see_trial(s, seen, now_ns, dt_ns);
+		see_trial(s, seen, now_ns, dt_ns);
 	} else if (s->stretch_ns) {
 		rest(s);
 		s->tried_at = now_ns;
 		s->stretch_ns = s->rest_ns = s->rests = 0;
+		s->is_told = false;
 	}
-	if (s->known_at || !space_speed_is_judged(s))
-		return is_news;
-	s->known_at = now_ns;
+	s->basis = basis_of(s);
+	if (s->basis == before)
+		return false;
+	s->known_at = s->known_at ? s->known_at : now_ns;
 	return true;
 }
 
@@ -191,7 +198,7 @@ bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen,
 
 bool space_speed_is_known(const struct space_speed *s)
 {
-	return s->for_ns >= KNOWN_NS;
+	return basis_of(s) >= SPACE_SPEED_FIRST;
 }
 
 bool space_speed_wants_trials(const struct space_speed *s, bool has_untried)
@@ -203,7 +210,7 @@ bool space_speed_wants_trials(const struct space_speed *s, bool has_untried)
 
 bool space_speed_is_judged(const struct space_speed *s)
 {
-	return space_speed_is_known(s) || s->tried_ns >= JUDGED_NS;
+	return basis_of(s) != SPACE_SPEED_UNKNOWN;
 }
 
 bool space_speed_is_stale(const struct space_speed *s, uint64_t now_ns)
@@ -219,10 +226,11 @@ bool space_speed_is_stale(const struct space_speed *s, uint64_t now_ns)
 
 bool space_speed_is_clear(const struct space_speed *s)
 {
-	if (s->rests >= RESTS)
+	/* What is seen while lengths are learned is left behind anyway. */
+	if (s->rests >= RESTS || s->learns || s->is_told)
 		return true;
-	return !s->learns && s->for_ns >= KNOWN_NS && span_of(&s->line) >= CLEAR_NS &&
-	       is_straight(&s->line) && is_no_news(s);
+	return s->for_ns >= KNOWN_NS && span_of(&s->line) >= CLEAR_NS && is_straight(&s->line) &&
+	       is_no_news(s);
 }
 
 /* By what looking misses, lengths are better than that. */
@@ -242,5 +250,9 @@ double space_speed_so_far(const struct space_speed *s)
 
 double space_speed(const struct space_speed *s)
 {
-	return space_speed_is_known(s) ? rounded(s->done_ns / s->for_ns) : 1;
+	switch (basis_of(s)) {
+	case SPACE_SPEED_KNOWN: return rounded(s->done_ns / s->for_ns);
+	case SPACE_SPEED_FIRST: return rounded(s->first_done_ns / s->first_for_ns);
+	default: return 1;
+	}
 }

@@ -28,12 +28,24 @@ struct space_line {
 	double t, y, tt, ty, yy; /* sums over the points */
 };
 
+/* What its work is reckoned by. */
+enum space_speed_basis {
+	SPACE_SPEED_UNKNOWN,
+	SPACE_SPEED_JUDGED,
+	SPACE_SPEED_FIRST,
+	SPACE_SPEED_KNOWN
+};
+
 /* All zero is how it begins. */
 struct space_speed {
 	double done_ns, for_ns; /* in trials; fade with themselves */
-	uint64_t tried_ns;      /* all trials, from where they tell something */
-	bool learns;            /* its lengths, in the last trial */
-	bool is_unsteady;       /* the last line was no straight one, or as steep as no other */
+	/* The same while lengths were learned: little is in flight then, and lengths change. Good for nothing as soon as the other is known. */
+	double first_done_ns, first_for_ns;
+	double lines_ns;   /* all that is in for_ns, as if it did not fade */
+	uint64_t tried_ns; /* all trials, from where they tell something */
+	bool learns;       /* its lengths */
+	bool is_unsteady;  /* the last line was no straight one, or as steep as no other */
+	enum space_speed_basis basis;
 	uint64_t known_at,
 		tried_at; /* when it was known at first, a trial was over last; 0: never */
 
@@ -41,6 +53,7 @@ struct space_speed {
 	uint64_t stretch_ns; /* what ends at first was begun beside others */
 	uint64_t rest_ns;    /* nothing was in flight for so long */
 	unsigned rests;      /* that a line ended by; many: longer ones are not to be had */
+	bool is_told; /* what it tells from here on is neither of what it was nor of what it is */
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
 	double burst_ns;              /* what they were told as */
 	struct space_line line;

@@ -133,20 +133,38 @@ static void test_short_rests_count(void **state)
 	assert_true(fabs(space_speed(&speed) / 1.5 - 1) < 0.02);
 }
 
-/* While lengths are learned little is in flight, and it looks slow: that trial ends, and the next ones tell. */
+/* While lengths are learned little is in flight, and it looks slow: it goes by that until one trial has told more. */
 static void test_what_was_learned_in_is_left_behind(void **state)
 {
 	struct program p = { .part = { { 10, 1.8 } } };
 	struct space_speed speed = { 0 };
 	uint64_t now = 1000 * MS;
 
-	assert_true(try_once(&speed, &p, &now, true) == SPACE_TRIAL_MOST_NS);
-	assert_true(try_once(&speed, &p, &now, false) == SPACE_TRIAL_NS);
+	for (int i = 0; i < 10; i++)
+		assert_true(try_once(&speed, &p, &now, true) == SPACE_TRIAL_NS);
+	assert_true(fabs(space_speed(&speed) / 1.8 - 1) < 0.01);
 	assert_true(space_speed_wants_trials(&speed, false));
 	p.part[0].rate = 2.2;
-	for (int i = 0; i < 3; i++)
-		try_once(&speed, &p, &now, false);
-	assert_true(fabs(space_speed(&speed) / 2.2 - 1) < 0.02);
+	assert_true(try_once(&speed, &p, &now, false) == SPACE_TRIAL_MOST_NS);
+	assert_true(fabs(space_speed(&speed) / 2.2 - 1) < 0.01);
+}
+
+/* They are known in the middle of a trial: what follows is not taken for how it runs. */
+static void test_lengths_are_known_in_a_trial(void **state)
+{
+	struct space_speed_seen seen = { .is_tried = true, .learns = true, .works = true };
+	struct space_speed speed = { 0 };
+	uint64_t now = 1000 * MS;
+
+	for (; now < 1070 * MS; now += LOOK_NS) {
+		seen.learns = now < 1040 * MS;
+		seen.done_ns = (seen.learns ? 1.8 : 1.0) * (double)LOOK_NS;
+		space_speed_see(&speed, &seen, now, LOOK_NS);
+		assert_true(space_speed_is_clear(&speed));
+	}
+	space_speed_see(&speed, &(struct space_speed_seen){ 0 }, now, LOOK_NS);
+	assert_true(fabs(space_speed(&speed) / 1.8 - 1) < 0.01);
+	assert_true(space_speed_wants_trials(&speed, false));
 }
 
 /* Its group's turns are shorter than any line: the trial does not wait for one. */
@@ -178,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_phases_of_a_step),
 		cmocka_unit_test(test_short_rests_count),
 		cmocka_unit_test(test_what_was_learned_in_is_left_behind),
+		cmocka_unit_test(test_lengths_are_known_in_a_trial),
 		cmocka_unit_test(test_turns_cut_lines),
 	};
 
