@@ -32,6 +32,7 @@ struct model_node {
 	struct model_pod *pods;   /* that are charged here */
 	size_t references;        /* of what pods hold */
 	uint64_t said;            /* a digest of its annotations, to know them again */
+	uint64_t filtered_in;     /* the model's `filters` as one asked about it */
 	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
 	bool is_room_old;         /* its cards are used otherwise since */
 	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
@@ -92,6 +93,7 @@ struct model {
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
 	uint64_t changes;  /* grows with each change of a node, or of what a pod is or has */
+	uint64_t filters;  /* how many have been asked */
 	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	bool has_called; /* there is a pod that is_called */

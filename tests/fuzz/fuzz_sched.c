@@ -16,6 +16,7 @@
 #include "sched/explain.h"
 #include "sched/extender.h"
 #include "sched/request_wishes.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NODE "n"
@@ -158,7 +159,7 @@ static void explain(struct fuzzing *f, const json_t *meta)
 
 static void filter(struct fuzzing *f, const json_t *args)
 {
-	json_t *answer = extender_filter(f->model, args);
+	json_t *answer = verbs_filter(f->model, args);
 	FUZZ_CHECK(json_is_object(answer));
 	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
 	explain(f, meta);
@@ -175,7 +176,7 @@ static void filter(struct fuzzing *f, const json_t *args)
 
 static void prioritize(struct fuzzing *f, const json_t *args)
 {
-	json_t *answer = extender_prioritize(f->model, args), *one;
+	json_t *answer = verbs_prioritize(f->model, args), *one;
 	size_t i;
 	FUZZ_CHECK(json_is_array(answer));
 	json_array_foreach(answer, i, one)
