@@ -141,11 +141,11 @@ static bool is_new(struct filtering *f, struct model_node *node, const char *nam
 	return true;
 }
 
-static struct filter_verdict judge_any(struct filtering *f, size_t i)
+/* `node`: what is known of one that came by its name; NULL: nothing. */
+static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
 {
 	const struct call_args *args = f->answer->args;
 	const char *name = args->name[i].text;
-	struct model_node *node = name && !args->whole ? model_find_node(f->model, name) : NULL;
 	if (!name || !is_new(f, node, name))
 		return nowhere;
 	if (f->ask->broken.code)
@@ -157,14 +157,37 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i)
 	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
 }
 
+/* What is known of those that came by their names, from there on. */
+static void find_nodes(const struct filtering *f, size_t from, struct model_node *ret[TABLE_SOME])
+{
+	const struct call_args *args = f->answer->args;
+	struct table_text text[TABLE_SOME];
+	void *found[TABLE_SOME] = { 0 };
+	unsigned count = 0;
+	for (; count < TABLE_SOME && from + count < args->count && !args->whole; count++) {
+		const struct call_name *name = &args->name[from + count];
+		text[count] = (struct table_text){ name->text ? name->text : "", name->length };
+	}
+	table_find_some(&f->model->nodes, text, count, found);
+	for (unsigned i = 0; i < TABLE_SOME; i++) {
+		struct model_node *node = found[i];
+		ret[i] = node && node->is_there ? node : NULL;
+		if (node)
+			stock_prefetch(&node->stock);
+	}
+}
+
 static void judge_all(struct filtering *f)
 {
 	struct filter_answer *answer = f->answer;
+	struct model_node *node[TABLE_SOME];
 	f->model->filters++;
 	fit_begin(&f->model->fit, &f->ask->request);
 	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
 	for (size_t i = 0; i < answer->args->count; i++) {
-		answer->verdict[i] = judge_any(f, i);
+		if (i % TABLE_SOME == 0)
+			find_nodes(f, i, node);
+		answer->verdict[i] = judge_any(f, i, node[i % TABLE_SOME]);
 		answer->fits += answer->verdict[i].list == FILTER_FITS;
 	}
 }
