@@ -26,20 +26,21 @@ struct model_room;  /* model_room.c */
 struct place_tally; /* place/room.h */
 struct gang_member; /* model_gang.h */
 
+/* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
 	struct table_entry entry; /* by its name */
 	struct stock stock;       /* empty while it is not there */
-	struct model_pod *pods;   /* that are charged here */
-	size_t references;        /* of what pods hold */
-	uint64_t said;            /* a digest of its annotations, to know them again */
 	uint64_t filtered_in;     /* the model's `filters` as one asked about it */
-	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
-	bool is_room_old;         /* its cards are used otherwise since */
-	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
 	bool is_warded;    /* lone pods leave it to the model's ward */
 	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
+	bool is_room_old;  /* its cards are used otherwise since `room` was counted */
+	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
+	struct model_pod *pods; /* that are charged here */
+	size_t references;      /* of what pods hold */
+	uint64_t said;          /* a digest of its annotations, to know them again */
+	struct use use;         /* of its cards: of nothing, unless pods are placed by use */
 	char name[];
 };
 
