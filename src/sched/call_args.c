@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "sched/json_quote.h"
 
 #define NAMES "NodeNames"
@@ -178,8 +179,10 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	bool is_taken = object && !json_is_object(json_object_get(object, "Nodes"));
 	if (!object)
 		object = json_loadb(text, size, READ_FLAGS, &why);
-	if (!object && json_error_code(&why) != json_error_out_of_memory)
+	if (!object && json_error_code(&why) != json_error_out_of_memory) {
+		text_clean(why.text); /* it has a piece of what came */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
+	}
 	if (is_taken)
 		json_object_del(object, NAMES);
 	struct call_args *args = is_taken ? make_of_list(object, from, to, count)

@@ -298,6 +298,28 @@ static const struct {
 	{ 'u', see_quota }, { 'w', end_quota },
 };
 
+/* What a caller sends is read as the JSON library alone would, and the names in it are the same. */
+static void check_reading(const char *text)
+{
+	struct call_args *args = NULL;
+	struct error err = { 0 };
+	json_t *all = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	int r = call_args_read(text, strlen(text), &args, &err);
+	FUZZ_CHECK((r == 0) == (all != NULL));
+	if (r < 0)
+		check_error(&err);
+	const json_t *names = json_object_get(all, "NodeNames");
+	bool is_by_names = all && !json_is_object(json_object_get(all, "Nodes"));
+	if (is_by_names)
+		FUZZ_CHECK(args->count == json_array_size(names));
+	for (size_t i = 0; is_by_names && i < args->count; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		FUZZ_CHECK(!args->name[i].text || (name && !strcmp(args->name[i].text, name)));
+	}
+	call_args_give(args);
+	json_decref(all);
+}
+
 static void take_line(struct fuzzing *f, const char *line)
 {
 	const size_t count = sizeof(rows) / sizeof(rows[0]);
@@ -308,6 +330,7 @@ static void take_line(struct fuzzing *f, const char *line)
 		take_text(f, *line, *line ? line + 1 : line);
 		return;
 	}
+	check_reading(line + 1);
 	json_t *object = json_loads(line + 1, 0, NULL);
 	if (json_is_object(object))
 		rows[row].take(f, object);

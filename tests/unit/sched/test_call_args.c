@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "sched/call_args.h"
 
 #define FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL)
@@ -68,8 +69,8 @@ static bool is_read_as_jansson_does(const char *text, size_t size)
 		snprintf(line, sizeof(line), "line %d: %s", why.line, why.text);
 		assert_int_equal(r, -EINVAL);
 		assert_null(args);
-		if (!strchr(err.text, '?')) /* in place of bytes that are no text */
-			assert_string_equal(err.text, line);
+		text_clean(line);
+		assert_string_equal(err.text, line);
 		return false;
 	}
 	assert_int_equal(r, 0);
