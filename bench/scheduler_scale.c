@@ -100,23 +100,34 @@ static double resident_mib(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
+/* As routes.c does. */
+static struct call_args *read_args(const char *text, size_t size)
+{
+	struct call_args *args;
+	struct error err;
+	if (call_args_read(text, size, &args, &err) < 0)
+		scale_die("arguments", &err);
+	return args;
+}
+
 static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 {
 	uint64_t all_ns[ROUNDS], own_ns[ROUNDS], cpu_ns[ROUNDS];
 	size_t fit = 0;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		char *text = args_text(kind, 0, i, nodes, nodes, "binpack");
+		size_t size = strlen(text);
 		uint64_t begun_ns = clock_now_ns();
-		json_t *args = json_loads(text, 0, NULL);
+		struct call_args *args = read_args(text, size);
 		uint64_t read_ns = clock_now_ns(), read_cpu_ns = scale_computed_ns();
-		json_t *answer = extender_filter(m, args);
+		struct filter_answer *answer = extender_filter(m, args);
 		cpu_ns[i] = scale_computed_ns() - read_cpu_ns;
 		own_ns[i] = clock_now_ns() - read_ns;
-		char *said = json_dumps(answer, JSON_COMPACT);
+		char *said = filter_answer_text(answer);
+		fit = answer->fits;
+		filter_answer_give(answer);
+		call_args_give(args);
 		all_ns[i] = clock_now_ns() - begun_ns;
-		fit = json_array_size(json_object_get(answer, "NodeNames"));
-		json_decref(answer);
-		json_decref(args);
 		free(said);
 		free(text);
 	}
@@ -143,19 +154,19 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct error err;
 		char *text = args_text(kind, 0, i, nodes, nodes, policy);
-		json_t *args = json_loads(text, 0, NULL);
+		struct call_args *args = read_args(text, strlen(text));
 		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
 		model_pod_gone(m, pod);
 		if (model_pod(m, pod, &err) < 0)
 			scale_die("pod", &err);
 		uint64_t begun_ns = clock_now_ns(), begun_cpu_ns = scale_computed_ns();
-		json_t *ranks = extender_prioritize(m, args);
+		char *ranks = extender_prioritize(m, args);
 		cpu_ns[i] = scale_computed_ns() - begun_cpu_ns;
 		own_ns[i] = clock_now_ns() - begun_ns;
-		json_decref(ranks);
+		free(ranks);
 		json_decref(pod);
-		json_decref(args);
+		call_args_give(args);
 		free(changed);
 		free(text);
 	}
@@ -178,11 +189,44 @@ static unsigned names_asked(unsigned nodes)
 	return nodes <= 100 ? nodes : names < 100 ? 100 : names;
 }
 
-static void free_answer(char *text, json_t *a, json_t *b)
+/* What kube-scheduler asks next: about those that fit. */
+static struct call_args *args_of_fit(const struct filter_answer *answer)
 {
-	json_decref(a);
-	json_decref(b);
-	free(text);
+	const struct call_args *args = answer->args;
+	json_t *names = json_array();
+	for (size_t i = 0; i < args->count; i++)
+		if (answer->verdict[i].list == FILTER_FITS)
+			json_array_append_new(names, json_string(args->name[i].text));
+	return call_args_of(json_pack("{s:O,s:o}", "Pod", json_object_get(args->object, "Pod"),
+				      "NodeNames", names));
+}
+
+/* The first that prioritize's answer has at the top; "": there is none. The answer is given up. */
+static void find_best(char *ranks, char best[SCALE_NAME_MAX])
+{
+	static const char top[] = "\",\"Score\":10}";
+	char *end = strstr(ranks, top);
+	*best = '\0';
+	if (end) {
+		*end = '\0';
+		snprintf(best, SCALE_NAME_MAX, "%s", strrchr(ranks, '"') + 1);
+	}
+	free(ranks);
+}
+
+static void bind(struct model *m, const json_t *pod, const struct decision *d)
+{
+	struct error err = { 0 };
+	json_t *bound = json_deep_copy(pod);
+	char *shares = shares_format(&d->shares);
+	json_t *annotations = json_object_get(json_object_get(bound, "metadata"), "annotations");
+	json_object_set_new(annotations, KUBE_POD_NODE, json_string(d->node));
+	json_object_set_new(annotations, KUBE_POD_ALLOCATED, json_string(shares));
+	json_object_set_new(json_object_get(bound, "spec"), "nodeName", json_string(d->node));
+	if (model_pod(m, bound, &err) < 0)
+		scale_die("pod", &err);
+	free(shares);
+	json_decref(bound);
 }
 
 /* One decision from its first call to the pod that is bound; whether it found a place. */
@@ -192,42 +236,28 @@ static bool place(struct model *m, unsigned number, unsigned nodes)
 	struct error err = { 0 };
 	unsigned names = names_asked(nodes);
 	char *text = args_text(0, number, number * 97 % nodes, names, nodes, "binpack");
-	json_t *args = json_loads(text, 0, NULL), *answer = extender_filter(m, args);
-	const char *best = NULL;
-	json_int_t most = -1;
-	size_t i;
-	json_t *one;
-	json_object_set(args, "NodeNames", json_object_get(answer, "NodeNames"));
-	json_t *ranks = extender_prioritize(m, args);
-	json_array_foreach(ranks, i,
-			   one) if (json_integer_value(json_object_get(one, "Score")) > most)
-	{
-		most = json_integer_value(json_object_get(one, "Score"));
-		best = json_string_value(json_object_get(one, "Host"));
-	}
-	json_t *pod = json_deep_copy(json_object_get(args, "Pod"));
+	struct call_args *args = read_args(text, strlen(text));
+	struct filter_answer *answer = extender_filter(m, args);
+	char *said = filter_answer_text(answer);
+	struct call_args *fit = args_of_fit(answer);
+	char best[SCALE_NAME_MAX];
+	find_best(extender_prioritize(m, fit), best);
+	const json_t *pod = json_object_get(args->object, "Pod");
 	const char *uid = json_string_value(
 		json_object_get(json_object_get(pod, "metadata"), "uid"));
-	json_t *bind = best ? json_pack("{s:s,s:s,s:s,s:s}", "PodName", uid, "PodNamespace",
-					"team-b", "PodUID", uid, "Node", best)
-			    : NULL;
-	bool is_placed = bind && extender_decide(m, bind, clock_now_ns(), &d, &err) == 0;
+	json_t *call = json_pack("{s:s,s:s,s:s,s:s}", "PodName", uid, "PodNamespace", "team-b",
+				 "PodUID", uid, "Node", best);
+	bool is_placed = *best && extender_decide(m, call, clock_now_ns(), &d, &err) == 0;
 	if (is_placed) {
-		char *shares = shares_format(&d.shares);
-		json_t *annotations = json_object_get(json_object_get(pod, "metadata"),
-						      "annotations");
-		json_object_set_new(annotations, KUBE_POD_NODE, json_string(d.node));
-		json_object_set_new(annotations, KUBE_POD_ALLOCATED, json_string(shares));
-		json_object_set_new(json_object_get(pod, "spec"), "nodeName", json_string(d.node));
-		if (model_pod(m, pod, &err) < 0)
-			scale_die("pod", &err);
-		free(shares);
+		bind(m, pod, &d);
 		decision_free(&d);
 	}
-	json_decref(pod);
-	json_decref(bind);
-	json_decref(ranks);
-	free_answer(text, args, answer);
+	json_decref(call);
+	call_args_give(fit);
+	filter_answer_give(answer);
+	call_args_give(args);
+	free(said);
+	free(text);
 	return is_placed;
 }
 

@@ -62,12 +62,13 @@ static json_t *names_of(unsigned nodes, unsigned count)
 /* One call of filter; the pod is given up. */
 static uint64_t ask(struct model *m, json_t *pod, json_t *names)
 {
-	json_t *args = json_pack("{s:o,s:n,s:O}", "Pod", pod, "Nodes", "NodeNames", names);
+	struct call_args *args = call_args_of(
+		json_pack("{s:o,s:n,s:O}", "Pod", pod, "Nodes", "NodeNames", names));
 	uint64_t begun_ns = scale_computed_ns();
-	json_t *answer = extender_filter(m, args);
+	struct filter_answer *answer = args ? extender_filter(m, args) : NULL;
 	uint64_t ns = scale_computed_ns() - begun_ns;
-	json_decref(answer);
-	json_decref(args);
+	filter_answer_give(answer);
+	call_args_give(args);
 	return ns;
 }
 

@@ -12,6 +12,7 @@
 #include "kube/object.h"
 #include "packing/cluster.h"
 #include "sched/extender.h"
+#include "verbs.h"
 
 #define SLOTS 20 /* as in rivals.c */
 #define TEXT_MAX 64
@@ -141,12 +142,12 @@ bool allot_place(void *data, const struct packing_cluster *cluster, const struct
 		if (packing_has_cpus(cluster, n, task))
 			json_array_append(names, a->name[n]);
 	json_t *args = json_pack("{s:O,s:n,s:o}", "Pod", pod, "Nodes", "NodeNames", names);
-	json_t *answer = extender_filter(a->model, args);
+	json_t *answer = verbs_filter(a->model, args);
 	error_set(&err, EINVAL, "%s", json_string_value(json_object_get(answer, "Error")));
 	if (*err.text)
 		die("filter", &err);
 	json_object_set(args, "NodeNames", json_object_get(answer, "NodeNames"));
-	json_t *ranks = extender_prioritize(a->model, args);
+	json_t *ranks = verbs_prioritize(a->model, args);
 	const char *best = best_of(ranks), *name = json_string_value(json_object_get(
 						   json_object_get(pod, "metadata"), "uid"));
 	if (best) {

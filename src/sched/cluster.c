@@ -252,13 +252,13 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 }
 
 /* A call about whole nodes is a dry run, and a pod that is not known here asks for no cards. */
-void cluster_filtered(struct cluster *c, json_t *args, json_t *answer)
+void cluster_filtered(struct cluster *c, struct filter_answer *answer)
 {
-	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
+	const struct call_args *args = answer->args;
+	const json_t *meta = json_object_get(json_object_get(args->object, "Pod"), "metadata");
 	const char *uid = json_string_value(json_object_get(meta, "uid"));
-	if (c->recorder && uid && json_is_array(json_object_get(args, "NodeNames")) &&
-	    model_find_pod(c->model, uid))
-		recorder_filtered(c->recorder, args, answer);
+	if (c->recorder && uid && args->is_by_names && model_find_pod(c->model, uid))
+		recorder_filtered(c->recorder, answer);
 }
 
 struct recorder_counts cluster_recorder_counts(const struct cluster *c)

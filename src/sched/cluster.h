@@ -50,8 +50,8 @@ int cluster_check_ready(const struct cluster *cluster, struct error *err);
 /* May bind: -EAGAIN as well where another leads, by its name. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
-/* A call of filter, and its answer: the pod is told by events (recorder.h). */
-void cluster_filtered(struct cluster *cluster, json_t *args, json_t *answer);
+/* What filter answered: the pod is told by events (recorder.h). */
+void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 
 /*
  * The extender's verb bind. 0: it has begun, and `done` is called once, later (bind.h); else it is not, with the reason:

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "place/score.h"
@@ -44,29 +45,6 @@ void ask_end(struct ask *ask)
 	*ask = (struct ask){ 0 };
 }
 
-struct asked_nodes asked_nodes(const json_t *args)
-{
-	const json_t *list = json_object_get(args, "Nodes");
-	const json_t *whole = json_object_get(list, "items");
-	const json_t *names = json_object_get(args, "NodeNames");
-	if (json_is_object(list))
-		return (struct asked_nodes){ .whole = whole };
-	return (struct asked_nodes){ .names = names };
-}
-
-size_t asked_count(const struct asked_nodes *nodes)
-{
-	return json_array_size(nodes->whole ? nodes->whole : nodes->names);
-}
-
-const char *asked_name(const struct asked_nodes *nodes, size_t i)
-{
-	if (!nodes->whole)
-		return json_string_value(json_array_get(nodes->names, i));
-	const json_t *meta = json_object_get(json_array_get(nodes->whole, i), "metadata");
-	return json_string_value(json_object_get(meta, "name"));
-}
-
 int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct error *err)
 {
 	struct stock stock;
@@ -96,17 +74,17 @@ static double score_cards(struct model *m, const struct place_mix *mix, const st
 	return mix ? TIE * score - model_room_loss(m, stock, room) : score;
 }
 
-static double score_of(struct model *m, const struct place_mix *mix,
-		       const struct asked_nodes *nodes, size_t i)
+static double score_of(struct model *m, const struct place_mix *mix, const struct call_args *args,
+		       size_t i)
 {
-	const char *name = asked_name(nodes, i);
+	const char *name = args->name[i].text;
 	const double none = mix ? -MODEL_ROOM_ALL : 0; /* of no cards */
 	struct stock stock = { 0 };
-	if (!nodes->whole) {
+	if (!args->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
 		return node ? score_cards(m, mix, &node->stock, node->room) : none;
 	}
-	if (asked_stock(m, json_array_get(nodes->whole, i), &stock, NULL) < 0)
+	if (asked_stock(m, json_array_get(args->whole, i), &stock, NULL) < 0)
 		return none;
 	double score = score_cards(m, mix, &stock, NULL);
 	stock_free(&stock);
@@ -122,64 +100,52 @@ static int rank(double score, double best, double worst)
 	return (int)((SCORE_MOST - 1) * (score - worst) / (best - worst));
 }
 
-/* {"Host","Score"}: both are there already, and only get a reference more. NULL: no memory. */
-static json_t *make_rank(const struct asked_nodes *nodes, size_t i, json_t *score)
-{
-	json_t *name = nodes->whole ? NULL : json_array_get(nodes->names, i);
-	const char *of_whole = nodes->whole ? asked_name(nodes, i) : NULL;
-	json_t *one = json_object();
-	if (json_is_string(name))
-		json_object_set_nocheck(one, "Host", name);
-	else
-		json_object_set_new(one, "Host", json_string(of_whole ? of_whole : ""));
-	if (json_object_set_nocheck(one, "Score", score) < 0) {
-		json_decref(one);
-		return NULL;
-	}
-	return one;
-}
+#define RANK_OF "{\"Host\":"
+#define RANK_IS ",\"Score\":"
+#define RANK_SIZE (sizeof(RANK_OF RANK_IS "10},") - 1) /* at most, but for the name */
 
-static json_t *make_ranks(const struct asked_nodes *nodes, const double *score, size_t count,
-			  bool is_spread)
+static char *write_ranks(const struct call_args *args, const double *score, bool is_spread)
 {
+	const size_t count = args->count;
 	double most = count ? score[0] : 0, least = most;
-	json_t *list = json_array(), *ranks[SCORE_MOST + 1];
-	for (unsigned r = 0; r <= SCORE_MOST; r++)
-		ranks[r] = json_integer(r);
-	for (size_t i = 1; i < count; i++) {
+	size_t size = sizeof("[]");
+	for (size_t i = 0; i < count; i++) {
 		most = score[i] > most ? score[i] : most;
 		least = score[i] < least ? score[i] : least;
+		size += RANK_SIZE + call_name_size(&args->name[i]);
 	}
-	for (size_t i = 0; list && i < count; i++) {
+	char *text = malloc(size), *to = text;
+	if (!text)
+		return NULL;
+	*to++ = '[';
+	for (size_t i = 0; i < count; i++) {
 		int is = is_spread ? rank(score[i], least, most) : rank(score[i], most, least);
-		if (json_array_append_new(list, make_rank(nodes, i, ranks[is])) < 0) {
-			json_decref(list);
-			list = NULL;
-		}
+		to = stpcpy(to, i ? "," RANK_OF : RANK_OF);
+		to = call_name_put(to, &args->name[i]);
+		to = stpcpy(to, RANK_IS);
+		to = stpcpy(to, is == SCORE_MOST ? "10" : (const char[]){ (char)('0' + is), '\0' });
+		*to++ = '}';
 	}
-	for (unsigned r = 0; r <= SCORE_MOST; r++)
-		json_decref(ranks[r]);
-	return list;
+	strcpy(to, "]");
+	return text;
 }
 
-json_t *extender_prioritize(struct model *m, const json_t *args)
+char *extender_prioritize(struct model *m, const struct call_args *args)
 {
-	const struct asked_nodes nodes = asked_nodes(args);
-	size_t count = asked_count(&nodes);
-	cleanup_free double *score = calloc(count + 1, sizeof(*score));
+	cleanup_free double *score = calloc(args->count + 1, sizeof(*score));
 	struct ask ask;
 	if (!score)
 		return NULL;
 	/* The answer has no place for an error: nodes that nothing is known of are all alike. */
-	if (ask_begin(m, args, &ask, NULL) < 0)
-		return make_ranks(&nodes, score, count, false);
+	if (ask_begin(m, args->object, &ask, NULL) < 0)
+		return write_ranks(args, score, false);
 	const struct place_mix *mix = NULL;
 	if (ask.request.nodes == REQUEST_NODES_FRAGMENTATION && ask.request.count)
 		mix = model_mix(m);
 	fit_begin(&m->fit, &ask.request);
-	for (size_t i = 0; i < count; i++)
-		score[i] = score_of(m, mix, &nodes, i);
-	json_t *list = make_ranks(&nodes, score, count, ask.request.nodes == REQUEST_NODES_SPREAD);
+	for (size_t i = 0; i < args->count; i++)
+		score[i] = score_of(m, mix, args, i);
+	char *text = write_ranks(args, score, ask.request.nodes == REQUEST_NODES_SPREAD);
 	ask_end(&ask);
-	return list;
+	return text;
 }

@@ -1,6 +1,6 @@
 /*
  * The verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON that came:
- * no I/O, no clock. Answers are new objects, NULL: no memory. An extender that can't read what came says so in the answer's
+ * no I/O, no clock. Answers are new, NULL: no memory. An extender that can't read what came says so in the answer's
  * "Error". The model's thread.
  */
 #ifndef ALLOT_SCHED_EXTENDER_H
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sched/decision.h"
+#include "sched/filter_answer.h"
 #include "sched/model.h"
 
 /*
@@ -18,14 +19,16 @@
  * what stands in them, as an autoscaler's nodes are not there yet. Why each other one does not, in HAMi's words:
  * "3/8 CardInsufficientMemory, 5/8 CardNotHealth"; where nobody's end would help, in FailedAndUnresolvableNodes.
  * Nothing is reserved, but, by names, for a pod whose gang has room: for all of the gang (extender_gang.h).
+ * To be given up by filter_answer_give().
  */
-json_t *extender_filter(struct model *model, const json_t *args);
+struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 
 /*
  * [{"Host","Score"}], 0 to 10, by HAMi's node score or, with the policy "fragmentation", by the room that is lost: 10 for the
- * best of those asked about alone, so that it is taken whatever lies between; 0 to 9 for the others in proportion.
+ * best of those asked about alone, so that it is taken whatever lies between; 0 to 9 for the others in proportion. As JSON, to
+ * be freed.
  */
-json_t *extender_prioritize(struct model *model, const json_t *args);
+char *extender_prioritize(struct model *model, const struct call_args *args);
 
 /*
  * The nodes on which the end of the victims would make room for the pod, with the victims that kube-scheduler has chosen, for

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sched/extender.h"
 #include "sched/extender_gang.h"
 #include "sched/model_gang.h"
@@ -18,17 +19,28 @@
 
 struct kept_text {
 	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* how many cards have each reason */
-	json_t *text;                                       /* NULL: free */
+	bool is_kept;
+	uint32_t word; /* of the answer */
 };
 
 struct filtering {
 	struct model *model;
 	const struct ask *ask;
-	json_t *fit, *failed, *hopeless;
+	struct filter_answer *answer;
 	struct gang_answer gang; /* what its gang says */
-	json_t *gang_text;
+	json_t *others;          /* names that were asked about, of no node of the model's */
+	bool failed;             /* there is no memory for the answer */
 	struct kept_text kept[TEXTS_KEPT];
 };
+
+static const struct filter_verdict fits = { .list = FILTER_FITS }, nowhere = { 0 };
+
+static struct filter_verdict say(struct filtering *f, enum filter_list list, const char *why)
+{
+	struct filter_verdict verdict = { .list = list };
+	f->failed |= filter_answer_add(f->answer, why, &verdict.word) < 0;
+	return verdict;
+}
 
 static struct kept_text count_reasons(const struct stock *stock, const struct fit_reasons *reasons)
 {
@@ -38,120 +50,145 @@ static struct kept_text count_reasons(const struct stock *stock, const struct fi
 	key.lacks = reasons->part->place.count > stock->count;
 	for (unsigned i = 0; i < stock->count; i++)
 		key.of[reasons->reason[i]]++;
+	key.is_kept = true;
 	return key;
 }
 
-/* A new reference; NULL: no memory. */
-static json_t *text_of(struct filtering *f, const struct stock *stock,
-		       const struct fit_reasons *reasons)
+static struct filter_verdict say_reasons(struct filtering *f, const struct stock *stock,
+					 const struct fit_reasons *reasons)
 {
+	enum filter_list list = fit_is_curable(stock, reasons) ? FILTER_FAILED : FILTER_HOPELESS;
 	struct kept_text key = count_reasons(stock, reasons);
-	char text[REASON_MAX];
 	unsigned slot = 0;
 	for (unsigned i = 0; i < sizeof(key.of); i++)
 		slot = slot * 31 + key.of[i];
 	struct kept_text *kept = &f->kept[(slot * 31 + key.cards) % TEXTS_KEPT];
-	if (!kept->text || memcmp(&key, kept, offsetof(struct kept_text, text)) != 0) {
+	if (memcmp(&key, kept, offsetof(struct kept_text, word)) != 0) {
+		char text[REASON_MAX];
 		fit_reasons_text(stock, reasons, text, sizeof(text));
-		json_decref(kept->text);
+		key.word = say(f, list, text).word;
 		*kept = key;
-		kept->text = json_string(text);
 	}
-	return json_incref(kept->text);
+	return (struct filter_verdict){ .list = list, .word = kept->word };
 }
 
 /* ---- nodes ---- */
 
-static void say(json_t *to, const char *name, const char *why)
-{
-	json_object_set_new(to, name, json_string(why));
-}
-
-/* Does it fit? Else why not is said. */
-static bool judge(struct filtering *f, const char *name, const struct stock *stock)
+/* Does it fit? Else why not. */
+static struct filter_verdict judge(struct filtering *f, const struct stock *stock)
 {
 	struct fit_reasons reasons;
-	if (!stock->count) {
-		say(f->hopeless, name, UNREGISTERED);
-		return false;
-	}
-	if (fit_check(&f->model->fit, stock, &reasons))
-		return true;
-	bool is_curable = fit_is_curable(stock, &reasons);
-	json_object_set_new(is_curable ? f->failed : f->hopeless, name, text_of(f, stock, &reasons));
-	return false;
+	if (!stock->count)
+		return say(f, FILTER_HOPELESS, UNREGISTERED);
+	return fit_check(&f->model->fit, stock, &reasons) ? fits : say_reasons(f, stock, &reasons);
 }
 
 /* One that came by its name. */
-static bool judge_known(struct filtering *f, const char *name)
+static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
-	const struct model_node *node = model_find_node(f->model, name);
-	if (node && node->aside) {
-		say(f->hopeless, name, node->aside);
-		return false;
-	}
 	static const struct stock none;
-	if (!judge(f, name, node ? &node->stock : &none))
-		return false;
-	if (!node || !model_ward_bars(f->model, node, f->ask->lifted))
-		return true;
+	if (node && node->aside)
+		return say(f, FILTER_HOPELESS, node->aside);
+	struct filter_verdict verdict = judge(f, node ? &node->stock : &none);
+	if (verdict.list != FILTER_FITS || !node || !model_ward_bars(f->model, node, f->ask->lifted))
+		return verdict;
 	char text[REASON_MAX];
 	snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
-	say(f->failed, name, text);
-	return false;
+	return say(f, FILTER_FAILED, text);
 }
 
 /* One that came whole. */
-static bool judge_whole(struct filtering *f, const char *name, const json_t *node)
+static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
 {
 	struct stock stock = { 0 };
 	struct error err = { 0 };
 	int r = asked_stock(f->model, node, &stock, &err);
-	if (r < 0 && r != -ENODATA) {
-		say(f->hopeless, name, err.text);
-		return false;
-	}
-	bool fits = judge(f, name, &stock);
+	if (r < 0 && r != -ENODATA)
+		return say(f, FILTER_HOPELESS, err.text);
+	struct filter_verdict verdict = judge(f, &stock);
 	stock_free(&stock);
 	fit_words_gone(&f->model->fit);
-	return fits;
+	return verdict;
 }
 
 /* One that its gang has a word in: it may have that node alone, or none yet. */
-static bool judge_for_gang(struct filtering *f, const char *name)
+static struct filter_verdict judge_for_gang(struct filtering *f, const struct model_node *node,
+					    const char *name)
 {
 	const struct gang_answer *gang = &f->gang;
 	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
-		return true;
+		return fits;
 	/* What the node itself lacks is said first: the end of others may help there. */
-	if (gang->word != GANG_NOT_NOW || judge_known(f, name))
-		json_object_set(f->hopeless, name, f->gang_text);
-	return false;
+	if (gang->word == GANG_NOT_NOW) {
+		struct filter_verdict verdict = judge_known(f, node);
+		if (verdict.list != FILTER_FITS)
+			return verdict;
+	}
+	return say(f, FILTER_HOPELESS, gang->text);
 }
 
-static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
+/* Has it no verdict yet? A name that comes twice stands in no list twice. */
+static bool is_new(struct filtering *f, struct model_node *node, const char *name)
 {
-	const json_t *list = nodes->whole ? nodes->whole : nodes->names;
-	json_t *one;
-	size_t i;
+	if (node) {
+		bool is = node->filtered_in != f->model->filters;
+		node->filtered_in = f->model->filters;
+		return is;
+	}
+	if (json_object_get(f->others, name))
+		return false;
+	f->failed |= json_object_set_new(f->others, name, json_true()) < 0;
+	return true;
+}
+
+/* `node`: what is known of one that came by its name; NULL: nothing. */
+static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
+{
+	const struct call_args *args = f->answer->args;
+	const char *name = args->name[i].text;
+	if (!name || !is_new(f, node, name))
+		return nowhere;
+	if (f->ask->broken.code)
+		return say(f, FILTER_HOPELESS, f->ask->broken.text);
+	if (!f->ask->request.count)
+		return fits;
+	if (f->gang.word != GANG_AS_ANY)
+		return judge_for_gang(f, node, name);
+	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
+}
+
+/* What is known of those that came by their names, from there on. */
+static void find_nodes(const struct filtering *f, size_t from, struct model_node *ret[TABLE_SOME])
+{
+	const struct call_args *args = f->answer->args;
+	struct table_text text[TABLE_SOME];
+	void *found[TABLE_SOME] = { 0 };
+	unsigned count = 0;
+	for (; count < TABLE_SOME && from + count < args->count && !args->whole; count++) {
+		const struct call_name *name = &args->name[from + count];
+		text[count] = (struct table_text){ name->text ? name->text : "", name->length };
+	}
+	table_find_some(&f->model->nodes, text, count, found);
+	for (unsigned i = 0; i < TABLE_SOME; i++) {
+		struct model_node *node = found[i];
+		ret[i] = node && node->is_there ? node : NULL;
+		if (node)
+			stock_prefetch(&node->stock);
+	}
+}
+
+static void judge_all(struct filtering *f)
+{
+	struct filter_answer *answer = f->answer;
+	struct model_node *node[TABLE_SOME];
+	f->model->filters++;
 	fit_begin(&f->model->fit, &f->ask->request);
 	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
-	json_array_foreach(list, i, one)
-	{
-		const char *name = asked_name(nodes, i);
-		bool fits = false;
-		if (!name)
-			continue;
-		if (f->ask->broken.code)
-			say(f->hopeless, name, f->ask->broken.text);
-		else if (!f->ask->request.count)
-			fits = true;
-		else if (f->gang.word != GANG_AS_ANY)
-			fits = judge_for_gang(f, name);
-		else
-			fits = nodes->whole ? judge_whole(f, name, one) : judge_known(f, name);
-		if (fits)
-			json_array_append(f->fit, one);
+	for (size_t i = 0; i < answer->args->count; i++) {
+		if (i % TABLE_SOME == 0)
+			find_nodes(f, i, node);
+		answer->verdict[i] = judge_any(f, i, node[i % TABLE_SOME]);
+		answer->fits += answer->verdict[i].list == FILTER_FITS;
 	}
 }
 
@@ -162,71 +199,73 @@ static void judge_all(struct filtering *f, const struct asked_nodes *nodes)
 /* No node fits: is it for fillers, which are there on sufferance? What ends for others' sake is looked at on the first such node. */
 static void look_for_fillers(struct filtering *f)
 {
+	const struct filter_answer *answer = f->answer;
 	unsigned looked_at = 0;
-	const char *name;
-	json_t *why;
 	if (!f->model->terms.request.places_by_use || f->ask->request.is_filler)
 		return;
-	json_object_foreach(f->failed, name, why)
-	{
+	for (size_t i = 0; i < answer->args->count; i++) {
+		if (answer->verdict[i].list != FILTER_FAILED)
+			continue;
 		if (looked_at++ == DISPLACE_NODES_MOST ||
-		    model_want(f->model, &f->ask->request, f->ask->pod->uid, name))
+		    model_want(f->model, &f->ask->request, f->ask->pod->uid,
+			       answer->args->name[i].text))
 			return;
 	}
 }
 
 /* ---- the answer ---- */
 
-static json_t *make_answer(const struct filtering *f, const struct asked_nodes *nodes,
-			   const char *error)
+/* What its gang says of the names. -ENOMEM. */
+static int ask_gang(struct filtering *f)
 {
-	json_t *answer = json_object();
-	json_t *list = json_object();
-	if (nodes->whole)
-		json_object_set(list, "items", f->fit);
-	json_object_set(answer, "Nodes", nodes->whole ? list : json_null());
-	json_decref(list);
-	json_object_set(answer, "NodeNames", nodes->whole ? json_null() : f->fit);
-	json_object_set(answer, "FailedNodes", f->failed);
-	json_object_set(answer, "FailedAndUnresolvableNodes", f->hopeless);
-	if (json_object_set_new(answer, "Error", json_string(error)) < 0) {
-		json_decref(answer);
-		return NULL;
-	}
-	return answer;
+	const struct call_args *args = f->answer->args;
+	if (!args->is_by_names || !f->ask->lifted || !f->ask->lifted->member)
+		return 0;
+	json_t *names = call_args_names(args);
+	if (!names)
+		return -ENOMEM;
+	extender_gang_filter(f->model, f->ask, names, &f->gang);
+	json_decref(names);
+	return 0;
 }
 
-json_t *extender_filter(struct model *m, const json_t *args)
+static void decide(struct filtering *f)
 {
-	const struct asked_nodes nodes = asked_nodes(args);
+	const struct filter_answer *answer = f->answer;
+	if (ask_gang(f) < 0) {
+		f->failed = true;
+		return;
+	}
+	judge_all(f);
+	if (!answer->args->is_by_names)
+		return;
+	if (!f->ask->broken.code)
+		model_note_turned_away(f->model, f->ask->pod->uid, !answer->fits);
+	if (!answer->fits)
+		look_for_fillers(f);
+}
+
+struct filter_answer *extender_filter(struct model *m, struct call_args *args)
+{
 	struct error err = { 0 };
 	struct ask ask = { 0 };
-	struct filtering f = { .model = m,
-			       .ask = &ask,
-			       .fit = json_array(),
-			       .failed = json_object(),
-			       .hopeless = json_object() };
+	struct filtering f = {
+		.model = m, .ask = &ask, .answer = filter_answer_new(args), .others = json_object()
+	};
+	f.failed = !f.answer || !f.others;
 	/* A call about names is no dry run: that pod will be bound. What can't be taken in is told below. */
-	if (nodes.names && model_is_ready(m))
-		model_pod_ahead(m, json_object_get(args, "Pod"), NULL);
-	if (ask_begin(m, args, &ask, &err) >= 0) {
-		if (nodes.names && ask.lifted && ask.lifted->member) {
-			extender_gang_filter(m, &ask, json_object_get(args, "NodeNames"), &f.gang);
-			f.gang_text = json_string(f.gang.text);
-		}
-		judge_all(&f, &nodes);
-		if (nodes.names && !ask.broken.code)
-			model_note_turned_away(m, ask.pod->uid, !json_array_size(f.fit));
-		if (nodes.names && !json_array_size(f.fit))
-			look_for_fillers(&f);
+	if (!f.failed && args->is_by_names && model_is_ready(m))
+		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);
+	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {
+		decide(&f);
 		ask_end(&ask);
 	}
-	json_t *answer = make_answer(&f, &nodes, err.code ? err.text : "");
-	for (unsigned i = 0; i < TEXTS_KEPT; i++)
-		json_decref(f.kept[i].text);
-	json_decref(f.gang_text);
-	json_decref(f.fit);
-	json_decref(f.failed);
-	json_decref(f.hopeless);
-	return answer;
+	json_decref(f.others);
+	if (f.failed) {
+		filter_answer_give(f.answer);
+		return NULL;
+	}
+	snprintf(f.answer->error, sizeof(f.answer->error), "%s", err.code ? err.text : "");
+	text_clean(f.answer->error);
+	return f.answer;
 }

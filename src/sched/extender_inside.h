@@ -3,6 +3,7 @@
 #define ALLOT_SCHED_EXTENDER_INSIDE_H
 
 #include "kube/pod.h"
+#include "sched/call_args.h"
 #include "sched/model_inside.h"
 
 /*
@@ -19,15 +20,6 @@ struct ask {
 /* -EINVAL: there is no pod in it; -EAGAIN: the lists have not come; -ENOMEM. A broken request is no fault of the call's. */
 int ask_begin(struct model *model, const json_t *args, struct ask *ret, struct error *err);
 void ask_end(struct ask *ask);
-
-/* The nodes that came: names, or whole. An array each, NULL: none of the kind; whole ones go first. */
-struct asked_nodes {
-	const json_t *names, *whole;
-};
-struct asked_nodes asked_nodes(const json_t *args);
-/* Of element i of either. NULL: it has none. */
-const char *asked_name(const struct asked_nodes *nodes, size_t i);
-size_t asked_count(const struct asked_nodes *nodes);
 
 /*
  * The cards of a node that came whole, as it says of itself, with what the model knows to be used of them. As stock_read();

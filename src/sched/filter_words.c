@@ -1,7 +1,6 @@
 #include "sched/filter_words.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +75,13 @@ static void add_text(struct kinds *kinds, const char *node, const char *text)
 	}
 }
 
-static void add_all(struct kinds *kinds, const json_t *list)
+static void add_all(struct kinds *kinds, const struct filter_answer *answer)
 {
-	const char *node;
-	json_t *text;
-	json_object_foreach((json_t *)(uintptr_t)list, node, text)
-	{
-		if (json_is_string(text))
-			add_text(kinds, node, json_string_value(text));
+	for (size_t i = 0; i < answer->args->count; i++) {
+		const struct filter_verdict *verdict = &answer->verdict[i];
+		if (verdict->list == FILTER_FAILED || verdict->list == FILTER_HOPELESS)
+			add_text(kinds, answer->args->name[i].text,
+				 filter_answer_word(answer, verdict->word));
 	}
 }
 
@@ -115,12 +113,11 @@ static void write_kind(const struct kind *kind, struct filter_say *ret)
 	strcpy(ret->word, kind->word);
 }
 
-unsigned filter_says(const json_t *answer, struct filter_say ret[FILTER_SAYS_MOST])
+unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST])
 {
 	struct kinds kinds = { 0 };
 	unsigned count = 0;
-	add_all(&kinds, json_object_get(answer, "FailedNodes"));
-	add_all(&kinds, json_object_get(answer, "FailedAndUnresolvableNodes"));
+	add_all(&kinds, answer);
 	qsort(kinds.kind, kinds.count, sizeof(kinds.kind[0]), compare_kinds);
 	for (; count < kinds.count && count < FILTER_KINDS_MOST; count++)
 		write_kind(&kinds.kind[count], &ret[count]);

@@ -10,8 +10,9 @@
 #ifndef ALLOT_SCHED_FILTER_WORDS_H
 #define ALLOT_SCHED_FILTER_WORDS_H
 
-#include <jansson.h>
 #include <stddef.h>
+
+#include "sched/filter_answer.h"
 
 #define FILTER_FAIL "FilteringFailed"
 #define FILTER_SUCCEED "FilteringSucceed"
@@ -26,8 +27,8 @@ struct filter_say {
 	char text[FILTER_TEXT_MAX];
 };
 
-/* `answer`: extender_filter()'s, in which no node is fit. Returns how many are said. */
-unsigned filter_says(const json_t *answer, struct filter_say ret[FILTER_SAYS_MOST]);
+/* `answer`: in which no node is fit. Returns how many are said. */
+unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST]);
 
 /* `fit`: how many nodes are, of which `score` is that of the one which was taken. */
 void filter_success_text(const char *node, double score, size_t fit, size_t unfit, char *text,

@@ -72,7 +72,8 @@ static bool is_type(const struct request *request, const char *type)
 
 static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 {
-	const char *mode = stock->use[i].mode, *type = stock->card[i].type;
+	const char *mode = stock->mode ? stock->mode : stock->use[i].mode;
+	const char *type = stock->card[i].type;
 	if (type != fit->type || mode != fit->mode) {
 		fit->is_wanted = recall(&fit->modes, fit->request, mode, is_mode) &&
 				 recall(&fit->types, fit->request, type, is_type);

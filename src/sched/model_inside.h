@@ -26,19 +26,21 @@ struct model_room;  /* model_room.c */
 struct place_tally; /* place/room.h */
 struct gang_member; /* model_gang.h */
 
+/* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
 	struct table_entry entry; /* by its name */
 	struct stock stock;       /* empty while it is not there */
-	struct model_pod *pods;   /* that are charged here */
-	size_t references;        /* of what pods hold */
-	uint64_t said;            /* a digest of its annotations, to know them again */
-	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
-	bool is_room_old;         /* its cards are used otherwise since */
-	struct use use;           /* of its cards: of nothing, unless pods are placed by use */
+	uint64_t filtered_in;     /* the model's `filters` as one asked about it */
 	char *aside;              /* why what it says can't be true; NULL: it can */
 	bool is_there, is_listed;
 	bool is_warded;    /* lone pods leave it to the model's ward */
 	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
+	bool is_room_old;  /* its cards are used otherwise since `room` was counted */
+	struct place_tally *room; /* for what is asked for (model_room.c); owned; NULL: not counted yet */
+	struct model_pod *pods; /* that are charged here */
+	size_t references;      /* of what pods hold */
+	uint64_t said;          /* a digest of its annotations, to know them again */
+	struct use use;         /* of its cards: of nothing, unless pods are placed by use */
 	char name[];
 };
 
@@ -92,6 +94,7 @@ struct model {
 	struct model_pod *open;
 	bool is_synced[3]; /* enum model_kind */
 	uint64_t changes;  /* grows with each change of a node, or of what a pod is or has */
+	uint64_t filters;  /* how many have been asked */
 	uint64_t rooms;    /* how often there may have come to be more room; from 1 on */
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	bool has_called; /* there is a pod that is_called */

@@ -42,7 +42,7 @@ struct pod {
 /* Kept until the answer is on its way. */
 struct job {
 	TAILQ_ENTRY(job) link;
-	json_t *pod, *answer;
+	struct filter_answer *answer; /* a reference */
 };
 
 struct telling {
@@ -182,11 +182,18 @@ static struct told *told_of(struct pod *p, const char *word)
 	return free_one;
 }
 
+/* Of the metadata of the pod that was asked about; NULL: it has none. */
+static const char *text_of(const struct filter_answer *answer, const char *member)
+{
+	const json_t *pod = json_object_get(answer->args->object, "Pod");
+	return json_string_value(json_object_get(json_object_get(pod, "metadata"), member));
+}
+
 static void do_job(struct recorder *r, const struct job *job)
 {
 	struct filter_say says[FILTER_SAYS_MOST];
-	const json_t *meta = json_object_get(job->pod, "metadata");
-	struct pod *p = table_find(&r->pods, json_string_value(json_object_get(meta, "uid")));
+	const char *uid = text_of(job->answer, "uid");
+	struct pod *p = uid ? table_find(&r->pods, uid) : NULL;
 	unsigned count = p ? filter_says(job->answer, says) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct told *told = told_of(p, says[i].word);
@@ -201,8 +208,7 @@ static void drop_job(struct recorder *r, struct job *job)
 {
 	TAILQ_REMOVE(&r->jobs, job, link);
 	r->job_count--;
-	json_decref(job->pod);
-	json_decref(job->answer);
+	filter_answer_give(job->answer);
 	free(job);
 }
 
@@ -219,12 +225,12 @@ static void work(void *data)
 		alarm_set(kube_client_reactor(r->client), &r->work, 0);
 }
 
-static bool add_job(struct recorder *r, json_t *pod, json_t *answer)
+static bool add_job(struct recorder *r, struct filter_answer *answer)
 {
 	struct job *job = r->job_count < JOBS_MOST ? calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return false;
-	*job = (struct job){ .pod = json_incref(pod), .answer = json_incref(answer) };
+	job->answer = filter_answer_take(answer);
 	TAILQ_INSERT_TAIL(&r->jobs, job, link);
 	if (r->job_count++ == 0)
 		alarm_set(kube_client_reactor(r->client), &r->work, 0);
@@ -239,11 +245,11 @@ static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
 	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
 }
 
-static void not_fit(struct recorder *r, struct pod *p, json_t *pod, json_t *answer)
+static void not_fit(struct recorder *r, struct pod *p, struct filter_answer *answer)
 {
 	uint64_t now_ns = clock_now_ns();
 	p->untold++;
-	if (now_ns < p->due_ns || !may_tell(r, p->unfit, now_ns) || !add_job(r, pod, answer)) {
+	if (now_ns < p->due_ns || !may_tell(r, p->unfit, now_ns) || !add_job(r, answer)) {
 		r->counts.kept_back++;
 		return;
 	}
@@ -253,25 +259,19 @@ static void not_fit(struct recorder *r, struct pod *p, json_t *pod, json_t *answ
 	p->due_ns = now_ns + p->step_ns;
 }
 
-void recorder_filtered(struct recorder *r, json_t *args, json_t *answer)
+void recorder_filtered(struct recorder *r, struct filter_answer *answer)
 {
-	json_t *pod = json_object_get(args, "Pod");
-	const json_t *meta = json_object_get(pod, "metadata");
-	const char *uid = json_string_value(json_object_get(meta, "uid"));
-	const char *name = json_string_value(json_object_get(meta, "name"));
-	const char *in = json_string_value(json_object_get(meta, "namespace"));
-	const char *error = json_string_value(json_object_get(answer, "Error"));
-	const json_t *fit = json_object_get(answer, "NodeNames");
-	if (!uid || !name || !in || (error && *error) || !json_is_array(fit))
+	const char *uid = text_of(answer, "uid"), *name = text_of(answer, "name");
+	const char *in = text_of(answer, "namespace");
+	if (!uid || !name || !in || *answer->error || !answer->args->is_by_names)
 		return;
 	struct pod *p = pod_of(r, uid, in, name);
 	if (!p)
 		return;
-	p->fit = json_array_size(fit);
-	size_t asked = json_array_size(json_object_get(args, "NodeNames"));
-	p->unfit = asked > p->fit ? asked - p->fit : 0;
+	p->fit = answer->fits;
+	p->unfit = answer->args->count - answer->fits;
 	if (!p->fit)
-		not_fit(r, p, pod, answer);
+		not_fit(r, p, answer);
 }
 
 void recorder_placed(struct recorder *r, const struct decision *d, double score)

@@ -8,11 +8,11 @@
 #ifndef ALLOT_SCHED_RECORDER_H
 #define ALLOT_SCHED_RECORDER_H
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "kube/client.h"
 #include "sched/decision.h"
+#include "sched/filter_answer.h"
 
 #define RECORDER_PODS_MOST 4096 /* that something is remembered of: the last ones */
 #define RECORDER_PER_SECOND 20
@@ -27,8 +27,8 @@ int recorder_new(struct kube_client *client, const char *component, struct recor
 /* NULL is fine; returns NULL. */
 struct recorder *recorder_free(struct recorder *recorder);
 
-/* A call of filter by names of nodes, and what it answered; references are taken where they are needed. */
-void recorder_filtered(struct recorder *recorder, json_t *args, json_t *answer);
+/* What filter answered to a call by names of nodes; a reference is taken where it is needed. */
+void recorder_filtered(struct recorder *recorder, struct filter_answer *answer);
 /* The node that was taken, of which `score` is HAMi's. */
 void recorder_placed(struct recorder *recorder, const struct decision *decision, double score);
 

@@ -14,8 +14,6 @@
 #include "sched/extender.h"
 
 #define JSON_TYPE "application/json"
-/* A pod's texts may hold a NUL: a review that could not be read would let the pod in. */
-#define READ_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL)
 
 /* ---- answers ---- */
 
@@ -24,15 +22,20 @@ static void answer_line(struct server_answer *ret, unsigned status, const char *
 	*ret = (struct server_answer){ .status = status, .line = line };
 }
 
-/* Takes `object` over; NULL: there was no memory for it. */
-static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
+/* Takes a text of JSON over; NULL: there was no memory for it. */
+static void answer_text(struct server_answer *ret, unsigned status, char *text)
 {
-	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-	json_decref(object);
 	if (text)
 		*ret = (struct server_answer){ .status = status, .own = text, .type = JSON_TYPE };
 	else
 		answer_line(ret, 500, "out of memory\n");
+}
+
+/* Takes `object` over; NULL as well. */
+static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
+{
+	answer_text(ret, status, object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL);
+	json_decref(object);
 }
 
 /* What is wrong, in the way of kube-scheduler's extenders. */
@@ -72,16 +75,17 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-static void do_webhook(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_webhook(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
 	struct error err = { 0 };
-	json_t *answer = webhook_review(&s->webhook, args, &err);
+	json_t *answer = webhook_review(&s->webhook, args->object, &err);
 	if (!answer) {
 		answer_error(ret, err.code == ENOMEM ? 500 : 400, err.text);
 		return;
 	}
-	count_review(s, json_object_get(args, "request"), json_object_get(answer, "response"));
+	count_review(s, json_object_get(args->object, "request"),
+		     json_object_get(answer, "response"));
 	answer_json(ret, 200, answer);
 }
 
@@ -96,7 +100,7 @@ static int check_cluster(const struct scheduler *s, struct error *err)
 			 "allot-scheduler knows of no nodes: its setting kube_api is off");
 }
 
-static void do_filter(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_filter(struct scheduler *s, struct call_args *args, struct server_call *call,
 		      struct server_answer *ret)
 {
 	struct error err = { 0 };
@@ -104,13 +108,14 @@ static void do_filter(struct scheduler *s, json_t *args, struct server_call *cal
 		answer_error(ret, 200, err.text);
 		return;
 	}
-	json_t *answer = extender_filter(cluster_model(s->cluster), args);
+	struct filter_answer *answer = extender_filter(cluster_model(s->cluster), args);
 	if (answer)
-		cluster_filtered(s->cluster, args, answer);
-	answer_json(ret, 200, answer);
+		cluster_filtered(s->cluster, answer);
+	answer_text(ret, 200, answer ? filter_answer_text(answer) : NULL);
+	filter_answer_give(answer);
 }
 
-static void do_preempt(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_preempt(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
 	struct error err = { 0 };
@@ -118,20 +123,20 @@ static void do_preempt(struct scheduler *s, json_t *args, struct server_call *ca
 		answer_error(ret, 200, err.text);
 		return;
 	}
-	json_t *answer = extender_preempt(cluster_model(s->cluster), args);
-	sched_audit_preempt(s->audit, cluster_model(s->cluster), args, answer);
+	json_t *answer = extender_preempt(cluster_model(s->cluster), args->object);
+	sched_audit_preempt(s->audit, cluster_model(s->cluster), args->object, answer);
 	answer_json(ret, 200, answer);
 }
 
 /* Its answer is a list, in which no error has a place. */
-static void do_prioritize(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
 	struct error err = { 0 };
 	if (check_cluster(s, &err) < 0)
 		answer_error(ret, 503, err.text);
 	else
-		answer_json(ret, 200, extender_prioritize(cluster_model(s->cluster), args));
+		answer_text(ret, 200, extender_prioritize(cluster_model(s->cluster), args));
 }
 
 static void bound(void *data, const struct error *err)
@@ -141,21 +146,21 @@ static void bound(void *data, const struct error *err)
 	server_call_answer(data, &answer);
 }
 
-static void do_bind(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_bind(struct scheduler *s, struct call_args *args, struct server_call *call,
 		    struct server_answer *ret)
 {
 	struct error err = { 0 };
 	bind_done done = bound;
 	void *data = call;
-	sched_audit_bind(s->audit, args, &done, &data);
+	sched_audit_bind(s->audit, args->object, &done, &data);
 	int r = check_cluster(s, &err);
 	if (r >= 0)
-		r = cluster_bind(s->cluster, args, done, data, &err);
+		r = cluster_bind(s->cluster, args->object, done, data, &err);
 	ret->is_later = r >= 0;
 	if (ret->is_later)
 		return;
 	sched_audit_forget(s->audit, data);
-	sched_audit_refuse(s->audit, args, &err);
+	sched_audit_refuse(s->audit, args->object, &err);
 	answer_error(ret, 200, err.text);
 }
 
@@ -201,16 +206,17 @@ static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 	return false;
 }
 
-/* `args`: the path's parts: namespace, pod, and the one node that is asked about. */
-static void do_explain(struct scheduler *s, json_t *args, struct server_call *call,
+/* The path's parts: namespace, pod, and the one node that is asked about. */
+static void do_explain(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
-	const struct explain_ask ask = { json_string_value(json_array_get(args, 0)),
-					 json_string_value(json_array_get(args, 1)),
-					 json_string_value(json_array_get(args, 2)) };
+	const json_t *part = args->object;
+	const struct explain_ask ask = { json_string_value(json_array_get(part, 0)),
+					 json_string_value(json_array_get(part, 1)),
+					 json_string_value(json_array_get(part, 2)) };
 	struct error err = { 0 };
 	json_t *answer = NULL;
-	if (!ask.pod || json_array_size(args) > 3) {
+	if (!ask.pod || json_array_size(part) > 3) {
 		answer_error(ret, 400, "must be /explain/NAMESPACE/POD, or that and /NODE");
 		return;
 	}
@@ -229,14 +235,14 @@ static void do_explain(struct scheduler *s, json_t *args, struct server_call *ca
 
 /* ---- who looks after it ---- */
 
-static void do_health(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_health(struct scheduler *s, struct call_args *args, struct server_call *call,
 		      struct server_answer *ret)
 {
 	answer_line(ret, 200, "ok\n");
 }
 
 /* A replica that does not lead is ready too: it answers all but bind. */
-static void do_ready(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_ready(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
 	struct error err = { 0 };
@@ -247,7 +253,7 @@ static void do_ready(struct scheduler *s, json_t *args, struct server_call *call
 }
 
 /* For a Service in front of the replica that binds. */
-static void do_leads(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_leads(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
 	struct error err = { 0 };
@@ -257,7 +263,7 @@ static void do_leads(struct scheduler *s, json_t *args, struct server_call *call
 		answer_line(ret, 200, "leads\n");
 }
 
-static void do_metrics(struct scheduler *s, json_t *args, struct server_call *call,
+static void do_metrics(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
 	char *page = metrics_page(s);
@@ -271,13 +277,13 @@ static void do_metrics(struct scheduler *s, json_t *args, struct server_call *ca
 
 #define NO_VERB (-1)
 
-/* `args`: what was posted; a list of the path's parts behind that of the row; or NULL. It may be kept, by a reference. */
+/* `args`: what was posted; as its object a list of the path's parts behind that of the row; or NULL. It may be kept, by a reference. */
 static const struct route {
 	const char *path; /* ending with '/': and whatever follows */
 	bool is_post;
 	int verb; /* as metrics have it */
 	enum door_verb door;
-	void (*handle)(struct scheduler *s, json_t *args, struct server_call *call,
+	void (*handle)(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret);
 } routes[] = {
 	{ "/webhook", true, VERB_WEBHOOK, DOOR_WEBHOOK, do_webhook },
@@ -307,17 +313,15 @@ static void count(struct scheduler *s, const struct route *route, unsigned statu
 }
 
 /* What was posted; NULL: it is answered by *ret. */
-static json_t *read_body(const struct server_request *request, struct server_answer *ret)
+static struct call_args *read_body(const struct server_request *request, struct server_answer *ret)
 {
-	json_error_t why;
-	char text[ERROR_TEXT_MAX];
-	json_t *args = json_loadb(request->body ? request->body : "", request->body_size,
-				  READ_FLAGS, &why);
-	if (args)
+	struct call_args *args = NULL;
+	struct error why;
+	int r = call_args_read(request->body ? request->body : "", request->body_size, &args, &why);
+	if (r >= 0)
 		return args;
-	snprintf(text, sizeof(text), "%s: the body is no JSON: line %d: %s", request->path,
-		 why.line, why.text);
-	answer_error(ret, json_error_code(&why) == json_error_out_of_memory ? 500 : 400, text);
+	error_add(&why, r, "%s: the body is no JSON", request->path);
+	answer_error(ret, r == -ENOMEM ? 500 : 400, why.text);
 	return NULL;
 }
 
@@ -332,7 +336,7 @@ static bool is_route(const struct route *route, const char *path)
 				: !strcmp(route->path, path);
 }
 
-static json_t *read_parts(const struct route *route, const char *path)
+static struct call_args *read_parts(const struct route *route, const char *path)
 {
 	json_t *parts = json_array();
 	for (const char *from = path + strlen(route->path); *from;) {
@@ -340,7 +344,7 @@ static json_t *read_parts(const struct route *route, const char *path)
 		json_array_append_new(parts, json_stringn(from, length));
 		from += length + (from[length] == '/');
 	}
-	return parts;
+	return call_args_of(parts);
 }
 
 static void refuse(struct server_answer *ret, unsigned status, const struct error *why)
@@ -363,12 +367,14 @@ static void ask(struct scheduler *s, const struct route *route,
 		count(s, route, refused, clock_now_ns() - before_ns);
 		return;
 	}
-	json_t *args = route->is_post     ? read_body(request, ret)
-		       : has_parts(route) ? read_parts(route, request->path)
-					  : NULL;
-	if (args || !route->is_post)
+	struct call_args *args = route->is_post     ? read_body(request, ret)
+				 : has_parts(route) ? read_parts(route, request->path)
+						    : NULL;
+	if (args || !(route->is_post || has_parts(route)))
 		route->handle(s, args, request->call, ret);
-	json_decref(args);
+	else if (!route->is_post)
+		answer_line(ret, 500, "out of memory\n");
+	call_args_give(args);
 	count(s, route, ret->is_later ? 200 : ret->status, clock_now_ns() - before_ns);
 }
 

@@ -19,6 +19,8 @@
 #include "sched/table.h"
 #include "sched/use.h"
 
+#define STOCK_CACHE_LINE 64 /* bytes, mostly: elsewhere it is only slower */
+
 struct stock_use {
 	uint64_t memory_mib, cores_pct, slots;
 	uint64_t borrowed_pct; /* of time that is promised to others, or to nobody: no part of cores_pct */
@@ -29,7 +31,8 @@ struct stock {
 	unsigned count;          /* at most PLACE_MAX_CARDS */
 	struct place_card *card; /* uuid and type are words; owned, as are the others */
 	struct stock_use *use;
-	uint16_t *score; /* of the link of cards i and j: score[i * count + j]; NULL: not known */
+	const char *mode; /* that of all its cards; NULL: they differ, or nobody has looked */
+	uint16_t *score;  /* of the link of cards i and j: score[i * count + j]; NULL: not known */
 	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
 	struct table *words;
 };
@@ -48,6 +51,14 @@ int stock_read(const struct stock_said *said, struct table *words, struct stock 
 void stock_free(struct stock *stock); /* leaves one without cards */
 /* The same, to try something out. -ENOMEM. */
 int stock_copy(const struct stock *from, struct stock *ret);
+
+/* It will be looked at in a moment. */
+static inline void stock_prefetch(const struct stock *stock)
+{
+	const char *card = (const char *)stock->card;
+	for (size_t at = 0; at < stock->count * sizeof(*stock->card); at += STOCK_CACHE_LINE)
+		__builtin_prefetch(card + at);
+}
 
 /* ---- what a pod has ---- */
 

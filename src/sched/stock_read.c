@@ -93,6 +93,15 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct s
 	return stock->use[i].mode && stock->card[i].uuid && stock->card[i].type;
 }
 
+/* Mostly they are of one: then nobody has to look at each card's. */
+static const char *mode_of_all(const struct stock *stock)
+{
+	for (unsigned i = 1; i < stock->count; i++)
+		if (stock->use[i].mode != stock->use[0].mode)
+			return NULL;
+	return stock->use[0].mode;
+}
+
 static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 {
 	size_t i = 0;
@@ -146,6 +155,7 @@ int stock_read(const struct stock_said *said, struct table *words, struct stock 
 		stock_free(&stock);
 		return error_set_errno(err, ENOMEM, KUBE_NODE_REGISTER);
 	}
+	stock.mode = mode_of_all(&stock);
 	if (said->scores)
 		take_scores(said->scores, &stock);
 	*ret = stock;

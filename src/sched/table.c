@@ -62,18 +62,45 @@ void table_remove(struct table *t, struct table_entry *entry)
 	}
 }
 
-void *table_find_part(const struct table *t, const char *text, size_t length)
+/* From that one of a bucket on. */
+static struct table_entry *find_from(struct table_entry *e, uint32_t hash, const char *text,
+				     size_t length)
 {
-	uint32_t hash = hash_of(text, length);
-	struct table_entry *e = *bucket_of(t, hash);
 	while (e && (e->hash != hash || strncmp(e->text, text, length) != 0 || e->text[length]))
 		e = e->next;
 	return e;
 }
 
+void *table_find_part(const struct table *t, const char *text, size_t length)
+{
+	uint32_t hash = hash_of(text, length);
+	return find_from(*bucket_of(t, hash), hash, text, length);
+}
+
 void *table_find(const struct table *t, const char *text)
 {
 	return table_find_part(t, text, strlen(text));
+}
+
+/* In steps that each ask for the memory which the next one looks at. */
+void table_find_some(const struct table *t, const struct table_text *text, unsigned count,
+		     void *ret[TABLE_SOME])
+{
+	uint32_t hash[TABLE_SOME];
+	struct table_entry *first[TABLE_SOME];
+	for (unsigned i = 0; i < count; i++) {
+		hash[i] = hash_of(text[i].text, text[i].length);
+		__builtin_prefetch(bucket_of(t, hash[i]));
+	}
+	for (unsigned i = 0; i < count; i++) {
+		first[i] = *bucket_of(t, hash[i]);
+		__builtin_prefetch(first[i]);
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (first[i])
+			__builtin_prefetch(first[i]->text);
+	for (unsigned i = 0; i < count; i++)
+		ret[i] = find_from(first[i], hash[i], text[i].text, text[i].length);
 }
 
 void table_each(struct table *t, void (*each)(void *data, void *thing), void *data)

@@ -31,6 +31,14 @@ void table_remove(struct table *table, struct table_entry *entry);
 void *table_find(const struct table *table, const char *text);
 /* Of `length` bytes. */
 void *table_find_part(const struct table *table, const char *text, size_t length);
+/* Several at once, TABLE_SOME at most: of a large table faster than one after the other. */
+#define TABLE_SOME 16
+struct table_text {
+	const char *text;
+	size_t length;
+};
+void table_find_some(const struct table *table, const struct table_text *text, unsigned count,
+		     void *ret[TABLE_SOME]);
 /* Calls for each, which may take that one out of the table. */
 void table_each(struct table *table, void (*each)(void *data, void *thing), void *data);
 /* The things are the caller's. */

@@ -16,6 +16,7 @@
 #include "sched/explain.h"
 #include "sched/extender.h"
 #include "sched/request_wishes.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NODE "n"
@@ -158,7 +159,7 @@ static void explain(struct fuzzing *f, const json_t *meta)
 
 static void filter(struct fuzzing *f, const json_t *args)
 {
-	json_t *answer = extender_filter(f->model, args);
+	json_t *answer = verbs_filter(f->model, args);
 	FUZZ_CHECK(json_is_object(answer));
 	const json_t *meta = json_object_get(json_object_get(args, "Pod"), "metadata");
 	explain(f, meta);
@@ -175,7 +176,7 @@ static void filter(struct fuzzing *f, const json_t *args)
 
 static void prioritize(struct fuzzing *f, const json_t *args)
 {
-	json_t *answer = extender_prioritize(f->model, args), *one;
+	json_t *answer = verbs_prioritize(f->model, args), *one;
 	size_t i;
 	FUZZ_CHECK(json_is_array(answer));
 	json_array_foreach(answer, i, one)
@@ -297,6 +298,28 @@ static const struct {
 	{ 'u', see_quota }, { 'w', end_quota },
 };
 
+/* What a caller sends is read as the JSON library alone would, and the names in it are the same. */
+static void check_reading(const char *text)
+{
+	struct call_args *args = NULL;
+	struct error err = { 0 };
+	json_t *all = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	int r = call_args_read(text, strlen(text), &args, &err);
+	FUZZ_CHECK((r == 0) == (all != NULL));
+	if (r < 0)
+		check_error(&err);
+	const json_t *names = json_object_get(all, "NodeNames");
+	bool is_by_names = all && !json_is_object(json_object_get(all, "Nodes"));
+	if (is_by_names)
+		FUZZ_CHECK(args->count == json_array_size(names));
+	for (size_t i = 0; is_by_names && i < args->count; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		FUZZ_CHECK(!args->name[i].text || (name && !strcmp(args->name[i].text, name)));
+	}
+	call_args_give(args);
+	json_decref(all);
+}
+
 static void take_line(struct fuzzing *f, const char *line)
 {
 	const size_t count = sizeof(rows) / sizeof(rows[0]);
@@ -307,6 +330,7 @@ static void take_line(struct fuzzing *f, const char *line)
 		take_text(f, *line, *line ? line + 1 : line);
 		return;
 	}
+	check_reading(line + 1);
 	json_t *object = json_loads(line + 1, 0, NULL);
 	if (json_is_object(object))
 		rows[row].take(f, object);

@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "sched/explain.h"
+#include "verbs.h"
 
 #define MEMORY(mib) GPU ",\"nvidia.com/gpumem\":\"" mib "\""
 
@@ -153,7 +154,7 @@ static void test_the_same_as_filter(void **state)
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		give_pod(m, pod_object("p", limits[i]));
 		json_t *args = filter_args(pod_object("p", limits[i]), "n0,n1,n2");
-		json_t *filtered = extender_filter(m, args);
+		json_t *filtered = verbs_filter(m, args);
 		json_t *answer = explained(m, "p", NULL), *node;
 		size_t k;
 		json_array_foreach(json_object_get(answer, "nodes"), k, node)
@@ -306,12 +307,12 @@ static void test_one_of_a_gang(void **state)
 	assert_at(answer, "gang", "\"gang train: room for all 2 is to be looked for\"");
 	json_decref(answer);
 	json_t *args = filter_args(json_incref(pod), "n");
-	json_decref(extender_filter(m, args));
+	json_decref(verbs_filter(m, args));
 	answer = explained(m, "p", NULL);
 	assert_at(answer, "gang", "\"gang train: room for 1 of 2\"");
 	json_decref(answer);
 	give_node(m, node_object("n", 2, 1000, 100));
-	json_decref(extender_filter(m, args));
+	json_decref(verbs_filter(m, args));
 	answer = explained(m, "p", NULL);
 	assert_at(answer, "gang", "\"gang train: 0 of 2 pods have come to be bound\"");
 	assert_at(answer, "state", "\"reserved\"");

@@ -5,6 +5,7 @@
 #include "kube/annotations.h"
 #include "place/score.h"
 #include "sched/model_inside.h"
+#include "verbs.h"
 
 static json_t *running(const char *name, const char *node, const char *shares)
 {
@@ -15,7 +16,7 @@ static json_t *running(const char *name, const char *node, const char *shares)
 
 static void filters(struct model *m, json_t *pod, const char *nodes, const char *fits)
 {
-	json_t *args = filter_args(pod, nodes), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, nodes), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), fits);
 	assert_string_equal(json_string_value(json_object_get(answer, "Error")), "");
 	json_decref(answer);
@@ -24,7 +25,7 @@ static void filters(struct model *m, json_t *pod, const char *nodes, const char 
 
 static void says(struct model *m, json_t *pod, const char *node, const char *list, const char *text)
 {
-	json_t *args = filter_args(pod, node), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, node), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "");
 	assert_string_equal(reason_of(answer, node), text);
 	assert_non_null(json_object_get(json_object_get(answer, list), node));
@@ -239,7 +240,7 @@ static void test_scores(void **state)
 		json_t *pod = pod_object("p", MEMORY("10"));
 		annotate(pod, "hami.io/node-scheduler-policy", rows[i].policy);
 		json_t *args = filter_args(pod, "n1,n2,n3");
-		json_t *list = extender_prioritize(m, args);
+		json_t *list = verbs_prioritize(m, args);
 		json_t *expected = json_pack("[{s:s,s:i},{s:s,s:i},{s:s,s:i}]", "Host", "n1",
 					     "Score", rows[i].first, "Host", "n2", "Score",
 					     rows[i].second, "Host", "n3", "Score", rows[i].third);
@@ -255,7 +256,7 @@ static void test_scores(void **state)
 static const char *best_node(struct model *m, json_t *pod, const char *nodes)
 {
 	static char best[16];
-	json_t *args = filter_args(pod, nodes), *list = extender_prioritize(m, args), *one;
+	json_t *args = filter_args(pod, nodes), *list = verbs_prioritize(m, args), *one;
 	size_t i;
 	*best = '\0';
 	json_array_foreach(list, i, one) if (json_integer_value(json_object_get(one, "Score")) == 10)
@@ -351,7 +352,7 @@ static void test_room_of_a_type(void **state)
 	json_t *whole = json_pack("{s:o,s:{s:[o,o]}}", "Pod", pod_by_room("p", GPU, NULL), "Nodes",
 				  "items", node_of_type("new", 1, "T4"),
 				  node_of_type("v", 2, "V100"));
-	json_t *list = extender_prioritize(m, whole);
+	json_t *list = verbs_prioritize(m, whole);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "Score")), 10);
 	json_decref(list);
 	json_decref(whole);
@@ -380,10 +381,10 @@ static void test_whole_nodes_of_many_types(void **state)
 	json_t *pod = pod_object("p", GPU);
 	annotate(pod, "nvidia.com/use-gputype", "type-7-of");
 	json_t *args = json_pack("{s:o,s:{s:o}}", "Pod", pod, "Nodes", "items", items);
-	json_t *answer = extender_filter(m, args);
+	json_t *answer = verbs_filter(m, args);
 	const json_t *fit = json_object_get(json_object_get(answer, "Nodes"), "items");
 	assert_int_equal(json_array_size(fit), 1);
-	assert_ptr_equal(json_array_get(fit, 0), json_array_get(items, 7));
+	assert_true(json_equal(json_array_get(fit, 0), json_array_get(items, 7)));
 	json_decref(answer);
 	json_decref(args);
 	model_free(m);
@@ -423,6 +424,31 @@ static void test_card_policy(void **state)
 	}
 }
 
+/* Each name has one verdict, however often it comes; what is no name has none. */
+static void test_names_that_come_twice(void **state)
+{
+	struct model *m = model_of_nothing();
+	give_node(m, node_object("a", 1, 8192, 100));
+	give_node(m, node_object("b", 1, 1024, 100));
+	json_t *args = filter_args(pod_object("p", MEMORY("4000")), "a,x,b,a,x,y,b,b,x");
+	json_array_append_new(json_object_get(args, "NodeNames"), json_stringn("a\0", 2));
+	json_array_append_new(json_object_get(args, "NodeNames"), json_integer(7));
+	json_t *answer = verbs_filter(m, args);
+	assert_string_equal(fitting(answer), "a");
+	assert_int_equal(json_object_size(json_object_get(answer, "FailedNodes")), 1);
+	assert_int_equal(json_object_size(json_object_get(answer, "FailedAndUnresolvableNodes")), 2);
+	assert_string_equal(reason_of(answer, "b"), "1/1 CardInsufficientMemory");
+	assert_string_equal(reason_of(answer, "x"), "node unregistered");
+	assert_string_equal(reason_of(answer, "y"), "node unregistered");
+	json_decref(answer);
+	/* The next call begins anew. */
+	answer = verbs_filter(m, args);
+	assert_string_equal(fitting(answer), "a");
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
 /* An autoscaler asks about nodes that are not there, and nothing comes of it. */
 static void test_dry_run(void **state)
 {
@@ -435,11 +461,12 @@ static void test_dry_run(void **state)
 				 "Nodes", "items", node_object("template", 1, 8192, 100),
 				 node_object("a", 1, 8192, 100), node_saying("bare", NULL, NULL),
 				 lying);
-	json_t *answer = extender_filter(m, args);
+	json_t *answer = verbs_filter(m, args);
 	json_t *items = json_object_get(json_object_get(answer, "Nodes"), "items");
 	assert_int_equal(json_array_size(items), 1);
-	assert_ptr_equal(json_array_get(items, 0),
-			 json_array_get(json_object_get(json_object_get(args, "Nodes"), "items"), 0));
+	assert_true(json_equal(
+		json_array_get(items, 0),
+		json_array_get(json_object_get(json_object_get(args, "Nodes"), "items"), 0)));
 	assert_true(json_is_null(json_object_get(answer, "NodeNames")));
 	assert_string_equal(reason_of(answer, "a"), "1/1 CardInsufficientMemory");
 	assert_string_equal(reason_of(answer, "bare"), "node unregistered");
@@ -450,7 +477,7 @@ static void test_dry_run(void **state)
 	json_decref(answer);
 	/* Their scores as well: the empty one is the best to spread. */
 	annotate(json_object_get(args, "Pod"), "hami.io/node-scheduler-policy", "spread");
-	answer = extender_prioritize(m, args);
+	answer = verbs_prioritize(m, args);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 0), "Score")),
 			 10);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 1), "Score")), 0);
@@ -505,7 +532,7 @@ static void test_not_ready(void **state)
 	model_begin(m, MODEL_NODES);
 	give_node(m, node_object("a", 1, 8192, 100));
 	model_synced(m, MODEL_NODES);
-	json_t *args = filter_args(pod_object("p", GPU), "a"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod_object("p", GPU), "a"), *answer = verbs_filter(m, args);
 	assert_string_equal(json_string_value(json_object_get(answer, "Error")),
 			    "the cluster's nodes and pods are not known yet");
 	assert_string_equal(fitting(answer), "");
@@ -626,6 +653,7 @@ int main(void)
 		cmocka_unit_test(test_card_policy),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_room_of_a_type),
+		cmocka_unit_test(test_names_that_come_twice),
 		cmocka_unit_test(test_dry_run),
 		cmocka_unit_test(test_decide_refuses),
 		cmocka_unit_test(test_not_ready),

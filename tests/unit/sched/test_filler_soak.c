@@ -7,6 +7,7 @@
 
 #include "cluster.h"
 #include "kube/annotations.h"
+#include "verbs.h"
 
 #define S UINT64_C(1000000000)
 #define NODES 4
@@ -143,7 +144,7 @@ static void schedule_pod(struct cluster *c, unsigned i)
 		return;
 	name_node(below(NODES), node);
 	json_t *args = filter_args(json_incref(c->pod[i]), node);
-	json_t *answer = extender_filter(c->model, args), *other = extender_filter(c->twin, args);
+	json_t *answer = verbs_filter(c->model, args), *other = verbs_filter(c->twin, args);
 	bool fits = *fitting(answer);
 	if (!c->is_filler[i] && !json_equal(answer, other))
 		fail_msg("%s, without fillers' time %s", json_dumps(answer, 0),

@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "kube/annotations.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define CARD "\"nvidia.com/gpu\":\"1\""
@@ -20,7 +21,7 @@ static json_t *member(const char *name, const char *gang, const char *size)
 static void ask(struct model *m, json_t *pod, const char *nodes, const char *fits, const char *node,
 		const char *why)
 {
-	json_t *args = filter_args(json_incref(pod), nodes), *answer = extender_filter(m, args);
+	json_t *args = filter_args(json_incref(pod), nodes), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), fits);
 	if (node && !strstr(reason_of(answer, node), why))
 		fail_msg("'%s' is not of '%s'", why, reason_of(answer, node));
@@ -124,8 +125,7 @@ static void test_room_is_kept_for_all(void **state)
 	struct error err;
 	assert_int_equal(decide(s.m, "p0", "b", 0, &err), -EAGAIN);
 	assert_non_null(strstr(err.text, "gang train: no room is kept for it"));
-	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"),
-	       *answer = extender_filter(s.m, args);
+	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"), *answer = verbs_filter(s.m, args);
 	char first[8];
 	snprintf(first, sizeof(first), "%s", fitting(answer));
 	assert_int_equal(strlen(first), 1);
@@ -262,8 +262,7 @@ static void test_each_by_what_it_was_asked_about(void **state)
 static void test_a_node_that_is_gone(void **state)
 {
 	struct scene s = begin(4, 4, 4);
-	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"),
-	       *answer = extender_filter(s.m, args);
+	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"), *answer = verbs_filter(s.m, args);
 	char first[8];
 	snprintf(first, sizeof(first), "%s", fitting(answer));
 	json_decref(answer);
@@ -481,7 +480,7 @@ static void test_dry_runs_change_nothing(void **state)
 	struct scene s = begin(4, 0, 4);
 	json_t *args = json_pack("{s:O,s:{s:[o]}}", "Pod", s.pod[0], "Nodes", "items",
 				 node_object("new", 1, 1000, 100));
-	json_t *answer = extender_filter(s.m, args);
+	json_t *answer = verbs_filter(s.m, args);
 	assert_int_equal(
 		json_array_size(json_object_get(json_object_get(answer, "Nodes"), "items")), 1);
 	assert_int_equal(model_counts(s.m).reservations, 0);

@@ -8,6 +8,7 @@
 #include "cluster.h"
 #include "kube/annotations.h"
 #include "sched/gather.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define NODES 4
@@ -263,7 +264,7 @@ static void schedule(struct cluster *c, unsigned i)
 	if (!*nodes)
 		return; /* it asks nobody then */
 	json_t *args = filter_args(json_incref(pod->object), nodes);
-	json_t *answer = extender_filter(c->m, args);
+	json_t *answer = verbs_filter(c->m, args);
 	snprintf(node, sizeof(node), "%.*s", (int)strcspn(fitting(answer), ","), fitting(answer));
 	json_decref(answer);
 	json_decref(args);

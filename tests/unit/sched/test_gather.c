@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "sched/gather.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define WAIT_NS (10 * SECOND)
@@ -66,7 +67,7 @@ static int bind(struct scene *s, const char *name, uint64_t now_ns, struct error
 	struct decision d = { 0 };
 	struct error err;
 	json_t *args = filter_args(pod_object(name, GPU), "a");
-	json_decref(extender_filter(s->m, args));
+	json_decref(verbs_filter(s->m, args));
 	json_decref(args);
 	args = bind_args(name, "a");
 	if (extender_decide(s->m, args, now_ns, &d, &err) < 0)
@@ -170,7 +171,7 @@ static void test_room_that_has_moved(void **state)
 	bind(&s, "p1", 1 * SECOND, &told[1]);
 	/* kube-scheduler was started anew, and does not want it on that node any more. */
 	give_node(s.m, node_object("b", 1, 1000, 100));
-	json_t *args = filter_args(pod_object("p0", GPU), "b"), *answer = extender_filter(s.m, args);
+	json_t *args = filter_args(pod_object("p0", GPU), "b"), *answer = verbs_filter(s.m, args);
 	assert_string_equal(fitting(answer), "b");
 	json_decref(answer);
 	json_decref(args);

@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "sched/model_inside.h"
+#include "verbs.h"
 
 #define CARD(id, rest) \
 	"{\"id\":\"" id "\",\"count\":10,\"devmem\":8192,\"devcore\":100," \
@@ -72,7 +73,7 @@ static void test_lies(void **state)
 		assert_int_equal(model_node(m, node, &err), 0);
 		assert_int_equal(model_counts(m).nodes_aside, 1);
 		json_t *args = filter_args(pod_object("a", GPU), "n");
-		json_t *answer = extender_filter(m, args);
+		json_t *answer = verbs_filter(m, args);
 		assert_string_equal(fitting(answer), "");
 		assert_string_equal(reason_of(answer, "n"),
 				    err.text + strlen("node n is set aside: "));

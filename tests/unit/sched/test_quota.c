@@ -1,5 +1,6 @@
 /* What namespaces may have and have: quotas as they are read, and as the model keeps them. */
 #include "cluster.h"
+#include "verbs.h"
 
 #include <errno.h>
 
@@ -240,7 +241,7 @@ static void filter(struct model *m, const char *name, const char *in)
 	json_t *pod = pod_object(name, MIB("8000"));
 	json_object_set_new(json_object_get(pod, "metadata"), "namespace", json_string(in));
 	assert_int_equal(model_pod(m, pod, NULL), 0);
-	json_t *args = filter_args(pod, "n"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, "n"), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "");
 	json_decref(answer);
 	json_decref(args);

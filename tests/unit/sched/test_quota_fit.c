@@ -1,5 +1,6 @@
 /* Pods against their namespace's quota, by what they would get: filter, bind and preempt. */
 #include "cluster.h"
+#include "verbs.h"
 
 #include <errno.h>
 
@@ -11,7 +12,7 @@
 
 static void says(struct model *m, json_t *pod, const char *node, const char *reason)
 {
-	json_t *args = filter_args(pod, node), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, node), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), *reason ? "" : node);
 	assert_string_equal(reason_of(answer, node), reason);
 	json_decref(answer);
@@ -20,7 +21,7 @@ static void says(struct model *m, json_t *pod, const char *node, const char *rea
 
 static bool is_hopeless(struct model *m, const char *limits)
 {
-	json_t *args = filter_args(pod_object("h", limits), "n"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod_object("h", limits), "n"), *answer = verbs_filter(m, args);
 	bool is = json_object_get(json_object_get(answer, "FailedAndUnresolvableNodes"), "n");
 	json_decref(answer);
 	json_decref(args);
@@ -291,7 +292,7 @@ static void test_dry_run(void **state)
 		json_t *args = json_pack("{s:o,s:{s:[o]}}", "Pod",
 					 pod_object("p", i ? MIB("2001") : MIB("2000")), "Nodes",
 					 "items", node_object("new", 2, 8192, 100));
-		json_t *answer = extender_filter(m, args);
+		json_t *answer = verbs_filter(m, args);
 		assert_string_equal(reason_of(answer, "new"), i ? "2/2 ResourceQuotaNotFit" : "");
 		json_decref(answer);
 		json_decref(args);

@@ -9,6 +9,7 @@
 #include "place/room.h"
 #include "sched/model_inside.h"
 #include "kube/annotations.h"
+#include "verbs.h"
 
 #define NODES 6
 #define CARDS 4
@@ -281,8 +282,7 @@ static void schedule_pod(struct cluster *c, unsigned i)
 	if (!pod || json_object_get(json_object_get(pod, "spec"), "nodeName"))
 		return;
 	snprintf(node, sizeof(node), "n%u", below(NODES));
-	json_t *args = filter_args(json_incref(pod), node),
-	       *answer = extender_filter(c->model, args);
+	json_t *args = filter_args(json_incref(pod), node), *answer = verbs_filter(c->model, args);
 	bool fits = *fitting(answer);
 	const struct model_quota_view before = quota_of(c->model);
 	json_t *bind = bind_args(

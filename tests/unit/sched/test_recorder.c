@@ -39,14 +39,21 @@ static int teardown(void **state)
 
 static void filter(struct fixture *f, const char *uid, bool fits)
 {
-	json_t *args = json_pack("{s:{s:{s:s,s:s,s:s}},s:[ss]}", "Pod", "metadata", "uid", uid,
-				 "name", "p", "namespace", "n", "NodeNames", "a", "b");
-	json_t *answer = json_pack("{s:o,s:{s:s},s:s}", "NodeNames",
-				   fits ? json_pack("[s]", "a") : json_array(), "FailedNodes", "b",
-				   "8/8 CardNotHealth", "Error", "");
-	recorder_filtered(f->recorder, args, answer);
-	json_decref(args);
-	json_decref(answer);
+	struct call_args *args = call_args_of(json_pack("{s:{s:{s:s,s:s,s:s}},s:[ss]}", "Pod",
+							"metadata", "uid", uid, "name", "p",
+							"namespace", "n", "NodeNames", "a", "b"));
+	struct filter_answer *answer = filter_answer_new(args);
+	assert_non_null(answer);
+	for (unsigned i = 0; i < 2; i++) {
+		bool is_fit = fits && i == 0;
+		answer->fits += is_fit;
+		answer->verdict[i].list = is_fit ? FILTER_FITS : FILTER_FAILED;
+		assert_int_equal(
+			filter_answer_add(answer, "8/8 CardNotHealth", &answer->verdict[i].word), 0);
+	}
+	recorder_filtered(f->recorder, answer);
+	filter_answer_give(answer);
+	call_args_give(args);
 }
 
 static void test_each_pod_once_in_a_while(void **state)
@@ -82,9 +89,11 @@ static void test_what_is_not_a_call_of_filter(void **state)
 	struct fixture *f = *state;
 	char in[] = "n", name[] = "p", uid[] = "u", node[] = "a";
 	const struct decision decision = { in, name, uid, node, { 0 } };
-	json_t *empty = json_object();
-	recorder_filtered(f->recorder, empty, empty);
-	json_decref(empty);
+	struct call_args *empty = call_args_of(json_object());
+	struct filter_answer *answer = filter_answer_new(empty);
+	recorder_filtered(f->recorder, answer);
+	filter_answer_give(answer);
+	call_args_give(empty);
 	/* Nothing is known of it: it was placed before we were there. */
 	recorder_placed(f->recorder, &decision, 1);
 	assert_int_equal(recorder_counts(f->recorder).pods, 0);

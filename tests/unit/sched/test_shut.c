@@ -3,6 +3,7 @@
 #include "kube/annotations.h"
 #include "sched/filler.h"
 #include "sched/model_inside.h"
+#include "verbs.h"
 
 #define S UINT64_C(1000000000)
 #define WALL INT64_C(1790000000)
@@ -171,7 +172,7 @@ static json_t *pod(const char *name, const char *cores, bool is_filler)
 
 static bool fits(struct model *m)
 {
-	json_t *args = filter_args(pod("asks", "10", true), "n"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod("asks", "10", true), "n"), *answer = verbs_filter(m, args);
 	bool is = *fitting(answer);
 	json_decref(args);
 	json_decref(answer);

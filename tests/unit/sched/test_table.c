@@ -49,6 +49,33 @@ static void test_many(void **state)
 	free(thing);
 }
 
+/* As each by itself, whether there or not. */
+static void test_some(void **state)
+{
+	struct table table = { 0 };
+	struct thing *thing = calloc(THINGS, sizeof(*thing));
+	struct table_text text[TABLE_SOME];
+	char name[TABLE_SOME][16];
+	void *found[TABLE_SOME];
+	for (unsigned n = 0; n <= THINGS; n = n * 4 + 1) {
+		for (size_t i = table.count; i < n; i++) {
+			snprintf(thing[i].text, sizeof(thing[i].text), "%zu", i);
+			table_add(&table, &thing[i].entry, thing[i].text);
+		}
+		for (unsigned from = 0; from < n + TABLE_SOME; from += TABLE_SOME - 1) {
+			for (unsigned i = 0; i < TABLE_SOME; i++) {
+				snprintf(name[i], sizeof(name[i]), "%uxy", from + i);
+				text[i] = (struct table_text){ name[i], strlen(name[i]) - 2 };
+			}
+			table_find_some(&table, text, TABLE_SOME, found);
+			for (unsigned i = 0; i < TABLE_SOME; i++)
+				assert_ptr_equal(found[i], from + i < n ? &thing[from + i] : NULL);
+		}
+	}
+	table_free(&table);
+	free(thing);
+}
+
 static void test_words(void **state)
 {
 	struct table words = { 0 };
@@ -68,7 +95,7 @@ static void test_words(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many), cmocka_unit_test(test_some),
 					    cmocka_unit_test(test_words) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Placing by what cards are used, as filter, bind and preempt see it; and what of it stands in annotations. */
 #include "cluster.h"
 #include "kube/annotations.h"
+#include "verbs.h"
 
 #define S UINT64_C(1000000000)
 #define BORROWED "allot.dev/borrowed"
@@ -70,7 +71,7 @@ static json_t *filler_for(const char *name, const char *card)
 /* Does it fit n? The pod is given up; with a reason that is said. */
 static bool fits(struct model *m, json_t *pod, const char *reason)
 {
-	json_t *args = filter_args(pod, "n"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, "n"), *answer = verbs_filter(m, args);
 	bool is = *fitting(answer);
 	if (!is && strcmp(reason_of(answer, "n"), reason) != 0)
 		fail_msg("%s, not %s", reason_of(answer, "n"), reason);

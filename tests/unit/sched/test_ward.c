@@ -5,6 +5,7 @@
 #include "cluster.h"
 #include "kube/annotations.h"
 #include "sched/ward.h"
+#include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MINUTE (60 * SECOND)
@@ -80,7 +81,7 @@ static void end(struct scene *s)
 /* The first node that filter names; "": none. */
 static void ask(struct scene *s, json_t *pod, char node[8], const char *why_not)
 {
-	json_t *args = filter_args(json_incref(pod), NODES), *answer = extender_filter(s->m, args);
+	json_t *args = filter_args(json_incref(pod), NODES), *answer = verbs_filter(s->m, args);
 	snprintf(node, 8, "%.*s", 1, fitting(answer));
 	if (why_not)
 		assert_non_null(strstr(reason_of(answer, "a"), why_not));

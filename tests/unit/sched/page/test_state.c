@@ -8,6 +8,7 @@
 #include "sched/page/past.h"
 #include "sched/page/state.h"
 #include "sched/page/why.h"
+#include "verbs.h"
 
 #define MEMORY(mib) GPU ",\"nvidia.com/gpumem\":\"" mib "\""
 #define SECOND UINT64_C(1000000000)
@@ -342,7 +343,7 @@ static void test_the_model_tells_of_changes(void **state)
 	const struct explain_ask ask = { "ns", "w", NULL };
 	assert_int_equal(explain_pod(m, &ask, &explanation, &err), 0);
 	json_decref(explanation);
-	json_t *args = filter_args(pod, "a,b,c"), *answer = extender_filter(m, args);
+	json_t *args = filter_args(pod, "a,b,c"), *answer = verbs_filter(m, args);
 	json_decref(answer);
 	json_decref(args);
 	before = m->changes;
