@@ -52,7 +52,8 @@ def count_changes(tab, seconds):
 
 
 def measure(browser, tab, what, seconds):
-    """{metric: ms of the page's main thread, or how often, at each state}; prints that, and processor time by process."""
+    """{metric: ms of the page's main thread, or how often, at each state; "all_pct", "main_pct": of a core, of all processes and
+    of that thread}; prints that, and processor time by process."""
     tab.command("Performance.enable", timeDomain="threadTicks")
 
     def figures():
@@ -71,4 +72,4 @@ def measure(browser, tab, what, seconds):
     print(f"{what}: {sum(parts.values()):.2f} % of a core in all processes, at {states / passed_s:.1f} states a second: " +
           ", ".join(f"{name} {parts[name]:.2f}" for name in most) +
           "; a state: " + ", ".join(f"{name} {value:.2f}" for name, value in each.items()))
-    return each
+    return {**each, "all_pct": sum(parts.values()), "main_pct": parts.get("renderer main", 0)}
