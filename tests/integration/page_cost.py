@@ -28,21 +28,21 @@ def resident_bytes(pid):
 
 # What the page does to the document, and draws, from now on.
 COUNT = """(() => {
-  window.done = {texts: 0, nodes: 0, draws: 0};
+  window.done = {texts: 0, nodes: 0, draws: 0, boards: 0};
   new MutationObserver((records) => {
     for (const {type, target, addedNodes, removedNodes} of records)
       if (type === "characterData") done.texts++;
       else if (!target.closest("details")) done.nodes += addedNodes.length + removedNodes.length;
   }).observe(document.body, {subtree: true, childList: true, characterData: true});
   const clear = CanvasRenderingContext2D.prototype.clearRect;
-  CanvasRenderingContext2D.prototype.clearRect = function (...rest) { done.draws++; return clear.apply(this, rest); };
+  CanvasRenderingContext2D.prototype.clearRect = function (...rest) { done[this.canvas.className === "board" ? "boards" : "draws"]++; return clear.apply(this, rest); };
 })()"""
 STATES = "Number(document.documentElement.dataset.states)"
 METRICS = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "LayoutCount", "RecalcStyleCount")
 
 
 def count_changes(tab, seconds):
-    """({"texts", "nodes", "draws"}: how often each, how many states) of the page from now on; prints each per state."""
+    """({"texts", "nodes", "draws", "boards"}: how often each, how many states) of the page from now on; prints each per state."""
     tab.run(COUNT)
     seen = tab.run(STATES)
     time.sleep(seconds)
@@ -52,7 +52,8 @@ def count_changes(tab, seconds):
 
 
 def measure(browser, tab, what, seconds):
-    """{metric: ms of the page's main thread, or how often, at each state}; prints that, and processor time by process."""
+    """{metric: ms of the page's main thread, or how often, at each state; "all_pct", "main_pct": of a core, of all processes and
+    of that thread}; prints that, and processor time by process."""
     tab.command("Performance.enable", timeDomain="threadTicks")
 
     def figures():
@@ -71,4 +72,4 @@ def measure(browser, tab, what, seconds):
     print(f"{what}: {sum(parts.values()):.2f} % of a core in all processes, at {states / passed_s:.1f} states a second: " +
           ", ".join(f"{name} {parts[name]:.2f}" for name in most) +
           "; a state: " + ", ".join(f"{name} {value:.2f}" for name, value in each.items()))
-    return each
+    return {**each, "all_pct": sum(parts.values()), "main_pct": parts.get("renderer main", 0)}

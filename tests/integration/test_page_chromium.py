@@ -63,9 +63,9 @@ def start_load(machine, name, *terms, kernel_us=1000, load=()):
 
 
 def row(name, column):
-    """JavaScript for a cell of a tenant's row."""
-    return (f"[...document.querySelectorAll('#tenant-table tbody tr')].find(r => r.cells[0].textContent.endsWith({json.dumps(name)}))"
-            f"?.cells[{column}].textContent")
+    """JavaScript for a cell of a tenant's row: its text, or what readers of the screen are told of what is drawn there."""
+    return (f"(c => c?.querySelector('.drawing')?.ariaLabel ?? c?.textContent)([...document.querySelectorAll('#tenant-table tbody tr')]"
+            f".find(r => r.cells[0].textContent.endsWith({json.dumps(name)}))?.cells[{column}])")
 
 
 def test_live_values_and_no_complaints(browser, machine, page):
@@ -95,6 +95,48 @@ def test_live_values_and_no_complaints(browser, machine, page):
     baker.terminate()
     tab.wait("document.querySelectorAll('#tenant-table tbody tr').length === 1")
     assert_well(tab, page)
+
+
+# Whether the picture over an element's places has something in each of them, and how often it is another within so many looks.
+DRAWN = """(async (list) => {
+  const board = document.querySelector(`${list} > .board`);
+  const part = (place) => {
+    const [a, b] = [place, board].map((e) => e.getBoundingClientRect());
+    const scale = board.width / b.width;
+    return board.getContext("2d").getImageData((a.x - b.x) * scale, (a.y - b.y) * scale, a.width * scale, a.height * scale).data;
+  };
+  const places = [...document.querySelectorAll(`${list} .drawing`)];
+  const isFilled = places.length > 0 && places.every((place) => place.ariaLabel && part(place).some((value) => value));
+  const seen = new Set();
+  for (let i = 0; i < 8; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    seen.add(places.map((place) => part(place).join()).join());
+  }
+  return {isFilled, times: seen.size, labels: places.map((place) => place.ariaLabel)};
+})"""
+
+
+def test_what_is_drawn_is_there(browser, machine, page):
+    """Every place of GPUs and of tenants has its picture, where it is, dark and light and at another size; and it changes."""
+    start_load(machine, "able", "--memory", "8GiB", "--cores", "60")
+    tab = look(browser, page)
+    tab.wait(f"{row('able', 1)}")
+    for scheme, width, scale in (("light", 1280, 1), ("dark", 800, 2)):
+        tab.prefer(scheme)
+        tab.command("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=scale, mobile=False)
+        time.sleep(1)
+        for part, places in (("#cards", 1), ("#tenant-table tbody", 3)):
+            drawn = tab.run(f"{DRAWN}({json.dumps(part)})")
+            assert drawn["isFilled"] and len(drawn["labels"]) == places and drawn["times"] > 1, (part, drawn)
+            assert tab.run(f"(b => b.width / b.clientWidth)(document.querySelector('{part} > .board'))") == \
+                pytest.approx(scale, rel=0.01)
+    # What is not in view keeps no picture.
+    tab.run("document.querySelector('footer').scrollIntoView()")
+    tab.wait("document.querySelector('#cards > .board').width === 0")
+    tab.run("scrollTo(0, 0)")
+    tab.wait("document.querySelector('#cards > .board').width > 0")
+    # To read pictures back is what no page does.
+    assert all("401" in str(told) or "readback" in str(told) for told in tab.complaints()), tab.complaints()
 
 
 def test_it_loads_little_and_soon(browser, machine, page):

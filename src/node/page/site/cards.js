@@ -1,10 +1,12 @@
 // Each GPU: how busy, how full, against what was promised; and what is wrong with it.
 import { Card } from "./bar.js";
+import { Board } from "./board.js";
 import { List, bytes, count, make, percent } from "./format.js";
+import { CardMeter } from "./meter.js";
 
 class DeviceCard extends Card {
-  constructor(device) {
-    super(make("li"), make("h3", {}, `GPU ${device.index} `, make("span", {}, device.name)));
+  constructor(device, at) {
+    super(make("li"), make("h3", {}, `GPU ${device.index} `, make("span", {}, device.name)), new CardMeter(at));
   }
 
   show({ device, tenants }) {
@@ -27,13 +29,22 @@ class DeviceCard extends Card {
 export class Cards {
   constructor() {
     this.list = new List(document.getElementById("cards"), (item) => item.device.uuid,
-      (item) => new DeviceCard(item.device));
+      (item) => new DeviceCard(item.device, this));
+    this.board = new Board(this.list.parent, ".88rem system-ui, sans-serif", () => [...this.list.parts.values()].map((card) => card.compute));
+  }
+
+  redraw() {
+    this.board.redraw();
   }
 
   show(state) {
-    const tenants = new Map();
-    for (const tenant of state.tenants)
-      for (const device of tenant.devices) tenants.set(device.index, (tenants.get(device.index) ?? 0) + 1);
-    this.list.show(state.devices.map((device) => ({ device, tenants: tenants.get(device.index) ?? 0 })));
+    if (state.isOther) {
+      this.tenants = new Map();
+      for (const tenant of state.tenants)
+        for (const { index } of tenant.devices) this.tenants.set(index, (this.tenants.get(index) ?? 0) + 1);
+    }
+    const { keys } = this.list;
+    this.list.show(state.devices.map((device) => ({ device, tenants: this.tenants.get(device.index) ?? 0 })));
+    if (keys.join() !== this.list.keys.join()) this.board.later(true);
   }
 }

@@ -2,7 +2,8 @@
 import { Cards } from "./cards.js";
 import { Charts } from "./charts.js";
 import { SetDialog } from "./dialogs.js";
-import { count, markOf, setClass, setText } from "./format.js";
+import { count, setClass, setText } from "./format.js";
+import { Known } from "./known.js";
 import { Leases } from "./leases.js";
 import { Moved } from "./moved.js";
 import { Record } from "./record.js";
@@ -11,6 +12,7 @@ import { Tenants } from "./tenants.js";
 import { Theme, onKeys } from "./theme.js";
 import { TokenDialog } from "./token.js";
 import { Topology } from "./topology.js";
+import { watchScale } from "./view.js";
 import { Waiting } from "./waiting.js";
 
 const SUMMARY_MS = 3000;
@@ -64,20 +66,7 @@ function summarize(state) {
   summary.textContent = text;
 }
 
-const known = new Map(); // tenants by id
-
-// An event has all tenants, or those that are otherwise since the last one, and who is gone since.
-function wholeOf(event) {
-  if (event.gone) for (const id of event.gone) known.delete(id);
-  else known.clear();
-  for (const tenant of event.tenants) {
-    known.set(tenant.id, tenant);
-    // Letters by the order in which tenants came, wherever they are shown first.
-    markOf(tenant.name);
-  }
-  return { ...event, tenants: [...known.values()] };
-}
-
+const known = new Known();
 let epoch = 0;
 let seen = 0;
 const source = new Source({
@@ -94,7 +83,7 @@ const source = new Source({
   },
 
   state(event) {
-    const state = wholeOf(event);
+    const state = known.take(event);
     if (state.epoch !== epoch) parts.leases.clear();
     epoch = state.epoch;
     document.documentElement.dataset.states = ++seen;
@@ -117,7 +106,15 @@ const source = new Source({
   },
 });
 
-const theme = new Theme(() => charts.rebuild());
+function redraw() {
+  for (const part of [parts.cards, tenants]) part.redraw();
+}
+
+const theme = new Theme(() => {
+  charts.rebuild();
+  redraw();
+});
+watchScale(redraw);
 onKeys({ "/": () => tenants.filter.focus(), t: () => theme.next() });
 
 source.start();

@@ -1,6 +1,8 @@
 // The table of tenants: asked against got, sorted and filtered, and what may be done about each.
 import { Bar } from "./bar.js";
+import { Board } from "./board.js";
 import { List, badge, bytes, make, percent, seconds, setAttribute, setClass, setHidden, setText } from "./format.js";
+import { Figures, RowMeter, Word } from "./meter.js";
 
 const states = {
   running: ["●", "good"], waiting: ["◐", ""], idle: ["○", ""], starting: ["◌", ""],
@@ -27,11 +29,10 @@ function setRole(row) {
 
 class Row {
   constructor(tenant, act) {
-    this.state = make("td");
     this.cards = make("td");
-    this.compute = new Bar();
+    this.drawings = [new Word(this), new RowMeter(this), new Figures(this)];
+    [this.state, this.compute, this.waited] = this.drawings;
     this.memory = new Bar();
-    this.waited = make("td", { className: "number" });
     this.priority = make("td", { className: "number" });
     this.pause = make("button", { type: "button" });
     this.set = make("button", { type: "button", "aria-label": `Change ${tenant.name}` }, "Change");
@@ -39,9 +40,9 @@ class Row {
     this.set.onclick = () => act.set(this.tenant);
     this.actions = make("td", {}, this.pause, " ", this.set);
     this.element = make("tr", {},
-      make("th", { scope: "row" }, badge(tenant.name), tenant.name), this.state, this.cards,
-      this.compute.cell(), this.memory.cell(),
-      this.waited, this.priority, this.actions);
+      make("th", { scope: "row" }, badge(tenant.name), tenant.name), make("td", {}, this.state.element), this.cards,
+      make("td", {}, this.compute.element), this.memory.cell(),
+      make("td", { className: "number" }, this.waited.element), this.priority, this.actions);
     setRole(this.element);
   }
 
@@ -55,14 +56,14 @@ class Row {
     const quota = sum(tenant, "memory_quota_bytes");
     const isPaused = tenant.state === "paused";
     Object.assign(this, { tenant, mayChange });
-    setText(this.state, `${sign} ${tenant.state}${tenant.violations ? ` ⚠ ${tenant.violations} got round` : ""}`);
-    setClass(this.state, tenant.violations ? "bad" : kind);
+    this.state.show(`${sign} ${tenant.state}${tenant.violations ? ` ⚠ ${tenant.violations} got round` : ""}`,
+      tenant.violations ? "bad" : kind);
     setText(this.cards, tenant.devices.map((device) => device.index).join(", "));
     this.compute.show(got / (100 * tenant.devices.length), asked ? asked / (100 * tenant.devices.length) : null,
       `${percent(got)} of ${asked && asked !== limit ? `${asked} to ` : ""}${percent(limit)}`);
     const away = tenant.swap?.swapped_bytes;
     this.memory.show(used / quota, null, `${bytes(used)} of ${bytes(quota)}${away ? `, ${bytes(away)} off the card` : ""}`);
-    setText(this.waited, seconds(sum(tenant, "waited_s")));
+    this.waited.show(seconds(sum(tenant, "waited_s")));
     setText(this.priority, String(tenant.priority));
     setHidden(this.actions, !mayChange);
     setText(this.pause, isPaused ? "Resume" : "Pause");
@@ -77,10 +78,15 @@ class Group {
   constructor(rowOf) {
     this.element = make("tbody", { role: "rowgroup" });
     this.list = new List(this.element, (item) => item.tenant.id, rowOf);
+    this.board = new Board(this.element, "15px system-ui, sans-serif", () => [...this.list.parts.values()].flatMap((row) => row.drawings));
   }
 
   show({ items }) {
+    const { keys } = this.list;
     this.list.show(items);
+    if (keys.join() === this.list.keys.join()) return;
+    for (const row of this.list.parts.values()) row.board = this.board;
+    this.board.later(true);
   }
 }
 
@@ -127,7 +133,7 @@ export class Tenants {
   }
 
   again() {
-    if (this.last) this.show(this.last.state, this.last.mayChange);
+    if (this.last) this.arrange(this.last.state, this.last.mayChange);
   }
 
   forget(tenants) {
@@ -135,20 +141,41 @@ export class Tenants {
     for (const id of this.rows.keys()) if (!there.has(id)) this.rows.delete(id);
   }
 
+  redraw() {
+    for (const { board } of this.groups.parts.values()) board.redraw();
+  }
+
+  // Nobody comes, goes or changes place.
+  isSettled(state, mayChange) {
+    const { of } = this.sorted.column;
+    return this.last?.mayChange === mayChange && !state.isOther &&
+      state.changed.every(([was, is]) => of(was) === of(is) && this.matches(was) === this.matches(is));
+  }
+
   show(state, mayChange) {
+    if (this.isSettled(state, mayChange))
+      for (const [, tenant] of state.changed) this.rows.get(tenant.id)?.show({ tenant, mayChange });
+    else
+      this.arrange(state, mayChange);
+    this.last = { state, mayChange };
+  }
+
+  arrange(state, mayChange) {
     const { column, falls } = this.sorted;
     const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (falls ? -1 : 1);
     const tenants = state.tenants.filter((tenant) => this.matches(tenant));
-    this.last = { state, mayChange };
     tenants.sort((a, b) => order(column.of(a), column.of(b)) || order(a.name, b.name));
     setHidden(this.actionHead, !mayChange);
-    setClass(this.table, mayChange ? "changeable" : "");
     const groups = [];
     tenants.forEach((tenant, i) => {
       if (i % GROUP === 0) groups.push({ number: i / GROUP, items: [] });
       groups.at(-1).items.push({ tenant, mayChange });
     });
     this.groups.show(groups);
+    if (this.table.classList.toggle("changeable", mayChange) !== this.isChangeable) {
+      this.isChangeable = mayChange;
+      this.redraw();
+    }
     if (this.rows.size > state.tenants.length) this.forget(state.tenants);
     setText(this.shown, tenants.length === state.tenants.length ? "" : `${tenants.length} of ${state.tenants.length}`);
   }

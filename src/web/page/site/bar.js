@@ -38,14 +38,15 @@ export class Bar {
 
 // Of a GPU, or of all of them: how much of its compute and memory is in use or promised, and what is to be said of it.
 export class Card {
-  constructor(element, ...heading) {
-    this.compute = new Bar();
+  // `compute`: a Bar, or what is shown as one and has its figures within.
+  constructor(element, heading = "", compute = new Bar()) {
+    this.compute = compute;
     this.memory = new Bar();
     this.note = make("p", { className: "note" });
     const rows = [["Compute", this.compute], ["Memory", this.memory]].map(([title, bar]) =>
-      make("div", { className: "row" }, make("span", {}, title), bar.element, bar.figures));
+      make("div", { className: "row" }, make("span", {}, title), bar.element, ...(bar.figures ? [bar.figures] : [])));
     this.element = element;
-    element.replaceChildren(...heading, ...rows, this.note);
+    element.replaceChildren(heading, ...rows, this.note);
   }
 
   // `compute` and `memory` as Bar.show() has them; `kind`: how bad it is.

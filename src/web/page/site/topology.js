@@ -1,5 +1,6 @@
 // The GPUs, how they hang together, and who is on which: a picture, and the links as a table.
 import { make, markOf, percent, setAttribute, setText } from "./format.js";
+import { watchView } from "./view.js";
 
 const NODE = { width: 170, height: 74 };
 const CHIPS = 5;
@@ -41,12 +42,15 @@ class Node {
       draw("rect", { class: "track", x: left + 8, y: top + 26, width: NODE.width - 16, height: 8 }), this.busy, this.chips);
   }
 
-  show(device, names) {
+  showUse(device) {
     setAttribute(this.busy, "width", Math.round((NODE.width - 16) * Math.min(1, device.busy_pct / 100)).toString());
     setText(this.text, percent(device.busy_pct));
+  }
+
+  show(device, names) {
     setAttribute(this.element, "class", device.health === "healthy" ? "node" : "node sick");
-    if (this.names === names.join("\n")) return;
-    this.names = names.join("\n");
+    if (this.shown === names) return;
+    this.shown = names;
     const shown = names.slice(0, names.length > CHIPS ? CHIPS - 1 : CHIPS);
     this.chips.replaceChildren(...shown.map((name, i) => {
       const mark = markOf(name);
@@ -71,12 +75,17 @@ export class Topology {
   constructor() {
     this.element = document.getElementById("topology");
     this.table = document.getElementById("link-table").tBodies[0];
+    watchView(this.element, (isSeen) => {
+      this.isSeen = isSeen;
+      this.showUse();
+    });
   }
 
   load(topology) {
     const { size, at } = places(topology.devices.length);
     this.nodes = topology.devices.map((device) => new Node(device, at[device.index]));
     this.title = draw("title", { id: "topology-text" });
+    this.names = null;
     this.element.replaceChildren(draw("svg",
       { viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-labelledby": "topology-text" }, this.title,
       draw("g", {}, ...topology.links.map((link) => lineOf(link, at))), ...this.nodes.map((node) => node.element)));
@@ -85,16 +94,26 @@ export class Topology {
       make("td", {}, link.pcie ?? "not known"))));
   }
 
+  // `state.isOther` false: each tenant is where it was.
   show(state) {
     if (!this.nodes || this.nodes.length !== state.devices.length) return;
+    this.devices = state.devices;
+    if (state.isOther !== false || !this.names) this.place(state);
+    state.devices.forEach((device, i) => this.nodes[i].show(device, this.names[i]));
+    this.showUse();
+  }
+
+  // How busy they are is drawn while it is seen.
+  showUse() {
+    if (this.isSeen) this.devices?.forEach((device, i) => this.nodes[i].showUse(device));
+  }
+
+  place(state) {
     const namesOf = new Map(state.devices.map((device) => [device.index, new Set()]));
     for (const tenant of state.tenants)
       for (const { index } of tenant.devices) namesOf.get(index)?.add(tenant.name);
-    const texts = state.devices.map((device, i) => {
-      const names = [...namesOf.get(device.index)];
-      this.nodes[i].show(device, names);
-      return `GPU ${device.index}: ${names.slice(0, 20).join(", ") || "nobody"}`;
-    });
-    setText(this.title, texts.join(". "));
+    this.names = state.devices.map((device) => [...namesOf.get(device.index)]);
+    setText(this.title, state.devices.map(({ index }, i) =>
+      `GPU ${index}: ${this.names[i].slice(0, 20).join(", ") || "nobody"}`).join(". "));
   }
 }

@@ -13,6 +13,15 @@ export function watchView(element, tell) {
   observer.observe(element);
 }
 
+// Calls tell() when a pixel of the page has another size: the page is zoomed, or on another screen.
+export function watchScale(tell) {
+  const now = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+  now.addEventListener("change", () => {
+    tell();
+    watchScale(tell);
+  }, { once: true });
+}
+
 // A List within <details>: show(items()) while that is open.
 export class FoldedList extends List {
   constructor(parent, keyOf, make) {
