@@ -117,7 +117,7 @@ DRAWN = """(async (list) => {
 
 
 def test_what_is_drawn_is_there(browser, machine, page):
-    """Every place of GPUs and of tenants has its picture, where it is, dark and light and at another size; and it changes."""
+    """Every place of GPUs and of tenants has its picture, where it is, dark and light and at another size; and what changes is drawn again."""
     start_load(machine, "able", "--memory", "8GiB", "--cores", "60")
     tab = look(browser, page)
     tab.wait(f"{row('able', 1)}")
@@ -127,7 +127,9 @@ def test_what_is_drawn_is_there(browser, machine, page):
         time.sleep(1)
         for part, places in (("#cards", 1), ("#tenant-table tbody", 3)):
             drawn = tab.run(f"{DRAWN}({json.dumps(part)})")
-            assert drawn["isFilled"] and len(drawn["labels"]) == places and drawn["times"] > 1, (part, drawn)
+            assert drawn["isFilled"] and len(drawn["labels"]) == places, (part, drawn)
+            # A GPU that is kept at its tenants' limits shows the same for seconds; who is held is held for longer.
+            assert drawn["times"] > 1 or part == "#cards", drawn
             assert tab.run(f"(b => b.width / b.clientWidth)(document.querySelector('{part} > .board'))") == \
                 pytest.approx(scale, rel=0.01)
     # What is not in view keeps no picture.
