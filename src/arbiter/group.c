@@ -237,7 +237,7 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t work_ns = a->terms.depth_ns;
 
 	/* A length that is timed beside seven other streams of its own is seven times as long. */
-	if (is_tried(a, t) && !space_member_is_learned(m))
+	if (is_tried(a, t) && !m->is_learned)
 		return work_ns;
 	/* How fast it is, it is as it runs alone: with all of its streams at once, and a thread that may lose its CPU for a while. */
 	if (is_tried(a, t))
@@ -270,6 +270,7 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 {
 	struct group_part *p = &t->part;
 	bool is_stopped = t->state == LEASE_STOP;
+	enum space_speed_basis basis = p->member.speed.basis;
 	double busy_ns;
 	struct space_seen seen = {
 		.works = t->running,
@@ -288,6 +289,9 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 	busy_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
 	/* The time without its group's lease says nothing of what it could use. */
 	space_member_see(&p->member, &seen, a->clock, p->pays && !is_stopped ? dt_ns : 0);
+	/* By another measure it may have had less. */
+	if (p->member.speed.basis != basis)
+		t->tokens_ns = fmax(t->tokens_ns, 0);
 	if (is_capped(t)) {
 		book(a, t, charge_of_cap(t, busy_ns, is_alone));
 		p->wall_ns -= busy_ns;

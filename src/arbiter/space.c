@@ -6,9 +6,10 @@
 #define KNOWN_NS 20e6 /* of work in flight, from which on it is told whether it is slowed */
 #define USE_KNOWN_NS \
 	2e6 /* of work begun, from which on a use is; until then it may be all of the card */
-#define LEARNS_PART 0.1      /* of what is told is untried: of more, lengths are about to change */
-#define TOLD_MOST 50.0       /* for a nanosecond of work */
-#define DONE_CREDIT_NS 200e6 /* what ends at once was begun so long ago at most */
+#define LEARNS_PART 0.1 /* of what is told is untried: of more, lengths are about to change ... */
+#define LEARNS_AGAIN_PART 0.25 /* ... and of so much where they were known */
+#define TOLD_MOST 50.0         /* for a nanosecond of work */
+#define DONE_CREDIT_NS 200e6   /* what ends at once was begun so long ago at most */
 #define OVERLAPS 1.25 /* times the time: streams at the same time, or lengths that are wrong */
 #define SLOWED 0.9    /* of the speed alone: less is somebody's doing */
 #define USE_LEFT 0.95 /* of what it could use, to one whose part is larger */
@@ -135,10 +136,13 @@ bool space_member_is_judged(const struct space_member *m)
 	return space_speed_is_judged(&m->speed);
 }
 
-bool space_member_is_learned(const struct space_member *m)
+static void see_learned(struct space_member *m)
 {
-	return m->sums.work_ns >= USE_KNOWN_NS &&
-	       m->sums.untried_ns <= LEARNS_PART * m->sums.work_ns;
+	const struct space_sums *s = &m->sums;
+
+	if (s->work_ns >= USE_KNOWN_NS)
+		m->is_learned = s->untried_ns <=
+				(m->is_learned ? LEARNS_AGAIN_PART : LEARNS_PART) * s->work_ns;
 }
 
 /* What it was charged until now, it was charged by another measure: it goes on from where the one is that has had least. */
@@ -152,7 +156,7 @@ static void see_speed(struct space_member *m, const struct space_seen *seen, dou
 		      uint64_t now_ns, uint64_t dt_ns)
 {
 	struct space_speed_seen look = { .is_tried = seen->is_tried,
-					 .learns = !space_member_is_learned(m),
+					 .learns = !m->is_learned,
 					 .works = seen->works,
 					 .done_ns = done_ns };
 
@@ -228,6 +232,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 		s->busy_ns += (double)dt_ns;
 	see_pause(m, seen, dt_ns);
 	m->filled_ns = m->begun_ns * fill_of(m);
+	see_learned(m);
 	see_speed(m, seen, (double)done, now_ns, dt_ns);
 	if (m->target > 0)
 		m->vtime += m->begun_ns / m->target;

@@ -82,6 +82,7 @@ struct space_member {
 
 	bool is_known; /* paid_ns and done_ns are a base for differences */
 	bool is_present;
+	bool is_learned; /* the lengths of what it does are known, but for a little of it */
 	uint64_t paid_ns, work_ns, untried_ns, done_ns;
 	double belief_ns; /* what it may say that it began: no more than the time that passed, saved up */
 	uint64_t wanted_at, moved_at;
@@ -133,8 +134,6 @@ double space_member_part(const struct space_member *member);
  * seldomer.
  */
 bool space_member_asks_for_trial(const struct space_member *member, bool is_used, uint64_t now_ns);
-/* Are the lengths of what it does known, but for a little of it? */
-bool space_member_is_learned(const struct space_member *member);
 /* Is begun_ns its work, as far as that can be found out? */
 bool space_member_is_judged(const struct space_member *member);
 /* After all were seen: works out targets and allowances. */

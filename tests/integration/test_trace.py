@@ -110,6 +110,18 @@ def test_every_launch_allocation_and_denial(machine, traced):
     assert trace.other["lost"] == 0 and "1,000" not in said and "1000 launches" in said
 
 
+@pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (5, 14), reason="the kernel maps pages one by one")
+def test_no_launch_waits_for_a_page(machine, traced):
+    tenant, recorder = traced("""
+        launch(1)
+        maps = open("/proc/self/smaps").read()
+        look(maps[maps.index("allot-trace"):].split("Rss:")[1].split()[0])
+    """)
+    assert int(tenant.line()) >= 4096
+    recorder.end()
+    tenant.go()
+
+
 def test_leases_add_up(machine, traced):
     """Two at half of the card each: as many leases as ps counts, none of which overlap, and its ends have reasons."""
     other = machine.start_load("--name", "b", "--memory", "4GiB", "--cores", "50",

@@ -173,6 +173,26 @@ static void test_untried_work_asks_for_a_trial(void **state)
 	assert_true(m.sums.untried_ns <= m.sums.work_ns);
 }
 
+/* A few new kernels are no reason to begin anew; many are. */
+static void test_what_is_learned_stays_so(void **state)
+{
+	struct space_member m = { .weight = 1, .limit = 1 };
+	struct space_seen seen = { 0 };
+
+	for (int i = 0; i < 2000; i++)
+		see(&m, &seen, MS, MS / 5);
+	assert_false(m.is_learned);
+	for (int i = 0; i < 2000; i++)
+		see(&m, &seen, MS, 0);
+	assert_true(m.is_learned);
+	for (int i = 0; i < 2000; i++)
+		see(&m, &seen, MS, MS / 5);
+	assert_true(m.is_learned);
+	for (int i = 0; i < 2000; i++)
+		see(&m, &seen, MS, MS / 2);
+	assert_false(m.is_learned);
+}
+
 /* Pieces end every 500 us, each of which is told to be `told` times as long, and a launch is seen half counted; from 20 ms on it is alone. */
 static struct space_member try_alone(double told, bool is_tried)
 {
@@ -272,11 +292,11 @@ static void test_what_was_seen_while_learning_is_soon_forgotten(void **state)
 		s.paid_ns = s.work_ns;
 		space_member_see(&m, &s, now, MS / 10);
 		if (i == 4999) {
-			assert_false(space_member_is_learned(&m));
+			assert_false(m.is_learned);
 			assert_true(fabs(space_speed(&m.speed) / 2 - 1) < 0.02);
 		}
 	}
-	assert_true(space_member_is_learned(&m));
+	assert_true(m.is_learned);
 	assert_true(fabs(space_speed(&m.speed) / 4 - 1) < 0.01);
 }
 
@@ -380,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_who_comes_first_may_be_ahead),
 		cmocka_unit_test(test_what_the_card_gives_is_learned_where_it_is_scarce),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
+		cmocka_unit_test(test_what_is_learned_stays_so),
 		cmocka_unit_test(test_a_trial_tells_what_is_told_of_alone),
 		cmocka_unit_test(test_streams_that_are_not_in_step),
 		cmocka_unit_test(test_what_was_seen_while_learning_is_soon_forgotten),

@@ -5,9 +5,9 @@ import { make, variable } from "./format.js";
 import { watchView } from "./view.js";
 
 export class Board {
-  // `drawingsOf`(): the Drawings in `container`, whose words have `font`.
-  constructor(container, font, drawingsOf) {
-    Object.assign(this, { container, font, drawingsOf, isSeen: false, isPlaced: false });
+  // `drawingsOf`(): the Drawings in `container`. Their words have the font of their places, which is one.
+  constructor(container, drawingsOf) {
+    Object.assign(this, { container, drawingsOf, isSeen: false, isPlaced: false });
     this.canvas = make("canvas", { className: "board", width: 0, height: 0, "aria-hidden": "true" });
     container.append(this.canvas);
     // Places move with the size of what has them, and else where later() is called.
@@ -51,7 +51,7 @@ export class Board {
     Object.assign(canvas.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
     this.paint ??= canvas.getContext("2d");
     this.paint.setTransform(scale, 0, 0, scale, 0, 0);
-    this.paint.font = this.font;
+    this.paint.font = getComputedStyle(drawings[0].element).font;
     this.paint.textBaseline = "middle";
     this.draw();
   }

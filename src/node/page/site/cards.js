@@ -30,7 +30,7 @@ export class Cards {
   constructor() {
     this.list = new List(document.getElementById("cards"), (item) => item.device.uuid,
       (item) => new DeviceCard(item.device, this));
-    this.board = new Board(this.list.parent, ".88rem system-ui, sans-serif", () => [...this.list.parts.values()].map((card) => card.compute));
+    this.board = new Board(this.list.parent, () => [...this.list.parts.values()].map((card) => card.compute));
   }
 
   redraw() {

@@ -78,7 +78,7 @@ class Group {
   constructor(rowOf) {
     this.element = make("tbody", { role: "rowgroup" });
     this.list = new List(this.element, (item) => item.tenant.id, rowOf);
-    this.board = new Board(this.element, "15px system-ui, sans-serif", () => [...this.list.parts.values()].flatMap((row) => row.drawings));
+    this.board = new Board(this.element, () => [...this.list.parts.values()].flatMap((row) => row.drawings));
   }
 
   show({ items }) {
