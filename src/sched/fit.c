@@ -538,27 +538,6 @@ void fit_each_card(struct fit *fit, const struct stock *stock, const struct requ
 		ret[i] = fit_check_card(fit, stock, stock->card, i, &part->place);
 }
 
-bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons)
-{
-	unsigned curable = 0;
-	for (unsigned i = 0; i < stock->count; i++)
-		switch (reasons->reason[i]) {
-		case PLACE_CARD_NOT_HEALTH:
-		case PLACE_CARD_CORDONED:
-		case PLACE_CARD_TYPE_MISMATCH:
-		case PLACE_CARD_UUID_MISMATCH: break;
-		case PLACE_QUOTA_NOT_FIT: curable += !reasons->is_beyond_quota; break;
-		default: curable++;
-		}
-	return curable >= reasons->part->place.count;
-}
-
-int fit_reasons_text(const struct stock *stock, const struct fit_reasons *reasons, char *text,
-		     size_t size)
-{
-	return place_reasons_text(reasons->reason, stock->count, &reasons->part->place, text, size);
-}
-
 static int make_shares(const struct fit *fit, const struct stock *stock, struct kube_shares *ret)
 {
 	const struct request *request = fit->request;
