@@ -19,7 +19,7 @@
 
 struct election_terms {
 	const char *identity; /* of no other replica, and of none before this one; kept, not copied */
-	/* retry < deadline < duration. 0: the default, as Kubernetes' own components have it: 15 s, 10 s, 2 s. */
+	/* retry < deadline < duration. 0: the default, 14 s, 10 s, 2 s: about what Kubernetes' own components have. */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;
 };

@@ -117,7 +117,7 @@ def test_one_of_two_replicas_binds(cluster, start, nodes):
 
 
 def test_the_leader_is_killed(cluster, start, nodes):
-    """With the lease as it is by default, 15 s: another leads when that is over, and knows what the first had given."""
+    """With the lease as it is by default, 14 s: another leads when that is over, and knows what the first had given."""
     lease = "lease = default/leader-killed\n"
     first = start(lease)
     wait_until(lambda: first.ask("GET", "/leaderz")[0] == 200, what="the first to lead")
