@@ -66,7 +66,7 @@ def test_lint(helm, values):
     # What several are together.
     ("vocabulary=slices", "vocabulary: slices needs no scheduler"),
     ("scheduler.bindSeconds=12", "scheduler.bindSeconds: 12: must be at most leaseSeconds - renewSeconds of "
-                                 "scheduler.kubeScheduler, 10"),
+                                 "scheduler.kubeScheduler, 8"),
     ("scheduler.kubeScheduler.renewSeconds=15", "renewSeconds: 15: must be less than leaseSeconds"),
     ("scheduler.kubeScheduler.retrySeconds=5", "retrySeconds: 5: must be less than renewSeconds"),
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
