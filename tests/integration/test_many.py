@@ -115,7 +115,8 @@ def test_page_in_a_browser(crowd, tmp_path):
         tab.wait("document.querySelector('#token-dialog').open")
         tab.type(READ)
         tab.press("Enter")
-        tab.wait(f"{STATES} >= 8", seconds=120)
+        # Until its script is compiled for speed and what it made when it began is swept away: not the cost of what goes on for hours.
+        tab.wait(f"{STATES} >= 80", seconds=120)
         assert tab.run("document.querySelectorAll('#tenant-table tbody tr').length") == TENANTS
         each = measure(browser, tab, "the page", SECONDS)
         own = {name: f"{each[name] - least[name]:.2f} % of a core" for name in ("all_pct", "main_pct")}
