@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-#define DURATION_S 14 /* with a try and a write it is over 15 s after any kill */
+#define DURATION_S 14 /* and a retry, and a write: another leads within 15 s of a kill, whenever it comes */
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
 
