@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 
-#define DURATION_S 14 /* and a retry, and a write: another leads within 15 s of a kill, whenever it comes */
+/* With a write of the next one: another leads within 15 s of a kill, whenever it comes. */
+#define DURATION_S 14
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
 
