@@ -283,6 +283,7 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 		.work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
 		.inflight_ns = t->seen.inflight_ns,
+		.rests = t->seen.rests,
 	};
 
 	p->wall_ns += (double)dt_ns;

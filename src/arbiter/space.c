@@ -153,13 +153,16 @@ static void start_anew(struct space_member *m)
 }
 
 static void see_speed(struct space_member *m, const struct space_seen *seen, double done_ns,
-		      uint64_t now_ns, uint64_t dt_ns)
+		      double begun_ns, uint64_t now_ns, uint64_t dt_ns)
 {
 	struct space_speed_seen look = { .is_tried = seen->is_tried,
 					 .learns = !m->is_learned,
 					 .works = seen->works,
-					 .done_ns = done_ns };
+					 .done_ns = done_ns,
+					 .begun_ns = begun_ns,
+					 .rests = seen->rests != m->rests };
 
+	m->rests = seen->rests;
 	if (space_speed_see(&m->speed, &look, now_ns, dt_ns))
 		start_anew(m);
 }
@@ -233,7 +236,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 	see_pause(m, seen, dt_ns);
 	m->filled_ns = m->begun_ns * fill_of(m);
 	see_learned(m);
-	see_speed(m, seen, (double)done, now_ns, dt_ns);
+	see_speed(m, seen, (double)done, (double)work, now_ns, dt_ns);
 	if (m->target > 0)
 		m->vtime += m->begun_ns / m->target;
 }

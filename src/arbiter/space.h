@@ -63,6 +63,7 @@ struct space_seen {
 	uint64_t work_ns;     /* predicted length of the same */
 	uint64_t untried_ns;  /* of that, what was never timed alone */
 	uint64_t inflight_ns; /* predicted length of what is in flight; not monotonic */
+	uint32_t rests;       /* times that it has waited for all of it; counts without end */
 };
 
 /* Sums over the last quarter of a second or so: all fade. */
@@ -84,6 +85,7 @@ struct space_member {
 	bool is_present;
 	bool is_learned; /* the lengths of what it does are known, but for a little of it */
 	uint64_t paid_ns, work_ns, untried_ns, done_ns;
+	uint32_t rests;
 	double belief_ns; /* what it may say that it began: no more than the time that passed, saved up */
 	uint64_t wanted_at, moved_at;
 	uint64_t came_at; /* when it was last there after SPACE_AWAY_NS without */

@@ -19,8 +19,11 @@
 #define LINE_MOST_NS 150e6
 #define CLEAR_NS 20e6  /* a line that is shorter says nothing of a program's phases */
 #define CLEAR_OFF 0.02 /* of its slope: what the worst wave of what it is off by would make of it */
-#define CLEAR_NEWS 0.02 /* of the slope, that what was known is off by */
-#define RESTS 2         /* in one trial: no line gets longer than that */
+#define CLEAR_NEWS 0.02  /* of the slope, that what was known is off by */
+#define RESTS 2          /* in one trial: no line gets longer than that */
+#define STEP_PART 0.1    /* of a step: less between two rests is none */
+#define STEPS_DIFFER 0.1 /* they are as long as each other */
+#define STEPS_LEAST 2
 #define WAVE 2.7 /* a slope is off by, of a whole wave's root mean square in the line's length */
 #define SURE 0.02
 #define LEAST 0.1
@@ -76,31 +79,88 @@ static bool is_straight(const struct space_line *line)
 	return line->points > 3 && slope_of(line) > 0 && off_of(line) < CLEAR_OFF;
 }
 
-static bool is_no_news(const struct space_speed *s)
+/* ---- its steps ---- */
+
+static void add_rest(struct space_steps *steps, uint64_t at, double told)
 {
-	return s->for_ns > 0 && fabs(s->done_ns / (s->for_ns * slope_of(&s->line)) - 1) < CLEAR_NEWS;
+	double step = told - steps->to_told;
+
+	/* It waits for the same again. */
+	if (steps->rests > 1 && step < STEP_PART * steps->most)
+		return;
+	/* What looked like a step until now was that. */
+	if (steps->rests > 1 && steps->most < STEP_PART * step)
+		*steps = (struct space_steps){ .rests = 1,
+					       .from_at = steps->to_at,
+					       .from_told = steps->to_told };
+	if (!steps->rests) {
+		steps->from_at = at;
+		steps->from_told = told;
+	} else {
+		steps->least = steps->rests > 1 ? fmin(steps->least, step) : step;
+		steps->most = steps->rests > 1 ? fmax(steps->most, step) : step;
+	}
+	steps->to_at = at;
+	steps->to_told = told;
+	steps->rests++;
 }
 
-static void add_faded(double *done_ns, double *for_ns, const struct space_line *line, double fade_ns)
+/* Of the same length, and some of them: then they tell more than the line. */
+static bool are_regular(const struct space_steps *steps)
 {
-	double keep = 1 / (1 + span_of(line) / fade_ns);
-
-	*done_ns = *done_ns * keep + slope_of(line) * span_of(line);
-	*for_ns = *for_ns * keep + span_of(line);
+	return steps->rests > STEPS_LEAST && steps->least > (1 - STEPS_DIFFER) * steps->most &&
+	       steps->to_at - steps->from_at >= KNOWN_NS;
 }
 
-/* What the line tells is added to what is known, and the next one begins. */
+/* ---- what both tell ---- */
+
+struct told {
+	double speed, for_ns; /* 0: nothing */
+	bool is_straight;
+};
+
+static struct told told_of(const struct space_speed *s)
+{
+	const struct space_steps *steps = &s->steps;
+
+	if (are_regular(steps)) {
+		double for_ns = (double)(steps->to_at - steps->from_at);
+
+		return (struct told){ (steps->to_told - steps->from_told) / for_ns, for_ns, true };
+	}
+	if (s->line.points > 1 && span_of(&s->line) > 0)
+		return (struct told){ slope_of(&s->line), span_of(&s->line), is_straight(&s->line) };
+	return (struct told){ 0 };
+}
+
+static bool is_no_news(const struct space_speed *s, const struct told *told)
+{
+	return s->for_ns > 0 && fabs(s->done_ns / (s->for_ns * told->speed) - 1) < CLEAR_NEWS;
+}
+
+static void add_faded(double *done_ns, double *for_ns, const struct told *told, double fade_ns)
+{
+	double keep = 1 / (1 + told->for_ns / fade_ns);
+
+	*done_ns = *done_ns * keep + told->speed * told->for_ns;
+	*for_ns = *for_ns * keep + told->for_ns;
+}
+
+/* What it has told is added to what is known, and the next line begins. */
 static void end_line(struct space_speed *s)
 {
-	if (s->line.points > 1 && span_of(&s->line) > 0 && s->learns) {
-		add_faded(&s->first_done_ns, &s->first_for_ns, &s->line, LEARNS_FADE_NS);
-	} else if (s->line.points > 1 && span_of(&s->line) > 0) {
-		s->is_unsteady = !is_straight(&s->line) || !is_no_news(s);
-		s->lines_ns += span_of(&s->line);
-		add_faded(&s->done_ns, &s->for_ns, &s->line,
+	struct told told = told_of(s);
+
+	if (told.for_ns > 0 && s->learns) {
+		add_faded(&s->first_done_ns, &s->first_for_ns, &told, LEARNS_FADE_NS);
+	} else if (told.for_ns > 0) {
+		s->is_unsteady = !told.is_straight || !is_no_news(s, &told);
+		s->lines_ns += told.for_ns;
+		add_faded(&s->done_ns, &s->for_ns, &told,
 			  fmin(fmax(FADE_PART * s->lines_ns, FADE_LEAST_NS), FADE_MOST_NS));
 	}
 	s->line = (struct space_line){ 0 };
+	s->steps = (struct space_steps){ 0 };
 }
 
 /* ---- a look ---- */
@@ -158,10 +218,14 @@ static void see_trial(struct space_speed *s, const struct space_speed_seen *seen
 	s->tried_ns += dt_ns;
 	s->rest_ns = seen->works ? 0 : s->rest_ns + dt_ns;
 	/* After a pause of its own its next piece begins anew. */
-	if (dt_ns && s->rest_ns < SPACE_SPEED_REST_NS)
-		see_ends(s, seen, now_ns, dt_ns);
-	else
+	if (!dt_ns || s->rest_ns >= SPACE_SPEED_REST_NS) {
 		rest(s);
+		return;
+	}
+	see_ends(s, seen, now_ns, dt_ns);
+	s->begun_ns += seen->begun_ns;
+	if (seen->rests)
+		add_rest(&s->steps, now_ns, s->begun_ns);
 }
 
 static enum space_speed_basis basis_of(const struct space_speed *s)
@@ -226,11 +290,14 @@ bool space_speed_is_stale(const struct space_speed *s, uint64_t now_ns)
 
 bool space_speed_is_clear(const struct space_speed *s)
 {
+	struct told told;
+
 	/* What is seen while lengths are learned is left behind anyway. */
 	if (s->rests >= RESTS || s->learns || s->is_told)
 		return true;
-	return s->for_ns >= KNOWN_NS && span_of(&s->line) >= CLEAR_NS && is_straight(&s->line) &&
-	       is_no_news(s);
+	told = told_of(s);
+	return s->for_ns >= KNOWN_NS && told.for_ns >= CLEAR_NS && told.is_straight &&
+	       is_no_news(s, &told);
 }
 
 /* By what looking misses, lengths are better than that. */
@@ -243,9 +310,9 @@ static double rounded(double speed)
 
 double space_speed_so_far(const struct space_speed *s)
 {
-	if (s->line.points < 2 || span_of(&s->line) < KNOWN_NS)
-		return space_speed(s);
-	return rounded(slope_of(&s->line));
+	struct told told = told_of(s);
+
+	return told.for_ns < KNOWN_NS ? space_speed(s) : rounded(told.speed);
 }
 
 double space_speed(const struct space_speed *s)

@@ -6,6 +6,9 @@
  * a little late. So a trial's speed is the slope of the straight line through its bursts, each at half of its height: from
  * the first end to the last one, a few streams that are not in step told of up to a fifth too much.
  *
+ * A program that waits for all of its work at the end of each step tells better: from one such rest to another it is whole steps,
+ * whatever phases these have. A line through four steps of a GRU, and a bit of a fifth, was off by up to 6 % (H200).
+ *
  * Pure; not thread safe.
  */
 #ifndef ALLOT_ARBITER_SPACE_SPEED_H
@@ -26,6 +29,14 @@ struct space_line {
 	uint64_t from_at, to_at; /* the first and the last */
 	double done_ns;          /* up to the last burst, with it */
 	double t, y, tt, ty, yy; /* sums over the points */
+};
+
+/* Its rests in a trial, and what it had begun by then; told, and of the clock. All in ns. */
+struct space_steps {
+	unsigned rests;          /* that count: the first, and the end of each step */
+	uint64_t from_at, to_at; /* the first and the last */
+	double from_told, to_told;
+	double least, most; /* told of a step */
 };
 
 /* What its work is reckoned by. */
@@ -57,14 +68,18 @@ struct space_speed {
 	uint64_t ends_from, ended_at; /* those that end now, one look after the other; 0: none */
 	double burst_ns;              /* what they were told as */
 	struct space_line line;
+	double begun_ns; /* told, of what was begun */
+	struct space_steps steps;
 };
 
 /* One look; of dt_ns 0: its group's turn is over. */
 struct space_speed_seen {
-	bool is_tried;  /* it runs alone */
-	bool learns;    /* lengths of much of what it does are not known yet */
-	bool works;     /* has work in flight */
-	double done_ns; /* told: what has ended since the last look */
+	bool is_tried;   /* it runs alone */
+	bool learns;     /* lengths of much of what it does are not known yet */
+	bool works;      /* has work in flight */
+	double done_ns;  /* told: what has ended since the last look ... */
+	double begun_ns; /* ... was begun ... */
+	bool rests;      /* ... and it has waited for all of it */
 };
 
 /* True: what it is charged by is another measure from here on. dt_ns after the last look. */

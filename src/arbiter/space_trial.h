@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define SPACE_TRIAL_BUDGET 0.01
-#define SPACE_TRIAL_FIRST_NS UINT64_C(400000000)
-#define SPACE_TRIAL_SAVED_NS UINT64_C(1500000000) /* no more is saved up */
+#define SPACE_TRIAL_FIRST_NS UINT64_C(600000000)
+#define SPACE_TRIAL_SAVED_NS UINT64_C(2000000000) /* no more is saved up */
 #define SPACE_TRIAL_EVERY_NS UINT64_C(100000000)  /* at most so often */
 /* For so long, and for longer where that is not enough to tell; the others' work may take so long to end until then. */
 #define SPACE_TRIAL_NS UINT64_C(30000000)

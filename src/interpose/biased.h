@@ -3,7 +3,7 @@
  * and stores, where a locked instruction takes 7 ns; to take it from the owner costs a system call
  * (membarrier) of some microseconds. Where threads take it from each other again and again, it is given up
  * for good, and all use atomic instructions (BIASED_SHARED). So what is guarded are atomic words, which
- * biased_add() and biased_move() change in the way that the hold allows.
+ * biased_add(), biased_add_wide() and biased_move() change in the way that the hold allows.
  *
  * How the owner may do without: it says `busy` and then looks whether it is still the owner; who takes the
  * lock says so, makes all threads see it (membarrier: a full barrier in each that runs), and then looks
@@ -93,6 +93,16 @@ static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word,
 	if (unlikely(hold == BIASED_SHARED))
 		return atomic_fetch_add(word, n);
 	uint32_t old = atomic_load_explicit(word, memory_order_relaxed);
+	atomic_store_explicit(word, old + n, memory_order_relaxed);
+	return old;
+}
+
+/* The same of a wide word. */
+static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *word, uint64_t n)
+{
+	if (unlikely(hold == BIASED_SHARED))
+		return atomic_fetch_add(word, n);
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
 	atomic_store_explicit(word, old + n, memory_order_relaxed);
 	return old;
 }

@@ -30,6 +30,12 @@
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
+ * The same of one that runs alone to be timed, if it may have work for so many of these looks in flight, and launches more often than
+ * that. Looked at each 150 us, a GRU of 1,254 launches a step, on several streams, took 24.6 ms in place of 23.0 (H200).
+ */
+#define TRIED_POLLS 20
+#define LAUNCHES_OFTEN_NS (20 * NS_PER_US)
+/*
  * In free run with a thread that waits for depth: so many times in as long as the depth, 0.1 ms at the least. What is
  * in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look.
  */
@@ -58,6 +64,8 @@ static _Atomic bool is_asleep; /* in the long sleep: ring the bell */
 static struct {
 	uint64_t busy_ns; /* up to seen_ns */
 	bool is_busy;
+	bool launches_often; /* as of seen_ns */
+	uint64_t launches;
 	uint64_t seen_ns;
 	uint64_t worked_at_ns; /* work was last seen */
 	bool has_told_idle;    /* since */
@@ -223,6 +231,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	uint64_t used_ns = 0,
 		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
 	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
+	uint64_t launches = flight_launches(index);
 
 	if (since_ns < account[index].seen_ns)
 		since_ns = account[index].seen_ns;
@@ -234,11 +243,14 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	if (account[index].seen_ns)
 		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
 	watch_ramp(index, used_ns, inflight_ns);
+	account[index].launches_often = (launches - account[index].launches) * LAUNCHES_OFTEN_NS >
+					now_ns - account[index].seen_ns;
+	account[index].launches = launches;
 	account[index].seen_ns = now_ns;
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&d->launches, flight_launches(index), memory_order_relaxed);
+	atomic_store_explicit(&d->launches, launches, memory_order_relaxed);
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		has_worked = true;
 		/* Cleared first, looked at again after: a launch in between must not be lost. */
@@ -310,10 +322,18 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : least_ns;
 }
 
-/* It runs alone to be timed: when something ended is what the daemon wants to know. */
+/* It runs alone to be timed. */
 static bool is_tried(uint32_t index)
 {
 	return pace_most_x100((int)index) && lease_of((int)index) == LEASE_GO;
+}
+
+/* What is timed is how fast it is, rather than each piece: its launches are not to wait for our queries then. */
+static bool is_tried_as_a_whole(uint32_t index)
+{
+	return account[index].launches_often &&
+	       atomic_load_explicit(&guest_control_device((int)index)->depth_ns,
+				    memory_order_relaxed) >= TRIED_POLLS * POLL_AHEAD_NS;
 }
 
 /* On each device where there is work, it is far ahead, and nobody waits for room. */
@@ -321,7 +341,12 @@ static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct flight_device *f = &flight_devices[i];
-		if (atomic_load(&f->waiters) || is_tried(i))
+		if (is_tried(i)) {
+			if (!is_tried_as_a_whole(i))
+				return false;
+			continue;
+		}
+		if (atomic_load(&f->waiters))
 			return false;
 		if ((busy & (1U << i)) &&
 		    atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <

@@ -73,6 +73,19 @@ static int ask(uint32_t word)
 	return error;
 }
 
+/* What it has at the begin. */
+static void record_use(int index)
+{
+	uint64_t now = trace_now();
+
+	trace_put_as_visitor(&(struct trace_event){
+		.begin = now,
+		.end = now,
+		.kind = TRACE_USED,
+		.device = (uint8_t)index,
+		.amount = atomic_load(&guest_slot_device(index)->used_bytes) });
+}
+
 static void begin(uint32_t word)
 {
 	atomic_store(&trace_sink.clock, (uint32_t)trace_clock_of(word));
@@ -81,10 +94,8 @@ static void begin(uint32_t word)
 	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
 	guest_settle_quick_way();
 	door_shut(DOOR_ALL);
-	/* What it has at the begin. */
 	for (uint32_t i = 0; i < atomic_load(&guest.control)->device_count; i++)
-		trace_memory(TRACE_USED, (int)i, 0,
-			     atomic_load(&guest_slot_device((int)i)->used_bytes));
+		record_use((int)i);
 	log_debug("traced from here on");
 }
 
@@ -139,6 +150,7 @@ void trace_reset(void)
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
 	atomic_store(&order, 0);
 	tried_ns = 0;
+	biased_reset(&trace_sink.numbering);
 	/* The parent's ring goes on without this process. */
 	put_zeros();
 	atomic_fetch_add(&trace_sink.generation, 1);

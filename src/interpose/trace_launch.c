@@ -10,9 +10,10 @@
 	{ \
 		struct work work = __VA_ARGS__; \
 		int device = flight_place(flight_hash(work.stream, 0))->device; \
+		bool is_named = trace_is_named(&work); \
 		uint64_t begin = trace_now(); \
 		CUresult result = real.symbol args; \
-		trace_kernel(&work, device, begin, result); \
+		trace_kernel(&work, device, is_named, begin, result); \
 		return result; \
 	}
 DRIVER_TABLE_LAUNCH(DEFINE)

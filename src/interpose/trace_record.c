@@ -42,7 +42,12 @@ __attribute__((noinline, cold)) void trace_introduce_thread(uint32_t generation)
 
 void trace_put(const struct trace_event *event)
 {
-	trace_put_here(*event);
+	trace_put_here(*event, false);
+}
+
+void trace_put_as_visitor(const struct trace_event *event)
+{
+	trace_put_here(*event, true);
 }
 
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)

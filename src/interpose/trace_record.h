@@ -5,6 +5,7 @@
 #ifndef ALLOT_INTERPOSE_TRACE_RECORD_H
 #define ALLOT_INTERPOSE_TRACE_RECORD_H
 
+#include "interpose/biased.h"
 #include "interpose/guest.h"
 #include "region/trace.h"
 
@@ -21,7 +22,11 @@ struct trace_sink {
 	_Atomic uint32_t generation; /* names are told anew with each */
 	_Atomic uint64_t seen_when;  /* trace_work.c: of which trace and code its table is ... */
 	_Atomic uint32_t is_full;    /* ... and that what is not in it is not asked for */
+	/* Of the ring's `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
+	struct biased_lock numbering;
 };
+
+_Static_assert(sizeof(struct trace_sink) == 64, "a line");
 
 SYS_DATA struct trace_sink trace_sink;
 
@@ -43,7 +48,8 @@ SYS_DATA __thread struct trace_thread trace_thread;
 void trace_introduce_thread(uint32_t generation);
 
 /* trace_put() for those who record many: the event goes into the ring without being put together in memory. */
-static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event)
+static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
+								 bool is_visit)
 {
 	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);
 	uint32_t generation = atomic_load_explicit(&trace_sink.generation, memory_order_relaxed);
@@ -53,11 +59,17 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	if (unlikely(trace_thread.generation != generation))
 		trace_introduce_thread(generation);
 	event.thread = trace_thread.id;
-	trace_ring_put(ring, &event);
+	enum biased_hold hold = is_visit ? biased_visit(&trace_sink.numbering)
+					 : biased_enter(&trace_sink.numbering);
+	uint64_t number = biased_add_wide(hold, &ring->next, 1) + 1;
+	biased_leave(&trace_sink.numbering, hold);
+	trace_ring_write(ring, number, &event);
 }
 
 /* Records the event as the calling thread's, and the thread's name at its first. */
 void trace_put(const struct trace_event *event);
+/* As one who does so once a trace: the others' way is not to be slower for it ever after. */
+void trace_put_as_visitor(const struct trace_event *event);
 
 /* Says what `key` is called from `since` (ticks) on; text is cut. Without a place for it, nothing. */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);

@@ -54,9 +54,10 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t key,
-						      uint64_t when, uint64_t since)
+/* Before the event is recorded: who reads that has the name by then. */
+static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
+	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
 	/* The entry points' own names: string constants. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
@@ -77,15 +78,16 @@ static __attribute__((noinline, cold)) void introduce(const struct work *work, u
 			       name);
 }
 
-/* The name first: who reads the event has it by then. */
-static inline void name_once(const struct work *work, uint64_t begin)
+static inline bool is_named(const struct work *work)
 {
-	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
+	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) == when_now() &&
+	       (is_seen((uint64_t)(uintptr_t)work->subject) ||
+		atomic_load_explicit(&trace_sink.is_full, memory_order_relaxed));
+}
 
-	if (unlikely(atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) != when ||
-		     (!is_seen(key) &&
-		      !atomic_load_explicit(&trace_sink.is_full, memory_order_relaxed))))
-		introduce(work, key, when, begin);
+__attribute__((hot)) bool trace_is_named(const struct work *work)
+{
+	return is_named(work);
 }
 
 static inline struct trace_event event_of(const struct work *work, enum trace_kind kind, int device,
@@ -117,17 +119,17 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 
 	event.flags = (is_leased ? TRACE_LEASED : 0) |
 		      (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0);
-	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS)
-		name_once(work, begin);
-	trace_put_here(event);
+	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS && !is_named(work))
+		introduce(work, begin);
+	trace_put_here(event, false);
 }
 
-__attribute__((hot)) void trace_kernel(const struct work *work, int device, uint64_t begin,
-				       CUresult result)
+__attribute__((hot)) void trace_kernel(const struct work *work, int device, bool was_named,
+				       uint64_t begin, CUresult result)
 {
 	uint64_t end = trace_now();
 
-	if (likely(result == CUDA_SUCCESS))
-		name_once(work, begin);
-	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result));
+	if (unlikely(!was_named) && result == CUDA_SUCCESS)
+		introduce(work, begin);
+	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result), false);
 }

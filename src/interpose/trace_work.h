@@ -13,7 +13,14 @@
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
-/* The same of a kernel that passed by the door: trace_launch.h. */
-void trace_kernel(const struct work *work, int device, uint64_t begin, CUresult result);
+/* Whether it is called something in this trace already, or never will be. */
+bool trace_is_named(const struct work *work);
+
+/*
+ * The same of a kernel that passed by the door: trace_launch.h. is_named: as that was before the launch, since the driver
+ * leaves nothing of that near.
+ */
+void trace_kernel(const struct work *work, int device, bool is_named, uint64_t begin,
+		  CUresult result);
 
 #endif

@@ -149,13 +149,13 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Records an event. Thread safe. Word by word from where its fields are, which is in registers where it is inlined: an
- * event that is put together in memory by its bytes and read back by words waits for the stores.
+ * Writes the event of a number that was taken. Word by word from where its fields are, which is in registers where it is
+ * inlined: an event that is put together in memory by its bytes and read back by words waits for the stores.
  */
-static inline __attribute__((always_inline)) void trace_ring_put(struct trace_ring *ring,
-								 const struct trace_event *e)
+static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,
+								   uint64_t number,
+								   const struct trace_event *e)
 {
-	uint64_t number = atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed) + 1;
 	struct trace_place *p = &ring->place[number % TRACE_EVENTS];
 	uint64_t what = e->thread | (uint64_t)e->kind << 32 | (uint64_t)e->device << 40 |
 			(uint64_t)e->code << 48;
@@ -177,6 +177,13 @@ static inline __attribute__((always_inline)) void trace_ring_put(struct trace_ri
 	for (size_t i = 0; i < TRACE_EVENT_WORDS; i++)
 		atomic_store_explicit(&p->word[i], words[i], memory_order_relaxed);
 	atomic_store_explicit(&p->number, number, memory_order_release);
+}
+
+/* Records an event. Thread safe; not beside others who take numbers in another way. */
+static inline void trace_ring_put(struct trace_ring *ring, const struct trace_event *e)
+{
+	trace_ring_write(ring, atomic_fetch_add_explicit(&ring->next, 1, memory_order_relaxed) + 1,
+			 e);
 }
 
 /* Event `number` as it is at its place. False: it is not there, or not whole; *ret_there is the number that is. */

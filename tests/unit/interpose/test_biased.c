@@ -12,11 +12,19 @@
 
 static struct biased_lock lock;
 static _Atomic uint32_t word;
+static _Atomic uint64_t wide; /* counts the same */
 
 static int start(void **state)
 {
 	biased_reset(&lock);
 	word = 0;
+	wide = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	assert_int_equal(wide, word);
 	return 0;
 }
 
@@ -25,6 +33,7 @@ static enum biased_hold add_one(void)
 	enum biased_hold hold = biased_enter(&lock);
 
 	biased_add(hold, &word, 1);
+	biased_add_wide(hold, &wide, 1);
 	biased_leave(&lock, hold);
 	return hold;
 }
@@ -39,6 +48,7 @@ static void *visit_thread(void *unused)
 	enum biased_hold hold = biased_visit(&lock);
 
 	biased_add(hold, &word, 1);
+	biased_add_wide(hold, &wide, 1);
 	biased_leave(&lock, hold);
 	return (void *)(uintptr_t)hold;
 }
@@ -199,6 +209,10 @@ static void test_move(void **state)
 		assert_true(biased_move(holds[i], &word, 5, 6));
 		assert_int_equal(word, 6);
 		assert_int_equal(biased_add(holds[i], &word, 2), 6);
+		wide = UINT64_C(1) << 32;
+		assert_int_equal(biased_add_wide(holds[i], &wide, 2), UINT64_C(1) << 32);
+		assert_int_equal(wide, (UINT64_C(1) << 32) + 2);
+		wide = 8;
 		assert_int_equal(word, 8);
 	}
 }
@@ -206,13 +220,13 @@ static void test_move(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_one_thread_owns_it, start),
-		cmocka_unit_test_setup(test_a_visit_leaves_the_owner, start),
-		cmocka_unit_test_setup(test_threads_that_take_turns_share_it, start),
-		cmocka_unit_test_setup(test_nothing_is_lost_to_a_visitor, start),
-		cmocka_unit_test_setup(test_nothing_is_lost_among_threads, start),
-		cmocka_unit_test_setup(test_without_membarrier, start),
-		cmocka_unit_test_setup(test_move, start),
+		cmocka_unit_test_setup_teardown(test_one_thread_owns_it, start, end),
+		cmocka_unit_test_setup_teardown(test_a_visit_leaves_the_owner, start, end),
+		cmocka_unit_test_setup_teardown(test_threads_that_take_turns_share_it, start, end),
+		cmocka_unit_test_setup_teardown(test_nothing_is_lost_to_a_visitor, start, end),
+		cmocka_unit_test_setup_teardown(test_nothing_is_lost_among_threads, start, end),
+		cmocka_unit_test_setup_teardown(test_without_membarrier, start, end),
+		cmocka_unit_test_setup_teardown(test_move, start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
