@@ -13,6 +13,7 @@
 #include "interpose/ahead_inside.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
+#include "interpose/trace_record.h"
 
 /* CUfunction_attribute */
 #define MAX_DYNAMIC_SHARED 8 /* bytes */
@@ -171,7 +172,7 @@ static bool meet_set(const struct subject *s, CUfunction_attribute attribute, in
 		return false;
 	log_debug("%s: attribute %d of a function becomes %d: all launches are to be proved anew",
 		  who, (int)attribute, value);
-	atomic_fetch_add(&guest.code_gone, 1);
+	trace_code_goes();
 	return ahead_settle_call(who, ret_result);
 }
 

@@ -19,14 +19,22 @@ void door_prepare(void)
 		atomic_store(&is_prepared, true);
 }
 
+/* What is recorded passes as well, where it is by the processor's counter. */
+static bool has_detours(void)
+{
+	uint32_t detours = atomic_load(&guest.detours);
+
+	return detours & ~(uint32_t)DETOUR_TRACE ||
+	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
+}
+
 /* All but the lease, which whoever launches reads. */
 static bool is_well(int device)
 {
 	const struct flight_device *f = &flight_devices[device];
 
-	return guest_is_active() && !(atomic_load(&guest.detours) & ~(uint32_t)DETOUR_TRACE) &&
-	       !atomic_load(&guest.captures) && !atomic_load(&guest.ahead) &&
-	       atomic_load(&f->shows_busy) &&
+	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
+	       !atomic_load(&guest.ahead) && atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
 		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
 }

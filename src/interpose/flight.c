@@ -6,6 +6,7 @@
 #include "interpose/flight_sample.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
+#include "interpose/trace_record.h"
 
 #define PLACES 16                      /* where a stream may stand, from its hash on */
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
@@ -500,7 +501,7 @@ void flight_drop_stream(CUstream stream)
 void flight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&table_lock);
-	atomic_fetch_add(&guest.code_gone, 1);
+	trace_code_goes();
 	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
 		struct flight_stream *s = &flight_streams[used[i]];
 		if (atomic_load(&s->in_use) && s->context == context)

@@ -8,6 +8,7 @@
 #include "interpose/real.h"
 #include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
+#include "interpose/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
 /* Wanted on a full card for code of unknown size: what a context's code grows by at a time. */
@@ -57,7 +58,7 @@
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		/* Before, as a handle is another function's at once. */ \
-		atomic_fetch_add(&guest.code_gone, 1); \
+		trace_code_goes(); \
 		CUresult result = real_function args; \
 		measured_freed(&m); \
 		return result; \

@@ -88,9 +88,7 @@ static void record_use(int index)
 
 static void begin(uint32_t word)
 {
-	atomic_store(&trace_sink.clock, (uint32_t)trace_clock_of(word));
-	atomic_fetch_add(&trace_sink.generation, 1);
-	atomic_store(&trace_sink.ring, place);
+	trace_sink_begin(place, trace_clock_of(word));
 	atomic_fetch_or(&guest.detours, DETOUR_TRACE);
 	guest_settle_quick_way();
 	door_shut(DOOR_ALL);
@@ -153,5 +151,6 @@ void trace_reset(void)
 	biased_reset(&trace_sink.numbering);
 	/* The parent's ring goes on without this process. */
 	put_zeros();
+	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);
 }

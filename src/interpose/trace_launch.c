@@ -1,7 +1,6 @@
 #include "interpose/trace_launch.h"
 
 #include "interpose/flight.h"
-#include "interpose/trace_record.h"
 #include "interpose/trace_work.h"
 
 /* The record is the one by which the launch passed the door: that of its stream's hash. */
@@ -10,10 +9,11 @@
 	{ \
 		struct work work = __VA_ARGS__; \
 		int device = flight_place(flight_hash(work.stream, 0))->device; \
-		bool is_named = trace_is_named(&work); \
-		uint64_t begin = trace_now(); \
+		uint64_t begin = trace_ticks(TRACE_COUNTER); \
 		CUresult result = real.symbol args; \
-		trace_kernel(&work, device, is_named, begin, result); \
+		uint64_t end = trace_ticks(TRACE_COUNTER); \
+		if (unlikely(!trace_kernel_quickly(&work, device, begin, end, result))) \
+			trace_kernel(&work, device, begin, end, result); \
 		return result; \
 	}
 DRIVER_TABLE_LAUNCH(DEFINE)

@@ -9,6 +9,17 @@ struct trace_sink trace_sink;
 
 __thread struct trace_thread trace_thread;
 
+void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock)
+{
+	enum biased_hold hold = biased_visit(&trace_sink.numbering);
+
+	atomic_store(&trace_sink.clock, (uint32_t)clock);
+	atomic_fetch_add(&trace_sink.generation, 1);
+	atomic_store(&trace_sink.owner_id, 0);
+	atomic_store(&trace_sink.ring, ring);
+	biased_leave(&trace_sink.numbering, hold);
+}
+
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text)
 {
 	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);

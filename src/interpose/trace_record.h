@@ -14,21 +14,39 @@ static inline bool trace_is_on(void)
 	return unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed) & DETOUR_TRACE);
 }
 
+#define TRACE_SEEN_BITS 12
+
 /* The ring that is recorded into, and counts these; the last one, or pages of zeros, while nobody traces. */
 struct trace_sink {
 	/* In one line of the cache: between two launches the driver has used the nearest for itself. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* names are told anew with each */
-	_Atomic uint64_t seen_when;  /* trace_work.c: of which trace and code its table is ... */
-	_Atomic uint32_t is_full;    /* ... and that what is not in it is not asked for */
+	_Atomic uint64_t seen_when;  /* of which trace and code `seen` is */
+	/* The thread that owns `numbering`, once it is introduced, and while `seen` is of this trace and code; else 0. */
+	_Atomic uint32_t owner_id;
 	/* Of the ring's `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
 	struct biased_lock numbering;
+	/* What was named in this trace: a hash table of keys (trace_work.h). */
+	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
 };
 
-_Static_assert(sizeof(struct trace_sink) == 64, "a line");
+_Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
 
 SYS_DATA struct trace_sink trace_sink;
+
+/* Of which trace and code the names have to be: after an unload a handle may be another function's. */
+static inline uint64_t trace_seen_now(void)
+{
+	return (uint64_t)atomic_load(&trace_sink.generation) << 32 | atomic_load(&guest.code_gone);
+}
+
+/* Functions go, or may have gone: of those that were proved or named none is known any more. */
+static inline void trace_code_goes(void)
+{
+	atomic_fetch_add(&guest.code_gone, 1);
+	atomic_store(&trace_sink.owner_id, 0);
+}
 
 /* Of a traced process. */
 static inline uint64_t trace_now(void)
@@ -44,8 +62,27 @@ struct trace_thread {
 
 SYS_DATA __thread struct trace_thread trace_thread;
 
+/* From here on it is recorded into this ring, by this clock. */
+void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
+
 /* Tells the calling thread's name, and notes its id. */
 void trace_introduce_thread(uint32_t generation);
+
+/* By who has just come in: the owner, or whoever is going to be. */
+static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
+{
+	uint64_t when = (uint64_t)generation << 32 | atomic_load(&guest.code_gone);
+
+	if (hold == BIASED_LOCKED)
+		atomic_store(&trace_sink.owner_id, 0);
+	if (hold == BIASED_SHARED || when != trace_seen_now() ||
+	    atomic_load(&trace_sink.seen_when) != when || atomic_load(&trace_sink.owner_id))
+		return;
+	atomic_store(&trace_sink.owner_id, trace_thread.id);
+	/* Who says that code goes does so first, and then takes the id away. */
+	if (when != trace_seen_now())
+		atomic_store(&trace_sink.owner_id, 0);
+}
 
 /* trace_put() for those who record many: the event goes into the ring without being put together in memory. */
 static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
@@ -61,6 +98,8 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	event.thread = trace_thread.id;
 	enum biased_hold hold = is_visit ? biased_visit(&trace_sink.numbering)
 					 : biased_enter(&trace_sink.numbering);
+	if (!is_visit)
+		trace_note_owner(hold, generation);
 	uint64_t number = biased_add_wide(hold, &ring->next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
 	trace_ring_write(ring, number, &event);

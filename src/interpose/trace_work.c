@@ -3,26 +3,18 @@
 #include "interpose/real.h"
 #include "interpose/trace_record.h"
 
-/* What was named in this trace. A hash table: who finds no place among so many has no name, but its number. */
-#define SEEN 4096 /* a power of two */
-#define SEEN_PLACES 8
-
-static _Atomic uint64_t seen[SEEN];
+static _Atomic bool is_full; /* what is not in it is not asked for */
 static struct sys_lock seen_lock;
 
-/* After an unload a handle may be another function's. */
-static uint64_t when_now(void)
+static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 {
-	return (uint64_t)atomic_load_explicit(&trace_sink.generation, memory_order_relaxed) << 32 |
-	       atomic_load_explicit(&guest.code_gone, memory_order_relaxed);
+	return &trace_sink.seen[(trace_seen_at(key) + i) % (1 << TRACE_SEEN_BITS)];
 }
 
 static bool is_seen(uint64_t key)
 {
-	uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 52;
-
-	for (uint64_t i = 0; i < SEEN_PLACES; i++)
-		if (atomic_load_explicit(&seen[(at + i) % SEEN], memory_order_relaxed) == key)
+	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
+		if (atomic_load_explicit(seen_place(key, i), memory_order_relaxed) == key)
 			return true;
 	return false;
 }
@@ -30,11 +22,9 @@ static bool is_seen(uint64_t key)
 /* False: there is no place. Holds seen_lock. */
 static bool see(uint64_t key)
 {
-	uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 52;
-
-	for (uint64_t i = 0; i < SEEN_PLACES; i++)
-		if (!atomic_load_explicit(&seen[(at + i) % SEEN], memory_order_relaxed)) {
-			atomic_store_explicit(&seen[(at + i) % SEEN], key, memory_order_relaxed);
+	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
+		if (!atomic_load_explicit(seen_place(key, i), memory_order_relaxed)) {
+			atomic_store_explicit(seen_place(key, i), key, memory_order_relaxed);
 			return true;
 		}
 	return false;
@@ -57,37 +47,33 @@ static const char *name_of_function(const void *function)
 /* Before the event is recorded: who reads that has the name by then. */
 static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
-	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = when_now();
+	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
 	/* The entry points' own names: string constants. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&seen_lock);
 	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_relaxed) != when) {
-		for (size_t i = 0; i < SEEN; i++)
-			atomic_store_explicit(&seen[i], 0, memory_order_relaxed);
-		atomic_store(&trace_sink.is_full, false);
+		for (size_t i = 0; i < 1 << TRACE_SEEN_BITS; i++)
+			atomic_store_explicit(&trace_sink.seen[i], 0, memory_order_relaxed);
+		atomic_store(&is_full, false);
 		atomic_store_explicit(&trace_sink.seen_when, when, memory_order_release);
 	}
 	if (is_seen(key))
 		return;
 	if (!see(key))
-		atomic_store(&trace_sink.is_full, true);
+		atomic_store(&is_full, true);
 	else if (name)
 		trace_put_name(is_kernel ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY, key, since,
 			       name);
 }
 
-static inline bool is_named(const struct work *work)
+/* Is called something in this trace already, or never will be. */
+static bool is_named(const struct work *work)
 {
-	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) == when_now() &&
-	       (is_seen((uint64_t)(uintptr_t)work->subject) ||
-		atomic_load_explicit(&trace_sink.is_full, memory_order_relaxed));
-}
-
-__attribute__((hot)) bool trace_is_named(const struct work *work)
-{
-	return is_named(work);
+	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) ==
+		       trace_seen_now() &&
+	       (is_seen((uint64_t)(uintptr_t)work->subject) || atomic_load(&is_full));
 }
 
 static inline struct trace_event event_of(const struct work *work, enum trace_kind kind, int device,
@@ -124,12 +110,10 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 	trace_put_here(event, false);
 }
 
-__attribute__((hot)) void trace_kernel(const struct work *work, int device, bool was_named,
-				       uint64_t begin, CUresult result)
+__attribute__((noinline, cold)) void trace_kernel(const struct work *work, int device,
+						  uint64_t begin, uint64_t end, CUresult result)
 {
-	uint64_t end = trace_now();
-
-	if (unlikely(!was_named) && result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS && !is_named(work))
 		introduce(work, begin);
 	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result), false);
 }
