@@ -16,13 +16,14 @@
 #define FILL_LEAST 1e-3
 #define TOKENS_LEAST 0.1 /* for work: of copies alone nothing would be left for a kernel */
 #define LEAST_TARGET 1e-4
-#define FLOOR_DEBT_NS 20e6 /* a long kernel counts, all that was lent does not */
-#define FLOOR_PART 0.97    /* what the card holds is not known better */
-#define SLACK 0.1          /* of its target: may be lacked by who was promised nothing */
-#define GIVES_LOOK_NS 40e6 /* how long the clock is watched for ... */
-#define GIVES_STEP 0.5     /* ... so much of what it was off ... */
-#define GIVES_OFF_MOST 0.5 /* ... and no more than that at once */
-#define GIVES_BACK 0.02    /* where that says nothing */
+#define FLOOR_DEBT_NS 20e6  /* a long kernel counts, all that was lent does not, ... */
+#define TRIAL_DEBT_NS 500e6 /* ... and what others were held for does */
+#define FLOOR_PART 0.97     /* what the card holds is not known better */
+#define SLACK 0.1           /* of its target: may be lacked by who was promised nothing */
+#define GIVES_LOOK_NS 40e6  /* how long the clock is watched for ... */
+#define GIVES_STEP 0.5      /* ... so much of what it was off ... */
+#define GIVES_OFF_MOST 0.5  /* ... and no more than that at once */
+#define GIVES_BACK 0.02     /* where that says nothing */
 #define GIVES_LEAST 0.05
 #define GIVES_MOST 2.0
 #define FIRST_AHEAD 10.0 /* times SPACE_AHEAD_NS: who comes first by its priority */
@@ -207,6 +208,7 @@ void space_member_see(struct space_member *m, const struct space_seen *seen, uin
 
 	m->is_known = m->is_known && seen->is_paced;
 	m->works = seen->works;
+	m->is_tried = seen->is_tried;
 	if (!m->is_known)
 		paid = work = untried = done = 0;
 	m->begun_ns = believe(m, (double)work * of_told, dt_ns);
@@ -485,6 +487,15 @@ static void count_owed(struct space *space, struct space_member *const *m, size_
 	}
 }
 
+/*
+ * How far below nothing a floor may be that would be `full` if nothing were begun. Who ran alone to be timed pays for it at once: at
+ * its floor it would for ten seconds and more, as that is less than its part of a card that does more than one's work.
+ */
+static double floor_least(const struct space_member *m, double full)
+{
+	return m->is_tried ? -TRIAL_DEBT_NS : min_double(full, -FLOOR_DEBT_NS);
+}
+
 /* Fills the floors for dt_ns: up to what it is in SPACE_AHEAD_NS. What was had beyond, lent, is soon forgiven. */
 static void fill_floors(const struct space *space, struct space_member *const *m, size_t count,
 			uint64_t dt_ns)
@@ -500,11 +511,10 @@ static void fill_floors(const struct space *space, struct space_member *const *m
 	for (size_t i = 0; i < count; i++) {
 		double rate = m[i]->is_present ? FLOOR_PART * holds * m[i]->weight / weights : 0;
 		double most = rate * (double)SPACE_AHEAD_NS;
-		double now = m[i]->floor_ns + rate * (double)dt_ns - m[i]->begun_ns;
+		double full = m[i]->floor_ns + rate * (double)dt_ns;
+		double now = min_double(full - m[i]->begun_ns, most);
 
-		if (!space->is_scarce)
-			now = 0;
-		m[i]->floor_ns = max_double(min_double(now, most), -FLOOR_DEBT_NS);
+		m[i]->floor_ns = space->is_scarce ? max_double(now, floor_least(m[i], full)) : 0;
 	}
 }
 

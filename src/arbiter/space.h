@@ -92,6 +92,7 @@ struct space_member {
 	struct space_sums sums;
 	struct space_speed speed;
 	bool works;
+	bool is_tried;         /* it runs alone, others are held */
 	double rest_ns;        /* without work in flight, for so long */
 	double begun_ns;       /* work since the last look ... */
 	double filled_ns;      /* ... the same as SM-time: nanoseconds of the whole card ... */

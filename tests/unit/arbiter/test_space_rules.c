@@ -37,6 +37,7 @@ static void look(struct table *t)
 
 		t->held[i] += wanted > allowed;
 		s->works = s->is_paced = true;
+		s->waits = wanted > allowed;
 		s->paid_ns += step;
 		s->work_ns += step;
 		s->inflight_ns = 0;
@@ -85,6 +86,33 @@ static void test_large_differences_are_held_down(void **state)
 	run(&t, false, 0.7, 0.3);
 	assert_true(t.held[0] > 0);
 	assert_int_equal(t.held[1], 0);
+}
+
+static double lead(const struct table *t)
+{
+	return (double)t->seen[0].work_ns - (double)t->seen[1].work_ns;
+}
+
+/* The card does half as much again of both as of one, so its floor alone would hold nobody back for long. */
+static void test_a_trial_is_paid_for_at_once(void **state)
+{
+	struct table t;
+
+	run(&t, true, 0.75, 0.75);
+	assert_true(fabs(lead(&t)) < 15 * MS);
+	t.seen[0].is_tried = true;
+	t.speed[0] = 1;
+	for (int i = 0; i < 100; i++) {
+		t.member[0].allowance_ns = SPACE_PLENTY_NS;
+		t.member[1].allowance_ns = 0;
+		look(&t);
+	}
+	assert_true(lead(&t) > 85 * MS);
+	t.seen[0].is_tried = false;
+	t.speed[0] = 0.75;
+	for (int i = 0; i < 120; i++)
+		look(&t);
+	assert_true(fabs(lead(&t)) < 30 * MS);
 }
 
 /* Two at work, of which one has had `ahead_ns` more: whether it is held. */
@@ -397,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_small_differences_hold_nobody_who_was_promised_nothing),
 		cmocka_unit_test(test_a_promise_is_kept_to_the_point),
 		cmocka_unit_test(test_large_differences_are_held_down),
+		cmocka_unit_test(test_a_trial_is_paid_for_at_once),
 		cmocka_unit_test(test_who_comes_first_may_be_ahead),
 		cmocka_unit_test(test_what_the_card_gives_is_learned_where_it_is_scarce),
 		cmocka_unit_test(test_untried_work_asks_for_a_trial),
