@@ -57,13 +57,23 @@ static inline bool estimate_is_untried(const struct estimate *estimate)
 	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
 }
 
-/* What it counts for where tenants share space; 0: nothing is known yet. */
+/*
+ * What it counts for in what is in flight where tenants share space; 0: nothing is known yet. Of what was timed but beside
+ * others, a bound from above.
+ */
 static inline uint64_t estimate_told_ns(const struct estimate *estimate)
 {
 	uint32_t told_ns = atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
 
 	return told_ns ? told_ns : atomic_load_explicit(&estimate->ns, memory_order_relaxed);
 }
+
+/*
+ * What it is paid for there: of what is not told yet, as much as a use of the others is on average. A bound would be a hundred times
+ * too much where others are at work, and not where it runs alone, so that its speed (arbiter/space_speed.h) would be another. 0: none is
+ * told yet.
+ */
+uint64_t estimate_paid_ns(const struct estimate *estimate);
 
 /* As estimate_wants_sample(), of a use beside others' work: what asks to be timed alone is not timed then. */
 bool estimate_wants_bound(struct estimate *estimate);

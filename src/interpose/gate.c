@@ -308,9 +308,11 @@ static void end_leased(struct gate_pass *pass, const struct work *work, bool is_
 	flight_end(pass->stream, work, &pass->flight, is_launched);
 	if (!is_launched)
 		return;
-	if (pass->pays)
-		pace_book(pass->index, work, pass->flight.ns,
+	if (pass->pays) {
+		uint64_t paid_ns = estimate_paid_ns(pass->flight.estimate);
+		pace_book(pass->index, work, paid_ns ? paid_ns : pass->flight.ns,
 			  estimate_is_untried(pass->flight.estimate));
+	}
 	if (!pass->is_paced && pace_is_noted(pass->index))
 		pace_note(pass->index, work, pass->flight.ns);
 }

@@ -246,9 +246,34 @@ static void test_a_full_table_recycles(void **state)
 	assert_int_equal(e->ns, 12345);
 }
 
+/* First of all: in a table where nothing is told. Who is not told yet is paid for as a use of the others, however long it is. */
+static void test_what_is_not_told_is_paid_for_as_others(void **state)
+{
+	struct work unknown = kernel(0x9300, 1, 1), often = kernel(0x9100, 1, 1);
+	struct estimate *e = estimate_of(&unknown);
+
+	estimate_learn_beside(e, e->key, 50000000);
+	assert_int_equal(estimate_paid_ns(e), 0);
+	for (int i = 0; i < 3; i++)
+		estimate_wants_bound(estimate_of(&often));
+	known_as(0x9100, 10000);
+	assert_int_equal(estimate_paid_ns(e), 10000);
+	estimate_wants_bound(estimate_of(&(struct work){
+		.kind = WORK_IS_KERNEL, .subject = (void *)0x9200, .blocks = 1, .threads = 1 }));
+	known_as(0x9200, 50000);
+	assert_int_equal(estimate_paid_ns(e), 20000);
+	assert_int_equal(estimate_paid_ns(estimate_of(&often)), 10000);
+	/* What is in flight is another matter. */
+	assert_int_equal(estimate_told_ns(e), 50000000);
+	for (int i = 0; i < 3; i++)
+		estimate_learn(e, e->key, 1000);
+	assert_int_equal(estimate_paid_ns(e), 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_not_told_is_paid_for_as_others),
 		cmocka_unit_test(test_one_entry_for_one_shape),
 		cmocka_unit_test(test_copies_by_size_class),
 		cmocka_unit_test(test_learns),
