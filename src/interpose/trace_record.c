@@ -16,6 +16,7 @@ void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock)
 	atomic_store(&trace_sink.clock, (uint32_t)clock);
 	atomic_fetch_add(&trace_sink.generation, 1);
 	atomic_store(&trace_sink.owner_id, 0);
+	atomic_store(&trace_sink.next, 0);
 	atomic_store(&trace_sink.ring, ring);
 	biased_leave(&trace_sink.numbering, hold);
 }

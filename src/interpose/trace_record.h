@@ -20,15 +20,16 @@ static inline bool trace_is_on(void)
 struct trace_sink {
 	/* In one line of the cache: between two launches the driver has used the nearest for itself. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
+	_Atomic uint64_t next; /* events so far; the ring's own goes by steps of TRACE_STEP */
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* names are told anew with each */
-	_Atomic uint64_t seen_when;  /* of which trace and code `seen` is */
 	/* The thread that owns `numbering`, once it is introduced, and while `seen` is of this trace and code; else 0. */
 	_Atomic uint32_t owner_id;
-	/* Of the ring's `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
+	/* Of `next`: behind the driver's last store, to the card, an atomic instruction waits for that one. */
 	struct biased_lock numbering;
 	/* What was named in this trace: a hash table of keys (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
+	_Atomic uint64_t seen_when; /* of which trace and code it is */
 };
 
 _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
@@ -100,8 +101,10 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 					 : biased_enter(&trace_sink.numbering);
 	if (!is_visit)
 		trace_note_owner(hold, generation);
-	uint64_t number = biased_add_wide(hold, &ring->next, 1) + 1;
+	uint64_t number = biased_add_wide(hold, &trace_sink.next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
+	/* These are few. */
+	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }
 

@@ -48,8 +48,10 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;
 	}
-	uint64_t number = biased_add_wide(BIASED_OWN, &ring->next, 1) + 1;
+	uint64_t number = biased_add_wide(BIASED_OWN, &sink->next, 1) + 1;
 	biased_leave(&sink->numbering, BIASED_OWN);
+	if (unlikely(number % TRACE_STEP == 0))
+		atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number,
 			 &(struct trace_event){
 				 .begin = begin,

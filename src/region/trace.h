@@ -26,6 +26,8 @@
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
 #define TRACE_EVENTS 65536U /* a power of two; at 400,000 launches a second, those of 0.16 s */
+#define TRACE_STEP \
+	64U /* so often it is told of how many there are: that is one store less for nearly all */
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, the final NUL included */
 
@@ -106,7 +108,7 @@ struct trace_ring {
 	uint32_t version;
 	uint32_t size_bytes;                      /* sizeof(struct trace_ring) */
 	uint32_t clock;                           /* enum trace_clock */
-	_Alignas(64) _Atomic uint64_t next;       /* events so far */
+	_Alignas(64) _Atomic uint64_t next;       /* events so far, or up to TRACE_STEP less */
 	_Alignas(64) _Atomic uint32_t name_count; /* so far; those beyond TRACE_NAMES have no place */
 	struct trace_place place[TRACE_EVENTS];
 	struct trace_name name[TRACE_NAMES];

@@ -39,21 +39,23 @@ size_t ring_reader_drain(struct ring_reader *r, uint64_t now_ns, bool is_last,
 			 ring_reader_event *event, void *data)
 {
 	uint64_t recorded = atomic_load_explicit(&r->ring->next, memory_order_acquire);
+	uint64_t further = TRACE_EVENTS; /* that it may not have told of yet */
 	size_t count = 0;
 
-	/* It can't go back; if it does all the same, there is nothing new. */
 	if (recorded < r->done)
-		return 0;
+		recorded = r->done;
 	if (recorded - r->done > TRACE_EVENTS) {
 		r->lost += recorded - r->done - TRACE_EVENTS;
 		r->done = recorded - TRACE_EVENTS;
 	}
-	while (r->done < recorded) {
+	while (r->done < UINT64_MAX) {
 		struct trace_event e;
 		uint64_t there;
 		bool is_there = trace_ring_get(r->ring, r->done + 1, &e, &there);
 		bool is_unfinished = !is_there && there <= r->done + 1;
 
+		if (r->done >= recorded && (!is_there || !further--))
+			break;
 		if (is_unfinished && !is_last) {
 			if (!r->stalled_ns)
 				r->stalled_ns = now_ns;

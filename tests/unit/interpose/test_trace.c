@@ -65,7 +65,7 @@ static void test_a_launch(void **state)
 	begin_trace();
 	launch(fake_stream(2));
 	struct trace_event e = event(1);
-	assert_int_equal(ring->next, 1);
+	assert_int_equal(trace_sink.next, 1);
 	assert_int_equal(e.kind, TRACE_KERNEL);
 	assert_int_equal(e.device, 0);
 	assert_int_equal(e.thread, (uint32_t)syscall(SYS_gettid));
@@ -79,7 +79,7 @@ static void test_a_launch(void **state)
 	/* Names are told once. */
 	for (int i = 0; i < 100; i++)
 		launch(fake_stream(2));
-	assert_int_equal(ring->next, 101);
+	assert_int_equal(trace_sink.next, 101);
 	assert_int_equal(ring->name_count, 2);
 	/* After an unload the handle may be another function's. */
 	trace_code_goes();
@@ -105,18 +105,17 @@ static void test_nobody_traces(void **state)
 	assert_non_null(door_pass(fake_stream(2)));
 	assert_ptr_equal(door.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
 	assert_null(door.real.cuLaunchKernelEx); /* this driver has none */
-	struct trace_ring *before = ring;
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_TRACE);
 	door_shut(DOOR_ALL);
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
-	assert_int_equal(before->next, 1);
+	assert_int_equal(trace_sink.next, 1);
 	/* The door is open as if nothing had been. */
 	assert_non_null(door_pass(fake_stream(2)));
 	assert_ptr_equal(door.real.cuLaunchKernel, real.cuLaunchKernel);
 	trace_memory(TRACE_ALLOC, 0, 1, 2);
 	trace_wait(TRACE_MEMORY_WAIT, 0, trace_begin(), 1, 0);
-	assert_int_equal(before->next, 1);
+	assert_int_equal(trace_sink.next, 1);
 	end_trace();
 }
 
@@ -136,7 +135,7 @@ static void test_by_the_door(void **state)
 	assert_non_null(door_pass(fake_stream(2)));
 	launch(fake_stream(2));
 	launch_with(fake_stream(2), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(ring->next, 3);
+	assert_int_equal(trace_sink.next, 3);
 	assert_int_equal(flight_launches(0), 2);
 	struct trace_event gated = event(1), passed = event(2), refused = event(3);
 	assert_true(same(&gated, &passed));
@@ -160,7 +159,7 @@ static void test_a_swappable_process_has_no_door(void **state)
 	for (int i = 0; i < 3; i++)
 		launch(fake_stream(2));
 	assert_null(door_pass(fake_stream(2)));
-	assert_int_equal(ring->next, 3);
+	assert_int_equal(trace_sink.next, 3);
 	atomic_fetch_and(&guest.detours, ~(uint32_t)DETOUR_HOLD);
 	end_trace();
 }
@@ -198,10 +197,10 @@ static void test_a_wait_at_the_gate(void **state)
 	fake_guest_set_lease(LEASE_STOP);
 	start_launcher(&l, fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
-	assert_int_equal(ring->next, 0);
+	assert_int_equal(trace_sink.next, 0);
 	fake_guest_set_lease(LEASE_GO);
 	pthread_join(l.thread, NULL);
-	assert_int_equal(ring->next, 2);
+	assert_int_equal(trace_sink.next, 2);
 	struct trace_event wait = event(1), work = event(2);
 	assert_int_equal(wait.kind, TRACE_GATE_WAIT);
 	assert_int_equal(wait.amount, TRACE_WAIT_LEASE);
@@ -219,7 +218,7 @@ static void test_memory(void **state)
 	begin_trace();
 	trace_memory(TRACE_ALLOC, 0, 0x7000, 4096);
 	trace_memory(TRACE_FREE, -1, 0x7000, 4096); /* of no device of the tenant's */
-	assert_int_equal(ring->next, 1);
+	assert_int_equal(trace_sink.next, 1);
 	struct trace_event e = event(1);
 	assert_int_equal(e.kind, TRACE_ALLOC);
 	assert_int_equal(e.amount, 4096);
@@ -262,7 +261,7 @@ static void test_many_threads(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, record_many, (void *)i), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	assert_int_equal(ring->next, THREADS * EACH);
+	assert_int_equal(trace_sink.next, THREADS * EACH);
 	for (uint64_t n = 1; n <= THREADS * EACH; n++) {
 		struct trace_event e = event(n);
 		assert_true(e.subject < THREADS);

@@ -105,6 +105,28 @@ static void test_an_unfinished_event(void **state)
 	assert_int_equal(reader.lost, 1);
 }
 
+/* A launch tells of their number each TRACE_STEP only; the places tell of the rest. */
+static void test_events_that_are_not_told_of(void **state)
+{
+	for (uint64_t i = 1; i <= 10; i++)
+		put(i);
+	atomic_store(&ring->next, 4);
+	assert_int_equal(drain(1, false), 10);
+	assert_int_equal(last, 10);
+	/* One that is being written is the end for now, and none that is lost. */
+	atomic_store(&ring->next, 10);
+	put(11);
+	put(12);
+	atomic_store(&ring->next, 4);
+	atomic_store(&ring->place[11].number, 0);
+	assert_int_equal(drain(1, false), 0);
+	assert_int_equal(drain(1 + LATER, true), 0);
+	atomic_store(&ring->place[11].number, 11);
+	assert_int_equal(drain(2 + LATER, true), 2);
+	assert_int_equal(last, 12);
+	assert_int_equal(reader.lost, 0);
+}
+
 static void test_what_cannot_be(void **state)
 {
 	struct trace_event bad[] = {
@@ -194,13 +216,10 @@ static void test_while_it_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ring_test(test_each_event_once),
-		ring_test(test_a_slow_reader_loses_the_oldest),
-		ring_test(test_an_unfinished_event),
-		ring_test(test_what_cannot_be),
-		ring_test(test_names),
-		ring_test(test_what_is_no_ring),
-		ring_test(test_while_it_is_written),
+		ring_test(test_each_event_once),     ring_test(test_a_slow_reader_loses_the_oldest),
+		ring_test(test_an_unfinished_event), ring_test(test_events_that_are_not_told_of),
+		ring_test(test_what_cannot_be),      ring_test(test_names),
+		ring_test(test_what_is_no_ring),     ring_test(test_while_it_is_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
