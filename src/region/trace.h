@@ -76,10 +76,11 @@ enum trace_wait {
 #define TRACE_PER_THREAD 2U /* ... into the thread's own default stream */
 
 struct trace_event {
-	uint64_t begin, end; /* ticks; the same: a moment */
-	uint32_t thread;     /* gettid() */
-	uint8_t kind;        /* enum trace_kind */
-	uint8_t device;      /* index in the tenant's list; REGION_HOST: page-locked memory */
+	uint64_t begin,
+		end; /* ticks; the same: a moment, or of a kernel that nobody looked how long handing it over took */
+	uint32_t thread; /* gettid() */
+	uint8_t kind;    /* enum trace_kind */
+	uint8_t device;  /* index in the tenant's list; REGION_HOST: page-locked memory */
 	uint16_t code;
 	uint64_t subject, object, amount;
 	uint32_t extra, flags;

@@ -6,6 +6,7 @@
 #define SORT_OF_PROCESSES 100 /* below the cards and the tenant */
 #define LEGACY_STREAM 1       /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 #define PER_THREAD_STREAM 2
+#define LEARNS_SLOWLY 64
 
 /* What is written of one event at a time. */
 struct writing {
@@ -27,15 +28,41 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* How long it took is not known: it is drawn as the shortest ones that are, or it would reach into the next. */
+static bool is_untimed(const struct trace_event *e)
+{
+	return e->kind == TRACE_KERNEL && e->end == e->begin;
+}
+
+/* A longer one than the shortest of late counts for a little. */
+static void learn_launch(struct traced_process *p, uint64_t ns)
+{
+	if (!p->launch_ns || ns < p->launch_ns)
+		p->launch_ns = ns;
+	else
+		p->launch_ns += (ns - p->launch_ns) / LEARNS_SLOWLY;
+}
+
+static uint64_t duration_ns(const struct writing *w, const struct trace_event *e, uint64_t from)
+{
+	int64_t to = tick_map_ns(w->scene->map, e->end);
+	uint64_t ns = to > (int64_t)from ? (uint64_t)to - from : 0;
+
+	if (is_untimed(e))
+		return w->process->launch_ns;
+	if (e->kind == TRACE_KERNEL && !(e->flags & TRACE_LEASED))
+		learn_launch(w->process, ns);
+	return ns;
+}
+
 static void begin(const struct writing *w, const struct trace_event *e, char phase,
 		  const char *category, const char *name)
 {
 	uint64_t from = begin_ns(w->scene, e);
-	int64_t to = tick_map_ns(w->scene->map, e->end);
 
 	out_event(w->scene->out, phase, category, w->process->pid, e->thread, from, name);
 	if (phase == 'X')
-		out_duration(w->scene->out, to > (int64_t)from ? (uint64_t)to - from : 0);
+		out_duration(w->scene->out, duration_ns(w, e, from));
 	out_args(w->scene->out);
 }
 
@@ -96,6 +123,8 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	} else {
 		out_whole(out, "bytes", e->amount);
 	}
+	if (is_untimed(e))
+		out_bool(out, "untimed", true);
 	if (e->flags & TRACE_LEASED)
 		out_bool(out, "leased", true);
 	if (e->code)

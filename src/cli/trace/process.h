@@ -21,6 +21,7 @@ struct traced_process {
 	struct names names;
 	int pid;
 	char command[16];
+	uint64_t launch_ns; /* that handing over a kernel takes, at the least, of late; 0: not known yet */
 };
 
 /* All that events are written by; all of it others'. */

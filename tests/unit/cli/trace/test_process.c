@@ -114,6 +114,40 @@ static void test_work(void **state)
 	json_decref(all);
 }
 
+/* Of most launches in free run nobody looks how long they take: they are as long as the shortest that are known, and say so. */
+static void test_untimed_launches(void **state)
+{
+	const uint64_t ends[] = { 1100, 1240, 1310, 1400, 1580, 1600 };
+
+	for (uint64_t i = 0; i < 6; i++)
+		put((struct trace_event){ .kind = TRACE_KERNEL,
+					  .begin = 1100 + 100 * i,
+					  .end = ends[i],
+					  .subject = 0xf0 + i });
+	/* A turn's first launch is no measure. */
+	put((struct trace_event){ .kind = TRACE_KERNEL,
+				  .begin = 1700,
+				  .end = 1701,
+				  .subject = 0xf6,
+				  .flags = TRACE_LEASED });
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1800, .end = 1800, .subject = 0xf7 });
+	json_t *all = write_all();
+	assert_true(number_of(find_event(all, "X", "kernel 0xf0", 0), "dur") == 0);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf1", 0), "dur") == 0.04);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf2", 0), "dur") == 0.01);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf3", 0), "dur") == 0.01);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf4", 0), "dur") == 0.08);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf5", 0), "dur") < 0.02);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf7", 0), "dur") > 0.005);
+	const json_t *args = json_object_get(find_event(all, "X", "kernel 0xf3", 0), "args");
+	assert_true(json_is_true(json_object_get(args, "untimed")));
+	args = json_object_get(find_event(all, "X", "kernel 0xf4", 0), "args");
+	assert_null(json_object_get(args, "untimed"));
+	assert_int_equal(sums.launches, 8);
+	json_decref(all);
+}
+
 static void test_waits_memory_and_moves(void **state)
 {
 	put((struct trace_event){ .kind = TRACE_GATE_WAIT,
@@ -206,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		process_test(test_work),
+		process_test(test_untimed_launches),
 		process_test(test_waits_memory_and_moves),
 		process_test(test_the_edges),
 		process_test(test_noise),
