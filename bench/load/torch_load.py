@@ -14,6 +14,7 @@ With --serve the process stays and does what it is told (trainings/serve.py).
 
 import argparse
 import json
+import os
 import sys
 import time
 
@@ -88,7 +89,11 @@ def parse_arguments():
                         help="with --serve: train over N GPUs, a process each (%(default)s)")
     parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the "
                         "program out, with a tiny batch (%(default)s)")
+    parser.add_argument("--processors", type=int, metavar="N", help="stay on the last N of those that "
+                        "it may use: what runs by turns with it is then served as well")
     options = parser.parse_args()
+    if options.processors is not None and options.processors < 1:
+        parser.error(f"--processors {options.processors}: at least 1")
     if options.batch is None:
         options.batch = [OOM_BATCH if options.oom_retry else MODELS[options.model].default_batch]
     if options.ranks < 1 or (options.ranks > 1 and not options.serve):
@@ -123,6 +128,9 @@ def serve_input(options, device):
 
 def main():
     options = parse_arguments()
+    if options.processors:
+        # Of this thread, and so of all that are started from here on.
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.processors:])
     device = find_device(options)
     torch.manual_seed(1)
     if options.serve:
