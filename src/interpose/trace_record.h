@@ -77,7 +77,8 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	if (hold == BIASED_LOCKED)
 		atomic_store(&trace_sink.owner_id, 0);
 	if (hold == BIASED_SHARED || when != trace_seen_now() ||
-	    atomic_load(&trace_sink.seen_when) != when || atomic_load(&trace_sink.owner_id))
+	    atomic_load(&trace_sink.seen_when) != when ||
+	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
 	/* Who says that code goes does so first, and then takes the id away. */

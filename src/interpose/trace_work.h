@@ -44,7 +44,8 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	if (unlikely(!id)) {
+	/* A thread that was made after the owner's end may pass for it: it has no id yet. */
+	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;
 	}

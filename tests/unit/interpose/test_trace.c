@@ -151,6 +151,34 @@ static void test_by_the_door(void **state)
 	end_trace();
 }
 
+static void *launch_thrice(void *data)
+{
+	*(uint32_t *)data = (uint32_t)syscall(SYS_gettid);
+	for (int i = 0; i < 3; i++)
+		launch(fake_stream(2));
+	return NULL;
+}
+
+/* A thread may lie where one that has ended lay. */
+static void test_threads_after_each_other(void **state)
+{
+	uint32_t tid[THREADS];
+	pthread_t thread;
+
+	begin_trace();
+	launch(fake_stream(2));
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, launch_thrice, &tid[i]), 0);
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(trace_sink.next, 1 + 3 * THREADS);
+	for (uint64_t n = 0; n < 3 * THREADS; n++)
+		assert_int_equal(event(2 + n).thread, tid[n / 3]);
+	for (int i = 0; i < THREADS; i++)
+		assert_non_null(name_of(TRACE_NAMES_THREAD, tid[i]));
+	end_trace();
+}
+
 /* As both at once: what a swappable process launches passes the hold, which the door does not. */
 static void test_a_swappable_process_has_no_door(void **state)
 {
@@ -292,6 +320,7 @@ int main(void)
 		launching_test(test_a_refused_launch),
 		launching_test(test_nobody_traces),
 		launching_test(test_by_the_door),
+		launching_test(test_threads_after_each_other),
 		launching_test(test_a_swappable_process_has_no_door),
 		launching_test(test_all_bits_of_an_event),
 		launching_test(test_a_wait_at_the_gate),
