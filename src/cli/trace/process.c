@@ -12,6 +12,7 @@
 struct writing {
 	struct traced_process *process;
 	const struct trace_scene *scene;
+	uint64_t untimed_ns; /* what is drawn of a kernel that was not timed */
 };
 
 void traced_process_begin(struct traced_process *p, struct out *out)
@@ -28,7 +29,7 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* How long it took is not known: it is drawn as the shortest ones that are, or it would reach into the next. */
+/* How long it took is not known: it is drawn as the shortest ones that are. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
@@ -49,7 +50,7 @@ static uint64_t duration_ns(const struct writing *w, const struct trace_event *e
 	uint64_t ns = to > (int64_t)from ? (uint64_t)to - from : 0;
 
 	if (is_untimed(e))
-		return w->process->launch_ns;
+		return w->untimed_ns;
 	if (e->kind == TRACE_KERNEL && !(e->flags & TRACE_LEASED))
 		learn_launch(w->process, ns);
 	return ns;
@@ -209,12 +210,40 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
+/* Writes the kernel that is held in a place; no longer than `most_ns`. */
+static void let_go(const struct writing *w, struct trace_event *held, uint64_t most_ns)
+{
+	struct writing own = *w;
+
+	if (!held->kind)
+		return;
+	own.untimed_ns = w->process->launch_ns < most_ns ? w->process->launch_ns : most_ns;
+	write_work(&own, held);
+	held->kind = 0;
+}
+
+/* It has ended when the thread's next event begins; or ends, if that is around it. Another thread's says nothing. */
+static uint64_t bound_ns(const struct writing *w, const struct trace_event *held,
+			 const struct trace_event *next)
+{
+	uint64_t ticks = next->begin > held->begin ? next->begin : next->end;
+	int64_t ns = tick_map_ns(w->scene->map, ticks) - tick_map_ns(w->scene->map, held->begin);
+
+	return next->thread == held->thread && ns > 0 ? (uint64_t)ns : 0;
+}
+
 static void write_event(void *data, const struct trace_event *e)
 {
 	const struct writing *w = data;
+	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
+	let_go(w, held, held->kind ? bound_ns(w, held, e) : 0);
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
 		return;
+	if (is_untimed(e)) {
+		*held = *e;
+		return;
+	}
 	switch ((enum trace_kind)e->kind) {
 	case TRACE_KERNEL:
 	case TRACE_GRAPH:
@@ -258,6 +287,8 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 	if (r < 0)
 		return r;
 	ring_reader_drain(&p->reader, now_ns, is_last, write_event, &w);
+	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)
+		let_go(&w, &p->held[i], UINT64_MAX);
 	scene->sums->lost += p->reader.lost - lost;
 	return 0;
 }

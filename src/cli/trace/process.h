@@ -10,6 +10,7 @@
 #include "cli/trace/tick_map.h"
 
 #define PROCESS_DEVICES 16 /* as region.h has it */
+#define PROCESS_HELD 64
 
 /* What was written, for who is told at the end. */
 struct trace_sums {
@@ -22,6 +23,8 @@ struct traced_process {
 	int pid;
 	char command[16];
 	uint64_t launch_ns; /* that handing over a kernel takes, at the least, of late; 0: not known yet */
+	/* Kernels of which nobody knows how long that took, by thread: the thread's next event bounds it. Kind 0: none. */
+	struct trace_event held[PROCESS_HELD];
 };
 
 /* All that events are written by; all of it others'. */

@@ -132,6 +132,12 @@ static void test_untimed_launches(void **state)
 				  .flags = TRACE_LEASED });
 	put((struct trace_event){
 		.kind = TRACE_KERNEL, .begin = 1800, .end = 1800, .subject = 0xf7 });
+	/* No longer than until the thread's next begins, or what it is within ends. */
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1804, .end = 1804, .subject = 0xf8 });
+	put((struct trace_event){ .kind = TRACE_COPY, .begin = 1802, .end = 1806, .subject = 0xe0 });
+	put((struct trace_event){
+		.kind = TRACE_KERNEL, .begin = 1900, .end = 1900, .subject = 0xf9 });
 	json_t *all = write_all();
 	assert_true(number_of(find_event(all, "X", "kernel 0xf0", 0), "dur") == 0);
 	assert_true(number_of(find_event(all, "X", "kernel 0xf1", 0), "dur") == 0.04);
@@ -139,12 +145,14 @@ static void test_untimed_launches(void **state)
 	assert_true(number_of(find_event(all, "X", "kernel 0xf3", 0), "dur") == 0.01);
 	assert_true(number_of(find_event(all, "X", "kernel 0xf4", 0), "dur") == 0.08);
 	assert_true(number_of(find_event(all, "X", "kernel 0xf5", 0), "dur") < 0.02);
-	assert_true(number_of(find_event(all, "X", "kernel 0xf7", 0), "dur") > 0.005);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf7", 0), "dur") == 0.004);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf8", 0), "dur") == 0.002);
+	assert_true(number_of(find_event(all, "X", "kernel 0xf9", 0), "dur") > 0.005);
 	const json_t *args = json_object_get(find_event(all, "X", "kernel 0xf3", 0), "args");
 	assert_true(json_is_true(json_object_get(args, "untimed")));
 	args = json_object_get(find_event(all, "X", "kernel 0xf4", 0), "args");
 	assert_null(json_object_get(args, "untimed"));
-	assert_int_equal(sums.launches, 8);
+	assert_int_equal(sums.launches, 10);
 	json_decref(all);
 }
 
