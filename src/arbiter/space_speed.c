@@ -117,6 +117,7 @@ static bool are_regular(const struct space_steps *steps)
 struct told {
 	double speed, for_ns; /* 0: nothing */
 	bool is_straight;
+	double step_ns; /* 0: it is by the line */
 };
 
 static struct told told_of(const struct space_speed *s)
@@ -126,10 +127,15 @@ static struct told told_of(const struct space_speed *s)
 	if (are_regular(steps)) {
 		double for_ns = (double)(steps->to_at - steps->from_at);
 
-		return (struct told){ (steps->to_told - steps->from_told) / for_ns, for_ns, true };
+		return (struct told){ .speed = (steps->to_told - steps->from_told) / for_ns,
+				      .for_ns = for_ns,
+				      .is_straight = true,
+				      .step_ns = for_ns / (steps->rests - 1) };
 	}
 	if (s->line.points > 1 && span_of(&s->line) > 0)
-		return (struct told){ slope_of(&s->line), span_of(&s->line), is_straight(&s->line) };
+		return (struct told){ .speed = slope_of(&s->line),
+				      .for_ns = span_of(&s->line),
+				      .is_straight = is_straight(&s->line) };
 	return (struct told){ 0 };
 }
 
@@ -146,6 +152,25 @@ static void add_faded(double *done_ns, double *for_ns, const struct told *told, 
 	*for_ns = *for_ns * keep + told->for_ns;
 }
 
+/*
+ * Lengths get better for some seconds, and with them what is told of a step: what is known is put in those of today. Else a
+ * transformer's was 2 % off for a quarter of a minute (H200). If a step takes another time, it is another step.
+ */
+static void renew(struct space_speed *s, const struct told *told)
+{
+	double step_told = told->speed * told->step_ns;
+
+	if (told->step_ns <= 0) {
+		s->is_by_steps = s->is_by_steps && is_no_news(s, told);
+		return;
+	}
+	s->is_by_steps = true;
+	if (s->step_ns > 0 && fabs(told->step_ns / s->step_ns - 1) < STEPS_DIFFER)
+		s->done_ns *= step_told / s->step_told;
+	s->step_ns = told->step_ns;
+	s->step_told = step_told;
+}
+
 /* What it has told is added to what is known, and the next line begins. */
 static void end_line(struct space_speed *s)
 {
@@ -154,6 +179,7 @@ static void end_line(struct space_speed *s)
 	if (told.for_ns > 0 && s->learns) {
 		add_faded(&s->first_done_ns, &s->first_for_ns, &told, LEARNS_FADE_NS);
 	} else if (told.for_ns > 0) {
+		renew(s, &told);
 		s->is_unsteady = !told.is_straight || !is_no_news(s, &told);
 		s->lines_ns += told.for_ns;
 		add_faded(&s->done_ns, &s->for_ns, &told,
@@ -228,6 +254,15 @@ static void see_trial(struct space_speed *s, const struct space_speed_seen *seen
 		add_rest(&s->steps, now_ns, s->begun_ns);
 }
 
+/* After a trial. */
+static void be_quiet(struct space_speed *s)
+{
+	if (s->for_ns <= 0 || s->is_unsteady)
+		s->quiet_ns = 0;
+	else if (s->quiet_ns < STALE_MOST_NS)
+		s->quiet_ns = s->quiet_ns ? 2 * s->quiet_ns : STALE_LEAST_NS;
+}
+
 static enum space_speed_basis basis_of(const struct space_speed *s)
 {
 	if (s->for_ns >= KNOWN_NS)
@@ -247,6 +282,7 @@ bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen,
 		see_trial(s, seen, now_ns, dt_ns);
 	} else if (s->stretch_ns) {
 		rest(s);
+		be_quiet(s);
 		s->tried_at = now_ns;
 		s->stretch_ns = s->rest_ns = s->rests = 0;
 		s->is_told = false;
@@ -281,6 +317,8 @@ bool space_speed_is_stale(const struct space_speed *s, uint64_t now_ns)
 {
 	uint64_t pause_ns = (now_ns - s->known_at) / STALE_PART;
 
+	if (pause_ns < s->quiet_ns)
+		pause_ns = s->quiet_ns;
 	if (pause_ns < STALE_LEAST_NS)
 		pause_ns = STALE_LEAST_NS;
 	if (pause_ns > STALE_MOST_NS)
@@ -296,14 +334,17 @@ bool space_speed_is_clear(const struct space_speed *s)
 	if (s->rests >= RESTS || s->learns || s->is_told)
 		return true;
 	told = told_of(s);
+	/* Some more of its steps tell better than the line does by now. */
+	if (s->is_by_steps && told.step_ns <= 0)
+		return false;
 	return s->for_ns >= KNOWN_NS && told.for_ns >= CLEAR_NS && told.is_straight &&
 	       is_no_news(s, &told);
 }
 
-/* By what looking misses, lengths are better than that. */
-static double rounded(double speed)
+/* By what looking misses, lengths are better than a line. Steps are better than both. */
+static double rounded(double speed, bool is_by_steps)
 {
-	if (speed > 1 - SURE && speed < 1 + SURE)
+	if (!is_by_steps && speed > 1 - SURE && speed < 1 + SURE)
 		return 1;
 	return fmin(fmax(speed, LEAST), MOST);
 }
@@ -312,14 +353,14 @@ double space_speed_so_far(const struct space_speed *s)
 {
 	struct told told = told_of(s);
 
-	return told.for_ns < KNOWN_NS ? space_speed(s) : rounded(told.speed);
+	return told.for_ns < KNOWN_NS ? space_speed(s) : rounded(told.speed, told.step_ns > 0);
 }
 
 double space_speed(const struct space_speed *s)
 {
 	switch (basis_of(s)) {
-	case SPACE_SPEED_KNOWN: return rounded(s->done_ns / s->for_ns);
-	case SPACE_SPEED_FIRST: return rounded(s->first_done_ns / s->first_for_ns);
+	case SPACE_SPEED_KNOWN: return rounded(s->done_ns / s->for_ns, s->is_by_steps);
+	case SPACE_SPEED_FIRST: return rounded(s->first_done_ns / s->first_for_ns, false);
 	default: return 1;
 	}
 }

@@ -56,6 +56,10 @@ struct space_speed {
 	uint64_t tried_ns; /* all trials, from where they tell something */
 	bool learns;       /* its lengths */
 	bool is_unsteady;  /* the last line was no straight one, or as steep as no other */
+	bool is_by_steps;  /* so it was told, and nothing else since ... */
+	double step_ns,
+		step_told; /* ... of a step, then: its time, and what was told of it; 0: never */
+	uint64_t quiet_ns; /* it need not be tried again for so long, by trials that told nothing new */
 	enum space_speed_basis basis;
 	uint64_t known_at,
 		tried_at; /* when it was known at first, a trial was over last; 0: never */

@@ -250,6 +250,9 @@ static void test_caps(void **state)
 				  { 30, 30, 100, { .kernel_ns = 1 * MS } },
 				  { 15, 15, 100, { .kernel_ns = 200 * US } } };
 	struct seat alone[] = { { 30, 30, 100, { .kernel_ns = 1 * MS } } };
+	struct seat tight[] = { { 45, 45, 100, { .kernel_ns = 1 * MS } },
+				{ 30, 30, 100, { .kernel_ns = 1 * MS } },
+				{ 15, 15, 100, { .kernel_ns = 1 * MS } } };
 
 	/* Short kernels are predicted far too long: they are timed with what lies between two of them. */
 	struct seat overstated[] = { { 45, 45, 0, { .kernel_ns = 1 * MS, .prediction = 3 } },
@@ -274,6 +277,12 @@ static void test_caps(void **state)
 	together("the same, 8 streams, predicted too long", &config, streams, 3);
 	for (int i = 0; i < 3; i++)
 		assert_true(fabs(work_alone(&streams[i]) - streams[i].cores) < 0.7);
+	/* What others' trials took is made up for, where little is left for it. */
+	config.contended = 0.97;
+	together("caps of all that there is", &config, tight, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(fabs(work_alone(&tight[i]) - tight[i].cores) < 0.7);
+	config.contended = 0;
 	together("a cap of 30 in a context of all SMs", &config, alone, 1);
 	assert_true(fabs(alone[0].got_pct - 30) < 0.7);
 	alone[0].load.prediction = 3;

@@ -19,6 +19,7 @@ struct program {
 		double ms, rate; /* told of in a nanosecond */
 	} part[3];
 	uint64_t at; /* in its step, ns */
+	bool waits;  /* for all of it at the end of a step */
 };
 
 static double step_ms(const struct program *p)
@@ -53,11 +54,14 @@ static uint64_t try_once(struct space_speed *speed, struct program *p, uint64_t 
 	uint64_t begun = *now;
 
 	do {
+		uint64_t before = p->at;
 		double rate = go_on(p);
 		struct space_speed_seen seen = { .is_tried = true,
 						 .learns = learns,
 						 .works = rate > 0,
-						 .done_ns = rate * (double)LOOK_NS };
+						 .done_ns = rate * (double)LOOK_NS,
+						 .begun_ns = rate * (double)LOOK_NS,
+						 .rests = p->waits && p->at < before };
 
 		*now += LOOK_NS;
 		space_speed_see(speed, &seen, *now, LOOK_NS);
@@ -188,6 +192,76 @@ static void test_turns_cut_lines(void **state)
 	assert_true(fabs(space_speed(&speed) / 3 - 1) < 0.03);
 }
 
+/* What is about as long as it takes is so long, as far as looks tell; but whole steps tell more. */
+static void test_steps_tell_of_one_in_a_hundred(void **state)
+{
+	struct program p = { .part = { { 25, 1.014 } } };
+	struct space_speed by_line = { 0 }, by_steps = { 0 };
+	uint64_t now = 1000 * MS;
+
+	try_once(&by_line, &p, &now, false);
+	assert_true(space_speed(&by_line) == 1);
+	p.waits = true;
+	for (int i = 0; i < 2; i++) {
+		try_once(&by_steps, &p, &now, false);
+		assert_true(fabs(space_speed(&by_steps) / 1.014 - 1) < 0.003);
+	}
+}
+
+/* A transformer's: what was told of the same steps by longer lengths is no part of its speed. */
+static void test_lengths_get_better(void **state)
+{
+	const double told[] = { 1.03, 1.003, 0.976, 0.961 };
+	struct program p = { .part = { { 19, 0 } }, .waits = true };
+	struct space_speed speed = { 0 };
+	uint64_t now = 1000 * MS;
+
+	for (int i = 0; i < 4; i++) {
+		p.part[0].rate = told[i];
+		try_once(&speed, &p, &now, false);
+	}
+	assert_true(fabs(space_speed(&speed) / 0.961 - 1) < 0.003);
+}
+
+/* Steps of another length are those of another program: it is not known at once how fast that is. */
+static void test_other_steps_are_no_better_lengths(void **state)
+{
+	struct program p = { .part = { { 20, 2 } }, .waits = true };
+	struct space_speed speed = { 0 };
+	uint64_t now = 1000 * MS;
+
+	for (int i = 0; i < 6; i++)
+		try_once(&speed, &p, &now, false);
+	p.part[0].ms = 15;
+	p.part[0].rate = 1.6;
+	try_once(&speed, &p, &now, false);
+	assert_true(space_speed(&speed) > 1.65 && space_speed(&speed) < 1.95);
+	for (int i = 0; i < 30; i++)
+		try_once(&speed, &p, &now, false);
+	assert_true(fabs(space_speed(&speed) / 1.6 - 1) < 0.01);
+}
+
+/* Whose trials tell the same again and again is tried seldomer; who has changed is not. */
+static void test_who_stays_as_he_is_has_peace(void **state)
+{
+	struct program p = { .part = { { 10, 2 } } };
+	struct space_speed speed = { 0 };
+	uint64_t now = 1000 * MS;
+
+	try_once(&speed, &p, &now, false);
+	assert_true(space_speed_is_stale(&speed, speed.tried_at + 1501 * MS));
+	for (int i = 0; i < 3; i++)
+		try_once(&speed, &p, &now, false);
+	assert_false(space_speed_is_stale(&speed, speed.tried_at + 5999 * MS));
+	assert_true(space_speed_is_stale(&speed, speed.tried_at + 6001 * MS));
+	for (int i = 0; i < 9; i++)
+		try_once(&speed, &p, &now, false);
+	assert_true(space_speed_is_stale(&speed, speed.tried_at + 10001 * MS));
+	p.part[0].rate = 2.4;
+	try_once(&speed, &p, &now, false);
+	assert_true(space_speed_is_stale(&speed, speed.tried_at + 1501 * MS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +272,10 @@ int main(void)
 		cmocka_unit_test(test_what_was_learned_in_is_left_behind),
 		cmocka_unit_test(test_lengths_are_known_in_a_trial),
 		cmocka_unit_test(test_turns_cut_lines),
+		cmocka_unit_test(test_steps_tell_of_one_in_a_hundred),
+		cmocka_unit_test(test_lengths_get_better),
+		cmocka_unit_test(test_other_steps_are_no_better_lengths),
+		cmocka_unit_test(test_who_stays_as_he_is_has_peace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
