@@ -24,6 +24,10 @@
 #define STEP_PART 0.1    /* of a step: less between two rests is none */
 #define STEPS_DIFFER 0.1 /* they are as long as each other */
 #define STEPS_LEAST 2
+#define STEPS_MOST 3 /* beside others, between two rests that are seen ... */
+#define STEP_CHANGES \
+	0.12 /* ... as was known, but for so much of one: lengths that get better, some of the next */
+#define STEP_WEIGHT 0.06 /* of what is known by now */
 #define WAVE 2.7 /* a slope is off by, of a whole wave's root mean square in the line's length */
 #define SURE 0.02
 #define LEAST 0.1
@@ -152,6 +156,13 @@ static void add_faded(double *done_ns, double *for_ns, const struct told *told, 
 	*for_ns = *for_ns * keep + told->for_ns;
 }
 
+/* The work of a step stays as it is. */
+static void tell_step_as(struct space_speed *s, double step_told)
+{
+	s->done_ns *= step_told / s->step_told;
+	s->step_told = step_told;
+}
+
 /*
  * Lengths get better for some seconds, and with them what is told of a step: what is known is put in those of today. Else a
  * transformer's was 2 % off for a quarter of a minute (H200). If a step takes another time, it is another step.
@@ -166,7 +177,7 @@ static void renew(struct space_speed *s, const struct told *told)
 	}
 	s->is_by_steps = true;
 	if (s->step_ns > 0 && fabs(told->step_ns / s->step_ns - 1) < STEPS_DIFFER)
-		s->done_ns *= step_told / s->step_told;
+		tell_step_as(s, step_told);
 	s->step_ns = told->step_ns;
 	s->step_told = step_told;
 }
@@ -199,6 +210,23 @@ static void see_learning(struct space_speed *s, bool learns)
 	s->learns = learns;
 	/* Little was in flight until now (group_depth_ns): the next trial tells. */
 	s->is_told = s->stretch_ns >= SETTLE_NS;
+}
+
+/* Beside others: how a step is told of by now. */
+static void see_steps(struct space_speed *s, const struct space_speed_seen *seen)
+{
+	double steps = 0, more;
+
+	s->since_rest += seen->begun_ns;
+	if (!seen->rests)
+		return;
+	if (s->has_rested && s->is_by_steps)
+		steps = round(s->since_rest / s->step_told);
+	more = s->since_rest - steps * s->step_told;
+	if (steps >= 1 && steps <= STEPS_MOST && fabs(more) < STEP_CHANGES * s->step_told)
+		tell_step_as(s, s->step_told + STEP_WEIGHT * more / steps);
+	s->since_rest = 0;
+	s->has_rested = true;
 }
 
 static void see_ends(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
@@ -279,8 +307,12 @@ bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen,
 
 	see_learning(s, seen->learns);
 	if (seen->is_tried) {
+		s->has_rested = false;
 		see_trial(s, seen, now_ns, dt_ns);
-	} else if (s->stretch_ns) {
+	} else {
+		see_steps(s, seen);
+	}
+	if (!seen->is_tried && s->stretch_ns) {
 		rest(s);
 		be_quiet(s);
 		s->tried_at = now_ns;

@@ -7,7 +7,8 @@
  * the first end to the last one, a few streams that are not in step told of up to a fifth too much.
  *
  * A program that waits for all of its work at the end of each step tells better: from one such rest to another it is whole steps,
- * whatever phases these have. A line through four steps of a GRU, and a bit of a fifth, was off by up to 6 % (H200).
+ * whatever phases these have. A line through four steps of a GRU, and a bit of a fifth, was off by up to 6 % (H200). Beside others
+ * such a step is as much work as it is alone: if it is told of otherwise, lengths have changed, and so has the speed.
  *
  * Pure; not thread safe.
  */
@@ -60,6 +61,8 @@ struct space_speed {
 	double step_ns,
 		step_told; /* ... of a step, then: its time, and what was told of it; 0: never */
 	uint64_t quiet_ns; /* it need not be tried again for so long, by trials that told nothing new */
+	double since_rest; /* beside others: told since it waited for all of it ... */
+	bool has_rested;   /* ... and it did so since its last trial */
 	enum space_speed_basis basis;
 	uint64_t known_at,
 		tried_at; /* when it was known at first, a trial was over last; 0: never */

@@ -223,6 +223,41 @@ static void test_lengths_get_better(void **state)
 	assert_true(fabs(space_speed(&speed) / 0.961 - 1) < 0.003);
 }
 
+/* Steps beside others, each told of as so much, by looks that see some of the next: the last of each tells of the rest. */
+static void run_beside_others(struct space_speed *speed, uint64_t *now, double told_ms, int steps,
+			      int seen_each)
+{
+	for (int look = 1; look <= steps * 40; look++) {
+		struct space_speed_seen seen = { .works = true,
+						 .begun_ns = told_ms * 1e6 / 40,
+						 .rests = look % (40 * seen_each) == look / 40 % 3 };
+
+		*now += MS;
+		space_speed_see(speed, &seen, *now, MS);
+	}
+}
+
+/* Lengths that get better after its last trial are not less work. */
+static void test_lengths_change_beside_others(void **state)
+{
+	struct program p = { .part = { { 19, 0.995 } }, .waits = true };
+	uint64_t now = 1000 * MS;
+
+	for (int seen_each = 1; seen_each <= 3; seen_each++) {
+		struct space_speed speed = { 0 };
+
+		for (int i = 0; i < 2; i++)
+			try_once(&speed, &p, &now, false);
+		assert_true(fabs(space_speed(&speed) / 0.995 - 1) < 0.003);
+		run_beside_others(&speed, &now, 0.961 * 19, 300, seen_each);
+		assert_true(fabs(space_speed(&speed) / 0.961 - 1) < 0.005);
+		/* Other steps tell nothing, nor do rests in the middle of them. */
+		run_beside_others(&speed, &now, 1.3 * 19, 50, seen_each);
+		run_beside_others(&speed, &now, 0.2 * 19, 50, 1);
+		assert_true(fabs(space_speed(&speed) / 0.961 - 1) < 0.01);
+	}
+}
+
 /* Steps of another length are those of another program: it is not known at once how fast that is. */
 static void test_other_steps_are_no_better_lengths(void **state)
 {
@@ -274,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_turns_cut_lines),
 		cmocka_unit_test(test_steps_tell_of_one_in_a_hundred),
 		cmocka_unit_test(test_lengths_get_better),
+		cmocka_unit_test(test_lengths_change_beside_others),
 		cmocka_unit_test(test_other_steps_are_no_better_lengths),
 		cmocka_unit_test(test_who_stays_as_he_is_has_peace),
 	};
