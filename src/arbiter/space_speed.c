@@ -27,7 +27,8 @@
 #define STEPS_MOST 3 /* beside others, between two rests that are seen ... */
 #define STEP_CHANGES \
 	0.12 /* ... as was known, but for so much of one: lengths that get better, some of the next */
-#define STEP_WEIGHT 0.06 /* of what is known by now */
+#define STEPS_TELL \
+	16       /* so many: a look sees some of the next one, which is little of all of them */
 #define WAVE 2.7 /* a slope is off by, of a whole wave's root mean square in the line's length */
 #define SURE 0.02
 #define LEAST 0.1
@@ -212,21 +213,43 @@ static void see_learning(struct space_speed *s, bool learns)
 	s->is_told = s->stretch_ns >= SETTLE_NS;
 }
 
+/* It has rested: between two rests are whole steps. */
+static void add_steps(struct space_speed *s)
+{
+	double steps = round(s->since_rest / s->step_told);
+
+	if (steps < 1)
+		return;
+	if (steps > STEPS_MOST ||
+	    fabs(s->since_rest - steps * s->step_told) > STEP_CHANGES * s->step_told) {
+		s->run_told = s->run_steps = 0;
+		return;
+	}
+	s->run_told += s->since_rest;
+	s->run_steps += steps;
+}
+
 /* Beside others: how a step is told of by now. */
 static void see_steps(struct space_speed *s, const struct space_speed_seen *seen)
 {
-	double steps = 0, more;
-
 	s->since_rest += seen->begun_ns;
-	if (!seen->rests)
+	if (!seen->rests || !s->is_by_steps)
 		return;
-	if (s->has_rested && s->is_by_steps)
-		steps = round(s->since_rest / s->step_told);
-	more = s->since_rest - steps * s->step_told;
-	if (steps >= 1 && steps <= STEPS_MOST && fabs(more) < STEP_CHANGES * s->step_told)
-		tell_step_as(s, s->step_told + STEP_WEIGHT * more / steps);
+	if (s->has_rested)
+		add_steps(s);
+	if (s->run_steps >= STEPS_TELL) {
+		tell_step_as(s, s->run_told / s->run_steps);
+		s->run_told = s->run_steps = 0;
+	}
 	s->since_rest = 0;
 	s->has_rested = true;
+}
+
+/* What is begun alone comes in between. */
+static void forget_steps(struct space_speed *s)
+{
+	s->has_rested = false;
+	s->run_told = s->run_steps = 0;
 }
 
 static void see_ends(struct space_speed *s, const struct space_speed_seen *seen, uint64_t now_ns,
@@ -307,7 +330,7 @@ bool space_speed_see(struct space_speed *s, const struct space_speed_seen *seen,
 
 	see_learning(s, seen->learns);
 	if (seen->is_tried) {
-		s->has_rested = false;
+		forget_steps(s);
 		see_trial(s, seen, now_ns, dt_ns);
 	} else {
 		see_steps(s, seen);

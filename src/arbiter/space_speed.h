@@ -61,8 +61,10 @@ struct space_speed {
 	double step_ns,
 		step_told; /* ... of a step, then: its time, and what was told of it; 0: never */
 	uint64_t quiet_ns; /* it need not be tried again for so long, by trials that told nothing new */
-	double since_rest; /* beside others: told since it waited for all of it ... */
-	bool has_rested;   /* ... and it did so since its last trial */
+	/* Beside others: told since it waited for all of it, if it did so since its last trial, ... */
+	double since_rest;
+	bool has_rested;
+	double run_told, run_steps; /* ... and of whole steps, one after the other, before */
 	enum space_speed_basis basis;
 	uint64_t known_at,
 		tried_at; /* when it was known at first, a trial was over last; 0: never */

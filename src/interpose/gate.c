@@ -89,10 +89,22 @@ struct depth_wait {
 	uint64_t completed;
 };
 
-/* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. */
-static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
-			   struct depth_wait *wait)
+/*
+ * In free run marks are rare, and so are looks: what is in flight may have ended long ago. To be told of the end of all of it
+ * within microseconds costs a look by the helper.
+ */
+static void ask_for_look(struct flight_stream *own)
 {
+	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
+		flight_mark_now(own);
+	helper_wake();
+}
+
+/* Sleeps until own work may have made room; true: gives up, since nothing at all has ended. `own`: in free run, its stream. */
+static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
+			   struct depth_wait *wait, struct flight_stream *own)
+{
+	bool is_first = !wait->since_ns;
 	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
 	int64_t inflight = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
 	uint64_t patience = inflight > 0 ? 4 * (uint64_t)inflight : 0;
@@ -112,6 +124,8 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 		return true;
 	}
 	atomic_fetch_add(&f->waiters, 1);
+	if (own && is_first)
+		ask_for_look(own);
 	sys_futex_wait(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
 	return false;
@@ -165,7 +179,8 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		if (is_lost && !helper_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
 		} else if (!is_held && !has_depth) {
-			gave_up = wait_for_depth(f, d, &depth);
+			gave_up = wait_for_depth(f, d, &depth,
+						 state == LEASE_FREE ? pass->stream : NULL);
 		} else {
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 

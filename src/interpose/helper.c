@@ -36,11 +36,13 @@
 #define TRIED_POLLS 20
 #define LAUNCHES_OFTEN_NS (20 * NS_PER_US)
 /*
- * In free run with a thread that waits for depth: so many times in as long as the depth, 0.1 ms at the least. What is
- * in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look.
+ * In free run with a thread that waits for depth: at once, then so many times in as long as the depth, 0.1 ms at the least. What
+ * is in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look. If the
+ * wait lasts, it was not; then looks are rarer, up to so many times: each takes the driver's lock from who launches.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
+#define RARER_MOST 4
 #define POLL_IDLE_NS (50 * NS_PER_MS)
 /*
  * Without a heartbeat for this long, the daemon is gone, or stands still. It beats 20 times a second where there is
@@ -58,7 +60,8 @@ static bool is_started;
 static _Atomic bool is_leaving;
 static _Atomic bool is_in_driver;
 static _Atomic uint32_t bell;
-static _Atomic bool is_asleep; /* in the long sleep: ring the bell */
+static _Atomic bool is_asleep; /* ring the bell */
+static uint64_t rarer = 1;     /* the looks for a thread that waits for depth, than at first */
 
 /* The helper's own bookkeeping of a device. */
 static struct {
@@ -312,14 +315,21 @@ static bool is_parked(uint32_t count)
 static uint64_t poll_free_ns(uint32_t count)
 {
 	uint64_t least_ns = POLL_FREE_NS;
+	bool any_waits = false;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
 			      POLLS_OF_DEPTH;
-		if (atomic_load(&flight_devices[i].waiters) && ns < least_ns)
+		if (!atomic_load(&flight_devices[i].waiters))
+			continue;
+		any_waits = true;
+		ns = rarer * (ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : ns);
+		if (ns < least_ns)
 			least_ns = ns;
 	}
-	return least_ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : least_ns;
+	if (any_waits && rarer < RARER_MOST)
+		rarer *= 2;
+	return least_ns;
 }
 
 /* It runs alone to be timed. */
@@ -356,8 +366,8 @@ static bool is_far_ahead(uint32_t count, uint32_t busy)
 	return true;
 }
 
-/* One look; returns how long to sleep: without work, until a launch rings at the most. */
-static uint64_t look(bool *ret_any_busy)
+/* One look; returns how long to sleep, or until the bell is rung. */
+static uint64_t look(void)
 {
 	uint64_t now_ns = sys_now_ns();
 	uint32_t count = atomic_load(&guest.control)->device_count;
@@ -365,7 +375,6 @@ static uint64_t look(bool *ret_any_busy)
 
 	if (is_parked(count)) {
 		watch_heartbeat(false, now_ns);
-		*ret_any_busy = false;
 		return POLL_IDLE_NS;
 	}
 	uint32_t closing = devices_closing(count, &any_lease);
@@ -388,7 +397,6 @@ static uint64_t look(bool *ret_any_busy)
 	trace_look();
 	if (unlikely(is_to_give_again))
 		is_to_give_again = !ipc_broker_give_again();
-	*ret_any_busy = any_busy;
 	if (busy & closing)
 		return POLL_CLOSING_NS;
 	if (any_busy && any_lease)
@@ -401,26 +409,25 @@ static uint64_t look(bool *ret_any_busy)
 static void *helper_main(void *unused)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	uint32_t rung = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	prctl(PR_SET_NAME, "allot", 0, 0, 0);
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(&mode);
 	for (;;) {
-		uint32_t rung = atomic_load(&bell);
+		uint32_t now_rung = atomic_load(&bell);
 
+		if (rung != now_rung)
+			rarer = 1;
+		rung = now_rung;
 		atomic_store(&is_in_driver, true);
 		if (atomic_load(&is_leaving)) {
 			atomic_store(&is_in_driver, false);
 			return NULL;
 		}
-		bool any_busy;
-		uint64_t sleep_ns = look(&any_busy);
+		uint64_t sleep_ns = look();
 		atomic_store(&is_in_driver, false);
-		if (any_busy) {
-			sys_sleep_ns(sleep_ns);
-			continue;
-		}
 		atomic_store(&is_asleep, true);
 		if (atomic_load(&bell) == rung)
 			sys_futex_wait(&bell, rung, sleep_ns, false);

@@ -11,7 +11,7 @@
 /* Starts it unless it runs. Signals stay the program's: the thread blocks them all. */
 void helper_start(void);
 
-/* Work has begun after a pause: look now. Cheap when it is awake already. */
+/* Look now: work has begun after a pause, or a thread begins to wait for own work. Cheap when it is awake already. */
 void helper_wake(void);
 
 /* While the daemon is lost: may device `index` work, by the tenant's own cap? */

@@ -4,12 +4,15 @@
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 
-/* Under leases, and in free run, where a step's length is learned for the leases to come. */
+/*
+ * Under leases; in free run, where a step's length is learned for the leases to come; and paced, where what was begun
+ * from one to the next tells how a step is counted by now.
+ */
 static bool is_of_interest(int index)
 {
 	enum lease_state state = lease_state_of(atomic_load(&guest_control_device(index)->lease));
 
-	return state == LEASE_GO || state == LEASE_FREE;
+	return state == LEASE_GO || state == LEASE_FREE || state == LEASE_PACED;
 }
 
 static void rest(int index, struct flight_stream *only)

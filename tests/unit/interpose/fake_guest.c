@@ -15,6 +15,7 @@ struct guest guest = { .own = &own };
 struct region_control *fake_control;
 struct region_report *fake_report;
 _Atomic bool fake_local_cap_allows = true;
+_Atomic uint32_t fake_wakes;
 
 static void *shared_memory(size_t size)
 {
@@ -116,6 +117,7 @@ void helper_start(void)
 
 void helper_wake(void)
 {
+	atomic_fetch_add(&fake_wakes, 1);
 }
 
 bool helper_local_cap_allows(int index)

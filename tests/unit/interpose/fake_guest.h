@@ -31,4 +31,7 @@ uint64_t fake_guest_used(void);
 /* The local cap's answer while the daemon is lost; true at first. */
 extern _Atomic bool fake_local_cap_allows;
 
+/* Times that the helper was woken. */
+extern _Atomic uint32_t fake_wakes;
+
 #endif

@@ -1,6 +1,8 @@
 /* How much may be in flight: bounded by predicted time, and no wait for own work lasts for ever. */
 #include "launching.h"
 
+#include "interpose/door.h"
+
 /* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
 #define NOT_FOR_EVER_NS (3 * NS_PER_S)
 
@@ -157,6 +159,61 @@ static void test_free_run_is_bounded_too(void **state)
 	assert_in_range(most, 2, 499);
 }
 
+/*
+ * What is in flight by prediction may have ended long ago, and looks are a millisecond apart: who is to wait for that lets the
+ * helper look at all of its own work, once.
+ */
+static void test_in_free_run_a_wait_begins_with_a_look(void **state)
+{
+	struct flight_stream *s;
+	struct launcher l;
+	uint32_t woken;
+
+	launch(fake_stream(2));
+	s = flight_cache.stream;
+	atomic_store(&s->mark_every, 100);
+	launch(fake_stream(2));
+	assert_int_equal(s->unmarked, 1);
+	woken = fake_wakes;
+	launch(fake_stream(2));
+	assert_int_equal(fake_wakes, woken);
+	assert_int_equal(s->unmarked, 2);
+	atomic_fetch_add(&device()->inflight_ns, 100 * NS_PER_MS);
+	atomic_fetch_add(&device()->inflight, 2);
+	door_shut(DOOR_ALL);
+	start_launcher(&l, fake_stream(2), 1);
+	assert_true(becomes(&fake_wakes, woken + 1));
+	/* Several naps. */
+	usleep(3000);
+	assert_int_equal(fake_wakes, woken + 1);
+	assert_int_equal(s->unmarked, 0);
+	assert_int_equal(l.launches, 0);
+	atomic_fetch_sub(&device()->inflight_ns, 100 * NS_PER_MS);
+	atomic_fetch_sub(&device()->inflight, 2);
+	pthread_join(l.thread, NULL);
+	assert_int_equal(own()->stuck, 0);
+	fake_complete_all();
+}
+
+/* Under a lease it looks often anyway. */
+static void test_under_a_lease_it_does_not(void **state)
+{
+	struct launcher l;
+	uint32_t woken;
+
+	teach(fake_stream(2));
+	fake_control->device[0].depth_ns = 1 * NS_PER_MS;
+	launch(fake_stream(2));
+	launch(fake_stream(2));
+	woken = fake_wakes;
+	start_launcher(&l, fake_stream(2), 1);
+	assert_true(becomes(&device()->waiters, 1));
+	fake_complete_all();
+	start_helper();
+	pthread_join(l.thread, NULL);
+	assert_int_equal(fake_wakes, woken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +222,8 @@ int main(void)
 		launching_test(test_a_second_long_one_waits),
 		launching_test(test_a_stall_is_waited_for_once),
 		launching_test(test_free_run_is_bounded_too),
+		launching_test(test_in_free_run_a_wait_begins_with_a_look),
+		launching_test(test_under_a_lease_it_does_not),
 	};
 
 	return cmocka_run_group_tests_name("depth", tests, NULL, NULL);

@@ -37,20 +37,22 @@ static void test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another(voi
 	assert_int_equal(rests(), before + 2);
 }
 
-/* Held, or paced: its turn is not what ends. */
-static void test_none_is_counted_without_a_turn(void **state)
+/* Held: its turn is not what ends. Paced it tells how a step is counted. */
+static void test_none_is_counted_while_it_is_held(void **state)
 {
 	uint32_t before = rests();
 
 	launch(fake_stream(2));
 	fake_guest_set_lease(LEASE_STOP);
 	rest_after_all();
+	assert_int_equal(rests(), before);
 	fake_guest_set_lease(LEASE_PACED);
 	rest_after_all();
-	assert_int_equal(rests(), before);
-	fake_guest_set_lease(LEASE_GO);
-	rest_after_all();
 	assert_int_equal(rests(), before + 1);
+	fake_guest_set_lease(LEASE_GO);
+	launch(fake_stream(2));
+	rest_after_all();
+	assert_int_equal(rests(), before + 2);
 }
 
 static void test_it_is_rung_for_where_it_is_wanted(void **state)
@@ -76,7 +78,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_a_wait_for_all_is_one),
 		launching_test(test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another),
-		launching_test(test_none_is_counted_without_a_turn),
+		launching_test(test_none_is_counted_while_it_is_held),
 		launching_test(test_it_is_rung_for_where_it_is_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
