@@ -158,6 +158,12 @@ static bool is_held_for_trial(const struct arbiter *a, const struct tenant *t)
 	return trials->whose != SPACE_TRIAL_NOBODY && trials->whose != t - a->tenant;
 }
 
+/* What a trial took from it is not made up for as long as others do the same, and leave it less than its cap. */
+static bool catches_up(const struct tenant *t)
+{
+	return t->part.kept_ns > 0 && (t->running || t->seen.waiting);
+}
+
 /*
  * A member's bucket, as charge.c has one: but nothing here depends on leases, and it is small. Nobody has to wait for a turn, so there is
  * little to catch up; and what is in a large one when a window begins is had on top of the cap there.
@@ -170,7 +176,7 @@ static void fill_tokens(const struct arbiter *a, struct tenant *t)
 	double most = limit * (double)window_ns, ns = limit * (double)(a->clock - t->filled_at);
 
 	t->tokens_ns += ns;
-	if (is_held_for_trial(a, t) && t->part.is_there)
+	if (t->part.is_there && (is_held_for_trial(a, t) || catches_up(t)))
 		t->part.kept_ns = fmin(t->part.kept_ns + ns, limit * KEPT_MOST_NS);
 	t->tokens_ns = fmin(t->tokens_ns, most + t->part.kept_ns);
 	t->part.kept_ns = fmax(fmin(t->part.kept_ns - ns / KEPT_FADE, t->tokens_ns - most), 0);
@@ -290,12 +296,14 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 	};
 
 	p->wall_ns += (double)dt_ns;
+	if (seen.is_tried)
+		p->trial_ns = (p->member.is_tried ? p->trial_ns : 0) + (double)dt_ns;
 	busy_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;
 	/* The time without its group's lease says nothing of what it could use. */
 	space_member_see(&p->member, &seen, a->clock, p->pays && !is_stopped ? dt_ns : 0);
-	/* By another measure it may have had less. */
+	/* By another measure it may have had less; but in its trial it had all of the card. */
 	if (p->member.speed.basis != basis)
-		t->tokens_ns = fmax(t->tokens_ns, 0);
+		t->tokens_ns = fmax(t->tokens_ns, (t->share.limit_pct / 100 - 1) * p->trial_ns);
 	if (is_capped(t)) {
 		book(a, t, charge_of_cap(t, busy_ns, is_alone));
 		p->wall_ns -= busy_ns;

@@ -390,10 +390,10 @@ bool space_speed_is_clear(const struct space_speed *s)
 		return true;
 	told = told_of(s);
 	/* Some more of its steps tell better than the line does by now. */
-	if (s->is_by_steps && told.step_ns <= 0)
+	if (told.step_ns <= 0 && (s->is_by_steps || (s->for_ns < KNOWN_NS && s->steps.rests > 0)))
 		return false;
-	return s->for_ns >= KNOWN_NS && told.for_ns >= CLEAR_NS && told.is_straight &&
-	       is_no_news(s, &told);
+	return told.for_ns >= CLEAR_NS && told.is_straight &&
+	       (s->for_ns < KNOWN_NS || is_no_news(s, &told));
 }
 
 /* By what looking misses, lengths are better than a line. Steps are better than both. */

@@ -96,7 +96,7 @@ bool space_speed_see(struct space_speed *speed, const struct space_speed_seen *s
 		     uint64_t now_ns, uint64_t dt_ns);
 bool space_speed_is_known(const struct space_speed *speed);
 /*
- * The trial that runs need not go on: what it has told so far is a straight line, and as steep as was known before. A program
+ * The trial that runs need not go on: what it has told so far is a straight line, and as steep as was known, if anything was. A program
  * whose phases differ (the layers of a GRU overlap forwards, less so backwards) is known after several of its steps only.
  */
 bool space_speed_is_clear(const struct space_speed *speed);

@@ -75,6 +75,7 @@ struct group_part {
 	double kept_ns; /* tokens that its bucket may hold besides: of the time that others ran alone */
 	bool is_out;       /* of the tokens of its cap, until there are some again */
 	unsigned attempts; /* trials begun for it */
+	double trial_ns;   /* as long was its last one, or is */
 	struct space_member member;
 	struct space_gain gain;
 };

@@ -12,9 +12,9 @@ from conftest import BUILD, GIB, wait_until
 
 TENANTS = 8
 WINDOW_S = 6
-# The arbiter's second; the health's question and two waits for faults; the main thread's second, and its look at
-# whether the driver is silent. Nothing of it is any tenant's: with a beat of 20 times a second it was 27.
-MOST_A_SECOND = 8
+# Eight: the arbiter's second; the health's question and two waits for faults; the main thread's second, and its look at
+# whether the driver is silent; and one more at the window's edge. Nothing of it is any tenant's: with a beat of 20 times a second it was 27.
+MOST_A_SECOND = 9
 MOST_OF_ARBITER = 2
 MOST_OF_CENSUS = 0.5
 SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)

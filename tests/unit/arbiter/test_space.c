@@ -305,6 +305,41 @@ static void test_half_beside_four(void **state)
 }
 
 /* One that can't use what it is promised: its small kernels fill an eighth of the card. The rest is lent. */
+/*
+ * As caps, in contexts of all SMs: others' trials hold it for half of the first second. Of what they took most is made up
+ * for, though the others catch up as well, and at the same time: it waits for that.
+ */
+static void test_trials_of_others_are_made_up_for(void **state)
+{
+	double begin_lost = 0, lost = 0;
+
+	for (int run = 0; run < 6; run++) {
+		struct gpu_model_config config = gpu_model_default_config();
+		struct seat seats[5];
+		struct gpu_model *m;
+
+		for (int i = 0; i < 5; i++)
+			seats[i] = (struct seat){
+				i ? 10 : 50, i ? 10 : 50, 100, { .kernel_ns = 1 * MS }
+			};
+		config.seed = (uint64_t)run + 1;
+		config.contended = run % 2 ? 0.97 : 0;
+		m = table_new(&config, seats, 5);
+		measure(m, seats, 5, 5 * SECOND);
+		say("caps of 50 and four of 10 %s %6.2f", run % 2 ? "that contend" : "",
+		    seats[0].work_pct);
+		begin_lost = fmax(begin_lost, 50 - seats[0].work_pct);
+		measure(m, seats, 5, 10 * SECOND);
+		say("  then %6.2f\n", seats[0].work_pct);
+		lost = fmax(lost, 50 - seats[0].work_pct);
+		for (int i = 1; i < 5; i++)
+			assert_true(fabs(seats[i].work_pct - 10) < 0.7);
+		gpu_model_free(m);
+	}
+	assert_true(begin_lost < 1.5);
+	assert_true(lost < 0.5);
+}
+
 static void test_lends_what_is_idle(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -470,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_shares_whatever_is_told),
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_half_beside_four),
+		cmocka_unit_test(test_trials_of_others_are_made_up_for),
 		cmocka_unit_test(test_lends_what_is_idle),
 		cmocka_unit_test(test_gains_by_small_kernels),
 		cmocka_unit_test(test_alone_is_free),

@@ -149,7 +149,7 @@ static void test_what_was_learned_in_is_left_behind(void **state)
 	assert_true(fabs(space_speed(&speed) / 1.8 - 1) < 0.01);
 	assert_true(space_speed_wants_trials(&speed, false));
 	p.part[0].rate = 2.2;
-	assert_true(try_once(&speed, &p, &now, false) == SPACE_TRIAL_MOST_NS);
+	try_once(&speed, &p, &now, false);
 	assert_true(fabs(space_speed(&speed) / 2.2 - 1) < 0.01);
 }
 
