@@ -33,7 +33,7 @@ def add_rows(bench, line, unit):
                          (line["added_high_ns"] - line["added_low_ns"]) / scale))
     bench.result.add(Row(f"{line['name']}: standard error of the median", "%",
                          100.0 * line["error_ns"] / native))
-    row = Row(f"{line['name']}: added", "%", 100.0 * added / native)
+    row = Row(f"{line['name']}: added", "%", 100.0 * added / native, error=100.0 * line["error_ns"] / native)
     # The simulated driver's own time says nothing of a real one's.
     bench.result.add(row if bench.machine.sim else at_most(row, 1))
 

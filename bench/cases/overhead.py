@@ -48,7 +48,7 @@ def measure(bench, native, tenant, model, batch):
                          1e3 * statistics.median(pairs.tenant),
                          native=1e3 * statistics.median(pairs.native)))
     added = pairs.median_pct()
-    bench.result.add(at_most(Row(f"{name}: added", "%", added), bench.bar(0.3, 25)))
+    bench.result.add(at_most(Row(f"{name}: added", "%", added, error=pairs.error_pct()), bench.bar(0.3, 25)))
     bench.result.add(Row(f"{name}: its standard error, {len(pairs.native)} pairs", "points",
                          pairs.error_pct()))
     # Near 100: the thread that launches sets the pace, not the GPU.

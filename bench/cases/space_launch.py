@@ -31,11 +31,11 @@ def space_launch(bench):
         for i in range(rounds(bench.settings)):
             for is_plain in ((True, False) if i % 2 == 0 else (False, True)):
                 measure(bench, is_plain, plain if is_plain else tenant, SHARING)
-    row = Row("launch: added to MPS's, by turns in one process", "ns", statistics.median(tenant["launch_added_ns"]))
+    error_ns = statistics.median(tenant["launch_added_error_ns"])
+    row = Row("launch: added to MPS's, by turns in one process", "ns", statistics.median(tenant["launch_added_ns"]), error=error_ns)
     # The simulated driver sends a message for what costs a real one nothing.
     bench.result.add(row if bench.machine.sim else at_most(row, MOST_NS))
-    bench.result.add(Row("launch: added, standard error of a process's median", "ns",
-                         statistics.median(tenant["launch_added_error_ns"])))
+    bench.result.add(Row("launch: added, standard error of a process's median", "ns", error_ns))
     here, there = (statistics.median(each["launch_ns_median"]) for each in (tenant, plain))
     bench.result.add(Row("launch", "ns", here, mps=there))
     bench.result.add(Row("launch: added, between processes", "ns", here - there))

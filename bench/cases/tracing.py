@@ -129,7 +129,7 @@ def kernels(bench, kernel):
     bench.machine.settle()
     bench.result.add(Row(f"{kernel}: a kernel", "us", statistics.median(pairs.tenant),
                          native=statistics.median(pairs.native)))
-    bench.result.add(at_most(Row(f"{kernel}: added by recording", "%", pairs.median_pct()),
+    bench.result.add(at_most(Row(f"{kernel}: added by recording", "%", pairs.median_pct(), error=pairs.error_pct()),
                              bench.bar(BAR_PCT, 25)))
     bench.result.add(Row(f"{kernel}: its standard error, {len(pairs.native)} pairs", "points",
                          pairs.error_pct()))

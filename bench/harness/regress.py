@@ -1,10 +1,14 @@
-"""Two results of one bench compared: what is worse than before, by more than the tolerance. Pure."""
+"""Two results of one bench compared: what is worse than before, by more than the tolerance and what chance makes of it. Pure."""
 
 import json
+import math
 import re
 from dataclasses import dataclass
 
 from .job import Failed
+
+
+SIGNIFICANT = 3     # standard errors of a difference: one in a thousand, each way, is chance
 
 
 @dataclass
@@ -35,7 +39,8 @@ def badness(row, got):
 
 def compare(baseline, now, tolerance_pct):
     """Both as read from JSON. (changes, names of judged rows that the new run lacks). A row may be
-    worse by the tolerance, in percent of what it was before or of what was asked for."""
+    worse by the tolerance, in percent of what it was before or of what was asked for; and by what the
+    standard errors of both make of it by chance, where they are known and that is more."""
     found = {row["name"]: row for row in now["cases"]}
     changes, missing = [], []
     for row in baseline["cases"]:
@@ -47,8 +52,9 @@ def compare(baseline, now, tolerance_pct):
             missing.append(row["name"])
             continue
         scale = max(abs(row["got"]), abs(row.get("asked", 0)))
+        chance = SIGNIFICANT * math.hypot(row.get("error", 0), new.get("error", 0))
         changes.append(Change(row["name"], row["unit"], row["got"], new["got"],
-                              badness(row, new["got"]) - before, scale * tolerance_pct / 100))
+                              badness(row, new["got"]) - before, max(scale * tolerance_pct / 100, chance)))
     return changes, missing
 
 

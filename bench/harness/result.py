@@ -21,6 +21,7 @@ class Row:
     mps: float = None       # under MPS without allot, in the same run
     bar: str = None         # in words: "within 1 of asked", "at least 48"
     passed: bool = None     # None: reported only
+    error: float = None     # the standard error of got, in the row's unit, where it is known
 
     def line(self):
         def number(value):
@@ -33,7 +34,7 @@ class Row:
     def json(self):
         values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
                   "native": self.native, "mps": self.mps, "rival": self.rival, "bar": self.bar,
-                  "pass": self.passed}
+                  "pass": self.passed, "error": self.error}
         return {key: round(value, 4) if isinstance(value, float) else value
                 for key, value in values.items() if value is not None}
 

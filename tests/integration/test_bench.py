@@ -191,6 +191,17 @@ def test_regress_judges_by_the_bar():
     assert regress.compare(before, result(), 2)[1] == ["near", "sum", "cost"]
 
 
+def test_regress_knows_chance():
+    """A figure of few nanoseconds, measured to one: two of them are no news, ten are."""
+    def result(got, error):
+        return {"cases": [{"name": "added", "unit": "ns", "got": got, "bar": "at most 30", "error": error}]}
+    for got, is_worse in ((17.6, False), (18.4, True), (10, False)):
+        (change,), _ = regress.compare(result(14.3, 0.8), result(got, 1.0), 2)
+        assert change.is_worse is is_worse, change
+    (change,), _ = regress.compare(result(14.3, 0), {"cases": [{"name": "added", "got": 14.7}]}, 2)
+    assert change.is_worse
+
+
 def test_a_file_that_is_no_result_is_no_baseline(tmp_path):
     for text in ("{}", "[]", "no", '{"version":1,"bench":"x","cases":[{"name":"a"}]}'):
         path = tmp_path / "f"
