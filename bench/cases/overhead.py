@@ -10,16 +10,16 @@ from harness.trainer import Trainer, ready, take_models
 from load.trainings.table import BATCHES
 
 QUOTA = ["--memory", "64GiB"]
-ROUND_S = 0.1           # an epoch here: the steps of about so long
+ROUND_S = 0.05          # an epoch here: the steps of about so long
 LEAST_PAIRS = 16
-PROCESSORS = 4          # of a training: what launches, the backward pass, the driver and the library
+PROCESSORS = 4          # of a training: what launches, with the backward pass, and those of the driver and the library
 ERROR_PCT = 0.06        # the bar can be told apart by then
 START_S = 30            # of the two processes, together
 BUILD_S = 4             # of a model in both, together, and until its steps' time is known
 
 
 def most_pairs(settings):
-    return 3 if settings.quick else 60
+    return 3 if settings.quick else 150
 
 
 def cells_of(settings):
@@ -28,7 +28,7 @@ def cells_of(settings):
 
 
 def cell_seconds(settings):
-    return BUILD_S + (most_pairs(settings) + 1) * 2 * 1.3 * ROUND_S
+    return BUILD_S + (most_pairs(settings) + 1) * 2 * 1.5 * ROUND_S
 
 
 def seconds_of(settings):

@@ -90,7 +90,8 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the "
                         "program out, with a tiny batch (%(default)s)")
     parser.add_argument("--processors", type=int, metavar="N", help="stay on the last N of those that "
-                        "it may use: what runs by turns with it is then served as well")
+                        "it may use: what runs by turns with it is then served as well; on a GPU the "
+                        "thread that launches, and that of the backward pass, on the very last")
     options = parser.parse_args()
     if options.processors is not None and options.processors < 1:
         parser.error(f"--processors {options.processors}: at least 1")
@@ -126,12 +127,24 @@ def serve_input(options, device):
     serve(obey, sys.stdin, sys.stdout)
 
 
+def start_device(options):
+    """The device, with a context. Whose threads stay where: those that the driver and what stands before it start may use all of
+    the processors; this one, and those that it starts from here on, the last. Two threads that take turns have the same
+    caches then, and no step has another processor than the one before."""
+    if not options.processors:
+        return find_device(options)
+    processors = sorted(os.sched_getaffinity(0))[-options.processors:]
+    os.sched_setaffinity(0, processors)
+    device = find_device(options)
+    if device.type == "cuda":
+        torch.zeros(1, device=device)
+        os.sched_setaffinity(0, processors[-1:])
+    return device
+
+
 def main():
     options = parse_arguments()
-    if options.processors:
-        # Of this thread, and so of all that are started from here on.
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.processors:])
-    device = find_device(options)
+    device = start_device(options)
     torch.manual_seed(1)
     if options.serve:
         serve_input(options, device)

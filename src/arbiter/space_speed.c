@@ -24,11 +24,9 @@
 #define STEP_PART 0.1    /* of a step: less between two rests is none */
 #define STEPS_DIFFER 0.1 /* they are as long as each other */
 #define STEPS_LEAST 2
-#define STEPS_MOST 3 /* beside others, between two rests that are seen ... */
-#define STEP_CHANGES \
-	0.12 /* ... as was known, but for so much of one: lengths that get better, some of the next */
-#define STEPS_TELL \
-	16       /* so many: a look sees some of the next one, which is little of all of them */
+#define STEPS_MOST 3      /* beside others, between two rests that are seen, ... */
+#define STEP_CHANGES 0.12 /* ... each as it was known but for so much of one in sum */
+#define STEPS_TELL 16     /* a look sees some of the next step: little of so many */
 #define WAVE 2.7 /* a slope is off by, of a whole wave's root mean square in the line's length */
 #define SURE 0.02
 #define LEAST 0.1

@@ -57,9 +57,9 @@ struct space_speed {
 	uint64_t tried_ns; /* all trials, from where they tell something */
 	bool learns;       /* its lengths */
 	bool is_unsteady;  /* the last line was no straight one, or as steep as no other */
-	bool is_by_steps;  /* so it was told, and nothing else since ... */
-	double step_ns,
-		step_told; /* ... of a step, then: its time, and what was told of it; 0: never */
+	bool is_by_steps;  /* so it was told, and nothing else since: */
+	double step_ns;    /* a step's time in the last trial that told of steps; 0: none did ... */
+	double step_told;  /* ... and what is told of one by now */
 	uint64_t quiet_ns; /* it need not be tried again for so long, by trials that told nothing new */
 	/* Beside others: told since it waited for all of it, if it did so since its last trial, ... */
 	double since_rest;

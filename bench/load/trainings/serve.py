@@ -106,7 +106,9 @@ class Server:
     def _record(self, seconds, at):
         seconds, at = number(seconds, LEAST_S), number(at, 0)
         late_s = max(0.0, time.time() - at)
-        time.sleep(max(0.0, at - time.time()))
+        # Sleep goes by another clock: it may end some microseconds early, and what is recorded then, too.
+        while (left_s := at - time.time()) > 0:
+            time.sleep(left_s)
         taken = self._take(self.until(seconds))
         return {**taken.summary(), "late_s": round(late_s, 4), "began_at": taken.began_at,
                 "ends_s": [round(end, 6) for end in taken.ends_s]}
