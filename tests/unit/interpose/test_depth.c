@@ -159,39 +159,47 @@ static void test_free_run_is_bounded_too(void **state)
 	assert_in_range(most, 2, 499);
 }
 
+/* So much is in flight by prediction that the next launch waits; it can tell nothing of when that ends. */
+static void pretend_in_flight(int64_t ns, int32_t launches)
+{
+	atomic_fetch_add(&device()->inflight_ns, ns);
+	atomic_fetch_add(&device()->inflight, launches);
+	door_shut(DOOR_ALL);
+}
+
 /*
  * What is in flight by prediction may have ended long ago, and looks are a millisecond apart: who is to wait for that lets the
- * helper look at all of its own work, once.
+ * helper look at all of its own work, once. A busy machine may have it wait for so long that it gives up: that try tells nothing.
  */
 static void test_in_free_run_a_wait_begins_with_a_look(void **state)
 {
+	uint32_t woken = 0, wakes = 0, unmarked = 1, stuck = 1;
 	struct flight_stream *s;
-	struct launcher l;
-	uint32_t woken;
 
 	launch(fake_stream(2));
 	s = flight_cache.stream;
-	atomic_store(&s->mark_every, 100);
-	launch(fake_stream(2));
-	assert_int_equal(s->unmarked, 1);
-	woken = fake_wakes;
-	launch(fake_stream(2));
-	assert_int_equal(fake_wakes, woken);
-	assert_int_equal(s->unmarked, 2);
-	atomic_fetch_add(&device()->inflight_ns, 100 * NS_PER_MS);
-	atomic_fetch_add(&device()->inflight, 2);
-	door_shut(DOOR_ALL);
-	start_launcher(&l, fake_stream(2), 1);
-	assert_true(becomes(&fake_wakes, woken + 1));
-	/* Several naps. */
-	usleep(3000);
-	assert_int_equal(fake_wakes, woken + 1);
-	assert_int_equal(s->unmarked, 0);
-	assert_int_equal(l.launches, 0);
-	atomic_fetch_sub(&device()->inflight_ns, 100 * NS_PER_MS);
-	atomic_fetch_sub(&device()->inflight, 2);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(own()->stuck, 0);
+	for (int tries = 0; tries < 10 && stuck; tries++) {
+		uint32_t before = own()->stuck;
+		struct launcher l;
+
+		atomic_store(&s->mark_every, 100);
+		launch(fake_stream(2));
+		assert_true(s->unmarked > 0);
+		pretend_in_flight(100 * NS_PER_MS, 2);
+		woken = fake_wakes;
+		start_launcher(&l, fake_stream(2), 1);
+		assert_true(becomes(&device()->waiters, 1));
+		/* Several naps. */
+		usleep(3000);
+		wakes = fake_wakes - woken;
+		unmarked = s->unmarked;
+		pretend_in_flight(-100 * NS_PER_MS, -2);
+		pthread_join(l.thread, NULL);
+		stuck = own()->stuck - before;
+	}
+	assert_int_equal(stuck, 0);
+	assert_int_equal(wakes, 1);
+	assert_int_equal(unmarked, 0);
 	fake_complete_all();
 }
 
