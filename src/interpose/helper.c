@@ -25,12 +25,6 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * In free run with so much in flight that it can't end soon: a quarter of that, up to a part of what may be in flight: 4 ms where no
- * other has a process on the card. A look costs who launches on several streams some 10 us: 153 of them 1.6 ms (H200).
- */
-#define POLLS_IN_FLIGHT 4
-#define POLLS_OF_DEPTH_AHEAD 25
-/*
  * Under a lease with so much in flight that the next half of it needs no look: a launch-bound program, of which every
  * query takes the driver's lock for a moment.
  */
@@ -318,43 +312,24 @@ static bool is_parked(uint32_t count)
 	return !atomic_load(&guest.daemon_lost) || launches == parked_launches;
 }
 
-static uint64_t clamp_ns(uint64_t ns, uint64_t least_ns, uint64_t most_ns)
+static uint64_t poll_free_ns(uint32_t count)
 {
-	return ns > most_ns ? most_ns : ns < least_ns ? least_ns : ns;
-}
-
-/* In free run, of one device with work. */
-static uint64_t poll_free_ns(const struct flight_device *f, uint64_t depth_ns)
-{
-	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
-	uint64_t most_ns = clamp_ns(depth_ns / POLLS_OF_DEPTH_AHEAD, POLL_FREE_NS, UINT64_MAX);
-
-	if (atomic_load(&f->waiters))
-		return clamp_ns(rarer * clamp_ns(depth_ns / POLLS_OF_DEPTH, POLL_DEPTH_NS,
-						 POLL_FREE_NS),
-				POLL_DEPTH_NS, POLL_FREE_NS);
-	return clamp_ns(inflight_ns > 0 ? (uint64_t)inflight_ns / POLLS_IN_FLIGHT : 0, POLL_FREE_NS,
-			most_ns);
-}
-
-static uint64_t poll_all_free_ns(uint32_t count, uint32_t busy)
-{
-	uint64_t least_ns = UINT64_MAX;
+	uint64_t least_ns = POLL_FREE_NS;
 	bool any_waits = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct flight_device *f = &flight_devices[i];
-		uint64_t ns;
-
-		if (!(busy & (1U << i)) && !atomic_load(&f->waiters))
+		uint64_t ns = atomic_load(&guest_control_device((int)i)->free_depth_ns) /
+			      POLLS_OF_DEPTH;
+		if (!atomic_load(&flight_devices[i].waiters))
 			continue;
-		any_waits = any_waits || atomic_load(&f->waiters);
-		ns = poll_free_ns(f, atomic_load(&guest_control_device((int)i)->free_depth_ns));
-		least_ns = ns < least_ns ? ns : least_ns;
+		any_waits = true;
+		ns = rarer * (ns < POLL_DEPTH_NS ? POLL_DEPTH_NS : ns);
+		if (ns < least_ns)
+			least_ns = ns;
 	}
 	if (any_waits && rarer < RARER_MOST)
 		rarer *= 2;
-	return least_ns < UINT64_MAX ? least_ns : POLL_FREE_NS;
+	return least_ns;
 }
 
 /* It runs alone to be timed. */
@@ -427,7 +402,7 @@ static uint64_t look(void)
 	if (any_busy && any_lease)
 		return is_far_ahead(count, busy) ? POLL_AHEAD_NS : POLL_LEASE_NS;
 	if (any_busy)
-		return poll_all_free_ns(count, busy);
+		return poll_free_ns(count);
 	return rest_ns;
 }
 
