@@ -1,12 +1,11 @@
 """What a quota that does not bind adds to a model's epoch: the first seed's Table 5, equation 6."""
 
-import os
 import statistics
 
 from harness import plot
 from harness.pairs import by_turns
 from harness.result import Row, at_most
-from harness.trainer import Trainer, ready, take_models
+from harness.trainer import Trainer, processors_of_their_own, ready, take_models
 from load.trainings.table import BATCHES
 
 QUOTA = ["--memory", "64GiB"]
@@ -58,9 +57,7 @@ def measure(bench, native, tenant, model, batch):
 
 
 def models_overhead(bench):
-    # One is served by a neighbour of the machine's where the other is not, or by a slower processor: several percent of what
-    # launches. So both have the same processors.
-    same = ("--processors", str(PROCESSORS)) if len(os.sched_getaffinity(0)) >= 2 * PROCESSORS else ()
+    same, = processors_of_their_own(PROCESSORS)
     native, tenant = Trainer(bench, "native", more=same), Trainer(bench, "quota", QUOTA, same)
     ready((native, tenant))
     added = [measure(bench, native, tenant, *cell) for cell in

@@ -1,6 +1,7 @@
 """A training process that stays (bench/load/trainings/serve.py), native or in a tenant."""
 
 import json
+import os
 import sys
 import time
 
@@ -65,6 +66,15 @@ class Trainer:
 
     def end(self):
         self.job.kill()
+
+
+def processors_of_their_own(count, trainings=1):
+    """Options for trainings that run at once, each on so many processors: what takes turns with one of them takes the same
+    option. One is served by a neighbour of the machine's where the other is not, or by a slower processor: several percent
+    of what launches. None where there are too few: what else runs needs some."""
+    if len(os.sched_getaffinity(0)) < count * (trainings + 1):
+        return trainings * [()]
+    return [("--processors", f"{count}:{i}") for i in range(trainings)]
 
 
 def ready(trainers):

@@ -70,6 +70,18 @@ def parse_batches(text):
     return batches
 
 
+def parse_processors(text):
+    """Of N[:K]: the processors."""
+    count, _, behind = text.partition(":")
+    if not (count.isdecimal() and int(count) > 0 and (behind or "0").isdecimal()):
+        raise argparse.ArgumentTypeError(f"'{text}': not N or N:K, such as 4 or 4:2")
+    own = sorted(os.sched_getaffinity(0))
+    own = own[:len(own) - int(behind or 0) * int(count)]
+    if len(own) < int(count):
+        raise argparse.ArgumentTypeError(f"'{text}': this process may use {len(os.sched_getaffinity(0))} processors, too few")
+    return own[-int(count):]
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=sorted(MODELS), default="resnet18")
@@ -89,12 +101,10 @@ def parse_arguments():
                         help="with --serve: train over N GPUs, a process each (%(default)s)")
     parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the "
                         "program out, with a tiny batch (%(default)s)")
-    parser.add_argument("--processors", type=int, metavar="N", help="stay on the last N of those that "
-                        "it may use: what runs by turns with it is then served as well; on a GPU the "
-                        "thread that launches, and that of the backward pass, on the very last")
+    parser.add_argument("--processors", type=parse_processors, metavar="N[:K]", help="stay on the last N of those that "
+                        "it may use, but for K*N behind them: what runs by turns with it is then served as well; on a "
+                        "GPU the thread that launches, and that of the backward pass, on the very last of them")
     options = parser.parse_args()
-    if options.processors is not None and options.processors < 1:
-        parser.error(f"--processors {options.processors}: at least 1")
     if options.batch is None:
         options.batch = [OOM_BATCH if options.oom_retry else MODELS[options.model].default_batch]
     if options.ranks < 1 or (options.ranks > 1 and not options.serve):
@@ -133,12 +143,11 @@ def start_device(options):
     caches then, and no step has another processor than the one before."""
     if not options.processors:
         return find_device(options)
-    processors = sorted(os.sched_getaffinity(0))[-options.processors:]
-    os.sched_setaffinity(0, processors)
+    os.sched_setaffinity(0, options.processors)
     device = find_device(options)
     if device.type == "cuda":
         torch.zeros(1, device=device)
-        os.sched_setaffinity(0, processors[-1:])
+        os.sched_setaffinity(0, options.processors[-1:])
     return device
 
 
