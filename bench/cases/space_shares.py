@@ -92,13 +92,16 @@ def space_models(bench):
         return [Trainer(bench, f"{label}-{model}", ["--memory", "24GiB", *SHARING, "--cores", str(pct), *more])
                 for model, (pct, _) in SEED_MODELS.items()]
 
+    learn_s = settings.settle_s + LEARN_S
+
     def rates(trainers):
-        """Steps a millisecond."""
-        settle_s, seconds = settings.settle_s + LEARN_S, models_window_s(settings)
-        answers = record_together(trainers, settle_s + seconds)
+        """Steps a millisecond of each, and while lengths are learnt."""
+        seconds = models_window_s(settings)
+        answers = record_together(trainers, learn_s + seconds)
         for trainer in trainers:
             trainer.end()
-        return [answer["series"].rate(settle_s, settle_s + seconds) / 1e3 for answer in answers]
+        return [[answer["series"].rate(begin, end) / 1e3 for answer in answers]
+                for begin, end in ((learn_s, learn_s + seconds), (0, learn_s))]
 
     native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
     with plain_mps(bench.machine):
@@ -111,18 +114,21 @@ def space_models(bench):
         native_ms, before_ms = steps_ms(bench, native), steps_ms(bench, alone)
         for trainer in native:
             trainer.end()
-        fixed, held = rates(clients), rates(capped)
+        (fixed, _), (held, held_first) = rates(clients), rates(capped)
         after_ms = steps_ms(bench, alone)
     bench.machine.settle()
     lending = tenants("lend", "--cores-limit", "100")
     ready(lending)
     take_models(lending, models)
-    lent = rates(lending)
+    lent, _ = rates(lending)
     alone_ms = [sum(pair) / 2 for pair in zip(before_ms, after_ms)]
     for name, step_ms, without_ms in zip(names, alone_ms, native_ms):
         bench.result.add(Row(f"{name}: a step alone", "ms", step_ms, native=without_ms))
-    fixed, held, lent = ([100 * rate * step_ms for rate, step_ms in zip(found, alone_ms)] for found in (fixed, held, lent))
+    fixed, held, held_first, lent = ([100 * rate * step_ms for rate, step_ms in zip(found, alone_ms)]
+                                     for found in (fixed, held, held_first, lent))
     add_capped(bench, names, asked, held, fixed)
+    for name, pct, first in zip(names, asked, held_first):
+        bench.result.add(Row(f"caps, {pct} %, {name}, while lengths are learnt: first {learn_s:g} s", "%", first, pct))
     add_lent(bench, names, asked, lent)
     add_bars(bench, "Three trainings at 45 / 30 / 15 % at the same time, caps: step rate against alone")
 

@@ -95,6 +95,7 @@ def main():
     parser.add_argument("--serve", action="store_true", required=True)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--processors")     # only what is measured on a GPU needs them
     options = parser.parse_args()
     do("cuInit", 0)
     first = int(options.device.rpartition(":")[2])

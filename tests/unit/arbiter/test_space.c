@@ -304,7 +304,6 @@ static void test_half_beside_four(void **state)
 	assert_parts(seats, 5, sum, 0.7);
 }
 
-/* One that can't use what it is promised: its small kernels fill an eighth of the card. The rest is lent. */
 /*
  * As caps, in contexts of all SMs: others' trials hold it for half of the first second. Of what they took most is made up
  * for, though the others catch up as well, and at the same time: it waits for that.
@@ -340,6 +339,39 @@ static void test_trials_of_others_are_made_up_for(void **state)
 	assert_true(lost < 0.5);
 }
 
+/* Its steps differ, so it is tried again and again: it pays for one trial before the next. */
+static void test_its_own_trials_are_paid_for_one_by_one(void **state)
+{
+	for (int run = 0; run < 6; run++) {
+		struct gpu_model_config config = gpu_model_default_config();
+		struct seat seats[] = { { 45, 45, 100, { .kernel_ns = 150 * US } },
+					{ 30, 30, 100, { .kernel_ns = 60 * US } },
+					{ 15,
+					  15,
+					  100,
+					  { .kernel_ns = 5 * MS,
+					    .kernel_max_ns = 20 * MS,
+					    .burst_ns = 60 * MS,
+					    .think_ns = 1 * MS,
+					    .tells_rests = true } } };
+		double least = 100, most = 0;
+		struct gpu_model *m;
+
+		config.seed = (uint64_t)run + 1;
+		m = table_new(&config, seats, 3);
+		for (int second = 0; second < 10; second++) {
+			measure(m, seats, 3, SECOND);
+			least = fmin(least, seats[2].work_pct);
+			most = fmax(most, seats[2].work_pct);
+		}
+		say("a cap of 15, its steps differ: seconds of %6.2f to %6.2f\n", least, most);
+		assert_true(least > 3);
+		assert_true(most < 30);
+		gpu_model_free(m);
+	}
+}
+
+/* One that can't use what it is promised: its small kernels fill an eighth of the card. The rest is lent. */
 static void test_lends_what_is_idle(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -506,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_half_beside_four),
 		cmocka_unit_test(test_trials_of_others_are_made_up_for),
+		cmocka_unit_test(test_its_own_trials_are_paid_for_one_by_one),
 		cmocka_unit_test(test_lends_what_is_idle),
 		cmocka_unit_test(test_gains_by_small_kernels),
 		cmocka_unit_test(test_alone_is_free),
