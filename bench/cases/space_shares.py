@@ -40,6 +40,22 @@ def add_lent(bench, what, asked, got):
     bench.result.add(Row(f"lending, {what[0]} and others: sum of work", "%", sum(got)))
 
 
+def add_counts(bench, how, what, asked, counts, seconds):
+    """What the daemon's own count was meanwhile, and what it goes by: why a share is off, if one is."""
+    for name, pct, first, last in zip(what, asked, *counts):
+        def spent_pct(of):
+            return 100 * (of(last) - of(first)) / seconds
+
+        row = f"{how}, {pct} %, {name}"
+        bench.result.add(Row(f"{row}: as the daemon counts", "%", spent_pct(lambda device: device["used_s"])))
+        bench.result.add(Row(f"{row}: alone to be timed", "%", spent_pct(lambda device: device["pace"]["trials_s"])))
+        if last["cores_limit_pct"] < 100:
+            bench.result.add(Row(f"{row}: of its limit unused", "%", spent_pct(lambda device: device["pace"]["unused_s"])))
+        pace = last["pace"]
+        if pace["step_told_ms"]:
+            bench.result.add(Row(f"{row}: a step alone, by its speed", "ms", pace["step_told_ms"] / pace["speed"]))
+
+
 def works(bench, way, kernel, mode, limit=None):
     members = [Member(f"t{pct}", kernel, pct, limit, mode=mode) for pct in SHARES]
     settle_s = bench.settings.settle_s + (LEARN_S if way == SPACE else 0)
@@ -94,15 +110,22 @@ def space_models(bench):
 
     learn_s = settings.settle_s + LEARN_S
 
-    def rates(trainers):
-        """Steps a millisecond of each, and while lengths are learnt."""
+    def rates(trainers, counts=None):
+        """Steps a millisecond of each, and while lengths are learnt. counts: gets what the daemon says of each, at the begin and
+        at the end."""
+        def look():
+            if counts is not None:
+                counts.append([bench.machine.tenant_device(trainer.name) for trainer in trainers])
+
         seconds = models_window_s(settings)
-        answers = record_together(trainers, learn_s + seconds)
+        answers = record_together(trainers, learn_s + seconds, look, learn_s)
+        look()
         for trainer in trainers:
             trainer.end()
         return [[answer["series"].rate(begin, end) / 1e3 for answer in answers]
                 for begin, end in ((learn_s, learn_s + seconds), (0, learn_s))]
 
+    capped_counts, lending_counts = [], []
     native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
     with plain_mps(bench.machine):
         alone = [Trainer(bench, f"alone-{model}") for model in SEED_MODELS]
@@ -114,13 +137,13 @@ def space_models(bench):
         native_ms, before_ms = steps_ms(bench, native), steps_ms(bench, alone)
         for trainer in native:
             trainer.end()
-        (fixed, _), (held, held_first) = rates(clients), rates(capped)
+        (fixed, _), (held, held_first) = rates(clients), rates(capped, capped_counts)
         after_ms = steps_ms(bench, alone)
     bench.machine.settle()
     lending = tenants("lend", "--cores-limit", "100")
     ready(lending)
     take_models(lending, models)
-    lent, _ = rates(lending)
+    lent, _ = rates(lending, lending_counts)
     alone_ms = [sum(pair) / 2 for pair in zip(before_ms, after_ms)]
     for name, step_ms, without_ms in zip(names, alone_ms, native_ms):
         bench.result.add(Row(f"{name}: a step alone", "ms", step_ms, native=without_ms))
@@ -129,7 +152,9 @@ def space_models(bench):
     add_capped(bench, names, asked, held, fixed)
     for name, pct, first in zip(names, asked, held_first):
         bench.result.add(Row(f"caps, {pct} %, {name}, while lengths are learnt: first {learn_s:g} s", "%", first, pct))
+    add_counts(bench, "caps", names, asked, capped_counts, models_window_s(settings))
     add_lent(bench, names, asked, lent)
+    add_counts(bench, "lending", names, asked, lending_counts, models_window_s(settings))
     add_bars(bench, "Three trainings at 45 / 30 / 15 % at the same time, caps: step rate against alone")
 
 

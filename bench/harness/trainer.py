@@ -103,11 +103,14 @@ def series_of(answer, at):
     return Series({"t_s": end_s + shift_s, "kernels": 1} for end_s in answer["ends_s"])
 
 
-def record_together(trainers, seconds):
-    """All from the same moment on: the answers, with each one's Series as "series"."""
+def record_together(trainers, seconds, look=None, look_s=0.0):
+    """All from the same moment on: the answers, with each one's Series as "series". look() is called look_s after that."""
     at = time.time() + 0.5
     for trainer in trainers:
         trainer.say("record", seconds, f"{at:.3f}")
+    if look:
+        time.sleep(max(0.0, at + look_s - time.time()))
+        look()
     answers = []
     for trainer in trainers:
         answer = trainer.answer(seconds + MODEL_S)

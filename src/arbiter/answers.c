@@ -44,6 +44,28 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 	};
 }
 
+struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
+{
+	const struct group_part *p;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
+	    a->tenant[tenant].part.of == NONE)
+		return (struct arbiter_pace){ .speed = 1 };
+	p = &a->tenant[tenant].part;
+	return (struct arbiter_pace){
+		.is_member = true,
+		.basis = p->member.speed.basis,
+		.speed = space_speed(&p->member.speed),
+		.step_ns = to_ns(p->member.speed.step_ns),
+		.step_told_ns = to_ns(p->member.speed.step_told),
+		.told_ns = p->member.work_ns,
+		.trials = p->attempts,
+		.trials_ns = p->member.speed.tried_ns,
+		.held_ns = p->held_ns,
+		.unused_ns = to_ns(p->unused_ns),
+	};
+}
+
 enum arbiter_mode arbiter_mode(const struct arbiter *a)
 {
 	return a->mode;

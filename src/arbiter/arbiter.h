@@ -109,6 +109,7 @@
 
 #include "arbiter/feedback.h"
 #include "arbiter/gang.h"
+#include "arbiter/space_speed.h"
 #include "arbiter/turn_terms.h"
 #include "region/region.h" /* enum lease_state */
 
@@ -240,6 +241,23 @@ struct arbiter_account {
 	bool draining; /* past CLOSING with work still in flight, the lease gone on or not */
 };
 
+/*
+ * What a member of a space group is charged by, and what finding that out takes (space_speed.h, space_trial.h). Of no member: not
+ * is_member, and a speed of 1.
+ */
+struct arbiter_pace {
+	bool is_member;
+	enum space_speed_basis basis;
+	double speed; /* told in a nanosecond in which it runs alone */
+	/* Of its program, where it waits for all of its work at the end of each; 0: not known. */
+	uint64_t step_ns, step_told_ns; /* alone; what is told of one by now */
+	uint64_t told_ns;               /* of all that it began while it was paced or tried */
+	unsigned trials;                /* begun for it */
+	uint64_t trials_ns;             /* of these, what told something */
+	uint64_t held_ns;               /* by others' trials */
+	uint64_t unused_ns;             /* of its cap, while it was there and did not use it */
+};
+
 /* Why a lease ended, for who watches; nothing is decided by it. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
@@ -304,6 +322,7 @@ uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
+struct arbiter_pace arbiter_pace(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
 /* Tokens granted under LEASE_PACED so far. It is taken back where too much was granted to a member of a space group. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);

@@ -178,6 +178,8 @@ static void fill_tokens(const struct arbiter *a, struct tenant *t)
 	t->tokens_ns += ns;
 	if (t->part.is_there && (is_held_for_trial(a, t) || catches_up(t)))
 		t->part.kept_ns = fmin(t->part.kept_ns + ns, limit * KEPT_MOST_NS);
+	if (t->part.is_there)
+		t->part.unused_ns += fmax(t->tokens_ns - most - t->part.kept_ns, 0);
 	t->tokens_ns = fmin(t->tokens_ns, most + t->part.kept_ns);
 	t->part.kept_ns = fmax(fmin(t->part.kept_ns - ns / KEPT_FADE, t->tokens_ns - most), 0);
 	if (t->tokens_ns >= REFILL_NS || t->tokens_ns >= REFILL_PART * most)
@@ -296,6 +298,7 @@ static void charge_member(struct arbiter *a, struct tenant *t, bool is_alone, ui
 	};
 
 	p->wall_ns += (double)dt_ns;
+	p->held_ns += p->is_there && is_held_for_trial(a, t) ? dt_ns : 0;
 	if (seen.is_tried)
 		p->trial_ns = (p->member.is_tried ? p->trial_ns : 0) + (double)dt_ns;
 	busy_ns = t->reported_ns < p->wall_ns ? t->reported_ns : p->wall_ns;

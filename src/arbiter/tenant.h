@@ -76,6 +76,9 @@ struct group_part {
 	bool is_out;       /* of the tokens of its cap, until there are some again */
 	unsigned attempts; /* trials begun for it */
 	double trial_ns;   /* as long was its last one, or is */
+	/* Ever, while it was there: what its full bucket had no room for; for how long others' trials held it. */
+	double unused_ns;
+	uint64_t held_ns;
 	struct space_member member;
 	struct space_gain gain;
 };

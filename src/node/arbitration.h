@@ -31,6 +31,7 @@ struct lessee;
 /* What is known of a lessee now. */
 struct lessee_figures {
 	struct arbiter_account account;
+	struct arbiter_pace pace;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
 	bool waiting;        /* threads are held at its gates */

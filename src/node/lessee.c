@@ -183,6 +183,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->worker.lock);
 	struct lessee_figures f = { .account = arbiter_account(a->arbiter, lessee->index),
+				    .pace = arbiter_pace(a->arbiter, lessee->index),
 				    .mode = arbiter_mode(a->arbiter),
 				    .waiting = lessee->seen.waiting,
 				    .busy = lessee->seen.busy || lessee->seen.launching,

@@ -1,4 +1,5 @@
 /* Requests that only tell: hello, list, tasks. What `allot ps --json` prints (docs/protocol.md). */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,6 +70,33 @@ static json_t *cards_to_json(struct node *node)
 	return list;
 }
 
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)NSEC_PER_SEC;
+}
+
+static json_t *ms_or_null(uint64_t ns)
+{
+	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
+}
+
+/* null of who takes turns. */
+static json_t *pace_to_json(const struct arbiter_pace *p)
+{
+	static const char *const names[] = { [SPACE_SPEED_UNKNOWN] = "unknown",
+					     [SPACE_SPEED_JUDGED] = "judged",
+					     [SPACE_SPEED_FIRST] = "first",
+					     [SPACE_SPEED_KNOWN] = "known" };
+
+	if (!p->is_member)
+		return json_null();
+	return json_pack("{s:s, s:f, s:o, s:o, s:f, s:I, s:f, s:f, s:f}", "basis", names[p->basis],
+			 "speed", round(1e4 * p->speed) / 1e4, "step_ms", ms_or_null(p->step_ns),
+			 "step_told_ms", ms_or_null(p->step_told_ns), "told_s", seconds(p->told_ns),
+			 "trials", (json_int_t)p->trials, "trials_s", seconds(p->trials_ns),
+			 "held_s", seconds(p->held_ns), "unused_s", seconds(p->unused_ns));
+}
+
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
 {
 	double promised_pct =
@@ -100,9 +128,8 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns", (json_int_t)f->turns,
 		"turns_given_up", (json_int_t)f->turns_given_up);
 	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
-	json_object_set_new(more, "step_ms",
-			    f->step_ns ? json_real(rounded((double)f->step_ns / NSEC_PER_MSEC))
-				       : json_null());
+	json_object_set_new(more, "step_ms", ms_or_null(f->step_ns));
+	json_object_set_new(more, "pace", pace_to_json(&f->pace));
 	json_object_update(json, more);
 	json_decref(more);
 	if (t->terms.on_full == ON_FULL_WAIT)

@@ -56,3 +56,27 @@ def test_kernels_that_leave_room(shared):
     print([f"{part:.1f}" for part in got], [f"{part:.1f}" for part in turns])
     assert sum(turns) < 105
     assert sum(got) > 130
+
+
+def test_what_it_goes_by(shared):
+    """`pace` of allot ps --json: of who shares space; each runs alone now and then to be timed, and is held for the other."""
+    load = shared.load("--seconds", 60)
+    started = [shared.start("--memory", "1GiB", "--name", name, *options, "--", *load)
+               for name, options in (("sixty", space(60)), ("forty", space(40)), ("turns", ["--cores", "5"]))]
+
+    def known():
+        tenants = shared.tenants()
+        paces = [tenants[name]["devices"][0]["pace"] for name in ("sixty", "forty") if name in tenants]
+        return paces if len(paces) == 2 and all(pace and pace["basis"] == "known" for pace in paces) else None
+
+    deadline = time.monotonic() + 30
+    while not (paces := known()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert paces, "no speed is known after 30 s"
+    for pace in paces:
+        assert 0.5 < pace["speed"] < 2
+        assert pace["trials"] >= 1 and pace["trials_s"] > 0 and pace["held_s"] > 0 and pace["told_s"] > 0
+        assert pace["unused_s"] >= 0
+    assert shared.tenants()["turns"]["devices"][0]["pace"] is None
+    for process in started:
+        process.terminate()

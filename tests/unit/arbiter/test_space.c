@@ -371,6 +371,41 @@ static void test_its_own_trials_are_paid_for_one_by_one(void **state)
 	}
 }
 
+/* What it goes by: told twice as much as is done, and half as much of its cap as it could be given. */
+static void test_tells_what_it_goes_by(void **state)
+{
+	struct gpu_model_config config = gpu_model_default_config();
+	struct seat seats[] = { { 60, 60, 100, { .kernel_ns = 1 * MS, .prediction = 2 } },
+				{ 40,
+				  40,
+				  100,
+				  { .kernel_ns = 200 * US,
+				    .burst_ns = 20 * MS,
+				    .think_ns = 80 * MS,
+				    .tells_rests = true } } };
+	struct gpu_model *m = table_new(&config, seats, 2);
+	struct arbiter_pace busy, idle, none;
+	int alone = gpu_model_add(m, (struct arbiter_share){ 0, 100, 0 },
+				  &(struct gpu_model_load){ .start_ns = 100 * SECOND });
+
+	measure(m, seats, 2, 10 * SECOND);
+	busy = arbiter_pace(gpu_model_arbiter(m), seats[0].index);
+	idle = arbiter_pace(gpu_model_arbiter(m), seats[1].index);
+	none = arbiter_pace(gpu_model_arbiter(m), alone);
+	assert_true(busy.is_member && idle.is_member && !none.is_member);
+	assert_int_equal(busy.basis, SPACE_SPEED_KNOWN);
+	assert_true(fabs(busy.speed - 2) < 0.05);
+	assert_true(fabs((double)busy.told_ns / (2 * seats[0].work_pct * 0.1 * SECOND) - 1) < 0.1);
+	assert_int_equal(busy.step_ns, 0);
+	assert_true(busy.trials > 0 && busy.trials_ns > 10 * MS);
+	assert_true(idle.held_ns >= busy.trials_ns / 2);
+	assert_true(busy.unused_ns < SECOND / 4);
+	/* 20 of 100 ms, of 40. */
+	assert_true(idle.unused_ns > SECOND && idle.unused_ns < 3 * SECOND);
+	assert_true(none.speed == 1 && none.trials == 0 && none.held_ns == 0);
+	gpu_model_free(m);
+}
+
 /* One that can't use what it is promised: its small kernels fill an eighth of the card. The rest is lent. */
 static void test_lends_what_is_idle(void **state)
 {
@@ -539,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_half_beside_four),
 		cmocka_unit_test(test_trials_of_others_are_made_up_for),
 		cmocka_unit_test(test_its_own_trials_are_paid_for_one_by_one),
+		cmocka_unit_test(test_tells_what_it_goes_by),
 		cmocka_unit_test(test_lends_what_is_idle),
 		cmocka_unit_test(test_gains_by_small_kernels),
 		cmocka_unit_test(test_alone_is_free),
