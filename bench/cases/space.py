@@ -13,13 +13,21 @@ MODEL = "resnet18"
 TURN_S = {128: 3.0, 16: 1.5}    # by the batch
 BEGIN_S = 0.5                   # of a turn, until it counts
 END_S = 0.1                     # of one, when it does no more
-TURNS = (8, 12)                 # of each way: until the error is small enough, between these
-QUICK_TURNS = (2, 2)
-ERROR = 0.005                   # of the part of MPS: the bar can be told apart by then
+# With the smaller batch the launching threads set the pace: started anew, the same three differ by a percent or two for as long
+# as they live, which no number of turns tells. So several threes of each way are compared.
+STARTS = {128: 1, 16: 6}
+TURNS = {128: 6, 16: 3}         # of each three
+QUICK_STARTS = {128: 1, 16: 2}
+QUICK_TURNS = {128: 2, 16: 1}
 PROCESSORS = 4                  # of a training
-TENANT = ["--memory", "40GiB", "--sharing", "space"]
+TENANT = ["--memory", "24GiB", "--sharing", "space"]
+LATER_TENANT = ["--memory", "4GiB", "--sharing", "space"]   # has the smaller batch alone
 OF_MPS = 0.99                   # of what MPS alone makes of it
 WAYS = ("native", "MPS", "space")
+
+
+def starts_of(settings):
+    return QUICK_STARTS if settings.quick else STARTS
 
 
 def turns_of(settings):
@@ -27,13 +35,28 @@ def turns_of(settings):
 
 
 def seconds_of(settings):
-    turn_s = sum(TURN_S.values()) + len(TURN_S) * (BEGIN_S + END_S + 0.5)
-    return 35 + len(TURN_S) * (settings.native_seconds + 8) + 1.2 * turns_of(settings)[0] * len(WAYS) * turn_s
+    starts, turns = starts_of(settings), turns_of(settings)
+    turns_s = sum(turns[batch] * (1 + 2 * starts[batch]) * (turn_s + BEGIN_S + END_S + 0.5)
+                  for batch, turn_s in TURN_S.items())
+    return 20 + 4 * max(starts.values()) + len(TURN_S) * (settings.native_seconds + 4) + turns_s
 
 
-def start(bench, way, options):
+def start(bench, way, number, options):
+    """Three of a way; `number` of them were started before."""
     more = processors_of_their_own(PROCESSORS, COUNT)
-    return [Trainer(bench, f"{way}-{i + 1}", options, more[i]) for i in range(COUNT)]
+    return [Trainer(bench, f"{way}-{number + 1}-{i + 1}", options, more[i]) for i in range(COUNT)]
+
+
+def start_all(bench):
+    """{way: its threes}. Space is left out where it is refused, and the result says why."""
+    count = max(starts_of(bench.settings).values())
+    threes = {"MPS": [start(bench, "mps", i, None) for i in range(count)]}
+    refused = bench.machine.refuses(*TENANT)
+    if refused:
+        bench.result.skip("space", refused)
+    else:
+        threes["space"] = [start(bench, "space", i, LATER_TENANT if i else TENANT) for i in range(count)]
+    return threes
 
 
 def rate_of(trainers, turn_s):
@@ -42,59 +65,58 @@ def rate_of(trainers, turn_s):
     return sum(answer["series"].rate(BEGIN_S, BEGIN_S + turn_s) for answer in answers)
 
 
-def by_turns(groups, turn_s, least, most):
-    """{way: steps a second of all in each of its turns}: each way in turn, the first one another each time."""
-    ways, rates = list(groups), {way: [] for way in groups}
-    for turn in range(most):
-        for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            rates[way].append(rate_of(groups[way], turn_s))
-        if turn + 1 >= least and ("space" not in rates or stats.error_of_median(parts(rates)) <= ERROR):
-            break
+def by_turns(threes, starts, turn_s, turns):
+    """{way: for each of its threes, steps a second of all in each turn}: those of the ways that were started as the same
+    one, one after the other, the first one another each time."""
+    ways = list(threes)
+    rates = {way: [[] for _ in threes[way][:starts]] for way in ways}
+    for turn in range(turns):
+        for i in range(starts):
+            for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
+                if i < len(threes[way]):
+                    rates[way][i].append(rate_of(threes[way][i], turn_s))
     return rates
 
 
-def parts(rates):
-    """Of what MPS alone makes of it, in the turns next to each other."""
-    return [space / mps for space, mps in zip(rates["space"], rates["MPS"])]
+def part_of_mps(rates):
+    """What space makes of what MPS alone makes of it, and its standard error: by the threes, or the turns of the only one."""
+    parts = [[space / mps for space, mps in zip(*pair)] for pair in zip(rates["space"], rates["MPS"])]
+    if len(parts) == 1:
+        return statistics.median(parts[0]), stats.error_of_median(parts[0])
+    means = [statistics.fmean(part) for part in parts]
+    return statistics.fmean(means), statistics.stdev(means) / len(means) ** 0.5
 
 
-def measure(bench, groups, batch):
+def measure(bench, threes, batch):
     """Adds the rows of a batch; returns the one that is judged, if there is space."""
-    for trainers in groups.values():
-        take_models(trainers, COUNT * [(MODEL, batch)])
-    alone = 1e3 / groups["native"][0].ask("measure", bench.settings.native_seconds)["step_ms_mean"]
-    rates = by_turns(groups, TURN_S[batch], *turns_of(bench.settings))
-    native = statistics.median(rates["native"]) / alone
-    for way, got in rates.items():
+    starts = starts_of(bench.settings)[batch]
+    trainers = [trainer for way in threes.values() for three in way[:starts] for trainer in three]
+    take_models(trainers, len(trainers) * [(MODEL, batch)])
+    alone = 1e3 / threes["native"][0][0].ask("measure", bench.settings.native_seconds)["step_ms_mean"]
+    rates = by_turns(threes, starts, TURN_S[batch], turns_of(bench.settings)[batch])
+    work = {way: statistics.fmean(map(statistics.median, of_way)) / alone for way, of_way in rates.items()}
+    for way, got in work.items():
         label = f"--sharing {way}" if way == "space" else way
-        bench.result.add(Row(f"{COUNT} x ResNet18, batch {batch}, {label}", "x alone", statistics.median(got) / alone,
-                             native=native))
+        bench.result.add(Row(f"{COUNT} x ResNet18, batch {batch}, {label}", "x alone", got, native=work["native"]))
     if "space" not in rates:
         return None
-    of_mps = parts(rates)
-    return Row(f"batch {batch}: of what MPS alone makes of it", "x", statistics.median(of_mps),
-               error=stats.error_of_median(of_mps))
+    part, error = part_of_mps(rates)
+    return Row(f"batch {batch}: of what MPS alone makes of it", "x", part, error=error)
 
 
 def space(bench):
-    # All ways stay, and take turns on the same processors: from start to start a training that launches without rest differs
-    # by several percent, more than what is to be told.
-    groups = {"native": start(bench, "native", None)}
+    # All ways stay, and take turns on the same processors.
+    threes = {"native": [start(bench, "native", 0, None)]}
     with plain_mps(bench.machine):
-        groups["MPS"] = start(bench, "mps", None)
-        refused = bench.machine.refuses(*TENANT)
-        if refused:
-            bench.result.skip("space", refused)
-        else:
-            groups["space"] = start(bench, "space", TENANT)
-        for trainers in groups.values():
-            ready(trainers)
-        judged = [measure(bench, groups, batch) for batch in TURN_S]
-        for trainers in groups.values():
-            for trainer in trainers:
-                trainer.end()
-    for row in judged if "space" in groups else ():
+        threes |= start_all(bench)
+        everyone = [trainer for way in threes.values() for three in way for trainer in three]
+        ready(everyone)
+        judged = [measure(bench, threes, batch) for batch in TURN_S]
+        for trainer in everyone:
+            trainer.end()
+    for row in judged if "space" in threes else ():
         bench.result.add(at_least(row, bench.bar(OF_MPS, 0.2)))
+        bench.result.add(Row(f"{row.name}: standard error", "x", row.error))
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "Three ResNet18 trainings at once: work of all over that of one alone",
         [row for row in bench.result.rows if row.unit == "x alone"], "x alone"))
