@@ -40,9 +40,10 @@ def add_lent(bench, what, asked, got):
     bench.result.add(Row(f"lending, {what[0]} and others: sum of work", "%", sum(got)))
 
 
-def add_counts(bench, how, what, asked, counts, seconds):
-    """What the daemon's own count was meanwhile, and what it goes by: why a share is off, if one is."""
-    for name, pct, first, last in zip(what, asked, *counts):
+def add_counts(bench, how, what, asked, rates, counts, seconds):
+    """What the daemon's own count was meanwhile, and what it goes by: why a share is off, if one is. rates: steps a
+    millisecond; counts: what it said at the begin and at the end."""
+    for name, pct, rate, first, last in zip(what, asked, rates, *counts):
         def spent_pct(of):
             return 100 * (of(last) - of(first)) / seconds
 
@@ -51,9 +52,11 @@ def add_counts(bench, how, what, asked, counts, seconds):
         bench.result.add(Row(f"{row}: alone to be timed", "%", spent_pct(lambda device: device["pace"]["trials_s"])))
         if last["cores_limit_pct"] < 100:
             bench.result.add(Row(f"{row}: of its limit unused", "%", spent_pct(lambda device: device["pace"]["unused_s"])))
-        pace = last["pace"]
-        if pace["step_told_ms"]:
-            bench.result.add(Row(f"{row}: a step alone, by its speed", "ms", pace["step_told_ms"] / pace["speed"]))
+        told_ms = (last["pace"]["told_s"] - first["pace"]["told_s"]) / (rate * seconds) if rate > 0 else 0
+        bench.result.add(Row(f"{row}: told of a step", "ms", told_ms))
+        if last["pace"]["step_told_ms"]:
+            bench.result.add(Row(f"{row}: told of a step by what is known", "ms", last["pace"]["step_told_ms"]))
+        bench.result.add(Row(f"{row}: a step alone, by its speed", "ms", told_ms / last["pace"]["speed"]))
 
 
 def works(bench, way, kernel, mode, limit=None):
@@ -144,6 +147,7 @@ def space_models(bench):
     ready(lending)
     take_models(lending, models)
     lent, _ = rates(lending, lending_counts)
+    capped_rates, lending_rates = held, lent
     alone_ms = [sum(pair) / 2 for pair in zip(before_ms, after_ms)]
     for name, step_ms, without_ms in zip(names, alone_ms, native_ms):
         bench.result.add(Row(f"{name}: a step alone", "ms", step_ms, native=without_ms))
@@ -152,9 +156,9 @@ def space_models(bench):
     add_capped(bench, names, asked, held, fixed)
     for name, pct, first in zip(names, asked, held_first):
         bench.result.add(Row(f"caps, {pct} %, {name}, while lengths are learnt: first {learn_s:g} s", "%", first, pct))
-    add_counts(bench, "caps", names, asked, capped_counts, models_window_s(settings))
+    add_counts(bench, "caps", names, asked, capped_rates, capped_counts, models_window_s(settings))
     add_lent(bench, names, asked, lent)
-    add_counts(bench, "lending", names, asked, lending_counts, models_window_s(settings))
+    add_counts(bench, "lending", names, asked, lending_rates, lending_counts, models_window_s(settings))
     add_bars(bench, "Three trainings at 45 / 30 / 15 % at the same time, caps: step rate against alone")
 
 

@@ -20,6 +20,7 @@ import time
 
 import torch
 
+from trainings import bypass
 from trainings.models import MODELS
 from trainings.serve import Server, serve
 from trainings.steps import take_steps
@@ -133,7 +134,7 @@ def serve_input(options, device):
         obey = Ranks(options.ranks, device.type, options.warmup).obey
     else:
         obey = Server(lambda name, batch: try_training(name, batch, device, options.warmup),
-                      lambda: free_memory(device)).obey
+                      lambda: free_memory(device), bypass=bypass.of_this_process()).obey
     serve(obey, sys.stdin, sys.stdout)
 
 

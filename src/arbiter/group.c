@@ -481,7 +481,7 @@ static bool may_be_tried(const struct tenant *t)
 
 /*
  * What its trials took beyond its cap is paid first, once it is known how fast it is. Else one of 15 % whose steps differ, which is tried
- * again and again for that, had its cap for seconds ahead, and nothing for seconds then: 12.9 % of 14 s (H200).
+ * again and again for that, had its cap for seconds ahead, and nothing for seconds then (virtual time: 48 % of a second, then 0).
  */
 static bool pays_for_trials(const struct tenant *t)
 {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "bench" / "load"))
+from trainings import bypass                    # noqa: E402
 from trainings.serve import Server, serve       # noqa: E402
 
 KERNELS = 10            # in a step
@@ -112,7 +113,7 @@ def main():
     def free():
         for card in cards:
             card.give_back()
-    serve(Server(make, free).obey, sys.stdin, sys.stdout)
+    serve(Server(make, free, bypass=bypass.of_this_process()).obey, sys.stdin, sys.stdout)
 
 
 main()

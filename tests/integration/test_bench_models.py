@@ -16,7 +16,10 @@ from conftest import BUILD, ROOT
 sys.path.append(str(ROOT / "bench"))
 from cases.epochs import expected_s                 # noqa: E402
 from harness import stats                           # noqa: E402
+from harness.build import Build                     # noqa: E402
+from harness.bypass import standing_aside           # noqa: E402
 from harness.job import Failed                      # noqa: E402
+from harness.machine import Machine                 # noqa: E402
 from harness.pairs import Pairs, by_turns           # noqa: E402
 from harness.result import Row, within_pct          # noqa: E402
 from harness.trainer import series_of               # noqa: E402
@@ -212,3 +215,31 @@ def test_a_job_over_two_gpus_beside_one_on_each(tmp_path):
 def test_one_gpu_is_too_few_for_a_job_over_two(tmp_path):
     status, rows, said = bench(tmp_path, "ddp_half")
     assert status == 0 and not rows and "skipped: one GPU" in said
+
+
+def test_a_tenant_that_stands_aside():
+    """What models_overhead compares a tenant with: while its library stands aside nothing is counted, and then it is again."""
+    with Machine(Build(BUILD), "h200") as machine, standing_aside(machine) as can:
+        assert can
+        job = machine.tenant("aside", [sys.executable, SIM_TRAINING, "--serve"], ["--memory", "2GiB"], stdin=True)
+        lines = iter(range(1000))
+
+        def ask(line):
+            job.say(line)
+            return json.loads(job.wait_line(next(lines), 60))
+
+        def used_s():
+            return machine.tenant_device("aside")["used_s"]
+
+        assert json.loads(job.wait_line(next(lines), 60)) == {"ready": True}
+        assert ask("model resnet18 32")["fits"]
+        used, steps = [], []
+        for is_aside in (0, 1, 0):
+            assert ask(f"bypass {is_aside}") == {"bypass": bool(is_aside)}
+            before = used_s()
+            steps.append(ask("steps 20")["elapsed_s"])
+            used.append(used_s() - before)
+        assert "refused" in ask("bypass 2")
+    print([f"{value:.3f}" for value in used], [f"{value:.3f}" for value in steps])
+    assert used[0] > 0.9 * steps[0] and used[2] > 0.9 * steps[2]
+    assert used[1] < 0.1 * steps[1]

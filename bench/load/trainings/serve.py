@@ -9,6 +9,7 @@ line with one of JSON. Import and start of PyTorch are then paid once for many m
     measure SECONDS     takes steps for that long
     busy SECONDS        the same, with the GPU's time of a step
     record SECONDS AT   the same from the Unix time AT on, with each step's end
+    bypass 1            from now on liballot.so stands aside, until bypass 0
 """
 
 import json
@@ -37,18 +38,19 @@ def number(text, least):
 class Server:
     """make(name, batch): (a training that is warm, None), or (None, why its memory did not
     suffice). free(): after the training before was dropped. until(seconds): the test that ends a
-    timed run, see take_steps()."""
+    timed run, see take_steps(). bypass(whether): has liballot.so stand aside; None: it can't."""
 
-    def __init__(self, make, free=lambda: None, until=end_of):
+    def __init__(self, make, free=lambda: None, until=end_of, bypass=None):
         self.make = make
         self.free = free
         self.until = until
+        self.bypass = bypass
         self.training = None
         self.pause_s = 0.0
         self.commands = {"model": (self._model, 2), "free": (self._free, 0),
                          "pause": (self._pause, 1), "steps": (self._steps, 1),
                          "measure": (self._measure, 1), "busy": (self._busy, 1),
-                         "record": (self._record, 2)}
+                         "record": (self._record, 2), "bypass": (self._bypass, 1)}
 
     def obey(self, line):
         """The answer, as a dict."""
@@ -86,6 +88,14 @@ class Server:
     def _pause(self, ms):
         self.pause_s = number(ms, 0) / 1e3
         return {"pause_ms": self.pause_s * 1e3}
+
+    def _bypass(self, is_on):
+        if is_on not in ("0", "1"):
+            raise Refused(f"'{is_on}': not 0 or 1")
+        if not self.bypass:
+            raise Refused("no liballot-bypass.so is preloaded")
+        self.bypass(is_on == "1")
+        return {"bypass": is_on == "1"}
 
     def _take(self, goes_on, with_timer=False):
         if self.training is None:
