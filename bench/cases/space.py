@@ -23,7 +23,6 @@ PROCESSORS = 4                  # of a training
 TENANT = ["--memory", "24GiB", "--sharing", "space"]
 LATER_TENANT = ["--memory", "4GiB", "--sharing", "space"]   # has the smaller batch alone
 OF_MPS = 0.99                   # of what MPS alone makes of it
-WAYS = ("native", "MPS", "space")
 
 
 def starts_of(settings):

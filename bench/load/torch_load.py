@@ -77,7 +77,7 @@ def parse_processors(text):
     if not (count.isdecimal() and int(count) > 0 and (behind or "0").isdecimal()):
         raise argparse.ArgumentTypeError(f"'{text}': not N or N:K, such as 4 or 4:2")
     own = sorted(os.sched_getaffinity(0))
-    own = own[:len(own) - int(behind or 0) * int(count)]
+    own = own[:max(0, len(own) - int(behind or 0) * int(count))]
     if len(own) < int(count):
         raise argparse.ArgumentTypeError(f"'{text}': this process may use {len(os.sched_getaffinity(0))} processors, too few")
     return own[-int(count):]
