@@ -41,6 +41,11 @@ static json_t *health_to_json(const struct card *card)
 			 "cordoned", card->is_cordoned || card->is_cordoned_by_settings);
 }
 
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)NSEC_PER_SEC;
+}
+
 static json_t *card_to_json(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
@@ -56,7 +61,7 @@ static json_t *card_to_json(struct node *node, struct card *card)
 		rounded(p.promised_cores_pct), "draining_bytes", (json_int_t)drain_bytes(card),
 		"context_bytes", (json_int_t)card->context_bytes, "granted_bytes",
 		(json_int_t)p.granted_bytes, "foreign_bytes", (json_int_t)card->foreign_bytes,
-		"use_half_life_s", (double)node->config.use_half_life_ns / (double)NSEC_PER_SEC);
+		"use_half_life_s", seconds(node->config.use_half_life_ns));
 	json_object_update(json, health);
 	json_decref(health);
 	return json;
@@ -68,11 +73,6 @@ static json_t *cards_to_json(struct node *node)
 	for (unsigned i = 0; i < node->card_count; i++)
 		json_array_append_new(list, card_to_json(node, &node->card[i]));
 	return list;
-}
-
-static double seconds(uint64_t ns)
-{
-	return (double)ns / (double)NSEC_PER_SEC;
 }
 
 static json_t *ms_or_null(uint64_t ns)
@@ -112,8 +112,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->limit_now_pct - tenant_limit_pct(t, i)), "spare_pct",
 		rounded(f->spare_pct), "elastic_reason", elastic_reason_name(f->elastic_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
-		"waited_s", (double)usage.waited_ns / (double)NSEC_PER_SEC, "denied",
-		(json_int_t)usage.denied);
+		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
 	/* Beyond the stable fields. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
@@ -122,11 +121,10 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		"memory_unnamed_bytes", (json_int_t)usage.unnamed_bytes, "memory_given",
 		d->promise.memory_given, "lease", lease_names[f->account.state], "mode",
 		mode_names[f->mode], "stopped", f->stopped, "used_s",
-		(double)f->account.charged_ns / (double)NSEC_PER_SEC, "overrun_s",
-		(double)f->account.overrun_ns / (double)NSEC_PER_SEC, "leases",
-		(json_int_t)f->account.leases, "expired", (json_int_t)f->account.expired, "gang",
-		f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns", (json_int_t)f->turns,
-		"turns_given_up", (json_int_t)f->turns_given_up);
+		seconds(f->account.charged_ns), "overrun_s", seconds(f->account.overrun_ns),
+		"leases", (json_int_t)f->account.leases, "expired", (json_int_t)f->account.expired,
+		"gang", f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns",
+		(json_int_t)f->turns, "turns_given_up", (json_int_t)f->turns_given_up);
 	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
 	json_object_set_new(more, "step_ms", ms_or_null(f->step_ns));
 	json_object_set_new(more, "pace", pace_to_json(&f->pace));
@@ -148,8 +146,7 @@ static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 	const struct tenant_admission *a = &t->admission;
 	if (a->state != ADMISSION_QUEUED)
 		return json_null();
-	return json_pack("{s:f, s:i, s:i}", "waited_s",
-			 (double)(now_ns - a->since_ns) / (double)NSEC_PER_SEC, "place",
+	return json_pack("{s:f, s:i, s:i}", "waited_s", seconds(now_ns - a->since_ns), "place",
 			 (int)a->place, "passed", (int)a->passes);
 }
 
@@ -207,7 +204,7 @@ static json_t *swap_to_json(struct tenant *t)
 			 "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
 			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
-			 (json_int_t)f.failed, "moved_s", (double)f.moved_ns / (double)NSEC_PER_SEC);
+			 (json_int_t)f.failed, "moved_s", seconds(f.moved_ns));
 }
 
 static json_t *host_quota_to_json(const struct tenant_terms *t)
