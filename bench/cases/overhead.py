@@ -1,6 +1,6 @@
 """What a quota that does not bind adds to a model's epoch: the first seed's Table 5, equation 6. Of a tenant beside itself while
-liballot.so stands aside, and beside a native process: where the launching thread sets the pace, two native ones differ by a
-percent or two as well."""
+liballot.so stands aside, and beside a native process: where the launching thread sets the pace, native ones differ among
+themselves (ResNet18, batch 32, on an H200: by 3 %, one standard deviation)."""
 
 import statistics
 

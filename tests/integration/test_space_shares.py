@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, wait_until
 
 pytestmark = pytest.mark.alone  # shares
 
@@ -69,11 +69,7 @@ def test_what_it_goes_by(shared):
         paces = [tenants[name]["devices"][0]["pace"] for name in ("sixty", "forty") if name in tenants]
         return paces if len(paces) == 2 and all(pace and pace["basis"] == "known" for pace in paces) else None
 
-    deadline = time.monotonic() + 30
-    while not (paces := known()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert paces, "no speed is known after 30 s"
-    for pace in paces:
+    for pace in wait_until(known, what="the speeds of both"):
         assert 0.5 < pace["speed"] < 2
         assert pace["trials"] >= 1 and pace["trials_s"] > 0 and pace["held_s"] > 0 and pace["told_s"] > 0
         assert pace["unused_s"] >= 0
