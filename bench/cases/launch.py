@@ -6,6 +6,24 @@ from harness import plot
 from harness.result import Row, at_most
 
 
+# Streams, and what launch_cost.c calls what is added there: by turns in one process, hooked and unhooked.
+ADDED = (("launch", "launch_added_ns"), ("launch into the default stream", "default_added_ns"))
+
+
+def error_key(key):
+    return key.replace("_ns", "_error_ns")
+
+
+def add_added(bench, tenant, added, most_ns):
+    """The rows that are judged, and their errors. tenant: the measures of its processes, by their keys."""
+    for what, key in ADDED:
+        error_ns = statistics.median(tenant[error_key(key)])
+        row = Row(f"{what}: {added}, by turns in one process", "ns", statistics.median(tenant[key]), error=error_ns)
+        # The simulated driver sends a message for what costs a real one nothing.
+        bench.result.add(row if bench.machine.sim else at_most(row, most_ns))
+        bench.result.add(Row(f"{what}: added, standard error of a process's median", "ns", error_ns))
+
+
 def measure(bench, is_native, mean_of, options=()):
     """options: further ones of a tenant's."""
     command = [bench.machine.build.program("launch-cost"), "--bursts",
@@ -20,20 +38,14 @@ def measure(bench, is_native, mean_of, options=()):
 def launch_cost(bench):
     """Native and tenant in turn, many short rounds: a process's luck with its addresses and clocks
     moves a launch by more than what is looked for, so medians over processes are compared."""
-    keys = ("launch_ns_median", "launch_added_ns", "launch_added_error_ns", "alloc_free_ns_median")
+    keys = ("launch_ns_median", *(key for _, key in ADDED), *(error_key(key) for _, key in ADDED), "alloc_free_ns_median")
     native = {key: [] for key in keys}
     tenant = {key: [] for key in keys}
     for i in range(bench.settings.launch_rounds):
         for is_native in ((True, False) if i % 2 == 0 else (False, True)):
             measure(bench, is_native, native if is_native else tenant)
 
-    error_ns = statistics.median(tenant["launch_added_error_ns"])
-    # The one that is judged: a tenant's process against itself, hooked and unhooked by turns.
-    row = Row("launch: added, by turns in one process", "ns",
-              statistics.median(tenant["launch_added_ns"]), error=error_ns)
-    # The simulated driver sends a message for what costs a real one nothing.
-    bench.result.add(row if bench.machine.sim else at_most(row, 30))
-    bench.result.add(Row("launch: added, standard error of a process's median", "ns", error_ns))
+    add_added(bench, tenant, "added", 30)
     for key, what in (("launch_ns_median", "launch"),
                       ("alloc_free_ns_median", "cuMemAlloc + cuMemFree, 1 MiB")):
         here, there = statistics.median(tenant[key]), statistics.median(native[key])

@@ -4,13 +4,13 @@ import statistics
 
 from harness import plot
 from harness.mps import plain_mps
-from harness.result import Row, at_most
+from harness.result import Row
 
-from .launch import measure
+from .launch import ADDED, add_added, error_key, measure
 from .space_ways import SHARING, is_offered
 
 MOST_NS = 50
-KEYS = ("launch_ns_median", "launch_added_ns", "launch_added_error_ns")
+KEYS = ("launch_ns_median", *(key for _, key in ADDED), *(error_key(key) for _, key in ADDED))
 
 
 def rounds(settings):
@@ -31,11 +31,7 @@ def space_launch(bench):
         for i in range(rounds(bench.settings)):
             for is_plain in ((True, False) if i % 2 == 0 else (False, True)):
                 measure(bench, is_plain, plain if is_plain else tenant, SHARING)
-    error_ns = statistics.median(tenant["launch_added_error_ns"])
-    row = Row("launch: added to MPS's, by turns in one process", "ns", statistics.median(tenant["launch_added_ns"]), error=error_ns)
-    # The simulated driver sends a message for what costs a real one nothing.
-    bench.result.add(row if bench.machine.sim else at_most(row, MOST_NS))
-    bench.result.add(Row("launch: added, standard error of a process's median", "ns", error_ns))
+    add_added(bench, tenant, "added to MPS's", MOST_NS)
     here, there = (statistics.median(each["launch_ns_median"]) for each in (tenant, plain))
     bench.result.add(Row("launch", "ns", here, mps=there))
     bench.result.add(Row("launch: added, between processes", "ns", here - there))

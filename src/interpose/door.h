@@ -15,7 +15,8 @@
  * While the process is traced it leads to functions that record the launch (trace_launch.h): being traced begins and
  * ends with the door shut.
  *
- * Only explicit streams pass: to tell whose a default stream is, the driver must be asked.
+ * Explicit streams pass, and the legacy default stream while there is but one context: else the driver must be asked whose it is,
+ * and it is each thread's own that calls for it (FLIGHT_ONLY_PLACE). PyTorch launches nearly all of its work there.
  *
  * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
  */
@@ -59,10 +60,12 @@ void door_shut(uint32_t devices);
 /* The stream's record if a launch may pass now, without gate_enter(); then door_leave(). NULL: the gate. */
 static inline struct flight_stream *door_pass(CUstream stream)
 {
-	struct flight_stream *s = flight_place(flight_hash(stream, 0));
+	/* CU_STREAM_LEGACY is what NULL is; no other handle is odd. */
+	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
+	struct flight_stream *s = flight_place(flight_hash((CUstream)key, 0));
 
 	__asm__("" : "+r"(s)); /* or the compiler reckons each field's address anew from the hash */
-	if (unlikely(atomic_load_explicit(&s->door_key, memory_order_relaxed) != (uintptr_t)stream))
+	if (unlikely(atomic_load_explicit(&s->door_key, memory_order_relaxed) != key))
 		return NULL;
 	/* A record that is not in use has no device, so that no NULL passes. */
 	if (unlikely(!(atomic_load_explicit(&door.open, memory_order_acquire) &

@@ -34,6 +34,9 @@ static struct {
 	_Atomic uint64_t owner;
 } keys[FLIGHT_STREAMS];
 static struct sys_lock table_lock;
+/* The first context that was seen, and whether there was another one. Hold table_lock. */
+static CUcontext only_context;
+static bool has_several_contexts;
 static struct sys_lock capture_lock;
 /* The records that were ever used, for those who look at all: the table itself is far longer. */
 static uint16_t used[FLIGHT_STREAMS];
@@ -43,15 +46,21 @@ __thread struct flight_cache flight_cache;
 
 /* ---- which stream ---- */
 
+static bool is_at(uint32_t place, CUstream handle, uint64_t owner)
+{
+	return atomic_load_explicit(&keys[place].handle, memory_order_acquire) == (uintptr_t)handle &&
+	       atomic_load_explicit(&keys[place].owner, memory_order_relaxed) == owner;
+}
+
 static struct flight_stream *find(CUstream handle, uint64_t owner)
 {
 	uint32_t start = flight_hash(handle, owner);
 
+	if (is_at(FLIGHT_ONLY_PLACE, handle, owner))
+		return &flight_streams[FLIGHT_ONLY_PLACE];
 	for (uint32_t i = 0; i < PLACES; i++) {
 		uint32_t at = (start + i) % FLIGHT_STREAMS;
-		if (atomic_load_explicit(&keys[at].handle, memory_order_acquire) ==
-			    (uintptr_t)handle &&
-		    atomic_load_explicit(&keys[at].owner, memory_order_relaxed) == owner)
+		if (is_at(at, handle, owner))
 			return &flight_streams[at];
 	}
 	return NULL;
@@ -80,7 +89,8 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
 	/* A default stream's handle says nothing without its owner. */
-	atomic_store(&s->door_device, owner ? 0 : 1U << device);
+	atomic_store(&s->door_device,
+		     owner && s != &flight_streams[FLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->door_key, owner ? 0 : (uintptr_t)handle);
 	atomic_store(&s->in_use, true);
 	sys_unlock(&s->lock);
@@ -98,10 +108,42 @@ static void enlist(uint32_t at)
 	flight_streams[at].is_listed = true;
 }
 
+/* Holds table_lock. */
+static void see_context(CUcontext context)
+{
+	if (!only_context)
+		only_context = context;
+	if (context == only_context)
+		return;
+	has_several_contexts = true;
+	/* From here on its record is as any other default stream's. */
+	atomic_store(&flight_streams[FLIGHT_ONLY_PLACE].door_device, 0);
+}
+
+void flight_context_seen(CUcontext context)
+{
+	WITH_LOCK(&table_lock);
+	see_context(context);
+}
+
+/* FLIGHT_STREAMS: none is free. Holds table_lock. */
+static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
+{
+	uint32_t start = flight_hash(handle, owner);
+
+	if (handle == CU_STREAM_LEGACY && context == only_context && !has_several_contexts)
+		return FLIGHT_ONLY_PLACE;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		uint32_t at = (start + i) % FLIGHT_STREAMS;
+		if (at != FLIGHT_ONLY_PLACE && !atomic_load(&keys[at].handle))
+			return at;
+	}
+	return FLIGHT_STREAMS;
+}
+
 static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
 	int device = guest_current_index();
-	uint32_t start = flight_hash(handle, owner);
 
 	if (device < 0)
 		return NULL;
@@ -109,17 +151,15 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 	struct flight_stream *s = find(handle, owner);
 	if (s)
 		return s;
-	for (uint32_t i = 0; i < PLACES; i++) {
-		uint32_t at = (start + i) % FLIGHT_STREAMS;
-		if (atomic_load(&keys[at].handle))
-			continue;
-		enlist(at);
-		init_stream(&flight_streams[at], handle, owner, context, device);
-		atomic_store(&keys[at].owner, owner);
-		atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
-		return &flight_streams[at];
-	}
-	return NULL;
+	see_context(context);
+	uint32_t at = free_place(handle, owner, context);
+	if (at == FLIGHT_STREAMS)
+		return NULL;
+	enlist(at);
+	init_stream(&flight_streams[at], handle, owner, context, device);
+	atomic_store(&keys[at].owner, owner);
+	atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
+	return &flight_streams[at];
 }
 
 struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context)
@@ -507,6 +547,8 @@ void flight_drop_context(CUcontext context)
 		if (atomic_load(&s->in_use) && s->context == context)
 			drop(used[i], false);
 	}
+	if (context == only_context && !has_several_contexts)
+		only_context = NULL;
 }
 
 void flight_capture_begins(void)
@@ -535,5 +577,7 @@ void flight_reset(void)
 	memset(&flight_cache, 0, sizeof(flight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));
+	only_context = NULL;
+	has_several_contexts = false;
 	atomic_store(&used_count, 0);
 }

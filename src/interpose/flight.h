@@ -36,7 +36,7 @@ struct flight_stream {
 	/* What a launch looks at, in one line of the cache; see door.h. */
 	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
 		door_key;                  /* the handle; 0: a default stream, or not in use */
-	_Atomic uint32_t door_device;      /* its bit; 0 where door_key is 0 */
+	_Atomic uint32_t door_device;      /* its bit; 0: what has such a key takes the gate */
 	uint32_t lease_at;                 /* offset of its device's lease word in a control page */
 	_Atomic uint32_t launched;         /* ever */
 	_Atomic uint32_t unmarked;         /* launches behind the last mark */
@@ -100,6 +100,12 @@ static inline struct flight_stream *flight_place(uint32_t hash)
 {
 	return &flight_streams[hash % FLIGHT_STREAMS];
 }
+
+/*
+ * Where a NULL stream's hash leads: kept for the legacy default stream of the only context. As long as no other context was seen,
+ * a launch into NULL is one into that, and the driver need not be asked.
+ */
+#define FLIGHT_ONLY_PLACE 0
 
 /* The stream that this thread used last. */
 struct flight_cache {
@@ -199,6 +205,12 @@ uint64_t flight_launches(int device);
 /* The stream or context goes: its marks with it. Before the real call. */
 void flight_drop_stream(CUstream stream);
 void flight_drop_context(CUcontext context);
+
+/*
+ * There is such a context, before anyone can launch into it; any other than the first, for good, makes a NULL stream's the
+ * driver's to tell. One that nobody told of is seen when something is launched through the gate, or marked.
+ */
+void flight_context_seen(CUcontext context);
 
 /* A capture begins: the helper records nothing from here on. */
 void flight_capture_begins(void);

@@ -348,8 +348,19 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		door_offer(pass->index);
 }
 
+/* A context that was made past our hooks: its launches are counted as its own from the next on. */
+static void look_for_other_context(const struct flight_stream *only)
+{
+	CUcontext context = NULL;
+
+	if (real.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && context != only->context)
+		flight_context_seen(context);
+}
+
 CUresult door_leave_slowly(struct flight_stream *s)
 {
+	if (s == &flight_streams[FLIGHT_ONLY_PLACE])
+		look_for_other_context(s);
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
 	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
 		flight_mark_now(s);

@@ -31,10 +31,13 @@
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
  * The same of one that runs alone to be timed, if it may have work for so many of these looks in flight, and launches more often than
- * that. Looked at each 150 us, a GRU of 1,254 launches a step, on several streams, took 24.6 ms in place of 23.0 (H200).
+ * that. Looked at each 150 us, a GRU of 1,254 launches a step, on several streams, took 24.6 ms in place of 23.0 (H200). That is a launch
+ * each 18 to 20 us. With a bound of 20 it was looked at so whenever it was a little slow, which made it slower: trials told of 22.1 to
+ * 22.8 ms a step or of 24.1 to 25.4, and by a share of the latter it lacked a tenth. So the bound is far from what programs that are paced by
+ * their launches do.
  */
 #define TRIED_POLLS 20
-#define LAUNCHES_OFTEN_NS (20 * NS_PER_US)
+#define LAUNCHES_OFTEN_NS (50 * NS_PER_US)
 /*
  * In free run with a thread that waits for depth: at once, then so many times in as long as the depth, 0.1 ms at the least. What
  * is in flight is reckoned by an average, so it may be a tenth of that, and the GPU would run dry until the next look. If the

@@ -72,6 +72,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	};
 
 	helper_start();
+	flight_context_seen(context);
 	swap_context_made(context);
 	swap_start();
 	return ptrmap_insert(&h);

@@ -39,6 +39,9 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = create(green, desc, device, flags);
+	/* Its default stream is another one, whoever makes it current. */
+	if (result == CUDA_SUCCESS)
+		flight_context_seen((CUcontext)*green);
 	if (result == CUDA_SUCCESS && !note(*green, device)) {
 		real.cuGreenCtxDestroy(*green);
 		result = CUDA_ERROR_OUT_OF_MEMORY;

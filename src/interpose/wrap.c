@@ -155,7 +155,9 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT __attribute__((hot, aligned(64))) CUresult symbol params \
 	{ \
 		struct work work = __VA_ARGS__; \
-		struct flight_stream *s = door_pass(work.stream); \
+		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
+		struct flight_stream *s = door_pass(is_own_threads ? CU_STREAM_PER_THREAD \
+								   : work.stream); \
 		CUresult result; \
 		if (unlikely(!s) || unlikely(!door.real.symbol)) { \
 			result = gated_##symbol args; \

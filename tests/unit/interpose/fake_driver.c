@@ -100,17 +100,17 @@ struct work fake_kernel(CUstream stream, const void *function)
 /* ---- the driver's functions ---- */
 
 /* Every thread has it, until it says otherwise. */
-static __thread bool has_no_context;
+static __thread CUcontext current = FAKE_CONTEXT;
 
 static CUresult get_current(CUcontext *context)
 {
-	*context = has_no_context ? NULL : FAKE_CONTEXT;
+	*context = current;
 	return CUDA_SUCCESS;
 }
 
 CUresult fake_set_current(CUcontext context)
 {
-	has_no_context = !context;
+	current = context;
 	return CUDA_SUCCESS;
 }
 
@@ -131,7 +131,7 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 
 static CUresult event_create(CUevent *event, unsigned int flags)
 {
-	if (has_no_context)
+	if (!current)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*event = calloc(1, sizeof(**event));
 	if (!*event)
@@ -150,7 +150,7 @@ static CUresult event_record(CUevent event, CUstream handle)
 
 	if (fake_record_fails)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (has_no_context && (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
+	if (!current && (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	event->stream = stream;
@@ -195,6 +195,7 @@ void fake_driver_start(void)
 	fake_record_fails = false;
 	real.cuCtxGetCurrent = get_current;
 	real.cuCtxSetCurrent = fake_set_current;
+	fake_set_current(FAKE_CONTEXT);
 	real.cuCtxGetDevice = get_device;
 	real.cuStreamIsCapturing = is_capturing;
 	real.cuEventCreate = event_create;

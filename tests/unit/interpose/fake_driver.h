@@ -17,7 +17,7 @@ CUstream fake_stream(unsigned i);
 /* Everything as at first. */
 void fake_driver_start(void);
 
-/* The calling thread's current context: FAKE_CONTEXT at first, or NULL. */
+/* The calling thread's current context: FAKE_CONTEXT at first; NULL: none. */
 CUresult fake_set_current(CUcontext context);
 
 /* What the driver's launch does: one more piece of work on the stream. */

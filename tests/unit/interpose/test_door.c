@@ -5,6 +5,8 @@
 
 #include "interpose/door.h"
 
+#define OTHER_CONTEXT ((CUcontext)0xc1)
+
 static bool passes(CUstream stream)
 {
 	return door_pass(stream) != NULL;
@@ -52,14 +54,84 @@ static void test_marks_are_rare_where_the_gpu_keeps_up(void **state)
 	assert_int_equal(fake_counts().records - records, 5120 / 256);
 }
 
-static void test_no_default_stream_passes(void **state)
+static void test_the_only_contexts_default_stream_passes(void **state)
+{
+	open_door(NULL);
+	assert_true(passes(CU_STREAM_LEGACY));
+	for (int i = 0; i < 10; i++)
+		launch(i % 2 ? NULL : CU_STREAM_LEGACY);
+	assert_int_equal(flight_launches(0), 11);
+	assert_int_equal(fake_launched(NULL), 11);
+	for (int i = 0; i < 3; i++) {
+		fake_complete_all();
+		flight_poll(sys_now_ns(), 1);
+	}
+	assert_int_equal(device()->completed, 11);
+	assert_int_equal(device()->inflight, 0);
+}
+
+static void test_no_threads_own_default_stream_passes(void **state)
 {
 	open_door(fake_stream(2));
-	for (uintptr_t handle = 0; handle <= 2; handle++) {
-		launch((CUstream)handle);
-		assert_false(passes((CUstream)handle));
-	}
+	launch(CU_STREAM_PER_THREAD);
+	assert_false(passes(CU_STREAM_PER_THREAD));
 	assert_true(passes(fake_stream(2)));
+}
+
+/* Whether anything was launched there or not. */
+static void test_of_several_contexts_no_default_stream_passes(void **state)
+{
+	open_door(NULL);
+	flight_context_seen(FAKE_CONTEXT);
+	assert_true(passes(NULL));
+	flight_context_seen(OTHER_CONTEXT);
+	assert_false(passes(NULL));
+	assert_false(passes(CU_STREAM_LEGACY));
+	launch(NULL);
+	assert_false(passes(NULL));
+	fake_set_current(OTHER_CONTEXT);
+	launch(NULL);
+	assert_false(passes(NULL));
+	assert_int_equal(flight_launches(0), 3);
+	open_door(fake_stream(2));
+	/* The other one's, and of what was the only one. */
+	flight_drop_context(OTHER_CONTEXT);
+	flight_drop_context(FAKE_CONTEXT);
+	fake_set_current(FAKE_CONTEXT);
+	launch(NULL);
+	assert_false(passes(NULL));
+}
+
+static void test_the_next_only_context_has_the_door(void **state)
+{
+	open_door(NULL);
+	flight_drop_context(FAKE_CONTEXT);
+	assert_false(passes(NULL));
+	fake_set_current(OTHER_CONTEXT);
+	open_door(NULL);
+	assert_int_equal(flight_launches(0), 2);
+}
+
+/* Made past our hooks: a launch into its default stream passes as the only one's, until the next mark. */
+static void test_a_context_that_nobody_told_of(void **state)
+{
+	open_door(NULL);
+	fake_set_current(OTHER_CONTEXT);
+	for (int i = 0; i < 256 && passes(NULL); i++)
+		launch(NULL);
+	assert_false(passes(NULL));
+	launch(NULL);
+	fake_set_current(FAKE_CONTEXT);
+	launch(NULL);
+	assert_false(passes(NULL));
+}
+
+static void test_a_launch_without_a_context_is_not_counted(void **state)
+{
+	open_door(NULL);
+	fake_set_current(NULL);
+	assert_int_equal(launch_with(NULL, CUDA_ERROR_INVALID_CONTEXT), CUDA_ERROR_INVALID_CONTEXT);
+	assert_int_equal(flight_launches(0), 1);
 }
 
 static void test_an_unknown_stream_takes_the_gate(void **state)
@@ -209,7 +281,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_opens_with_the_first_launch),
 		launching_test(test_marks_are_rare_where_the_gpu_keeps_up),
-		launching_test(test_no_default_stream_passes),
+		launching_test(test_the_only_contexts_default_stream_passes),
+		launching_test(test_no_threads_own_default_stream_passes),
+		launching_test(test_of_several_contexts_no_default_stream_passes),
+		launching_test(test_the_next_only_context_has_the_door),
+		launching_test(test_a_context_that_nobody_told_of),
+		launching_test(test_a_launch_without_a_context_is_not_counted),
 		launching_test(test_an_unknown_stream_takes_the_gate),
 		launching_test(test_only_free_run_passes),
 		launching_test(test_a_capture_shuts_it),
