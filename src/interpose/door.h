@@ -16,7 +16,7 @@
  * ends with the door shut.
  *
  * Explicit streams pass, and the legacy default stream while there is but one context: else the driver must be asked whose it is,
- * and it is each thread's own that calls for it (FLIGHT_ONLY_PLACE). PyTorch launches nearly all of its work there.
+ * (FLIGHT_ONLY_PLACE). A thread's own default stream is the gate's.
  *
  * In a forked child the kernel has zeroed it (MADV_WIPEONFORK), so there it is shut. Thread safe.
  */

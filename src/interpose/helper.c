@@ -32,9 +32,8 @@
 /*
  * The same of one that runs alone to be timed, if it may have work for so many of these looks in flight, and launches more often than
  * that. Looked at each 150 us, a GRU of 1,254 launches a step, on several streams, took 24.6 ms in place of 23.0 (H200). That is a launch
- * each 18 to 20 us. With a bound of 20 it was looked at so whenever it was a little slow, which made it slower: trials told of 22.1 to
- * 22.8 ms a step or of 24.1 to 25.4, and by a share of the latter it lacked a tenth. So the bound is far from what programs that are paced by
- * their launches do.
+ * each 18 to 20 us: with a bound of 20 its trials told of 22.1 to 22.8 ms a step or of 24.1 to 25.4, with one of 50 of 22.5 to 23.7. So the bound
+ * is far from what programs do that are paced by their launches.
  */
 #define TRIED_POLLS 20
 #define LAUNCHES_OFTEN_NS (50 * NS_PER_US)
