@@ -230,16 +230,21 @@ def test_by_hand(version, make_boxes, hoard):
     boxes = make_boxes(version, freezer="off")
     box = boxes.make()
     process = box.start(hoard, 100, 100, 0, 60000)
+    wait_until(lambda: process.stdout.readline().startswith("full"), what="its memory")
     wait_until(lambda: boxes.state(box) == "running", what="its task")
+
+    def used():
+        # On a busy machine a look may come before the card tells of a process.
+        return sum(device["memory_used_bytes"] for device in boxes.container(box)["devices"])
+
+    wait_until(lambda: used() > 100 << 20, what="its memory to be told")
     assert boxes.allot("pause", box.id[:63]).returncode == 0
     wait_until(box.is_frozen, what="the freeze")
     assert boxes.state(box) == "paused"
-    used = boxes.container(box)["devices"]
+    frozen = wait_until(used, what="its memory, frozen")
     assert boxes.allot("resume", box.id).returncode == 0
     wait_until(lambda: not box.is_frozen(), what="the thaw")
-    # On a busy machine a look may come before the card tells of a process again.
-    assert wait_until(lambda: boxes.container(box)["devices"], what="its memory")[0]["memory_used_bytes"] == \
-        used[0]["memory_used_bytes"] > 100 << 20
+    assert wait_until(used, what="its memory, thawed") == frozen > 100 << 20
     again = boxes.allot("resume", box.id)
     assert again.returncode == 1 and "is not paused" in again.stderr
     unknown = boxes.allot("pause", "nobody")

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -45,8 +46,8 @@ class Recorder:
 
     def wait_until_it_records(self, machine, name):
         log = machine.run_dir / "allotd.log"
-        wait_until(lambda: self.process.poll() is None and
-                   f"tenant '{name}'" in log.read_text() and "traced by process" in log.read_text(),
+        begin = re.compile(rf"tenant '{re.escape(name)}' .*: traced by process {self.process.pid} ")
+        wait_until(lambda: self.process.poll() is None and begin.search(log.read_text()),
                    what="the trace's begin")
         return self
 
@@ -251,17 +252,13 @@ def test_what_can_go_wrong(machine, traced, tmp_path):
     assert done.returncode == 0 and "as large as --limit allows" in done.stderr
     Trace(kept.read_text())
     # Killed, it leaves the tenant as it was: the next may trace.
-    third = Recorder(machine, "a", tmp_path / "third.json")
-    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 6,
-               what="another trace")
+    third = Recorder(machine, "a", tmp_path / "third.json").wait_until_it_records(machine, "a")
     third.process.kill()
     third.process.wait()
     wait_until(lambda: machine.allot("trace", "a", *machine.sim, "--seconds", "0.1", "--output",
                                      tmp_path / "fourth.json").returncode == 0, what="the fourth")
     # The daemon dies: what there is, is finished.
-    last = Recorder(machine, "a", tmp_path / "last.json")
-    wait_until(lambda: (machine.run_dir / "allotd.log").read_text().count("traced by process") >= 8,
-               what="the last trace")
+    last = Recorder(machine, "a", tmp_path / "last.json").wait_until_it_records(machine, "a")
     for pid in machine.daemons():
         os.kill(pid, signal.SIGKILL)
     _, said = last.process.communicate(timeout=20)

@@ -263,6 +263,24 @@ def test_a_card_that_is_about_to_be_given_back(make_node):
     assert "2/2 CardInsufficientCore" in error.details(), error.details()
 
 
+def test_a_call_before_the_watch_tells_of_the_end(make_node):
+    """The kubelet gives a pod's devices again before the API server, or its watch, knows that the pod has ended."""
+    node = make_node()
+    for name in ("a", "b"):
+        node.make_pod(name, main=(80, 40))
+        node.admit(name, cores=80, memory=40)
+    node.make_pod("c", main=(50, 4))
+    node.free[CORE] += node.books.held.pop(("default", "a", "main"))[CORE]
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(node.call(CORE, node.take(CORE, 50))))
+    thread.start()
+    time.sleep(0.2)
+    node.delete_pod("a")
+    thread.join(30)
+    assert answers and answers[0].env
+    assert set(node.tenants()) == {"default.b.main", "default.c.main"}
+
+
 def predicate(*cards, node=None, assigned="false"):
     return {TIME: str(time.time_ns()), ASSIGNED: assigned, **({"tencent.com/predicate-node": node} if node else {}),
             **{f"{INDEX}{i}": card for i, card in enumerate(cards)}}

@@ -131,7 +131,7 @@ void bound_sweep(struct bound *b)
 	}
 }
 
-bool bound_has_ending(const struct bound *b)
+static bool has_ending(const struct bound *b)
 {
 	const struct node_pods *pods = node_kube_pods(kube_of(b));
 	struct claim *c = claims_first(b->plugin->node->claims);
@@ -144,6 +144,12 @@ bool bound_has_ending(const struct bound *b)
 			return true;
 	}
 	return false;
+}
+
+bool bound_may_fit_soon(const struct bound *b, uint64_t begun_ns)
+{
+	uint64_t waited_ns = clock_now_ns() - begun_ns;
+	return waited_ns < BOUND_LATE_NS || (waited_ns < BOUND_ENDING_NS && has_ending(b));
 }
 
 /* ---- what was given already ---- */
@@ -281,8 +287,7 @@ static bool give(struct bound_call *c, const struct choice *choice)
 			return true;
 		r = error_set_errno(&err, ENOMEM, "Allocate");
 	}
-	if (r == -ENOSPC && bound_has_ending(c->bound) &&
-	    clock_now_ns() - c->begun_ns < BOUND_ENDING_NS)
+	if (r == -ENOSPC && bound_may_fit_soon(c->bound, c->begun_ns))
 		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,

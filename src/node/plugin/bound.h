@@ -39,10 +39,12 @@ enum claim_need bound_need(const struct bound *bound, const struct claim *claim)
 /* Ends the claims whose pods have ended. */
 void bound_sweep(struct bound *bound);
 /*
- * Has a claim outlived its pod? The last of its processes dies just now, or it is not known yet that the kubelet's
- * books are rid of it. So what does not fit may soon: it is waited for so long.
+ * May what does not fit soon do so? For BOUND_ENDING_NS from `begun_ns` on, the call's begin, if a claim has outlived its pod:
+ * the last of its processes dies just now, or it is not known yet that the kubelet's books are rid of it. For BOUND_LATE_NS in
+ * any case: the kubelet gives devices again before the watch tells of the end of the pod that had them.
  */
 #define BOUND_ENDING_NS (5 * NSEC_PER_SEC)
-bool bound_has_ending(const struct bound *bound);
+#define BOUND_LATE_NS NSEC_PER_SEC
+bool bound_may_fit_soon(const struct bound *bound, uint64_t begun_ns);
 
 #endif

@@ -173,8 +173,7 @@ bool vcuda_give(struct vcuda_call *c, const struct vcuda_choice *choice)
 		vcuda_tell_pod(c->v, choice->pod);
 		return true;
 	}
-	if (r == -ENOSPC && !c->is_new && bound_has_ending(c->v->plugin->bound) &&
-	    clock_now_ns() - c->begun_ns < BOUND_ENDING_NS)
+	if (r == -ENOSPC && !c->is_new && bound_may_fit_soon(c->v->plugin->bound, c->begun_ns))
 		return false;
 	take_back(c, "its container can't be prepared");
 	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,
