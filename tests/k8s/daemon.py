@@ -46,7 +46,9 @@ class Daemon:
             self.processes.append(subprocess.Popen(
                 [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--foreground"],
                 stdin=subprocess.DEVNULL))
-            wait_until(card_socket.exists, what="the simulated card")
+            # Its socket is there before anybody answers.
+            wait_until(lambda: subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", card_socket, "stats"],
+                                              capture_output=True, check=False).returncode == 0, what="the simulated card")
         (self.directory / "settings").write_text(
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
         with open(self.directory / "log", "ab") as log:

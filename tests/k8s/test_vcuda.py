@@ -274,7 +274,7 @@ def test_a_call_before_the_watch_tells_of_the_end(make_node):
     answers = []
     thread = threading.Thread(target=lambda: answers.append(node.call(CORE, node.take(CORE, 50))))
     thread.start()
-    time.sleep(0.2)
+    time.sleep(0.1)
     node.delete_pod("a")
     thread.join(30)
     assert answers and answers[0].env

@@ -44,7 +44,7 @@ void bound_sweep(struct bound *bound);
  * any case: the kubelet gives devices again before the watch tells of the end of the pod that had them.
  */
 #define BOUND_ENDING_NS (5 * NSEC_PER_SEC)
-#define BOUND_LATE_NS NSEC_PER_SEC
+#define BOUND_LATE_NS (2 * NSEC_PER_SEC)
 bool bound_may_fit_soon(const struct bound *bound, uint64_t begun_ns);
 
 #endif
