@@ -231,13 +231,19 @@ def test_a_full_card(make_node):
     assert len(node.ask("claims")["claims"]) == 2
 
 
-def test_a_card_that_is_about_to_be_given_back(make_node):
-    """Its pod is gone, and the kubelet's books, or those that allotd has read, still have it."""
+def make_full_node(make_node):
+    """Pods "a" and "b" have a card each; there is no room for "c" beside them."""
     node = make_node()
     for name in ("a", "b"):
         node.make_pod(name, main=(80, 40))
         node.admit(name, cores=80, memory=40)
     node.make_pod("c", main=(50, 4))
+    return node
+
+
+def test_a_card_that_is_about_to_be_given_back(make_node):
+    """Its pod is gone, and the kubelet's books, or those that allotd has read, still have it."""
+    node = make_full_node(make_node)
     asked = node.books.asked
     wait_until(lambda: node.books.asked > asked, 60, "the books to be read")
     node.delete_pod("a")
@@ -265,11 +271,7 @@ def test_a_card_that_is_about_to_be_given_back(make_node):
 
 def test_a_call_before_the_watch_tells_of_the_end(make_node):
     """The kubelet gives a pod's devices again before the API server, or its watch, knows that the pod has ended."""
-    node = make_node()
-    for name in ("a", "b"):
-        node.make_pod(name, main=(80, 40))
-        node.admit(name, cores=80, memory=40)
-    node.make_pod("c", main=(50, 4))
+    node = make_full_node(make_node)
     node.free[CORE] += node.books.held.pop(("default", "a", "main"))[CORE]
     answers = []
     thread = threading.Thread(target=lambda: answers.append(node.call(CORE, node.take(CORE, 50))))
