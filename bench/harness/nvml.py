@@ -33,11 +33,14 @@ class Nvml:
             self.lib = ctypes.CDLL(library)
         except OSError as error:
             raise Unavailable(str(error)) from error
-        if index is None:
-            first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
-            index = int(first) if first.isdigit() else 0
         self.call("nvmlInit_v2")
         self.device = ctypes.c_void_p()
+        first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+        if index is None and first.startswith(("GPU-", "MIG-")):
+            self.call("nvmlDeviceGetHandleByUUID", first.encode(), ctypes.byref(self.device))
+            return
+        if index is None:
+            index = int(first) if first.isdigit() else 0
         self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index),
                    ctypes.byref(self.device))
 

@@ -31,6 +31,19 @@ class Pairs:
         return stats.error_of_median(self.added_pct())
 
 
+def until_known(take, least, most, error_pct):
+    """take(count): so many pairs, each (native, tenant). At least `least`, and then as many again until the standard error
+    is small enough, but no more than `most`. The first pair of all is thrown away."""
+    pairs = Pairs()
+    take(1)
+    while len(pairs.native) < most:
+        for native, tenant in take(min(least, most - len(pairs.native))):
+            pairs.add(native, tenant)
+        if pairs.error_pct() <= error_pct:
+            break
+    return pairs
+
+
 def by_turns(native, tenant, least, most, error_pct):
     """Calls each in turn, the other one first in every other pair: at least `least` pairs, and then
     until the standard error is small enough, but no more than `most`. The first pair is thrown

@@ -60,6 +60,11 @@ class Trainer:
     def epoch_s(self, steps):
         return self.ask("steps", steps, limit_s=600)["elapsed_s"]
 
+    def turns(self, pairs, steps):
+        """(while liballot.so stands aside, with it), in seconds, of each pair."""
+        answer = self.ask("turns", pairs, steps, limit_s=600)
+        return list(zip(answer["aside_s"], answer["with_s"]))
+
     def set(self, *options):
         """As a tenant: allot set."""
         self.machine.tell("set", self.name, *options)

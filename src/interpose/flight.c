@@ -38,6 +38,7 @@ static struct sys_lock table_lock;
 static CUcontext only_context;
 static bool has_several_contexts;
 static struct sys_lock capture_lock;
+static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
 /* The records that were ever used, for those who look at all: the table itself is far longer. */
 static uint16_t used[FLIGHT_STREAMS];
 static _Atomic uint32_t used_count;
@@ -426,7 +427,24 @@ static void mark_tail(struct flight_stream *s)
 		mark_in_context(s);
 }
 
-static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)
+/* Of `devices` (bits), those into which something was launched since they were last asked about. */
+static uint32_t launching_of(uint32_t devices)
+{
+	uint32_t launching = 0;
+
+	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
+		if (!(devices & (1U << i)))
+			continue;
+		uint64_t launches = flight_launches(i);
+		if (launches != seen_launches[i])
+			launching |= 1U << i;
+		seen_launches[i] = launches;
+	}
+	return launching;
+}
+
+/* `has_tail`: what it has left unmarked, once it is quiet, is to be marked; `flush`: now. */
+static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {
 	WITH_LOCK(&s->lock);
 	if (!atomic_load(&s->in_use))
@@ -435,22 +453,24 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool flush)
 	bool is_quiet = launched == s->seen_launched;
 
 	s->seen_launched = launched;
-	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) && (is_quiet || flush))
+	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
+	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
 	bool is_busy = reap(s, now_ns);
 	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
 }
 
-uint32_t flight_poll(uint64_t now_ns, uint32_t flush)
+uint32_t flight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 {
 	uint32_t end = atomic_load(&used_count), busy = 0;
+	uint32_t launching = launching_of(in_free_run);
 
 	for (uint32_t i = 0; i < end; i++) {
 		struct flight_stream *s = &flight_streams[used[i]];
 		if (!atomic_load_explicit(&s->in_use, memory_order_relaxed))
 			continue;
 		uint32_t bit = 1U << s->device;
-		if (poll_stream(s, now_ns, flush & bit))
+		if (poll_stream(s, now_ns, !(launching & bit), flush & bit))
 			busy |= bit;
 	}
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
@@ -574,6 +594,7 @@ void flight_reset(void)
 	}
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
+	memset(seen_launches, 0, sizeof(seen_launches));
 	memset(&flight_cache, 0, sizeof(flight_cache));
 	memset(&table_lock, 0, sizeof(table_lock));
 	memset(&capture_lock, 0, sizeof(capture_lock));

@@ -260,7 +260,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 		has_worked = true;
 		/* Cleared first, looked at again after: a launch in between must not be lost. */
 		flight_show_busy(d, f, false);
-		if (flight_poll(now_ns, 0) & (1U << index)) {
+		if (flight_poll(now_ns, 0, 0) & (1U << index)) {
 			flight_show_busy(d, f, true);
 			is_busy = true;
 		}
@@ -271,22 +271,29 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	ring_if_due(index, has_worked, now_ns);
 }
 
-/* Where nothing new will start: work runs dry, and its end is waited for, or measured. */
-static uint32_t devices_closing(uint32_t count, bool *ret_any_lease)
-{
-	uint32_t closing = 0;
+/* Devices (bits) by their leases. */
+struct leases {
+	uint32_t closing; /* nothing new will start: work runs dry, and its end is waited for, or measured */
+	uint32_t in_free_run; /* and nobody waits for depth */
+	bool is_any;          /* but free run */
+};
 
-	*ret_any_lease = false;
+static struct leases read_leases(uint32_t count)
+{
+	struct leases l = { 0 };
+
 	for (uint32_t i = 0; i < count; i++) {
-		enum lease_state s = lease_state_of(
-			atomic_load(&guest_control_device((int)i)->lease));
+		enum lease_state s = lease_of((int)i);
+
 		if (s == LEASE_CLOSING || s == LEASE_STOP ||
 		    (s == LEASE_PACED && atomic_load(&guest_slot_device((int)i)->waiting)))
-			closing |= 1U << i;
+			l.closing |= 1U << i;
 		if (s != LEASE_FREE)
-			*ret_any_lease = true;
+			l.is_any = true;
+		else if (!atomic_load(&flight_devices[i].waiters))
+			l.in_free_run |= 1U << i;
 	}
-	return closing;
+	return l;
 }
 
 /*
@@ -373,14 +380,14 @@ static uint64_t look(void)
 {
 	uint64_t now_ns = sys_now_ns();
 	uint32_t count = atomic_load(&guest.control)->device_count;
-	bool any_lease, any_busy = false, any_waits = false;
+	bool any_busy = false, any_waits = false;
 
 	if (is_parked(count)) {
 		watch_heartbeat(false, now_ns);
 		return POLL_IDLE_NS;
 	}
-	uint32_t closing = devices_closing(count, &any_lease);
-	uint32_t busy = flight_poll(now_ns, closing);
+	struct leases leases = read_leases(count);
+	uint32_t busy = flight_poll(now_ns, leases.closing, leases.in_free_run);
 	uint64_t rest_ns = POLL_IDLE_NS;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -399,9 +406,9 @@ static uint64_t look(void)
 	trace_look();
 	if (unlikely(is_to_give_again))
 		is_to_give_again = !ipc_broker_give_again();
-	if (busy & closing)
+	if (busy & leases.closing)
 		return POLL_CLOSING_NS;
-	if (any_busy && any_lease)
+	if (any_busy && leases.is_any)
 		return is_far_ahead(count, busy) ? POLL_AHEAD_NS : POLL_LEASE_NS;
 	if (any_busy)
 		return poll_free_ns(count);

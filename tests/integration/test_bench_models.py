@@ -20,7 +20,7 @@ from harness.build import Build                     # noqa: E402
 from harness.bypass import standing_aside           # noqa: E402
 from harness.job import Failed                      # noqa: E402
 from harness.machine import Machine                 # noqa: E402
-from harness.pairs import Pairs, by_turns           # noqa: E402
+from harness.pairs import Pairs, by_turns, until_known           # noqa: E402
 from harness.result import Row, within_pct          # noqa: E402
 from harness.trainer import series_of               # noqa: E402
 from load.trainings.serve import Server, merge, serve   # noqa: E402
@@ -40,6 +40,21 @@ def test_pairs_tell_what_was_added_though_all_drifts():
     assert pairs.error_pct() < 0.1
     pairs.add(140, 400)         # one that was disturbed changes little
     assert pairs.median_pct() == pytest.approx(0.5, abs=0.02)
+
+
+def test_pairs_are_taken_until_their_median_is_known():
+    def taken(noise, error_pct):
+        asked = []
+
+        def take(count):
+            asked.append(count)
+            return [(100, 100 + noise * (i % 3 - 1)) for i in range(count)]
+        return until_known(take, 16, 40, error_pct), asked
+
+    pairs, asked = taken(0.1, 0.06)
+    assert asked == [1, 16] and len(pairs.native) == 16 and pairs.median_pct() == 0
+    pairs, asked = taken(5, 0.06)
+    assert asked == [1, 16, 16, 8] and len(pairs.native) == 40 and pairs.error_pct() > 0.06
 
 
 def test_the_error_of_a_median_falls_with_the_root_of_their_number():
@@ -172,7 +187,7 @@ def test_overhead_of_a_quota_that_does_not_bind(tmp_path):
     _, rows, said = bench(tmp_path, "models_overhead")
     added = rows["resnet18, 128 x samples: added"]
     assert added["unit"] == "%" and -50 < added["got"] < 50, said
-    assert rows["resnet18, 128 x samples: its standard error, 3 pairs"]["got"] >= 0
+    assert next(row["got"] for name, row in rows.items() if "its standard error, 3 pairs of" in name) >= 0
     assert rows["mean of 1: added"]["got"] == added["got"]
 
 
@@ -240,6 +255,13 @@ def test_a_tenant_that_stands_aside():
             steps.append(ask("steps 20")["elapsed_s"])
             used.append(used_s() - before)
         assert "refused" in ask("bypass 2")
+        # Of three pairs of ten steps and one, half is charged.
+        before = used_s()
+        turns = ask("turns 3 10")
+        assert len(turns["aside_s"]) == len(turns["with_s"]) == 3
+        all_s = 1.1 * sum(turns["aside_s"] + turns["with_s"])
+        assert 0.35 * all_s < used_s() - before < 0.65 * all_s
+        assert "refused" in ask("turns 0 10") and "refused" in ask("turns 3")
     print([f"{value:.3f}" for value in used], [f"{value:.3f}" for value in steps])
     assert used[0] > 0.9 * steps[0] and used[2] > 0.9 * steps[2]
     assert used[1] < 0.1 * steps[1]

@@ -10,6 +10,9 @@ line with one of JSON. Import and start of PyTorch are then paid once for many m
     busy SECONDS        the same, with the GPU's time of a step
     record SECONDS AT   the same from the Unix time AT on, with each step's end
     bypass 1            from now on liballot.so stands aside, until bypass 0
+    turns PAIRS N       so many times N steps while liballot.so stands aside and N with it, after one each
+                        that does not count; the other one is first in every other pair. Nothing is asked
+                        in between, so that turns can be short, and drift is the same in both
 """
 
 import json
@@ -50,7 +53,7 @@ class Server:
         self.commands = {"model": (self._model, 2), "free": (self._free, 0),
                          "pause": (self._pause, 1), "steps": (self._steps, 1),
                          "measure": (self._measure, 1), "busy": (self._busy, 1),
-                         "record": (self._record, 2), "bypass": (self._bypass, 1)}
+                         "record": (self._record, 2), "bypass": (self._bypass, 1), "turns": (self._turns, 2)}
 
     def obey(self, line):
         """The answer, as a dict."""
@@ -89,12 +92,15 @@ class Server:
         self.pause_s = number(ms, 0) / 1e3
         return {"pause_ms": self.pause_s * 1e3}
 
+    def _stand_aside(self, is_on):
+        if not self.bypass:
+            raise Refused("no liballot-bypass.so is preloaded")
+        self.bypass(is_on)
+
     def _bypass(self, is_on):
         if is_on not in ("0", "1"):
             raise Refused(f"'{is_on}': not 0 or 1")
-        if not self.bypass:
-            raise Refused("no liballot-bypass.so is preloaded")
-        self.bypass(is_on == "1")
+        self._stand_aside(is_on == "1")
         return {"bypass": is_on == "1"}
 
     def _take(self, goes_on, with_timer=False):
@@ -102,10 +108,22 @@ class Server:
             raise Refused("no model yet")
         return take_steps(self.training, goes_on, self.pause_s, with_timer)
 
-    def _steps(self, count):
-        count = int(number(count, 1))
+    def _counted(self, count):
         self._take(lambda done, _: done < 1)
-        return self._take(lambda done, _: done < count).summary()
+        return self._take(lambda done, _: done < count)
+
+    def _steps(self, count):
+        return self._counted(int(number(count, 1))).summary()
+
+    def _turns(self, pairs, steps):
+        pairs, steps = int(number(pairs, 1)), int(number(steps, 1))
+        took_s = {True: [], False: []}      # by whether it stands aside
+        for pair in range(pairs):
+            for is_aside in (True, False) if pair % 2 else (False, True):
+                self._stand_aside(is_aside)
+                took_s[is_aside].append(self._counted(steps).elapsed_s)
+        self._stand_aside(False)            # what comes next is to be charged
+        return {"aside_s": took_s[True], "with_s": took_s[False]}
 
     def _measure(self, seconds):
         return self._take(self.until(number(seconds, LEAST_S))).summary()

@@ -22,7 +22,7 @@ static pthread_t helper;
 static void *play_helper(void *unused)
 {
 	while (helper_runs) {
-		flight_poll(sys_now_ns(), 0);
+		flight_poll(sys_now_ns(), 0, 0);
 		usleep(100);
 	}
 	return NULL;
@@ -108,9 +108,9 @@ void teach(CUstream stream)
 	for (int i = 0; i < 4; i++) {
 		launch(stream);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
-	flight_poll(sys_now_ns(), 1);
+	flight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 }

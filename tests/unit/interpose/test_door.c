@@ -30,7 +30,7 @@ static void test_opens_with_the_first_launch(void **state)
 	assert_int_equal(fake_launched(fake_stream(2)), 1001);
 	for (int i = 0; i < 3; i++) { /* the ring is full at first */
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_int_equal(device()->completed, 1001);
 	assert_int_equal(device()->inflight, 0);
@@ -41,14 +41,14 @@ static void test_marks_are_rare_where_the_gpu_keeps_up(void **state)
 	for (int i = 0; i < 20; i++) {
 		launch(fake_stream(2));
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 	uint64_t records = fake_counts().records;
 	for (int i = 0; i < 5120; i++) {
 		launch(fake_stream(2));
 		if (i % 64 == 0) {
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 0);
+			flight_poll(sys_now_ns(), 0, 0);
 		}
 	}
 	assert_int_equal(fake_counts().records - records, 5120 / 256);
@@ -64,7 +64,7 @@ static void test_the_only_contexts_default_stream_passes(void **state)
 	assert_int_equal(fake_launched(NULL), 11);
 	for (int i = 0; i < 3; i++) {
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_int_equal(device()->completed, 11);
 	assert_int_equal(device()->inflight, 0);
@@ -208,7 +208,7 @@ static void test_a_full_depth_shuts_it(void **state)
 	fake_guest_set_lease(LEASE_FREE);
 	assert_false(passes(fake_stream(2)));
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1);
+	flight_poll(sys_now_ns(), 1, 0);
 	open_door(fake_stream(2));
 }
 
@@ -272,7 +272,7 @@ static void test_busy_is_shown_after_each_storm(void **state)
 		assert_int_equal(own()->busy, 1);
 		assert_true(device()->shows_busy);
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 }
 

@@ -10,15 +10,15 @@ static void test_free_run_counts_and_passes(void **state)
 		launch(fake_stream(2));
 		if (i % 50 == 0) {
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 0);
+			flight_poll(sys_now_ns(), 0, 0);
 		}
 	}
 	assert_int_equal(flight_launches(0), 1000);
 	assert_int_equal(own()->launching, 0);
 	assert_int_equal(own()->busy, 1);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1);
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+	flight_poll(sys_now_ns(), 1, 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 	assert_int_equal(device()->completed, 1000);
@@ -30,10 +30,10 @@ static void short_kernels(CUstream stream)
 	for (int i = 0; i < 24; i++)
 		launch(stream);
 	fake_complete(stream, fake_launched(stream) - 12);
-	flight_poll(sys_now_ns(), 0);
+	flight_poll(sys_now_ns(), 0, 0);
 	usleep(500);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 0);
+	flight_poll(sys_now_ns(), 0, 0);
 }
 
 static void test_free_run_marks_seldom(void **state)
@@ -46,24 +46,63 @@ static void test_free_run_marks_seldom(void **state)
 	assert_in_range(fake_counts().records - records, 18, 150);
 }
 
+/* Marks that the helper makes in so many looks at a device in free run, while one stream goes on, or none. */
+static uint64_t marks_in_looks(int looks, bool goes_on)
+{
+	uint64_t marks = 0;
+
+	for (int i = 0; i < looks; i++) {
+		if (goes_on)
+			launch(fake_stream(2));
+		uint64_t before = fake_counts().records;
+		assert_int_equal(flight_poll(sys_now_ns(), 0, 1), 1);
+		marks += fake_counts().records - before;
+	}
+	return marks;
+}
+
+static void test_a_quiet_stream_is_marked_once_its_device_is_quiet(void **state)
+{
+	for (int i = 0; i < 50; i++) {
+		short_kernels(fake_stream(3));
+		short_kernels(fake_stream(2));
+	}
+	fake_complete_all();
+	flight_poll(sys_now_ns(), 1, 0);
+	launch(fake_stream(3));
+	assert_int_equal(marks_in_looks(20, true), 0);
+	assert_int_equal(marks_in_looks(1, false), 2);
+	fake_complete_all();
+	assert_int_equal(flight_poll(sys_now_ns(), 0, 1), 0);
+	/* Under a lease what is not marked counts as in flight, so there it is as soon as the stream is quiet. */
+	launch(fake_stream(3));
+	launch(fake_stream(2));
+	flight_poll(sys_now_ns(), 0, 0);
+	launch(fake_stream(2));
+	uint64_t records = fake_counts().records;
+	flight_poll(sys_now_ns(), 0, 0);
+	assert_int_equal(fake_counts().records, records + 1);
+	fake_complete_all();
+}
+
 static void test_the_helper_records_nothing_during_a_capture(void **state)
 {
 	/* Leave a tail that is not marked: with a known average, marks come seldom. */
 	for (int i = 0; i < 50; i++)
 		short_kernels(fake_stream(2));
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1);
+	flight_poll(sys_now_ns(), 1, 0);
 	launch(fake_stream(2));
 	flight_capture_begins();
 	uint64_t records = fake_counts().records;
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(flight_poll(sys_now_ns(), 1), 1);
+		assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
 	assert_int_equal(fake_counts().records, records);
 	flight_capture_ended();
-	flight_poll(sys_now_ns(), 1);
+	flight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(fake_counts().records, records + 1);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 }
 
 /*
@@ -78,17 +117,17 @@ static void test_a_tail_is_marked_without_a_context(void **state)
 		for (int i = 0; i < 10; i++) {
 			launch(fake_stream((unsigned)stream));
 			fake_complete_all();
-			flight_poll(sys_now_ns(), 1);
-			flight_poll(sys_now_ns(), 1);
+			flight_poll(sys_now_ns(), 1, 0);
+			flight_poll(sys_now_ns(), 1, 0);
 		}
 		launch(fake_stream((unsigned)stream));
 		fake_set_current(NULL);
 		for (int i = 0; i < 5; i++)
-			assert_int_equal(flight_poll(sys_now_ns(), 1), 1);
+			assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
 		assert_int_equal(real.cuCtxGetCurrent(&context), CUDA_SUCCESS);
 		assert_null(context);
 		fake_complete_all();
-		assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+		assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 		fake_set_current(FAKE_CONTEXT);
 	}
 }
@@ -105,12 +144,12 @@ static void test_a_dropped_stream_takes_its_work_along(void **state)
 	assert_int_equal(device()->inflight_ns, 0);
 	assert_int_equal(flight_launches(0), 100);
 	assert_int_equal(fake_counts().creates, fake_counts().destroys);
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 	/* The same handle again, as a driver reuses them. */
 	launch(fake_stream(2));
 	assert_int_equal(device()->inflight, 1);
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 1);
+	flight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(flight_launches(0), 101);
 	assert_int_equal(fake_counts().queries_after_destroy, 0);
@@ -126,7 +165,7 @@ static void test_a_dropped_context_takes_its_streams_along(void **state)
 	uint64_t queries = fake_counts().queries;
 	flight_drop_context(FAKE_CONTEXT);
 	assert_int_equal(device()->inflight, 0);
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(fake_counts().queries, queries);
 }
 
@@ -174,7 +213,7 @@ static unsigned known_after(CUstream stream, unsigned kinds, unsigned rounds)
 		launched_function = (const char *)launched_function - (size_t)kinds * 64;
 	}
 	fake_complete_all();
-	flight_poll(sys_now_ns(), 0);
+	flight_poll(sys_now_ns(), 0, 0);
 	for (unsigned i = 1; i <= kinds; i++)
 		known += atomic_load(&estimate_of(&(struct work){
 							  .kind = WORK_IS_KERNEL,
@@ -260,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_free_run_counts_and_passes),
 		launching_test(test_free_run_marks_seldom),
+		launching_test(test_a_quiet_stream_is_marked_once_its_device_is_quiet),
 		launching_test(test_the_helper_records_nothing_during_a_capture),
 		launching_test(test_a_tail_is_marked_without_a_context),
 		launching_test(test_a_dropped_stream_takes_its_work_along),

@@ -110,7 +110,7 @@ static void test_closing_misses_nobody(void **state)
 	assert_int_equal(own()->waiting, 0);
 	fake_complete_all();
 	for (int i = 0; i < 3; i++)
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	assert_int_equal(device()->inflight, 0);
 	assert_int_equal(device()->inflight_ns, 0);
 }
@@ -158,7 +158,7 @@ static void test_a_lost_daemon_lets_pass(void **state)
 	for (int i = 0; i < 100; i++) {
 		launch(fake_stream(2));
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_true(sys_now_ns() - begin < 100 * NS_PER_MS);
 }

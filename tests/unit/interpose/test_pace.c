@@ -142,9 +142,9 @@ static void test_each_launch_pays(void **state)
 	/* Counted as in free run. */
 	assert_int_equal(own()->busy, 1);
 	assert_int_equal(flight_launches(0), 10);
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 1);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
 	fake_complete_all();
-	assert_int_equal(flight_poll(sys_now_ns(), 1), 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
 	assert_int_equal(device()->inflight, 0);
 }
 
@@ -193,7 +193,7 @@ static void test_a_grant_wakes(void **state)
 		pthread_join(l.thread, NULL);
 		mean += (sys_now_ns() - begin) / 20;
 		fake_complete_all();
-		flight_poll(sys_now_ns(), 1);
+		flight_poll(sys_now_ns(), 1, 0);
 	}
 	assert_true(mean < 20 * NS_PER_MS);
 }
