@@ -326,7 +326,7 @@ static bool is_relieved(const struct gang_board *board, const struct gang *g)
 
 static void decide_running(struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
-	bool is_over = is_relieved(board, g), is_left = true;
+	bool is_over = is_relieved(board, g), is_left = true, rests = false;
 
 	g->owned |= g->wanting & ~owned_by_others(board, g);
 	g->owned &= g->present;
@@ -335,11 +335,17 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 		const struct gang_report *r = &g->part[d].told;
 
 		is_over |= r->holds && r->is_over;
+		rests |= r->holds && r->is_idle;
 		if (r->order == GANG_GO && is_gone(r) && !r->wants)
 			g->owned &= ~BIT(d);
 		else
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
+	/*
+	 * All rest. Given up one by one, some would be without a device when all go on, and the others spin for
+	 * them.
+	 */
+	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
 		wait_for_turn(g);
 	else if (is_over)
@@ -375,17 +381,25 @@ static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 	return !r->drains && (r->waits || slips) && is_late(g, BIT(device), now_ns);
 }
 
-static bool works_elsewhere(const struct gang *g, uint64_t device)
+static uint64_t rested_elsewhere_ns(const struct gang *g, uint64_t device)
 {
+	uint64_t least_ns = UINT64_MAX;
+
 	FOR_EACH(d, g->owned & ~BIT(device))
-	if (g->part[d].told.holds && g->part[d].told.works)
-		return true;
-	return false;
+	{
+		const struct gang_report *r = &g->part[d].told;
+
+		if (r->holds)
+			least_ns = least_u64(least_ns, r->wants ? 0 : r->rested_ns);
+	}
+	return least_ns;
 }
 
 static struct gang_word choose_word(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
-	struct gang_word word = { .order = GANG_WAIT, .is_stuck = g->is_stuck };
+	struct gang_word word = { .order = GANG_WAIT,
+				  .is_stuck = g->is_stuck,
+				  .rested_elsewhere_ns = UINT64_MAX };
 
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_word){ .order = GANG_NONE };
@@ -401,7 +415,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 	case PHASE_GATHERING: word.order = GANG_GATHER; break;
 	case PHASE_RUNNING:
 		word.order = GANG_GO;
-		word.works_elsewhere = works_elsewhere(g, device);
+		word.rested_elsewhere_ns = rested_elsewhere_ns(g, device);
 		break;
 	case PHASE_ENDING:
 		word.is_slip = may_slip(g, device, now_ns);

@@ -68,9 +68,10 @@ enum gang_order {
 struct gang_word {
 	enum gang_order order;
 	uint64_t at_ns;
-	bool is_stuck;        /* its work on another device has outlived a drain */
-	bool is_slip;         /* with GANG_GO: no more in flight than must be */
-	bool works_elsewhere; /* it has the lease of another device, and work there */
+	bool is_stuck; /* its work on another device has outlived a drain */
+	bool is_slip;  /* with GANG_GO: no more in flight than must be */
+	/* How long its ranks with a lease of another device have had nothing to do; UINT64_MAX: there are none. */
+	uint64_t rested_elsewhere_ns;
 };
 
 /* One device's word on a tenant. */
@@ -86,7 +87,8 @@ struct gang_report {
 	bool is_late;        /* draining, for longer than predicted by GANG_SLIP_NS */
 	bool is_stuck;       /* has outlived a drain */
 	bool may_yield;      /* has had the lease for a quantum: to another gang */
-	bool is_over;        /* has the lease, and should give it up */
+	bool is_over;        /* has the lease, and should give it up ... */
+	bool is_idle;        /* ... or has rested for so long that it should, if all do */
 	bool is_vacant;      /* nobody has the device */
 	double behind;       /* of its turn, in virtual time: the more, the longer it has waited */
 	uint64_t free_in_ns; /* until the device can be free for it, predicted */

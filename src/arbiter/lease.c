@@ -35,7 +35,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
 	t->draining = false;
-	t->gang_over = false;
+	t->gang_over = t->gang_idle = false;
 	t->worked_at = a->clock;
 	t->leases++;
 }
@@ -183,7 +183,7 @@ static void decide_on_holder(struct arbiter *a)
 		reopen_if_for_nothing(a, t, other, urgent);
 		return;
 	}
-	t->gang_over = false;
+	t->gang_over = t->gang_idle = false;
 	if (t->seen.stopped && !t->running) {
 		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_STOPPED };
 		lease_hold(a, t);
@@ -204,7 +204,7 @@ static void decide_on_holder(struct arbiter *a)
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_gives_way(a, t, other)) {
 		/* Idle on one device, it may be at work on the others. */
-		if (!lease_is_idle(a, t) && member_end_turn(t))
+		if (is_idle ? member_rest(a, t) : member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
 		lease_close_for(a, t, is_idle ? ARBITER_END_IDLE : ARBITER_END_TURN);

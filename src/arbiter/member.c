@@ -96,13 +96,35 @@ int member_choose(const struct arbiter *a, int next)
 	return entitled;
 }
 
+static bool all_rest(const struct tenant *t)
+{
+	return t->gang.rested_elsewhere_ns >= t->patience.ns;
+}
+
 /*
  * Who gets the device keeps it for the shortest lease and its drain, and all that while the ranks on the others would
- * wait for this one: for as long as that, it is waited for.
+ * wait for this one: for as long as that, it is waited for. Also while they have only just begun to rest: that is the
+ * end of a step, of which each rank comes to its own a little earlier or later. And while it is helped to that end.
  */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
-	return t->gang.works_elsewhere ? a->config.min_lease_ns + a->terms.depth_ns : 0;
+	if (t->gang.order == GANG_NONE || (!t->gang.is_slip && all_rest(t)))
+		return 0;
+	return a->config.min_lease_ns + a->terms.depth_ns;
+}
+
+/*
+ * A rest is worth more patience than that of others: all its devices change hands twice, and each is another's for the
+ * shortest lease at least.
+ */
+void member_widen_patience(const struct arbiter *a, const struct tenant *t,
+			   struct patience_bounds *bounds)
+{
+	if (t->gang.order == GANG_NONE)
+		return;
+	bounds->least_ns = a->config.idle_ns;
+	bounds->most_ns = GANG_COME_NS;
+	bounds->worth_ns += (double)a->config.min_lease_ns;
 }
 
 bool member_end_turn(struct tenant *t)
@@ -110,6 +132,15 @@ bool member_end_turn(struct tenant *t)
 	if (t->gang.order == GANG_NONE)
 		return false;
 	t->gang_over = true;
+	return true;
+}
+
+bool member_rest(const struct arbiter *a, struct tenant *t)
+{
+	if (!a->worked || t->gang.order == GANG_NONE || t->gang.rested_elsewhere_ns == UINT64_MAX ||
+	    !all_rest(t))
+		return false;
+	t->gang_idle = true;
 	return true;
 }
 
@@ -260,6 +291,7 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 		.is_stuck = t->overrunning,
 		.may_yield = a->holder == tenant && a->clock - a->granted_at >= a->quantum_ns,
 		.is_over = t->gang_over,
+		.is_idle = t->gang_idle,
 		.is_vacant = a->holder == NONE && !lease_any_drain(a),
 		.behind = mean_vtime(a) - order_turn_end(a, t, t->vtime),
 		.free_in_ns = free_in_ns(a),

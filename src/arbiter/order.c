@@ -23,11 +23,10 @@ double order_weight(const struct arbiter *a, const struct tenant *t)
 
 void order_read_demand(struct arbiter *a)
 {
-	struct patience_bounds bounds = { .least_ns = a->config.idle_min_ns,
-					  .most_ns = a->config.idle_ns,
-					  .worth_ns = 2 * a->handover_ns };
-
 	for (int i = 0; i < a->active_count; i++) {
+		struct patience_bounds bounds = { .least_ns = a->config.idle_min_ns,
+						  .most_ns = a->config.idle_ns,
+						  .worth_ns = 2 * a->handover_ns };
 		struct tenant *t = &a->tenant[a->active[i]];
 		const struct arbiter_observation *seen = &t->seen;
 		bool was_running = t->running, was_there = t->running || t->demand;
@@ -47,6 +46,7 @@ void order_read_demand(struct arbiter *a)
 			t->worked_at = a->clock;
 		else if (t->launched)
 			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
+		member_widen_patience(a, t, &bounds);
 		if (t->demand)
 			patience_learn(&t->patience, &bounds, a->clock);
 	}

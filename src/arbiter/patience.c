@@ -16,6 +16,11 @@ void patience_learn(struct patience *p, const struct patience_bounds *bounds, ui
 {
 	uint64_t most = bounds->most_ns > bounds->least_ns ? bounds->most_ns : bounds->least_ns;
 
+	/* The bounds may have been others until now. */
+	if (p->ns < bounds->least_ns)
+		p->ns = bounds->least_ns;
+	if (p->ns > most)
+		p->ns = most;
 	if (!p->gave_up)
 		return;
 	p->gave_up = false;

@@ -150,6 +150,7 @@ struct tenant {
 	/* Its turns on several devices at once; see member.c. */
 	struct gang_word gang;
 	bool gang_over; /* has the lease, and should give it up: on all devices */
+	bool gang_idle; /* the same, if it rests on all */
 
 	struct group_part part;
 
@@ -353,10 +354,15 @@ bool member_is_awaited(const struct arbiter *a);
 bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
 /* Who comes next, where the order would choose `next`; NONE: the device is kept free. */
 int member_choose(const struct arbiter *a, int next);
-/* So long it may rest at least while it has work under its leases of other devices. */
+/* So long it may rest at least while it has work under its leases of other devices, or had until a moment ago. */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
+/* The bounds of the patience with it, where it is a gang. */
+void member_widen_patience(const struct arbiter *a, const struct tenant *t,
+			   struct patience_bounds *bounds);
 /* The holder's turn is over: true when that is ended on all devices together. */
 bool member_end_turn(struct tenant *t);
+/* The holder has rested for long enough: true when that is for all devices together to end its turn. */
+bool member_rest(const struct arbiter *a, struct tenant *t);
 /*
  * One that waits for its turn on another device falls behind on this one without end: who comes anew
  * would start from there, ahead of all who have worked since.

@@ -164,24 +164,58 @@ static void test_without_demand(void **state)
 }
 
 /* What each hears of the others, while its turn lasts. */
-static void test_works_elsewhere(void **state)
+static void test_rest_elsewhere(void **state)
 {
 	struct gang_board *b = gang_board_new();
 	int g = gang_add(b);
 	struct gang_report r = holds(), rests = holds();
 
-	r.works = true;
+	rests.wants = false;
 	gang_tell(b, g, 0, &r);
-	gang_tell(b, g, 1, &rests);
+	for (unsigned d = 1; d < 3; d++) {
+		rests.rested_ns = (4 - d) * MS;
+		gang_tell(b, g, d, &rests);
+	}
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
-	assert_false(gang_word(b, g, 0).works_elsewhere);
-	assert_true(gang_word(b, g, 1).works_elsewhere);
-	/* It has work there of before, but no lease. */
-	r.holds = false;
+	/* Of those on the others, the one that has rested least. */
+	assert_int_equal(gang_word(b, g, 0).rested_elsewhere_ns, 2 * MS);
+	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, 0);
+	r.wants = false;
+	r.rested_ns = MS;
 	gang_tell(b, g, 0, &r);
 	gang_decide(b, 0);
-	assert_false(gang_word(b, g, 1).works_elsewhere);
+	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, MS);
+	/* They have work there of before, but no lease. */
+	r.holds = rests.holds = false;
+	gang_tell(b, g, 0, &r);
+	gang_tell(b, g, 2, &rests);
+	gang_decide(b, 0);
+	assert_int_equal(gang_word(b, g, 1).rested_elsewhere_ns, UINT64_MAX);
+	gang_board_free(b);
+}
+
+/* Who has rested for long gives nothing up while another has something to do; when all rest, all of it at once. */
+static void test_all_rest(void **state)
+{
+	struct gang_board *b = gang_board_new();
+	int g = gang_add(b);
+	struct gang_report works = holds(), rests = holds();
+
+	tell(b, g, holds(), 0);
+	rests.wants = false;
+	rests.is_idle = true;
+	gang_tell(b, g, 0, &works);
+	gang_tell(b, g, 1, &rests);
+	gang_decide(b, 0);
+	for (unsigned d = 0; d < 2; d++)
+		assert_int_equal(order(b, g, d), GANG_GO);
+	/* Not for as long itself: but with the other, it would go on without a device there. */
+	works.wants = false;
+	gang_tell(b, g, 0, &works);
+	assert_int_equal(gang_decide(b, 0), 3);
+	for (unsigned d = 0; d < 2; d++)
+		assert_int_equal(order(b, g, d), GANG_CLOSE);
 	gang_board_free(b);
 }
 
@@ -321,7 +355,8 @@ int main(void)
 		cmocka_unit_test(test_a_turn),
 		cmocka_unit_test(test_two_that_want_the_same),
 		cmocka_unit_test(test_without_demand),
-		cmocka_unit_test(test_works_elsewhere),
+		cmocka_unit_test(test_rest_elsewhere),
+		cmocka_unit_test(test_all_rest),
 		cmocka_unit_test(test_sooner),
 		cmocka_unit_test(test_bad_numbers),
 		cmocka_unit_test(test_garbage),
