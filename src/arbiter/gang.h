@@ -19,7 +19,8 @@
  *   running    All were free at once; now it has GO on all. A device on which its work begins later
  *              is added, if no other gang is there; one on which it falls idle is left to others, but
  *              not soon while it works on another: the ranks there wait for the one that rests.
- *   ending     Its turn is over on one device, by whatever ends a lease there, or another gang is due:
+ *   ending     Its turn is over on one device, by whatever ends a lease there, or all of its ranks have
+ *              rested for long enough that none is likely to go on soon, or another gang is due:
  *              it is closed on all, and nobody gets one of them before all are drained. A rank
  *              that is held at the gate while the work on another device does not end may be what that
  *              waits for: it gets GO for a moment, a launch or two at a time (`is_slip`). Where

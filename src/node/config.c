@@ -79,7 +79,8 @@ static const struct setting settings[] = {
 	{ "cap_idle_window", KIND_DURATION, AT(arbiter.idle_window_ns), NULL, 0, S(60),
 	  "over which a cap may be filled up by a tenant that rests" },
 	{ "idle", KIND_DURATION, AT(arbiter.idle_ns), NULL, US(10), S(1),
-	  "a lease holder this long idle gives way at the latest, if it often comes back soon" },
+	  "a lease holder this long idle gives way at the latest, if it often comes back soon; one "
+	  "on several GPUs at the earliest" },
 	{ "idle_min", KIND_DURATION, AT(arbiter.idle_min_ns), NULL, US(10), S(1),
 	  "a lease holder this long idle gives way at the earliest" },
 	{ "free_after", KIND_DURATION, AT(arbiter.free_after_ns), NULL, MS(1), S(60),
