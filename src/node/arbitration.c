@@ -49,6 +49,9 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < LOOK_WAITING_NS;
 	if (!seen->rings)
 		return passed_ns < LOOK_IDLE_NS;
+	/* It rings for what it does here, not for what it waits for on another card. */
+	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
+		return false;
 	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
 }
 
@@ -75,6 +78,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 	/* First the bell: what is rung for later is not missed. */
 	bool has_rung = bell_hear(&l->bell, now_ns);
 
+	l->observer.in_gang = l->gang_word.order != GANG_NONE;
 	l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
 	l->seen_ns = now_ns;
 	judge(l, &before, has_rung, now_ns);

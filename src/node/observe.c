@@ -76,6 +76,28 @@ static void add_progress(struct observer *o, struct observed_process *p,
 	p->launches_seen = launches;
 }
 
+static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
+{
+	for (unsigned k = 0; k < REGION_MAX_DEVICES; k++)
+		if (k != device && load_ordered(slot->device[k].waiting))
+			return true;
+	return false;
+}
+
+/* After add_progress(). */
+static bool waits_with_others(const struct observer *o, struct observed_process *p,
+			      const struct region_slot *slot)
+{
+	bool is_held = o->in_gang && is_held_elsewhere(slot, o->device);
+
+	if (is_held && !p->is_held_elsewhere) {
+		p->comes_here = p->launches_seen != p->launches_when_held;
+		p->launches_when_held = p->launches_seen;
+	}
+	p->is_held_elsewhere = is_held;
+	return is_held && p->comes_here;
+}
+
 static bool all_stopped(const struct observer *o)
 {
 	for (size_t i = 0; i < o->count; i++)
@@ -146,6 +168,7 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		o->has_asked |= ask != p->ask_seen;
 		p->ask_seen = ask;
 		add_progress(o, p, slot, now_ns);
+		seen.waiting |= waits_with_others(o, p, slot);
 	}
 	seen.busy_ns = o->busy_ns;
 	seen.launches = o->launches;

@@ -25,6 +25,9 @@ struct observed_process {
 	uint64_t busy_credited_ns;          /* of busy_ns, what was believed */
 	uint64_t recent_seen_ns, recent_ns; /* credited at the last pulse; of late, fading */
 	uint32_t ask_seen;                  /* the ask for memory as last read */
+	/* Of one that uses several devices: held at the gate of another, ... */
+	bool is_held_elsewhere, comes_here; /* ... and did it launch here since it was so before? */
+	uint64_t launches_when_held;
 };
 
 struct observer {
@@ -41,6 +44,12 @@ struct observer {
 	bool stopped;
 	bool has_fresh; /* at the last look: a process has measured memory that no census has seen */
 	bool has_asked; /* at the last look: one asks for memory, or does not any more (region_want) */
+	/*
+	 * Set by the caller: the tenant has its turns on several devices at once. Then a process that is held at the
+	 * gate of another device waits for this one too, if it has launched here since it was held last: it may
+	 * be one thread that goes from device to device.
+	 */
+	bool in_gang;
 };
 
 int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);

@@ -332,6 +332,41 @@ static void test_observer_distrusts(void **state)
 	observer_free(&o);
 }
 
+/* One thread that goes from card to card is held at the gate of one, and waits for all. */
+static void test_observer_of_several_cards(void **state)
+{
+	struct observer o = { .report = &report, .device = 1 };
+	struct region_slot_device *d = &report.slot[3].device[1], *other = &report.slot[3].device[0];
+	memset(&report, 0, sizeof(report));
+	assert_int_equal(observer_add(&o, 3, getpid(), 0), 0);
+	d->launches = 5;
+	other->waiting = 1;
+	/* Turns of each card by itself: what is held elsewhere is no matter here. */
+	assert_false(observer_look(&o, 1000, false).waiting);
+	o.in_gang = true;
+	assert_true(observer_look(&o, 2000, false).waiting);
+	assert_true(observer_look(&o, 3000, false).waiting);
+	other->waiting = 0;
+	assert_false(observer_look(&o, 4000, false).waiting);
+	/* It was let through, and has launched nothing here meanwhile. */
+	other->waiting = 1;
+	assert_false(observer_look(&o, 5000, false).waiting);
+	d->launches = 6; /* another thread of it: of no matter until it is held anew */
+	assert_false(observer_look(&o, 6000, false).waiting);
+	other->waiting = 0;
+	assert_false(observer_look(&o, 7000, false).waiting);
+	other->waiting = 1;
+	assert_true(observer_look(&o, 8000, false).waiting);
+	/* Its own wait counts in any case, another process's not at all. */
+	other->waiting = 0;
+	d->waiting = 1;
+	assert_true(observer_look(&o, 9000, false).waiting);
+	d->waiting = 0;
+	report.slot[4].device[0].waiting = 1;
+	assert_false(observer_look(&o, 10000, false).waiting);
+	observer_free(&o);
+}
+
 static void test_observer_migrated(void **state)
 {
 	struct observer o = { .report = &report };
@@ -396,6 +431,7 @@ int main(void)
 		test(test_idle_costs_little),
 		cmocka_unit_test(test_a_sensor_that_misses_one),
 		cmocka_unit_test(test_observer_distrusts),
+		cmocka_unit_test(test_observer_of_several_cards),
 		cmocka_unit_test(test_observer_migrated),
 		cmocka_unit_test(test_stopped),
 	};
