@@ -80,7 +80,6 @@ struct gang_report {
 	bool is_present;     /* has had work or demand of late, under leases */
 	bool wants;          /* has demand now ... */
 	uint64_t rested_ns;  /* ... or had some so long ago */
-	bool works;          /* has work in flight, or begins some */
 	bool waits;          /* a thread is held at the gate */
 	bool is_due;         /* it would get the lease now, were it no gang */
 	bool holds;          /* has the lease */

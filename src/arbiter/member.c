@@ -282,7 +282,6 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 		.is_present = true,
 		.wants = t->demand,
 		.rested_ns = a->clock - t->present_at,
-		.works = t->running,
 		.waits = t->seen.waiting && t->demand,
 		.is_due = is_due(a, tenant),
 		.holds = a->holder == tenant && t->state == LEASE_GO,

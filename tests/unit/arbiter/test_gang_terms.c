@@ -325,7 +325,7 @@ static void test_training_beside_trainings(void **state)
 
 /*
  * The ranks rest between two steps for as long as a rest may be waited for, and a little less or longer: by 1 ms of patience,
- * from 0.2 on and each rank by itself, 20 such gangs had 44.9 to 49.5 % of their steps alone at 50, and their cards spun for 2.5 ms a turn.
+ * from 0.2 on and each rank by itself, 20 such gangs had 44.9 to 49.5 % of their steps alone at 50, and spun for 2.5 to 0.5 ms a turn.
  */
 static void test_rests_between_steps(void **state)
 {
