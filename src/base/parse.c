@@ -257,7 +257,7 @@ int parse_name(const char *text, struct error *err)
 
 static bool looks_like_uuid(const char *item)
 {
-	if (strncmp(item, "GPU-", 4) != 0 && strncmp(item, "MIG-", 4) != 0)
+	if (strncasecmp(item, "GPU-", 4) != 0 && strncasecmp(item, "MIG-", 4) != 0)
 		return false;
 	for (const char *c = item + 4; *c; c++)
 		if (!is_alnum(*c) && *c != '-' && *c != '/')
@@ -290,7 +290,7 @@ static bool same_device(const struct parse_device *a, const struct parse_device 
 {
 	if (a->by_uuid != b->by_uuid)
 		return false;
-	return a->by_uuid ? strcmp(a->uuid, b->uuid) == 0 : a->index == b->index;
+	return a->by_uuid ? strcasecmp(a->uuid, b->uuid) == 0 : a->index == b->index;
 }
 
 int parse_devices(const char *text, struct parse_devices *ret_devices, struct error *err)

@@ -44,7 +44,7 @@ static void measure(struct screen *screen)
 	struct winsize size;
 
 	screen->is_terminal = isatty(STDOUT_FILENO);
-	screen->columns = DEFAULT_WIDTH;
+	screen->columns = screen->is_terminal ? DEFAULT_WIDTH : TABLE_UNLIMITED;
 	screen->lines = 0;
 	if (screen->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col) {
 		screen->columns = size.ws_col;

@@ -1,6 +1,7 @@
 #include "cli/selection.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,22 +43,37 @@ static void select_all(const json_t *devices, struct selection *ret)
 		ret->device[ret->count++] = device;
 }
 
+/*
+ * The GPU whose UUID begins with `length` bytes of `text`, in either case: --gpu and
+ * CUDA_VISIBLE_DEVICES take the same forms. NULL: no UUID begins so, or several do and *ret_many is set.
+ */
+static const json_t *find_by_uuid(const struct selection *among, const char *text, size_t length,
+				  bool *ret_many)
+{
+	const json_t *found = NULL;
+
+	*ret_many = false;
+	for (size_t i = 0; i < among->count; i++) {
+		if (strncasecmp(device_uuid(among->device[i]), text, length) != 0)
+			continue;
+		if (found) {
+			*ret_many = true;
+			return NULL;
+		}
+		found = among->device[i];
+	}
+	return found;
+}
+
 /* One entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of exactly one UUID. */
 static const json_t *find_visible(const struct selection *all, const char *entry, size_t length)
 {
-	const json_t *found = NULL;
+	bool is_many;
 	char *end;
 	long index;
 
-	if (length > 4 && (strncmp(entry, "GPU-", 4) == 0 || strncmp(entry, "MIG-", 4) == 0)) {
-		for (size_t i = 0; i < all->count; i++)
-			if (strncmp(device_uuid(all->device[i]), entry, length) == 0) {
-				if (found)
-					return NULL;
-				found = all->device[i];
-			}
-		return found;
-	}
+	if (length > 4 && (strncasecmp(entry, "GPU-", 4) == 0 || strncasecmp(entry, "MIG-", 4) == 0))
+		return find_by_uuid(all, entry, length, &is_many);
 	index = strtol(entry, &end, 10);
 	if (end == entry || end != entry + length || index < 0)
 		return NULL;
@@ -85,18 +101,17 @@ static void select_visible(const struct selection *all, const char *visible, str
 	}
 }
 
-static const json_t *find_wanted(const struct selection *among, const struct parse_device *wanted)
+static const json_t *find_wanted(const struct selection *among, const struct parse_device *wanted,
+				 bool *ret_many)
 {
+	*ret_many = false;
 	if (!wanted->by_uuid)
 		return wanted->index < among->count ? among->device[wanted->index] : NULL;
-	for (size_t i = 0; i < among->count; i++)
-		if (strcasecmp(device_uuid(among->device[i]), wanted->uuid) == 0)
-			return among->device[i];
-	return NULL;
+	return find_by_uuid(among, wanted->uuid, strlen(wanted->uuid), ret_many);
 }
 
 static int refuse_wanted(const struct selection *among, const struct parse_device *wanted,
-			 const char *visible, struct error *err)
+			 const char *visible, bool is_many, struct error *err)
 {
 	char there[300], name[PARSE_UUID_MAX];
 
@@ -105,6 +120,11 @@ static int refuse_wanted(const struct selection *among, const struct parse_devic
 		strcpy(name, wanted->uuid);
 	else
 		snprintf(name, sizeof(name), "%u", (unsigned int)wanted->index);
+	if (is_many)
+		return error_set(err, ENODEV,
+				 "--gpu: '%s': begins the UUID of more than one GPU; write more of "
+				 "it; there is %s",
+				 name, there);
 	return error_set(err, ENODEV, "--gpu: '%s': no such GPU%s; there is %s", name,
 			 visible ? " within CUDA_VISIBLE_DEVICES" : "", there);
 }
@@ -137,10 +157,11 @@ int selection_make(const json_t *devices, const char *visible, const struct pars
 		return 0;
 	}
 	for (size_t i = 0; i < wanted->count; i++) {
-		const json_t *device = find_wanted(&among, &wanted->item[i]);
+		bool is_many;
+		const json_t *device = find_wanted(&among, &wanted->item[i], &is_many);
 
 		if (!device)
-			return refuse_wanted(&among, &wanted->item[i], visible, err);
+			return refuse_wanted(&among, &wanted->item[i], visible, is_many, err);
 		for (size_t j = 0; j < chosen.count; j++)
 			if (chosen.device[j] == device)
 				return error_set(err, EINVAL, "--gpu: names %s twice",

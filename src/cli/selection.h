@@ -18,8 +18,9 @@ struct selection {
 
 /*
  * devices: the "devices" of a hello or list reply. visible: CUDA_VISIBLE_DEVICES, NULL when unset; it
- * is read as CUDA reads it (up to the first entry that names nothing; a UUID may be cut short), its
- * numbers count in the daemon's order. wanted: --gpu, NULL when not given, which means the first
+ * is read as CUDA reads it (up to the first entry that names nothing), its numbers count in the
+ * daemon's order. Both take a UUID in either case, whole or as many of its first characters as name
+ * one GPU. wanted: --gpu, NULL when not given, which means the first
  * visible one; its indexes count within `visible`. -ENODEV names what there is.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,

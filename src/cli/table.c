@@ -60,8 +60,10 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
 
+#define CELL_MAX (CONTAINER_LABEL_MAX + 16) /* the longest text, and how many more containers */
+
 struct row {
-	char cell[COLUMN_COUNT][64];
+	char cell[COLUMN_COUNT][CELL_MAX];
 };
 
 struct table {
@@ -102,29 +104,29 @@ static void put_limit(const json_t *device, char *cell)
 	put_number(device, "cores_limit_pct", format_asked_pct, cell);
 	used = strlen(cell);
 	if (lent >= LENT_LEAST)
-		snprintf(cell + used, sizeof(((struct row *)NULL)->cell[0]) - used, "+%.0f", lent);
+		snprintf(cell + used, CELL_MAX - used, "+%.0f", lent);
 }
 
 static void put_text(const json_t *object, const char *key, char *cell)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
-	snprintf(cell, sizeof(((struct row *)NULL)->cell[0]), "%s", text ? text : "-");
+	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
 }
 
 /* "60 (50)": what was asked, and what it is worth while guarantees sum over 100 %. */
-static void put_effective(const json_t *device, char cell[64])
+static void put_effective(const json_t *device, char cell[CELL_MAX])
 {
 	double asked = json_number_value(json_object_get(device, "cores_pct"));
 	const json_t *effective = json_object_get(device, "cores_effective_pct");
 	size_t used = strlen(cell);
 
 	if (json_is_number(effective) && json_number_value(effective) < asked)
-		snprintf(cell + used, 64 - used, " (%.4g)", json_number_value(effective));
+		snprintf(cell + used, CELL_MAX - used, " (%.4g)", json_number_value(effective));
 }
 
 /* "queued #2 1m05s": its place among those that wait for memory, and since when. */
-static void put_state(const json_t *tenant, char cell[64])
+static void put_state(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *wait = json_object_get(tenant, "memory_wait");
 	char since[FORMAT_MAX];
@@ -135,7 +137,7 @@ static void put_state(const json_t *tenant, char cell[64])
 		return;
 	used = strlen(cell);
 	format_seconds(json_number_value(json_object_get(wait, "waited_s")), since);
-	snprintf(cell + used, 64 - used, " #%lld %s",
+	snprintf(cell + used, CELL_MAX - used, " #%lld %s",
 		 (long long)json_integer_value(json_object_get(wait, "place")), since);
 }
 
@@ -155,13 +157,13 @@ static void put_priority(const json_t *tenant, char *cell)
 	json_int_t priority = json_integer_value(json_object_get(tenant, "priority"));
 
 	if (priority)
-		snprintf(cell, sizeof(((struct row *)NULL)->cell[0]), "%lld", (long long)priority);
+		snprintf(cell, CELL_MAX, "%lld", (long long)priority);
 	else
 		strcpy(cell, "-");
 }
 
 /* The container that its processes live in, and how many more. */
-static void put_containers(const json_t *tenant, char cell[64])
+static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *list = json_object_get(tenant, "containers");
 	size_t count = json_array_size(list);
@@ -173,13 +175,13 @@ static void put_containers(const json_t *tenant, char cell[64])
 	}
 	container_label(json_array_get(list, 0), label, sizeof(label));
 	if (count > 1)
-		snprintf(cell, 64, "%.40s +%zu", label, count - 1);
+		snprintf(cell, CELL_MAX, "%s +%zu", label, count - 1);
 	else
-		snprintf(cell, 64, "%.63s", label);
+		snprintf(cell, CELL_MAX, "%s", label);
 }
 
 /* "2 frozen": how many, and what became of the last one that lives. */
-static void put_violations(const json_t *tenant, char cell[64])
+static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
 	const json_t *list = json_object_get(tenant, "offenders");
@@ -188,7 +190,7 @@ static void put_violations(const json_t *tenant, char cell[64])
 	const char *action = json_string_value(json_object_get(last, "action"));
 
 	if (count > 0)
-		snprintf(cell, 64, "%lld %.20s", (long long)count, action ? action : "gone");
+		snprintf(cell, CELL_MAX, "%lld %.40s", (long long)count, action ? action : "gone");
 	else
 		strcpy(cell, "-");
 }
@@ -206,7 +208,7 @@ static void put_gain(const json_t *tenant, char gain[24])
 }
 
 /* "space user/1000 +34% hung": with whom it has the card at the same time, what that gains, and whether it can. */
-static void put_sharing(const json_t *tenant, char cell[64])
+static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");
 	const char *group = json_string_value(json_object_get(space, "group"));
@@ -216,9 +218,10 @@ static void put_sharing(const json_t *tenant, char cell[64])
 
 	put_gain(tenant, gain);
 	if (!group)
-		snprintf(cell, 64, "%s%s", *gain ? "time" : "-", gain);
+		snprintf(cell, CELL_MAX, "%s%s", *gain ? "time" : "-", gain);
 	else
-		snprintf(cell, 64, "space %.30s%.14s%s%.10s", group, gain, is_ready ? "" : " ",
+		snprintf(cell, CELL_MAX, "space %.100s%.14s%s%.10s", group, gain,
+			 is_ready ? "" : " ",
 			 is_ready ? ""
 			 : state  ? state
 				  : "?");
@@ -239,7 +242,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		put_violations(tenant, row->cell[COLUMN_VIOLATIONS]);
 		put_sharing(tenant, row->cell[COLUMN_SHARING]);
 	}
-	snprintf(row->cell[COLUMN_GPU], sizeof(row->cell[0]), "%lld", (long long)index);
+	snprintf(row->cell[COLUMN_GPU], CELL_MAX, "%lld", (long long)index);
 	put_bytes(device, "memory_quota_bytes", row->cell[COLUMN_MEMORY_ASKED]);
 	put_bytes(device, "memory_used_bytes", row->cell[COLUMN_MEMORY_GOT]);
 	put_number(device, "cores_pct", format_asked_pct, row->cell[COLUMN_CORES_ASKED]);
@@ -248,7 +251,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
 	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
-	snprintf(row->cell[COLUMN_REFUSED], sizeof(row->cell[0]), "%lld", (long long)denied);
+	snprintf(row->cell[COLUMN_REFUSED], CELL_MAX, "%lld", (long long)denied);
 	/* No guarantee is not a share of 0. */
 	if (strcmp(row->cell[COLUMN_CORES_ASKED], "0") == 0)
 		strcpy(row->cell[COLUMN_CORES_ASKED], "-");
@@ -343,7 +346,7 @@ static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
 /* One line of cells without blanks at its end. `get` gives a column's text. */
 static void write_line(const struct table *table, const struct row *row, FILE *out)
 {
-	char line[COLUMN_COUNT * (64 + GAP) + 1];
+	char line[COLUMN_COUNT * (CELL_MAX + GAP) + 1];
 	FILE *memory = fmemopen(line, sizeof(line), "w");
 	size_t length;
 

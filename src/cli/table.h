@@ -12,11 +12,15 @@
 #define ALLOT_CLI_TABLE_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
+
+#define TABLE_UNLIMITED INT_MAX
 
 /*
  * Writes the table to out, at most `width` columns wide where that can be: WAITED is left out first,
- * then names are cut, to 8 columns at least.
+ * then CONTAINER, then names are cut, to 8 columns at least. TABLE_UNLIMITED: nothing is left out or
+ * cut, for a pipe or a file.
  */
 void table_write(const json_t *list, int width, FILE *out);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define PREFIX 4 /* of "GPU-" and "MIG-" */
 
@@ -11,7 +12,7 @@ static int by_uuid(const char *entry, size_t length, const char *const *uuid, un
 {
 	int found = -1;
 	for (unsigned i = 0; i < count; i++)
-		if (visible >> i & 1 && !strncmp(uuid[i], entry, length)) {
+		if (visible >> i & 1 && !strncasecmp(uuid[i], entry, length)) {
 			if (found >= 0)
 				return -1;
 			found = (int)i;
@@ -39,7 +40,7 @@ uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, 
 		c += strspn(c, " ");
 		size_t length = strcspn(c, ", ");
 		bool is_uuid = length > PREFIX &&
-			       (!strncmp(c, "GPU-", PREFIX) || !strncmp(c, "MIG-", PREFIX));
+			       (!strncasecmp(c, "GPU-", PREFIX) || !strncasecmp(c, "MIG-", PREFIX));
 		if (!is_uuid && !has_order)
 			return visible;
 		int card = is_uuid ? by_uuid(c, length, uuid, count, visible)

@@ -56,9 +56,25 @@ static void test_within_visible(void **state)
 	check("NoDevFiles", NULL, "error");
 }
 
+/* In either case, whole or its beginning, for the option as for the variable. */
+static void test_forms_of_a_uuid(void **state)
+{
+	static const char *const forms[] = { "GPU-bb-2", "GPU-BB-2", "gpu-bb-2", "GPU-b", "GPU-B" };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		check(NULL, forms[i], "2");
+		check(forms[i], NULL, "2");
+		check(forms[i], forms[i], "2");
+	}
+	check(NULL, "GPU-AA", "error"); /* begins two UUIDs */
+	check("GPU-AA", NULL, "error");
+	check(NULL, "GPU-cc", "error");
+}
+
 static void test_same_twice(void **state)
 {
 	check(NULL, "0,GPU-aa-0", "error");
+	check(NULL, "GPU-bb,GPU-BB-2", "error");
 }
 
 static void test_refusal_lists(void **state)
@@ -79,9 +95,8 @@ static void test_refusal_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_visible),
-		cmocka_unit_test(test_within_visible),
-		cmocka_unit_test(test_same_twice),
+		cmocka_unit_test(test_without_visible), cmocka_unit_test(test_within_visible),
+		cmocka_unit_test(test_forms_of_a_uuid), cmocka_unit_test(test_same_twice),
 		cmocka_unit_test(test_refusal_lists),
 	};
 

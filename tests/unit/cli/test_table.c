@@ -80,6 +80,31 @@ static void test_narrow_keeps_names(void **state)
 	free(text);
 }
 
+/* In a pipe or a file nothing is cut and no column that says something is left out. */
+static void test_unlimited(void **state)
+{
+	static const char name[] =
+		"job-1234567-a-name-of-sixty-three-characters-is-the-longest-one";
+	char container[300], list[1000];
+	char *text;
+
+	memset(container, 'c', sizeof(container) - 1);
+	container[sizeof(container) - 1] = '\0';
+	snprintf(list, sizeof(list),
+		 "{\"devices\":[],\"tenants\":[{\"name\":\"%s\",\"priority\":3,"
+		 "\"containers\":[{\"id\":\"1\",\"name\":\"%s\"},{\"id\":\"2\"}],"
+		 "\"devices\":[{\"index\":0,\"waited_s\":2.1}]}]}",
+		 name, container);
+	text = render(list, TABLE_UNLIMITED);
+	assert_int_equal(strlen(name), 63);
+	assert_non_null(strstr(text, name));
+	assert_non_null(strstr(text, container));
+	assert_non_null(strstr(text, "cc +1\n"));
+	assert_non_null(strstr(text, "WAITED"));
+	assert_null(strchr(text, '~'));
+	free(text);
+}
+
 /* Who waits for memory, its place and since when; and then the use that it goes by. */
 static void test_queued(void **state)
 {
@@ -211,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
+		cmocka_unit_test(test_unlimited),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_swapped),
 		cmocka_unit_test(test_priority),
