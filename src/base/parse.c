@@ -12,6 +12,7 @@ struct unit {
 	uint64_t scale;
 };
 
+/* Letters alone are decimal and those with an i binary, as in Kubernetes' quantities. */
 static const struct unit size_units[] = {
 	{ "B", 1 },
 	{ "KiB", 1ULL << 10 },
@@ -22,6 +23,10 @@ static const struct unit size_units[] = {
 	{ "Mi", 1ULL << 20 },
 	{ "Gi", 1ULL << 30 },
 	{ "Ti", 1ULL << 40 },
+	{ "K", 1000ULL },
+	{ "M", 1000000ULL },
+	{ "G", 1000000000ULL },
+	{ "T", 1000000000000ULL },
 	{ "KB", 1000ULL },
 	{ "MB", 1000000ULL },
 	{ "GB", 1000000000ULL },
@@ -178,11 +183,13 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 	struct decimal number;
 	const char *rest;
 	uint64_t hundredths;
+	bool is_marked;
 
 	if (*text == '-' && is_digit(text[1]))
 		return refuse(err, EINVAL, text, range, hint);
 	rest = read_decimal(text, &number);
-	if (rest && *rest == '%')
+	is_marked = rest && *rest == '%';
+	if (is_marked)
 		rest++;
 	if (!rest || *rest)
 		return refuse(err, EINVAL, text, "not a number", hint);
@@ -192,6 +199,15 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 		return refuse(err, EINVAL, text, range, hint);
 	if (number.digits > 2)
 		return refuse(err, EINVAL, text, "more than two decimals", hint);
+	/* Others count GPUs: 0.3 is 30 % there, and would be next to nothing here. */
+	if (number.whole == 0 && !is_marked) {
+		char meant[120];
+
+		snprintf(meant, sizeof(meant),
+			 "write %g for that part of a GPU, or %g%% for less than one percent",
+			 (double)hundredths, (double)hundredths / 100.0);
+		return refuse(err, EINVAL, text, "is in percent, not in GPUs", meant);
+	}
 	*ret_pct = (double)hundredths / 100.0;
 	return 0;
 }

@@ -43,9 +43,18 @@ static int private_run_dir(const struct daemon_target *target, char ret_dir[PATH
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err)
 {
 	char hardware[PATHS_HARDWARE_MAX];
+	struct error invalid;
 	int r = name_hardware(target, hardware, err);
 
-	return r < 0 ? r : client_find(hardware, target->run_dir, ret_client, err);
+	if (r >= 0)
+		r = client_find(hardware, target->run_dir, ret_client, err);
+	/* No daemon of a GPU that does not exist is a mistake in --sim, not a machine without tenants. */
+	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
+		if (err)
+			*err = invalid;
+		return -EINVAL;
+	}
+	return r;
 }
 
 /* Holds the lock under which daemons of run_dir are started; ends with the descriptor. */

@@ -1,4 +1,4 @@
-/* Is there a real GPU that could be shared? */
+/* Is there a real GPU that could be shared, or a simulated one of that description? */
 #ifndef ALLOT_CLI_PROBE_H
 #define ALLOT_CLI_PROBE_H
 
@@ -9,5 +9,11 @@
  * simulated. Takes some 10 ms where a driver is installed. Call it from one thread.
  */
 int probe_gpu(struct error *err);
+
+/*
+ * Whether `spec` (--sim) is a machine that allot-sim knows or a description file that it can read: asks
+ * `allot-sim --check`. 0, or -EINVAL with that program's reason; -errno where it can't be run.
+ */
+int probe_sim(const char *spec, struct error *err);
 
 #endif

@@ -302,6 +302,21 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	return 0;
 }
 
+/* ALLOT_CONFIG names the settings of a daemon that is started, and changes nothing of one that runs. */
+static void warn_of_ignored_config(const json_t *hello)
+{
+	const char *named = getenv("ALLOT_CONFIG");
+	const char *used = json_string_value(json_object_get(hello, "config_file"));
+	cleanup_free char *path = named && *named ? realpath(named, NULL) : NULL;
+
+	if (named && *named && (!path || !used || strcmp(path, used) != 0))
+		fprintf(stderr,
+			"allot: run: ALLOT_CONFIG=%s is not used: the daemon already runs, with "
+			"%s%s; "
+			"end its tenants first, or name another --run-dir\n",
+			named, used ? "the settings of " : "its defaults", used ? used : "");
+}
+
 /* One attempt. -ECONNRESET when the daemon ended meanwhile. */
 static int try_create(struct run *run, struct error *err)
 {
@@ -317,6 +332,7 @@ static int try_create(struct run *run, struct error *err)
 	r = client_request(client, "hello", NULL, &hello, err);
 	if (r < 0)
 		return r;
+	warn_of_ignored_config(hello);
 	r = check_policy(run, client, hello, err);
 	if (r < 0)
 		return r;

@@ -60,7 +60,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
 };
 
-#define CELL_MAX (CONTAINER_LABEL_MAX + 16) /* the longest text, and how many more containers */
+#define CELL_MAX (CONTAINER_LABEL_MAX + 24) /* the longest text, and how many more containers */
 
 struct row {
 	char cell[COLUMN_COUNT][CELL_MAX];

@@ -35,9 +35,16 @@ static int show(const struct tasks_options *options, struct error *err)
 	} else {
 		const char *watch = json_string_value(json_object_get(reply, "watch"));
 		tasks_table_write(reply, stdout);
+		bool is_private = json_is_true(json_object_get(reply, "private"));
 		if (watch && !strcmp(watch, "off"))
-			fputs("allot: tasks: this daemon watches tenants only (watch_tasks in its "
-			      "settings)\n",
+			fputs(is_private
+				      ? "allot: tasks: a daemon that 'allot run' started sees only "
+					"its "
+					"own tenants; start allotd as a system service to see "
+					"every "
+					"process\n"
+				      : "allot: tasks: this daemon watches tenants only; set "
+					"watch_tasks = on in its settings to see every process\n",
 			      stderr);
 	}
 	return fflush(stdout) != 0 ? error_set_errno(err, errno, "standard output") : 0;

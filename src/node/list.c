@@ -265,6 +265,7 @@ int request_list(struct session *session, const json_t *request, json_t *reply, 
 int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	gpu_watch_to_json(session->node->watch, reply);
+	json_object_set_new(reply, "private", json_boolean(session->node->is_private));
 	return 0;
 }
 
@@ -275,6 +276,8 @@ int request_hello(struct session *session, const json_t *request, json_t *reply,
 	json_object_set_new(reply, "daemon", json_string("allotd " ALLOT_VERSION));
 	json_object_set_new(reply, "epoch", json_integer((json_int_t)node->epoch));
 	json_object_set_new(reply, "simulated", json_boolean(node->simulated));
+	if (node->config_file)
+		json_object_set_new(reply, "config_file", json_string(node->config_file));
 	json_object_set_new(reply, "driver", json_string(node->backend->driver_version(node->gpu)));
 	json_object_set_new(reply, "devices", cards_to_json(node));
 	return 0;

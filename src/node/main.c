@@ -230,6 +230,8 @@ int main(int argc, char **argv)
 	umask(077);
 	raise_descriptor_limit();
 	node.config = options.config;
+	/* Kept to the end of the process. NULL where the file is gone by now. */
+	node.config_file = options.config_file ? realpath(options.config_file, NULL) : NULL;
 	node.is_private = options.is_private || geteuid() != 0;
 	node.lingers = options.is_private;
 	node.admin_gid = find_admin_group();

@@ -97,6 +97,7 @@ struct past_use {
 
 struct node {
 	struct config config;
+	const char *config_file; /* the real path of the settings that were read; NULL: none */
 	char run_dir[NODE_RUN_DIR_MAX];
 	bool is_private;     /* one user's: nobody else may come near its files */
 	bool lingers;        /* ends when there have been no tenants for config.linger_ns */

@@ -306,6 +306,48 @@ def test_settings_of_the_daemon_that_is_started(machine, tmp_path):
     assert json.loads(done.stdout)["devices"][0]["policy"] == "token"
 
 
+def test_settings_that_a_running_daemon_does_not_take(machine, tmp_path):
+    """ALLOT_CONFIG changes nothing of a daemon that runs, which is said; the same file again is no reason to."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for settings in (first, second):
+        settings.write_text("policy = token\n")
+    tenant = machine.start("--name", "a", "--", "sleep", "60", environment={"ALLOT_CONFIG": str(first)})
+    machine.wait_for_tenant("a")
+    done = machine.run("--", "true", environment={"ALLOT_CONFIG": str(second)})
+    assert done.returncode == 0
+    assert f"ALLOT_CONFIG={second} is not used" in done.stderr and f"the settings of {first}" in done.stderr
+    for environment in ({"ALLOT_CONFIG": str(first)}, {}):
+        assert "ALLOT_CONFIG" not in machine.run("--", "true", environment=environment).stderr
+    tenant.terminate()
+
+
+def test_a_simulated_gpu_that_does_not_exist(machine):
+    """Every command that looks for a daemon names the mistake, rather than an empty machine."""
+    for command in ("ps", "tasks", "doctor", "topo"):
+        done = machine.allot(command, "--sim", "h1000")
+        assert done.returncode != 0, command
+        assert "no GPU of that name" in done.stdout + done.stderr, command
+
+
+def test_a_list_in_a_pipe_is_not_cut(machine):
+    name = "job-123456-" + "x" * 52
+    tenant = machine.start("--name", name, "--cores", "12.5", "--", "sleep", "60")
+    machine.wait_for_tenant(name)
+    done = machine.allot("ps", *machine.sim)
+    assert name in done.stdout and "WAITED" in done.stdout
+    tenant.terminate()
+
+
+def test_tasks_of_a_private_daemon(machine):
+    """A daemon of one user watches its tenants alone, whatever watch_tasks is."""
+    tenant = machine.start("--name", "a", "--", "sleep", "60")
+    machine.wait_for_tenant("a")
+    done = machine.allot("tasks", *machine.sim)
+    assert done.returncode == 0 and "watch_tasks" not in done.stderr
+    assert "as a system service" in done.stderr
+    tenant.terminate()
+
+
 @pytest.mark.parametrize("text, says", [
     (None, ["ALLOT_CONFIG: 'settings'", "No such file"]),
     ("quantum = soon\n", ["settings:1: quantum", "'soon'"]),

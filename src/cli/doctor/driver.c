@@ -221,6 +221,10 @@ void doctor_check_driver(struct doctor *d)
 	char version[VERSION_MAX];
 	struct error err;
 
+	if (d->target.sim_spec && probe_sim(d->target.sim_spec, &err) < 0) {
+		findings_add(&d->findings, FINDING_PROBLEM, "driver", "%s", err.text);
+		return;
+	}
 	if (d->target.sim_spec) {
 		findings_add(&d->findings, FINDING_OK, "driver",
 			     "a simulated GPU, %s, is asked for", d->target.sim_spec);

@@ -19,6 +19,8 @@ static void test_sizes(void **state)
 		{ "4096MiB", 4ULL << 30 },
 		{ "4GB", 4000000000ULL },
 		{ "4Gi", 4ULL << 30 },
+		{ "4G", 4000000000ULL },
+		{ "512M", 512000000ULL },
 		{ "1.5GiB", 3ULL << 29 },
 		{ "1B", 1 },
 		{ "512kib", 512ULL << 10 },
@@ -126,7 +128,7 @@ static void test_percents(void **state)
 	assert_true(pct == 100.0);
 	assert_int_equal(parse_percent("12.5", &pct, NULL), 0);
 	assert_true(pct == 12.5);
-	assert_int_equal(parse_percent("0.01", &pct, NULL), 0);
+	assert_int_equal(parse_percent("0.01%", &pct, NULL), 0);
 	assert_true(pct == 0.01);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = { 0 };
@@ -136,6 +138,23 @@ static void test_percents(void **state)
 		assert_true(pct == 77);
 		assert_non_null(strstr(err.text, "for example 30"));
 	}
+}
+
+/* 0.3 of a GPU, as other schedulers write 30 %, is not taken for 0.3 %. */
+static void test_part_of_a_gpu(void **state)
+{
+	struct error err = { 0 };
+	double pct = 77;
+
+	assert_int_equal(parse_percent("0.3", &pct, &err), -EINVAL);
+	assert_true(pct == 77);
+	assert_string_equal(err.text,
+			    "'0.3': is in percent, not in GPUs; write 30 for that part of "
+			    "a GPU, or 0.3% for less than one percent");
+	assert_int_equal(parse_percent("0.3%", &pct, NULL), 0);
+	assert_true(pct == 0.3);
+	assert_int_equal(parse_percent("1.5", &pct, NULL), 0);
+	assert_true(pct == 1.5);
 }
 
 static void test_durations(void **state)
@@ -231,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_error_names_value),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_percents),
+		cmocka_unit_test(test_part_of_a_gpu),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_ints),
 		cmocka_unit_test(test_names),

@@ -29,7 +29,7 @@ static void test_by_uuid(void **state)
 {
 	assert_int_equal(named("GPU-33333333-0000"), 4);
 	assert_int_equal(named("GPU-3,MIG-4"), 12);
-	assert_int_equal(named("gpu-3,Mig-4"), 12); /* in either case */
+	assert_int_equal(named("gpu-3,Mig-4"), 12);                    /* in either case */
 	assert_int_equal(named("GPU-11"), 0xf);                        /* two begin so */
 	assert_int_equal(named_cards("GPU-3", uuid, 4, 0x3, true), 3); /* it has not that one */
 }
