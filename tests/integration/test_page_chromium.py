@@ -132,6 +132,10 @@ def test_what_is_drawn_is_there(browser, machine, page):
             assert drawn["times"] > 1 or part == "#cards", drawn
             assert tab.run(f"(b => b.width / b.clientWidth)(document.querySelector('{part} > .board'))") == \
                 pytest.approx(scale, rel=0.01)
+            # The words have the size of the text around them.
+            painted = tab.run(f"document.querySelector('{part} > .board').getContext('2d').font.match(/([\\d.]+)px/)[1]")
+            styled = tab.run(f"getComputedStyle(document.querySelector('{part} .drawing')).fontSize")
+            assert float(painted) == pytest.approx(float(styled[:-2]), rel=0.02), (painted, styled)
     # What is not in view keeps no picture.
     tab.run("document.querySelector('footer').scrollIntoView()")
     tab.wait("document.querySelector('#cards > .board').width === 0")

@@ -57,8 +57,8 @@ test -f /lib/systemd/system/allot-scheduler.service
 allotd --version
 allot-scheduler --version
 export ALLOT_RUN_DIR=/tmp/run
-allot run --sim h200 --name a --memory 2GiB --cores 30 -- /usr/libexec/allot/allot-load --json --seconds 1 >/tmp/a &
-allot run --sim h200 --name b --memory 2GiB --cores 60 -- sh -c '/usr/libexec/allot/allot-load --json --seconds 1 && sleep 5' >/tmp/b &
+allot run --sim h200 --name a --memory 2GiB --cores 30 -- allot-load --json --seconds 1 >/tmp/a &
+allot run --sim h200 --name b --memory 2GiB --cores 60 -- sh -c 'allot-load --json --seconds 1 && sleep 5' >/tmp/b &
 while ! allot ps --sim h200 --json 2>/dev/null | grep -q '"b"'; do sleep 0.1; done
 python3 -c '
 import allot

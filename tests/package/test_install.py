@@ -34,7 +34,7 @@ def test_installs_whole(installed):
 
 def test_what_is_installed_finds_its_parts(installed, tmp_path):
     environment = {**os.environ, "ALLOT_RUN_DIR": str(tmp_path / "run")}
-    line = run(installed / "bin/allot", "run", "--sim", "h200", "--memory", "2GiB", "--", installed / "libexec/allot/allot-load",
+    line = run(installed / "bin/allot", "run", "--sim", "h200", "--memory", "2GiB", "--", installed / "bin/allot-load",
                "--json", "--seconds", "0.2", env=environment).splitlines()[-1]
     assert json.loads(line)["elapsed_s"] > 0
 

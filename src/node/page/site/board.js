@@ -4,6 +4,13 @@
 import { make, variable } from "./format.js";
 import { watchView } from "./view.js";
 
+// The shorthand is empty where one of its parts has a value that it can't say, as font-variant-numeric has here, and a canvas then
+// keeps its own font of 10 px.
+function fontOf(element) {
+  const { fontStyle, fontWeight, fontSize, fontFamily } = getComputedStyle(element);
+  return `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
+}
+
 export class Board {
   // `drawingsOf`(): the Drawings in `container`. Their words have the font of their places, which is one.
   constructor(container, drawingsOf) {
@@ -51,7 +58,7 @@ export class Board {
     Object.assign(canvas.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
     this.paint ??= canvas.getContext("2d");
     this.paint.setTransform(scale, 0, 0, scale, 0, 0);
-    this.paint.font = getComputedStyle(drawings[0].element).font;
+    this.paint.font = fontOf(drawings[0].element);
     this.paint.textBaseline = "middle";
     this.draw();
   }
