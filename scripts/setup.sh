@@ -3,6 +3,7 @@
 
 # need TEST PACKAGE...: when the command TEST fails, installs the packages.
 wanted=
+apt_wait_s=${ALLOT_APT_WAIT_S:-300}
 
 need() {
 	test_command=$1
@@ -10,13 +11,16 @@ need() {
 	sh -c "$test_command" >/dev/null 2>&1 || wanted="$wanted $*"
 }
 
+can_be_root() {
+	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }
+}
+
 as_root() {
+	can_be_root || return 1
 	if [ "$(id -u)" = 0 ]; then
 		"$@"
-	elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
-		sudo "$@"
 	else
-		return 1
+		sudo "$@"
 	fi
 }
 
@@ -28,10 +32,16 @@ install_needed() {
 		echo "allot: no apt-get here; please install by hand:$wanted" >&2
 		return 1
 	fi
+	if ! can_be_root; then
+		echo "allot: packages are missing and this user may not install any; please run as root: apt-get install$wanted" >&2
+		return 1
+	fi
+	# Another apt-get, such as that of unattended upgrades, is waited for. `update` knows no such option before apt 2.7: what it
+	# could not fetch does not matter where the packages are known already.
 	log=$(mktemp)
-	if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
-		# shellcheck disable=SC2086
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+	# shellcheck disable=SC2086
+	if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout="$apt_wait_s" update || :
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout="$apt_wait_s" install -y \
 			--no-install-recommends $wanted; } >"$log" 2>&1; then
 		rm -f "$log"
 		wanted=
@@ -39,7 +49,7 @@ install_needed() {
 	fi
 	tail -5 "$log" >&2
 	rm -f "$log"
-	echo "allot: could not install; please run as root: apt-get install$wanted" >&2
+	echo "allot: apt-get could not install$wanted: its last lines are above; when that is mended, run this again" >&2
 	return 1
 }
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import types
@@ -107,6 +108,15 @@ def test_topology_needs_two_gpus(home, tmp_path):
     path = tmp_path / "result.json"
     bench(home, "topology", "--quick", "--sim", "h200", "--json", path)
     assert json.loads(path.read_text())["skipped"] == [{"name": "copies between GPUs", "reason": "one GPU"}]
+
+
+def test_a_list_that_nobody_reads_to_its_end():
+    """`bench/run --list | head -1`: its reader is gone before the second line."""
+    listing = subprocess.Popen([sys.executable, ROOT / "bench/run", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env={**os.environ, "PYTHONUNBUFFERED": "1"}, text=True)
+    listing.stdout.close()
+    assert listing.stderr.read() == ""
+    assert listing.wait(timeout=60) == -signal.SIGPIPE
 
 
 def test_it_lists_the_benches_and_their_time(home):

@@ -79,6 +79,61 @@ int cells_put(struct cells *cells, int line, int column, int width, enum style s
 	return used;
 }
 
+static void put_columns(struct cells *cells, int line, int columns, enum style style,
+			const char *text)
+{
+	for (int column = 0; column < columns;) {
+		uint32_t c = utf8_next(&text);
+
+		cells_put_char(cells, line, column, style, c);
+		column += utf8_width(c);
+	}
+}
+
+/* How many columns of text go on a line, and where the next one begins. */
+static int break_line(const char *text, int columns, const char **ret_next)
+{
+	const char *space = NULL, *next = text;
+	int used = 0, at_space = 0;
+	uint32_t c;
+
+	for (const char *here = text; (c = utf8_next(&next)); here = next) {
+		if (c == ' ') {
+			space = here;
+			at_space = used;
+		}
+		if (used + utf8_width(c) > columns) {
+			/* A character that is wider than the line is left out. */
+			*ret_next = space ? space + 1 : here == text ? next : here;
+			return space ? at_space : used;
+		}
+		used += utf8_width(c);
+	}
+	*ret_next = NULL;
+	return used;
+}
+
+int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum style style,
+		      const char *text)
+{
+	int lines = 0;
+
+	while (text && columns > 0 && lines < most) {
+		const char *next;
+		int used = break_line(text, columns, &next);
+
+		for (int i = 0; cells && i < cells->columns; i++)
+			cells_put_char(cells, line + lines, i, STYLE_PLAIN, ' ');
+		if (cells && next && lines + 1 == most)
+			cells_put(cells, line + lines, 0, columns, style, text);
+		else if (cells)
+			put_columns(cells, line + lines, used, style, text);
+		lines++;
+		text = next;
+	}
+	return lines;
+}
+
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text)
 {
@@ -93,7 +148,8 @@ void cells_select(struct cells *cells, int line)
 	for (int column = 0; column < cells->columns; column++) {
 		struct cell *cell = at(cells, line, column);
 
-		if (cell)
+		if (cell && cell->style != STYLE_GOT && cell->style != STYLE_BEYOND &&
+		    cell->style != STYLE_ASKED)
 			cell->is_selected = true;
 	}
 }

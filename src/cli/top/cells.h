@@ -48,11 +48,18 @@ void cells_put_char(struct cells *cells, int line, int column, enum style style,
 int cells_put(struct cells *cells, int line, int column, int width, enum style style,
 	      const char *text);
 
+/*
+ * Puts text on lines from `line` on, whole words where they fit, and clears the rest of them. Returns how
+ * many it takes, which is no more than `most`, on the last of which it is cut. cells NULL: only counts.
+ */
+int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum style style,
+		      const char *text);
+
 /* The same, to the right end of these columns. */
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text);
 
-/* Marks a line as the selected one. */
+/* Marks a line as the selected one, but for its bars, which reversed would look like holes. Drawn before. */
 void cells_select(struct cells *cells, int line);
 
 /* A line as text, in UTF-8, without the blanks at its end and without a newline. */

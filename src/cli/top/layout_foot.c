@@ -21,6 +21,20 @@ static void put(struct cells *cells, int line, enum style style, const char *tex
 	cells_put(cells, line, 0, cells->columns, style, text);
 }
 
+#define MESSAGE_LINES 4 /* the longest error on a screen of 80 columns */
+
+/* A message of several lines, the last of them at `line`. */
+static void put_message(const struct view *view, struct cells *cells, int line)
+{
+	enum style style = view->is_error ? STYLE_WARNING : STYLE_STRONG;
+	int lines = cells_put_wrapped(NULL, 0, cells->columns, MESSAGE_LINES, style, view->message);
+
+	for (int i = 0; i < lines; i++)
+		clear(cells, line - i);
+	cells_put_wrapped(cells, line - lines + 1, cells->columns, MESSAGE_LINES, style,
+			  view->message);
+}
+
 /* What is typed, with its end in sight. */
 static void put_input(struct cells *cells, int line, const char *label, const char *text)
 {
@@ -59,8 +73,10 @@ void layout_draw_foot(const struct layout *layout, struct cells *cells)
 	case VIEW_FILTER: put_input(cells, line, "show those with: ", view->filter); break;
 	case VIEW_VALUE:
 		change_ask(&view->change, text);
-		put(cells, line - 1, view->is_error && *view->message ? STYLE_WARNING : STYLE_STRONG,
-		    *view->message ? view->message : text);
+		if (*view->message)
+			put_message(view, cells, line - 1);
+		else
+			put(cells, line - 1, STYLE_STRONG, text);
 		put_input(cells, line, "new value: ", view->input);
 		break;
 	case VIEW_CONFIRM:
@@ -70,8 +86,7 @@ void layout_draw_foot(const struct layout *layout, struct cells *cells)
 		break;
 	default:
 		if (*view->message)
-			put(cells, line, view->is_error ? STYLE_WARNING : STYLE_STRONG,
-			    view->message);
+			put_message(view, cells, line);
 		else
 			put_keys(layout, cells, line);
 	}

@@ -81,12 +81,51 @@ static void test_select(void **state)
 	assert_true(cells.cell[3].is_selected);
 }
 
+/* Bars keep their colours in the selected line: reversed, what is full looks empty. */
+static void test_select_leaves_bars(void **state)
+{
+	static const enum style bars[] = { STYLE_GOT, STYLE_BEYOND, STYLE_ASKED };
+	cleanup_cells struct cells cells = { 0 };
+
+	assert_int_equal(cells_make(4, 1, false, &cells), 0);
+	for (int i = 0; i < 3; i++)
+		cells_put_char(&cells, 0, i, bars[i], 0x2588);
+	cells_select(&cells, 0);
+	for (int i = 0; i < 3; i++)
+		assert_false(cells.cell[i].is_selected);
+	assert_true(cells.cell[3].is_selected);
+}
+
+/* Whole words where they fit, wide characters whole, and cut only on the last line that there may be. */
+static void test_wrapped(void **state)
+{
+	cleanup_cells struct cells cells = { 0 };
+
+	assert_int_equal(cells_make(10, 4, false, &cells), 0);
+	cells_put(&cells, 1, 0, 10, STYLE_PLAIN, "old text..");
+	assert_int_equal(cells_put_wrapped(&cells, 0, 10, 4, STYLE_PLAIN, "not enough memory"), 2);
+	expect(&cells, 0, "not enough");
+	expect(&cells, 1, "memory");
+	assert_int_equal(cells_put_wrapped(NULL, 0, 10, 4, STYLE_PLAIN, "not enough memory"), 2);
+	assert_int_equal(cells_put_wrapped(&cells, 0, 10, 4, STYLE_PLAIN, "0123456789abc"), 2);
+	expect(&cells, 0, "0123456789");
+	expect(&cells, 1, "abc");
+	assert_int_equal(cells_put_wrapped(&cells, 0, 10, 1, STYLE_PLAIN, "not enough memory"), 1);
+	expect(&cells, 0, "not enoug~");
+	assert_int_equal(cells_put_wrapped(&cells, 0, 3, 4, STYLE_PLAIN, "\u4e2d\u4e2d"), 2);
+	expect(&cells, 0, "\u4e2d");
+	expect(&cells, 1, "\u4e2d");
+	assert_int_equal(cells_put_wrapped(&cells, 0, 1, 3, STYLE_PLAIN, "\u4e2d"), 2);
+	assert_int_equal(cells_put_wrapped(&cells, 0, 10, 4, STYLE_PLAIN, ""), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_put_and_cut), cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_ascii),       cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_select),
+		cmocka_unit_test(test_select),      cmocka_unit_test(test_select_leaves_bars),
+		cmocka_unit_test(test_wrapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static const char *draw(struct scene *scene, int columns, int lines)
 	layout.snapshot = scene->snapshot;
 	layout.rows = &scene->rows;
 	if (scene->is_page)
-		lines = layout_page_lines(&layout);
+		lines = layout_page_lines(&layout, columns);
 	assert_int_equal(cells_make(columns, lines, scene->is_ascii, &scene->cells), 0);
 	layout_draw(&layout, &scene->cells, &scene->result);
 	scene->view.first = scene->result.first;
@@ -239,6 +239,24 @@ static void test_page(void **state)
 	assert_non_null(strstr(draw(scene, 100, 0), "ten-63"));
 }
 
+/* An error that is longer than the screen is wide is there to its end, over the lines above the last. */
+static void test_long_message(void **state)
+{
+	struct scene *scene = *state;
+	const char *text;
+
+	add_many(scene, 40, 1);
+	scene->view.is_error = true;
+	strcpy(scene->view.message,
+	       "--memory 100GiB does not fit: 60.4 GiB of GPU 0 is unpromised (train 40, eval 30, "
+	       "notebook 10); use --memory 60GiB, or --on-full wait");
+	text = draw(scene, 80, 24);
+	assert_non_null(strstr(text, "\n--memory 100GiB does not fit"));
+	assert_non_null(strstr(text, "or --on-full wait\n"));
+	scene->view.mode = VIEW_VALUE;
+	assert_non_null(strstr(draw(scene, 80, 24), "or --on-full wait\nnew value: "));
+}
+
 static void test_cards(void **state)
 {
 	struct scene *scene = *state;
@@ -274,6 +292,15 @@ static void test_notices(void **state)
 	line_of(scene, 1, line, sizeof(line));
 	assert_string_equal(line, "! no daemon runs in /run/x; looked for again");
 	/* What was there before it went away stays in sight. */
+	assert_non_null(strstr(scene->text, "\na  "));
+	/* A long one goes on: its end says what to do. */
+	scene->trouble =
+		"the daemon in /run/user/1000/allot/a-long-name/of-a-directory does not answer; "
+		"look at its log, allotd.log in that directory";
+	draw(scene, 80, 24);
+	line_of(scene, 2, line, sizeof(line));
+	assert_string_equal(line,
+			    "look at its log, allotd.log in that directory; looked for again");
 	assert_non_null(strstr(scene->text, "\na  "));
 	scene->trouble = NULL;
 	scene->tasks = json_loads(
@@ -354,7 +381,7 @@ int main(void)
 		TEST(test_eighty),     TEST(test_large),   TEST(test_every_size),
 		TEST(test_no_tenants), TEST(test_scroll),  TEST(test_page),
 		TEST(test_cards),      TEST(test_notices), TEST(test_questions),
-		TEST(test_wide_names), TEST(test_help),
+		TEST(test_wide_names), TEST(test_help),    TEST(test_long_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
