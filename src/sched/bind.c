@@ -9,6 +9,12 @@
 #include "kube/annotations.h"
 #include "sched/bind_job.h"
 
+enum turn {
+	TURN_NONE,
+	TURN_IN_LINE, /* of nodes that wait for a turn */
+	TURN_HAS,     /* it may have a call under way */
+};
+
 /* The pods that wait for one node, the first of which is at work. Stays while there are any, or its lock is somebody's. */
 struct bind_node {
 	struct binder *binder;
@@ -17,8 +23,7 @@ struct bind_node {
 	struct lock_sight sight;
 	struct alarm go;  /* the first goes on then */
 	struct alarm due; /* the time of one that waits behind it is over */
-	bool is_active;   /* it may have a call under way */
-	bool is_in_line;  /* it would, but so many others have */
+	enum turn turn;   /* take_turn() and end_turn() alone change it */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, line;
 };
@@ -28,46 +33,44 @@ struct binder {
 	struct bind_counts counts;
 	unsigned active;
 	TAILQ_HEAD(, bind_node) nodes;
-	TAILQ_HEAD(, bind_node) line; /* of those that are is_in_line */
+	TAILQ_HEAD(, bind_node) line; /* TURN_IN_LINE */
 	struct text_index by_name, by_uid;
 };
 
-/* ---- turns: who may have a call under way ---- */
+/* ---- turns: which nodes may have a call under way ---- */
 
-static void begin(struct bind_node *node)
+/* Does it have a turn now? Else it is in the line, and go() is called when it has one. */
+static bool take_turn(struct bind_node *node)
 {
 	struct binder *b = node->binder;
-	if (!node->is_active && b->active == b->terms.at_once) {
-		if (!node->is_in_line)
-			TAILQ_INSERT_TAIL(&b->line, node, line);
-		node->is_in_line = true;
-		return;
+	if (node->turn == TURN_NONE && b->active < b->terms.at_once) {
+		node->turn = TURN_HAS;
+		b->active++;
+	} else if (node->turn == TURN_NONE) {
+		node->turn = TURN_IN_LINE;
+		TAILQ_INSERT_TAIL(&b->line, node, line);
 	}
-	b->active += !node->is_active;
-	node->is_active = true;
-	job_go_on(TAILQ_FIRST(&node->jobs));
+	return node->turn == TURN_HAS;
 }
 
-static void leave_line(struct bind_node *node)
-{
-	if (node->is_in_line)
-		TAILQ_REMOVE(&node->binder->line, node, line);
-	node->is_in_line = false;
-}
-
-/* The node has no call under way now: the next in line may. By its alarm: whoever calls is in the middle of something. */
+/*
+ * The node leaves the line, or gives its turn to the first in the line. That one begins by its alarm: the caller is in the
+ * middle of something.
+ */
 static void end_turn(struct bind_node *node)
 {
 	struct binder *b = node->binder;
-	struct bind_node *next = TAILQ_FIRST(&b->line);
-	leave_line(node);
-	if (!node->is_active)
+	struct bind_node *next = NULL;
+	if (node->turn == TURN_IN_LINE)
+		TAILQ_REMOVE(&b->line, node, line);
+	else if (node->turn == TURN_HAS)
+		next = TAILQ_FIRST(&b->line);
+	b->active -= node->turn == TURN_HAS && !next;
+	node->turn = TURN_NONE;
+	if (!next)
 		return;
-	node->is_active = false;
-	b->active--;
-	if (!next || next == node)
-		return;
-	leave_line(next);
+	TAILQ_REMOVE(&b->line, next, line);
+	next->turn = TURN_HAS;
 	alarm_set(kube_client_reactor(b->terms.client), &next->go, 0);
 }
 
@@ -167,10 +170,14 @@ static void job_waits(struct bind_job *job, uint64_t in_ns)
 static void go(void *data)
 {
 	struct bind_node *node = data;
-	if (TAILQ_EMPTY(&node->jobs))
+	struct bind_job *first = TAILQ_FIRST(&node->jobs);
+	if (!first) {
+		end_turn(node);
 		return;
+	}
 	set_due(node);
-	begin(node);
+	if (!first->call && take_turn(node))
+		job_go_on(first);
 }
 
 /* The jobs' times end in their order. */
