@@ -106,9 +106,12 @@ def test_a_container_of_several(live):
     pod = live(shares="{0},NVIDIA,3000,30:{1},NVIDIA,1000,10:;", containers=("main", "log"))
     pod.annotate(main__memory="3500MiB,1500MiB", cores="40")
     pod.wait_for((3500, 40, 40), (1500, 40, 40))
+    wait_until(lambda: pod.events("GPUTermsChanged"), what="the event")
+    assert "container main: priority 0" in pod.events("GPUTermsChanged")[0]["message"]
     pod.annotate(main__memory="3500MiB,1500MiB,1GiB")
     wait_until(lambda: pod.events("GPUTermsRefused"), what="the event")
-    assert "3 values: must be one, or one for each" in pod.events("GPUTermsRefused")[0]["message"]
+    message = pod.events("GPUTermsRefused")[0]["message"]
+    assert message.startswith("container main: ") and "3 values: must be one, or one for each" in message
     assert pod.quotas() == [(3500, 40, 40), (1500, 40, 40)]
 
 

@@ -236,15 +236,14 @@ static void look_at(struct live_terms *live, struct claim *claim, const struct k
 	}
 }
 
-/* By a scheduler's word the key says it. NULL: of no pod that is here. */
+/* By a scheduler's word the key says it; *ret_container is within *key. NULL: of no pod that is here. */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
-					 const char **ret_container)
+					 struct pod_key *key, const char **ret_container)
 {
-	struct pod_key key;
-	if (!pod_key_parse(claim_terms(claim)->claim.key, &key))
+	if (!pod_key_parse(claim_terms(claim)->claim.key, key))
 		return NULL;
-	*ret_container = key.container;
-	return pods_find(live->pods, key.uid);
+	*ret_container = key->container;
+	return pods_find(live->pods, key->uid);
 }
 
 /* By slices: whom the kubelet has given them to. One that is to end may have a name that the next one has too. */
@@ -260,10 +259,10 @@ static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 }
 
 static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
-				     const char **ret_container)
+				     struct pod_key *key, const char **ret_container)
 {
 	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container)
-				    : pod_by_key(live, claim, ret_container);
+				    : pod_by_key(live, claim, key, ret_container);
 }
 
 void live_terms_look(struct live_terms *live, bool again)
@@ -275,9 +274,10 @@ void live_terms_look(struct live_terms *live, bool again)
 	s->is_there = false;
 	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
 		const char *container;
+		struct pod_key key;
 		if (!c->tenant)
 			continue;
-		const struct kube_pod *pod = pod_of(live, c, &container);
+		const struct kube_pod *pod = pod_of(live, c, &key, &container);
 		if (pod && pod->phase != POD_ENDED)
 			look_at(live, c, pod, container, again);
 	}
