@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import statistics
@@ -40,9 +41,10 @@ class Node:
                     "watch_tasks": "off", **settings}
         self.config.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
         self.daemon = None
+        self.within = ()  # a command that runs the daemon
 
     def command(self):
-        return [BUILD / "allotd", "--foreground", "--run-dir", self.run_dir, "--config", self.config,
+        return [*self.within, BUILD / "allotd", "--foreground", "--run-dir", self.run_dir, "--config", self.config,
                 "--sim-socket", self.sim.socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"]
 
     def start(self):
@@ -192,6 +194,57 @@ def test_the_directory_comes_and_goes(make_node):
     wait_until(lambda: node.page().value("allot_plugin_registered") == 0, what="to be noticed")
     node.plugins.mkdir()
     node.kubelet.start()
+    node.kubelet.wait_registered(2)
+
+
+def replace_by_symlink(node):
+    """As volumes of ConfigMaps and Secrets are renewed: the name leads elsewhere from one moment to the next."""
+    before, after = node.directory / "before", node.directory / "after"
+    node.plugins.rename(before)
+    node.plugins.symlink_to(before)
+    node.kubelet.start()
+    node.kubelet.wait_registered(len(node.kubelet.registrations) + 1)
+    node.kubelet.stop()
+    after.mkdir()
+    (node.directory / "next").symlink_to(after)
+    (node.directory / "next").rename(node.plugins)
+
+
+def replace_by_directory(node):
+    """The plugin's own socket pins the removed one."""
+    shutil.rmtree(node.plugins)
+    node.plugins.mkdir()
+
+
+@pytest.mark.parametrize("replace", [replace_by_directory, replace_by_symlink])
+def test_the_directory_is_replaced(make_node, replace):
+    node = make_node()
+    node.kubelet.wait_registered()
+    node.kubelet.stop()
+    replace(node)
+    registrations = len(node.kubelet.registrations)
+    node.kubelet.start()
+    node.kubelet.wait_registered(registrations + 1)
+    assert node.kubelet.plugin.options() == {2: 1}
+
+
+def test_a_mounted_directory_is_replaced(make_node):
+    """As the container of a DaemonSet has it: only a new mount leads to the kubelet's new directory."""
+    node = make_node(kubelet=False)
+    node.end()
+    mounted = node.directory / "mounted"
+    mounted.mkdir()
+    node.config.write_text(node.config.read_text().replace(str(node.plugins), str(mounted)))
+    node.within = ("unshare", "--mount", "sh", "-c", f'mount --bind {node.plugins} {mounted} && exec "$@"', "sh")
+    node.kubelet.start()
+    node.start()
+    node.kubelet.wait_registered()
+    node.kubelet.stop()
+    replace_by_directory(node)
+    assert node.daemon.wait(timeout=PATIENCE) == 0
+    assert f"{mounted} was removed outside of this container" in node.log.read_text()
+    node.kubelet.start()
+    node.start()
     node.kubelet.wait_registered(2)
 
 

@@ -127,6 +127,13 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 		if (e->has_kubelet && !is_own(e))
 			loop_arm(e->renew_timer, RENEW_NS, 0);
 		break;
+	case KUBELET_DIR_REMOVED_OUTSIDE:
+		log_error("kube_plugin_dir: %s was removed outside of this container, which has it "
+			  "mounted: ending, so that the restarted container mounts the new one; "
+			  "tenants go on",
+			  e->plugin->node->config.kube_plugin_dir);
+		loop_quit(e->plugin->node->loop);
+		break;
 	}
 }
 

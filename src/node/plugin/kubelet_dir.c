@@ -23,7 +23,7 @@ struct kubelet_dir {
 	kubelet_dir_handler handler;
 	void *data;
 	int fd, watch; /* watch: negative: the directory is not there */
-	bool has_said; /* that it is not */
+	bool has_said; /* that it is not, or that it is a removed one */
 	struct loop_source *source, *look_timer;
 };
 
@@ -35,22 +35,11 @@ static bool has_kubelet(const struct kubelet_dir *k)
 	       lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static void look(void *data, uint32_t events)
+/* Only a mount can lead to a removed directory: another one at its place outside is never seen here. */
+static bool is_removed(const struct kubelet_dir *k)
 {
-	struct kubelet_dir *k = data;
-	k->watch = inotify_add_watch(k->fd, k->dir, WATCHED);
-	if (k->watch < 0) {
-		if (!k->has_said)
-			log_info("kube_plugin_dir: %s: %s; looked for each second", k->dir,
-				 strerror(errno));
-		k->has_said = true;
-		loop_arm(k->look_timer, LOOK_NS, 0);
-		return;
-	}
-	k->has_said = false;
-	/* Whoever comes from here on is told of. */
-	if (has_kubelet(k))
-		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
+	struct stat st;
+	return stat(k->dir, &st) == 0 && st.st_nlink == 0;
 }
 
 static void directory_left(struct kubelet_dir *k)
@@ -61,7 +50,41 @@ static void directory_left(struct kubelet_dir *k)
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
 	k->handler(k->data, KUBELET_DIR_KUBELET_LEFT);
-	loop_arm(k->look_timer, 0, 0);
+}
+
+static void directory_came(struct kubelet_dir *k, int watch)
+{
+	k->watch = watch;
+	k->has_said = false;
+	/* From here on inotify tells of a kubelet that comes. */
+	if (has_kubelet(k))
+		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
+}
+
+/*
+ * A directory that was removed is told of (IN_DELETE_SELF) only when its last user has left it, and our own socket
+ * is one. So the path is looked up each second: a watch of the same directory has the same number.
+ */
+static void look(void *data, uint32_t events)
+{
+	struct kubelet_dir *k = data;
+	int watch = inotify_add_watch(k->fd, k->dir, WATCHED);
+	int why = errno;
+	if (watch >= 0 && is_removed(k)) {
+		if (!k->has_said)
+			k->handler(k->data, KUBELET_DIR_REMOVED_OUTSIDE);
+		k->has_said = true;
+	}
+	if (watch >= 0 && watch == k->watch)
+		return;
+	directory_left(k);
+	if (watch >= 0) {
+		directory_came(k, watch);
+		return;
+	}
+	if (!k->has_said)
+		log_info("kube_plugin_dir: %s: %s; looked for each second", k->dir, strerror(why));
+	k->has_said = true;
 }
 
 static void take(struct kubelet_dir *k, const struct inotify_event *e)
@@ -75,6 +98,7 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 		return; /* of a directory that was */
 	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
 		directory_left(k);
+		loop_arm(k->look_timer, 0, LOOK_NS);
 	} else if (e->len && !strcmp(e->name, KUBELET_SOCKET)) {
 		k->handler(k->data, comes ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
 	} else if (e->len && !strcmp(e->name, k->own) && !comes) {
@@ -113,7 +137,7 @@ int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		kubelet_dir_free(k);
 		return error_set_errno(err, -r, "watch %s", dir);
 	}
-	loop_arm(k->look_timer, 0, 0);
+	loop_arm(k->look_timer, 0, LOOK_NS);
 	*ret = k;
 	return 0;
 }

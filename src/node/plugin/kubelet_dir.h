@@ -1,6 +1,6 @@
 /*
- * The directory in which kubelet and plugins have their sockets: who comes and goes in it, by inotify. It may
- * not be there yet, and may be removed: it is looked for each second then. Main thread only.
+ * The directory in which kubelet and plugins have their sockets: what comes and goes in it, by inotify. It may
+ * not be there yet, and may be removed or replaced: its path is looked up each second. Main thread only.
  */
 #ifndef ALLOT_NODE_PLUGIN_KUBELET_DIR_H
 #define ALLOT_NODE_PLUGIN_KUBELET_DIR_H
@@ -13,6 +13,8 @@ enum kubelet_dir_event {
 	KUBELET_DIR_KUBELET_CAME, /* its socket was made, or stands there at the start */
 	KUBELET_DIR_KUBELET_LEFT, /* its socket or the directory was removed */
 	KUBELET_DIR_OWN_LEFT,     /* the plugin's was removed, by whomever, us too */
+	/* The directory is a mount of one that was removed: only what mounts it again sees the kubelet's new one. */
+	KUBELET_DIR_REMOVED_OUTSIDE,
 };
 
 typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
