@@ -265,7 +265,6 @@ static void note_ledgers(struct node *node)
 			struct region_slot_device *s = &t->region.report->slot[i].device[d];
 			struct process_census *c = &t->process[i]->census[d];
 			c->used_before = process_used_bytes(t->process[i], d);
-			c->context_before = atomic_load(&s->context_used_bytes);
 			c->fresh_before = atomic_load(&s->fresh_bytes);
 		}
 }

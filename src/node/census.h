@@ -45,6 +45,18 @@
 #define CENSUS_SAME_INTERVALS 3
 #define CENSUS_REST_NS UINT64_C(60000000000)
 
+/* Looks in a row that showed the same of something: see census_confirm(). All zero: none yet. */
+struct census_over {
+	unsigned count;
+	uint64_t since_ns;
+};
+
+/* The least that NVML has shown for a process with a context, and for whose. All zero: nothing yet. */
+struct census_least {
+	char tenant[16]; /* its id */
+	uint64_t bytes;
+};
+
 /* What the last readings have in common. */
 struct census_rest {
 	uint64_t mark;       /* of all that they showed */
@@ -101,11 +113,15 @@ uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 void census_want_use(struct census *census, bool wanted);
 
 /*
- * What it costs a process to have its one context, from what NVML and its ledger say it holds; 0 when
- * that can't be told. Pure.
+ * A look at something: is it over, or settled, as the looks before it showed, CENSUS_OVER_COUNT in a row and over
+ * least_ns? One that does not show it begins anew. Pure.
  */
-uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_t context_bytes,
-			     uint64_t context_charge);
+bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
+/*
+ * What a context costs, now that NVML shows so little for a whole process of this tenant: what two tenants agree
+ * on, so that none can lower it for others. UINT64_MAX: none but this one has shown any. Pure.
+ */
+uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes);
 /*
  * What a process holds that no call named: NVML's figure beyond the most that its ledger said during the
  * look, as far as the look before showed so much as well, or as is counted already. Pure; *beyond_before
@@ -118,8 +134,8 @@ uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_
 uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns);
 /* True when a library has measured something that a census has not seen: one is due. Main thread only. */
 bool census_is_due(struct node *node);
-/* True when NVML's figure is more than the ledger explains. Pure. */
-bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes);
+/* True when NVML's figure is more than what is right explains: a ledger or a quota. Pure. */
+bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes);
 
 /* Compares one card's reading with its tenants' ledgers. Main thread only. */
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);

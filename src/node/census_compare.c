@@ -1,42 +1,52 @@
 /* What a census means: violations, what a context costs. Main thread only, no NVML. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/mps/space.h"
+#include "node/procfs.h"
 #include "node/tenant.h"
 #include "node/violation/violations.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define CONTEXT_MIN_BYTES (16 * MIB)
-#define CONTEXT_MAX_BYTES (4096 * MIB)
-#define CONTEXT_STEP_BYTES (2 * MIB)
+#define CONTEXT_LEAST_PART 8         /* of the setting: less was never a whole context */
 #define UNNAMED_STEP_BYTES (2 * MIB) /* what grows by less can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-bool census_is_over(uint64_t nvml_bytes, uint64_t ledger_bytes)
+bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes)
 {
-	uint64_t slack = ledger_bytes / CENSUS_SLACK_PART;
+	uint64_t slack = most_bytes / CENSUS_SLACK_PART;
 	if (slack < CENSUS_SLACK_BYTES)
 		slack = CENSUS_SLACK_BYTES;
-	return nvml_bytes > ledger_bytes && nvml_bytes - ledger_bytes > slack;
+	return nvml_bytes > most_bytes && nvml_bytes - most_bytes > slack;
 }
 
-uint64_t census_context_cost(uint64_t nvml_bytes, uint64_t ledger_bytes, uint64_t context_bytes,
-			     uint64_t context_charge)
+bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns)
 {
-	/* One context, not several: what is charged for contexts is about one charge. */
-	if (context_bytes == 0 || context_bytes > ledger_bytes ||
-	    context_bytes >= context_charge + context_charge / 2)
-		return 0;
-	uint64_t others = ledger_bytes - context_bytes;
-	if (nvml_bytes <= others)
-		return 0;
-	uint64_t cost = nvml_bytes - others;
-	cost = (cost + CONTEXT_STEP_BYTES - 1) / CONTEXT_STEP_BYTES * CONTEXT_STEP_BYTES;
-	return cost >= CONTEXT_MIN_BYTES && cost <= CONTEXT_MAX_BYTES ? cost : 0;
+	if (!is_over) {
+		over->count = 0;
+		return false;
+	}
+	if (over->count++ == 0)
+		over->since_ns = now_ns;
+	/* Censuses may come soon after one another: one bad moment must not be several of them. */
+	return over->count >= CENSUS_OVER_COUNT && now_ns - over->since_ns >= least_ns;
+}
+
+uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes)
+{
+	bool is_second = *least->tenant && strcmp(least->tenant, tenant) != 0;
+	uint64_t greater = nvml_bytes > least->bytes ? nvml_bytes : least->bytes;
+	if (!*least->tenant || nvml_bytes < least->bytes) {
+		snprintf(least->tenant, sizeof(least->tenant), "%s", tenant);
+		least->bytes = nvml_bytes;
+	}
+	return is_second ? greater : UINT64_MAX;
 }
 
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
@@ -61,43 +71,37 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * The least that was ever seen is the context's own cost: code that a process loads into it comes on
- * top. Learned only while the process stands still: ledger and NVML the same in two looks. Never
- * upwards: what it costs more is charged as unnamed, and so is the code of whoever is looked at first.
- * Nor of a process that holds what NVML may tell less of than the ledger has, as managed memory: a context
- * that is thought too cheap lets each further one pass the quota.
+ * Never by the ledger, which a tenant writes: a process that has a context holds no less than that costs, so
+ * the least that NVML shows for a whole process is a bound, and tight for one that has little else. A
+ * context that is being made shows less: the process must have got further, run, and not change. Clients
+ * of MPS have smaller ones.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
-	const struct process_census *c = &p->census[device];
-	uint64_t used = process_used_bytes(p, device), context = load(d->context_used_bytes);
-	if (used != c->used_before || context != c->context_before ||
-	    nvml_bytes != c->nvml_before || load(d->tentative_bytes) || load(d->unsure))
+	struct process_census *c = &p->census[device];
+	bool is_whole = load(d->launches) || load(d->used_bytes) > load(d->context_used_bytes);
+	bool is_settled = is_whole && nvml_bytes == c->nvml_before &&
+			  nvml_bytes >= node->config.context_bytes / CONTEXT_LEAST_PART;
+	if (nvml_bytes >= card->context_bytes || space_is_client(p->tenant) ||
+	    !census_confirm(&c->settled, is_settled, clock_now_ns(),
+			    VIOLATION_INTERVALS * node->config.census_ns) ||
+	    procfs_is_stopped(p->pid))
 		return;
-	uint64_t cost = census_context_cost(nvml_bytes, used, context, card->context_bytes);
-	if (cost && cost < card->context_bytes)
+	uint64_t cost = census_agreed_context(&card->context_least, p->tenant->terms.id, nvml_bytes);
+	if (cost < card->context_bytes)
 		publish_context(node, card, cost);
 }
 
 static void check_violation(struct card *card, struct process *p, unsigned device,
 			    uint64_t nvml_bytes, uint64_t ledger_bytes)
 {
-	struct process_census *c = &p->census[device];
 	const struct node *node = p->tenant->node;
-	uint64_t now_ns = clock_now_ns();
-	if (!census_is_over(nvml_bytes, ledger_bytes)) {
-		c->over_count = 0;
-		return;
-	}
-	if (c->over_count++ == 0)
-		c->over_since_ns = now_ns;
-	/* Censuses may come soon after one another: one bad moment must not be several of them. */
-	if (c->over_count >= CENSUS_OVER_COUNT &&
-	    now_ns - c->over_since_ns >= VIOLATION_INTERVALS * node->config.census_ns)
-		violations_note_over(node->violations, p, card->index, nvml_bytes,
-				     nvml_bytes - ledger_bytes);
+	if (census_confirm(&p->census[device].over, census_is_over(nvml_bytes, ledger_bytes),
+			   clock_now_ns(), VIOLATION_INTERVALS * node->config.census_ns))
+		violations_note_over(node->violations, p->tenant, p->pid, VIOLATION_OVER_LEDGER,
+				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
 /* The most that a process's ledger said at any moment since the census was asked for. */
@@ -125,8 +129,10 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	if (fresh && unnamed > p->census[device].measured)
-		p->census[device].measured = unnamed;
+	/* It explains no more than it said. */
+	uint64_t *measured = &p->census[device].measured;
+	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
+	*measured += fresh < left ? fresh : left;
 	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
@@ -175,29 +181,79 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 			 node->census_every_ns);
 }
 
+/* What NVML says that the process holds, of two entries the greater; 0: nothing, or not known. */
+static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < seen->process_count; i++)
+		if (seen->process[i].pid == pid && seen->process[i].used_known &&
+		    seen->process[i].used_bytes > bytes)
+			bytes = seen->process[i].used_bytes;
+	return bytes;
+}
+
 static void compare_process(struct node *node, struct card *card, struct process *p,
 			    unsigned device, const struct census_card *seen)
 {
 	struct process_census *c = &p->census[device];
-	uint64_t nvml_bytes = 0;
-	for (size_t i = 0; i < seen->process_count; i++)
-		if (seen->process[i].pid == p->pid && seen->process[i].used_known)
-			nvml_bytes = seen->process[i].used_bytes;
+	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
 	/* What is off the card counts in the ledger, which is what NVML is held against. */
-	if (nvml_bytes)
-		nvml_bytes += process_swapped_bytes(p, device);
+	uint64_t held_bytes = nvml_bytes ? nvml_bytes + process_swapped_bytes(p, device) : 0;
 	if (nvml_bytes) {
 		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
-		/* A context's cost first: a wrong one would look like a violation. */
 		if (slots_of_pid(p->tenant, p->pid) == 1)
 			learn_context(node, card, p, device, nvml_bytes);
 		/* The ledger may have moved while NVML was asked: the greater of the two is fair. */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
-		check_violation(card, p, device, nvml_bytes, ledger + c->measured);
+		check_violation(card, p, device, held_bytes, ledger + c->measured);
 	}
-	charge_unnamed(node, p, device, nvml_bytes);
+	charge_unnamed(node, p, device, held_bytes);
 	c->nvml_before = nvml_bytes;
+}
+
+/* What NVML shows of a tenant on one card. */
+struct quota_look {
+	uint64_t context_bytes;
+	uint64_t sum;
+	uint64_t contexts; /* one of each process beyond the first */
+	uint64_t largest;
+	int largest_pid; /* 0: none */
+};
+
+static void add_process(struct quota_look *look, const struct census_card *seen, int pid)
+{
+	uint64_t bytes = nvml_bytes_of(seen, pid);
+	if (look->sum)
+		look->contexts += bytes < look->context_bytes ? bytes : look->context_bytes;
+	look->sum += bytes;
+	if (bytes > look->largest) {
+		look->largest = bytes;
+		look->largest_pid = pid;
+	}
+}
+
+/*
+ * The quota by NVML alone, whatever the tenant says. Contexts are within the quota, but may cost more than was
+ * charged, and code comes on top: each process beyond the first may have as much again as a context, and
+ * all of them no more than the quota, which is the most contexts that it has room for.
+ */
+static void check_quota(struct card *card, struct tenant *t, unsigned device,
+			const struct census_card *seen)
+{
+	uint64_t quota = t->terms.device[device].promise.quota_bytes;
+	struct quota_look look = { .context_bytes = card->context_bytes };
+	for (unsigned i = 0; i < t->slot_limit; i++)
+		if (t->process[i] && is_first_slot(t->process[i]))
+			add_process(&look, seen, t->process[i]->pid);
+	for (const struct old_process *o = t->old; o; o = o->next)
+		if (!o->registered)
+			add_process(&look, seen, o->pid);
+	uint64_t contexts = look.contexts < quota ? look.contexts : quota;
+	if (census_confirm(&t->device[device].over, census_is_over(look.sum, quota + contexts),
+			   clock_now_ns(), VIOLATION_INTERVALS * t->node->config.census_ns))
+		violations_note_over(t->node->violations, t, look.largest_pid, VIOLATION_OVER_QUOTA,
+				     card->index, look.largest, look.sum - quota);
 }
 
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen)
@@ -211,8 +267,12 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 	if (!seen->processes_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count && !tenant_is_checkpointing(t); d++)
-		for (unsigned i = 0; t->terms.device[d].card == card && i < t->slot_limit; i++)
+	for (unsigned d = 0; d < t->terms.device_count; d++) {
+		if (t->terms.device[d].card != card)
+			continue;
+		for (unsigned i = 0; i < t->slot_limit && !tenant_is_checkpointing(t); i++)
 			if (t->process[i])
 				compare_process(node, card, t->process[i], d, seen);
+		check_quota(card, t, d, seen);
+	}
 }

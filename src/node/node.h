@@ -17,6 +17,7 @@
 #include "gpu/gpu.h"
 #include "node/admission.h"
 #include "node/arbitration.h"
+#include "node/census.h"
 #include "node/config.h"
 #include "node/health/health.h"
 #include "node/namespace_use.h"
@@ -62,10 +63,11 @@ struct card {
 	unsigned index;
 	struct gpu_info info;
 	struct arbitration *arbitration;
-	struct sensor *sensor; /* NULL unless the policy measures by NVML */
-	int lock_fd[2];        /* one arbiter per card: see lock.h; -1: none */
-	uint64_t context_bytes;
-	bool memory_known; /* memory_used_bytes is NVML's, from the last census */
+	struct sensor *sensor;  /* NULL unless the policy measures by NVML */
+	int lock_fd[2];         /* one arbiter per card: see lock.h; -1: none */
+	uint64_t context_bytes; /* charged for one: the setting, or what was learned since ... */
+	struct census_least context_least; /* ... from this */
+	bool memory_known;                 /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;
 	struct drain *drains; /* given back by dead processes, not yet by the driver: see drain.h */
 	bool unlisted_known; /* what NVML's figure has beyond its list of processes, in the last census */

@@ -70,6 +70,7 @@ struct tenant_device {
 	uint64_t published_ns;       /* of it, what is in its card's published use ... */
 	uint64_t published_since_ns; /* ... which has it in view since then; 0: not yet */
 	uint64_t worked_ns;          /* when it was last seen to have been charged more; 0: never */
+	struct census_over over;     /* NVML shows more than the quota */
 };
 
 /* What of a tenant is in its program's record: mps/measure.h. */
@@ -100,13 +101,12 @@ struct process {
 	struct loop_source *source;
 	/* census.c: the ledger when the census was asked for, and what was found before. */
 	struct process_census {
-		uint64_t used_before, context_before, fresh_before;
+		uint64_t used_before, fresh_before;
 		uint64_t nvml_before;   /* of the last census; 0: not seen */
 		uint64_t beyond_before; /* what that showed beyond the ledger */
 		uint64_t unnamed;       /* what two in a row showed: see census_compare.c */
 		uint64_t measured;      /* the most that its library measured itself of that */
-		unsigned over_count;    /* censuses in a row that found more than the ledger ... */
-		uint64_t over_since_ns; /* ... since then */
+		struct census_over over, settled; /* more than the ledger; fit to learn from */
 	} census[REGION_MAX_DEVICES];
 	/* Its container's cgroup: "": in none; NULL: not looked for yet. */
 	char *cgroup;

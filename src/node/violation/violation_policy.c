@@ -7,6 +7,7 @@
 static const char *const reason_names[VIOLATION_REASONS] = {
 	[VIOLATION_UNREGISTERED] = "unregistered",
 	[VIOLATION_OVER_LEDGER] = "over_ledger",
+	[VIOLATION_OVER_QUOTA] = "over_quota",
 };
 static const char *const names[] = {
 	[ON_VIOLATION_REPORT] = "report",

@@ -2,7 +2,8 @@
  * Who gets round the library, and what is done about it: plain data in, decisions out.
  *
  * A GPU process is a tenant's by registering. One that holds a card's memory and never registered belongs to
- * a tenant all the same when a sign says so, and offends; so does one that holds more than its ledger. Nothing
+ * a tenant all the same when a sign says so, and offends; so does one that holds more than its ledger, and the
+ * largest of a tenant that holds more than its quota. Nothing
  * follows from one look: what was just forked, is about to register or was seen at a bad moment looks the same.
  *
  * Pure; thread safe.
@@ -20,11 +21,16 @@
 
 struct tenant;
 
-enum violation_reason { VIOLATION_UNREGISTERED, VIOLATION_OVER_LEDGER, VIOLATION_REASONS };
+enum violation_reason {
+	VIOLATION_UNREGISTERED,
+	VIOLATION_OVER_LEDGER,
+	VIOLATION_OVER_QUOTA,
+	VIOLATION_REASONS
+};
 /* From the mildest to the strictest. */
 enum on_violation { ON_VIOLATION_REPORT, ON_VIOLATION_FREEZE, ON_VIOLATION_END };
 
-/* "unregistered", "over_ledger". */
+/* "unregistered", "over_ledger", "over_quota". */
 const char *violation_reason_name(enum violation_reason reason);
 /* "report", "freeze", "end"; -EINVAL for another text. */
 const char *on_violation_name(enum on_violation what);

@@ -73,19 +73,26 @@ static void note_unregistered(struct suspect *s, struct tenant *t)
 		    t->terms.name, t->terms.id, s->pid, s->name, s->held_bytes / MIB, s->how);
 }
 
-void violations_note_over(struct violations *v, const struct process *p, unsigned card,
-			  uint64_t held_bytes, uint64_t beyond_bytes)
+void violations_note_over(struct violations *v, struct tenant *t, int pid,
+			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
+			  uint64_t beyond_bytes)
 {
-	struct suspect *s = v ? suspects_get(v, p->pid) : NULL;
-	struct tenant *t = p->tenant;
+	struct suspect *s = v ? suspects_get(v, pid) : NULL;
 	if (!s || s->is_offender || s->is_excused || suspects_watch(s) < 0)
 		return;
 	s->held_bytes = held_bytes;
-	become_offender(s, t, VIOLATION_OVER_LEDGER, NULL);
-	log_warning("tenant '%s' (%s): process %d (%s) holds %" PRIu64 " MiB on GPU %u, %" PRIu64
-		    " MiB more than its ledger",
-		    t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
-		    beyond_bytes / MIB);
+	become_offender(s, t, reason, NULL);
+	if (reason == VIOLATION_OVER_QUOTA)
+		log_warning("tenant '%s' (%s) holds %" PRIu64
+			    " MiB more than its quota on GPU %u: its process %d (%s) holds most, "
+			    "%" PRIu64 " MiB",
+			    t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid, s->name,
+			    held_bytes / MIB);
+	else
+		log_warning("tenant '%s' (%s): process %d (%s) holds %" PRIu64
+			    " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
+			    t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
+			    beyond_bytes / MIB);
 }
 
 void violations_excuse(struct violations *v, const struct process *p)

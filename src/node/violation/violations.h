@@ -33,9 +33,10 @@ struct violations *violations_stop(struct violations *violations);
 
 /* Every card as read, when tenants' processes have been compared with it. */
 void violations_census(struct violations *violations, const struct census_card *cards);
-/* The process holds so much more than its ledger, as several censuses showed. */
-void violations_note_over(struct violations *violations, const struct process *process,
-			  unsigned card, uint64_t held_bytes, uint64_t beyond_bytes);
+/* The process holds that, and it or its tenant so much more than its ledger or the quota, as several censuses showed. */
+void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
+			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
+			  uint64_t beyond_bytes);
 /* Is there anybody whose case is not decided yet, so that the next census matters? NULL is fine. */
 bool violations_has_open(const struct violations *violations);
 /* The process is of a tenant that is removed, and let be: nobody's offence from now on. */

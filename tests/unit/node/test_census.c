@@ -4,11 +4,14 @@
  */
 #include "fixture.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "node/census.h"
 #include "node/drain.h"
+#include "node/procfs.h"
+#include "node/violation/violations.h"
 
 static void test_costly_readings_are_rarer(void **state)
 {
@@ -57,17 +60,15 @@ static void test_over(void **state)
 	assert_true(census_is_over(20 * GIB + 1030 * MIB, 20 * GIB));
 }
 
-static void test_context_cost(void **state)
+static void test_agreed_context(void **state)
 {
-	assert_int_equal(census_context_cost(600 * MIB, 618 * MIB, 518 * MIB, 518 * MIB), 500 * MIB);
-	assert_int_equal(census_context_cost(600 * MIB + 1, 618 * MIB, 518 * MIB, 518 * MIB),
-			 502 * MIB);                                                  /* rounded */
-	assert_int_equal(census_context_cost(600 * MIB, 618 * MIB, 0, 518 * MIB), 0); /* none */
-	assert_int_equal(census_context_cost(2 * GIB, 2 * GIB, 1036 * MIB, 518 * MIB), 0); /* two */
-	assert_int_equal(census_context_cost(100 * MIB, 618 * MIB, 518 * MIB, 518 * MIB), 0);
-	assert_int_equal(census_context_cost(8 * GIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
-	assert_int_equal(census_context_cost(8 * MIB, 518 * MIB, 518 * MIB, 518 * MIB), 0);
-	assert_int_equal(census_context_cost(600 * MIB, 10, 518 * MIB, 518 * MIB), 0); /* nonsense */
+	struct census_least least = { 0 };
+	assert_true(census_agreed_context(&least, "a", 40 * MIB) == UINT64_MAX); /* it alone says so */
+	assert_true(census_agreed_context(&least, "a", 30 * MIB) == UINT64_MAX);
+	assert_int_equal(census_agreed_context(&least, "b", 300 * MIB), 300 * MIB);
+	assert_int_equal(census_agreed_context(&least, "c", 280 * MIB), 280 * MIB);
+	assert_int_equal(census_agreed_context(&least, "b", 20 * MIB), 30 * MIB);
+	assert_true(census_agreed_context(&least, "b", 300 * MIB) == UINT64_MAX);
 }
 
 static void test_unnamed(void **state)
@@ -134,35 +135,116 @@ static void one_context(struct client *c)
 	d->used_bytes = 618 * MIB;
 }
 
-static void one_context_and_managed(struct client *c)
+static void context_begun(struct client *c)
 {
-	one_context(c);
-	c->report->slot[c->reply.slot].device[0].unsure = 1;
+	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
+	d->context_used_bytes = 518 * MIB;
+	d->used_bytes = 518 * MIB;
 }
 
-static void test_context_is_measured(void **state)
+/* Two tenants of one process each, and looks at both, as many as settle anything. */
+struct two {
+	struct one one;
+	struct tenant *t[2];
+	struct gpu_process process[2];
+};
+
+static struct two two_processes(void **state, client_act act)
 {
-	struct one one = one_process(state, one_context);
-	tell(&one, 400 * MIB);
-	fixture_until(one.f, one.control->context_bytes == 300 * MIB);
-	assert_int_equal(one.f->node->card[0].context_bytes, 300 * MIB);
-	assert_int_equal(one.f->node->card[1].context_bytes, 518 * MIB);
-	/* What a program loads into its context comes on top: the least counts. */
-	tell(&one, 450 * MIB);
-	fixture_turn(one.f, 300);
-	assert_int_equal(one.control->context_bytes, 300 * MIB);
-	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
-	client_kill(one.pid);
+	struct two two = { .one = one_process(state, act) };
+	struct fixture *f = two.one.f;
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":["
+				  "{\"index\":0}]}"));
+	two.t[0] = two.one.t;
+	two.t[1] = node_find_tenant(f->node, "b");
+	two.process[0].pid = two.one.pid;
+	two.process[1].pid = client_spawn(f, two.t[1], 0, act);
+	two.process[0].used_known = two.process[1].used_known = true;
+	/* Looks of the test's own alone count, and any number of them. */
+	f->node->config.census_ns = 1;
+	return two;
 }
 
-/* Of memory that NVML tells less of than the ledger has, a cheaper context must not be made. */
-static void test_no_context_is_measured_beside_other_memory(void **state)
+static void look_at_both(struct two *two, uint64_t first, uint64_t second)
 {
-	struct one one = one_process(state, one_context_and_managed);
-	tell(&one, 400 * MIB);
-	fixture_turn(one.f, 500);
-	assert_int_equal(one.control->context_bytes, 518 * MIB);
-	client_kill(one.pid);
+	struct census_card seen = { .processes_known = true,
+				    .process_count = 2,
+				    .process = two->process };
+	two->process[0].used_bytes = first;
+	two->process[1].used_bytes = second;
+	for (unsigned i = 0; i <= CENSUS_OVER_COUNT; i++)
+		census_compare(two->one.f->node, 0, &seen);
+}
+
+static uint64_t context_now(const struct two *two)
+{
+	struct card *card = &two->one.f->node->card[0];
+	assert_int_equal(two->one.control->context_bytes, card->context_bytes);
+	return card->context_bytes;
+}
+
+static void end_both(struct two *two)
+{
+	client_kill(two->process[0].pid);
+	client_kill(two->process[1].pid);
+}
+
+static void test_context_is_learned(void **state)
+{
+	struct two two = two_processes(state, one_context);
+	/* What one tenant alone shows moves nothing, whatever its ledger makes of it. */
+	look_at_both(&two, 400 * MIB, 800 * MIB);
+	assert_int_equal(context_now(&two), 518 * MIB);
+	look_at_both(&two, 400 * MIB, 300 * MIB);
+	assert_int_equal(context_now(&two), 400 * MIB);
+	assert_int_equal(two.one.f->node->card[1].context_bytes, 518 * MIB);
+	look_at_both(&two, 450 * MIB, 300 * MIB);
+	assert_int_equal(context_now(&two), 400 * MIB);
+	assert_int_equal(two.t[0]->violations[VIOLATION_OVER_LEDGER], 0);
+	end_both(&two);
+}
+
+static void test_no_context_is_learned_while_it_is_made(void **state)
+{
+	struct two two = two_processes(state, context_begun);
+	look_at_both(&two, 100 * MIB, 100 * MIB);
+	assert_int_equal(context_now(&two), 518 * MIB);
+	/* It has run something: now it is there. */
+	for (unsigned i = 0; i < 2; i++)
+		two.t[i]->region.report->slot[0].device[0].launches = 1;
+	look_at_both(&two, 300 * MIB, 300 * MIB);
+	assert_int_equal(context_now(&two), 300 * MIB);
+	end_both(&two);
+}
+
+static void test_no_context_is_learned_of_the_stopped(void **state)
+{
+	struct two two = two_processes(state, one_context);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(kill(two.process[i].pid, SIGSTOP), 0);
+		for (unsigned k = 0; k < 2000 && !procfs_is_stopped(two.process[i].pid); k++)
+			fixture_turn(two.one.f, 1);
+	}
+	look_at_both(&two, 100 * MIB, 100 * MIB);
+	assert_int_equal(context_now(&two), 518 * MIB);
+	end_both(&two);
+}
+
+/* 518 MiB by the setting: an eighth of that is no context. Nor does anything count that changes. */
+static void test_no_context_is_learned_of_a_part(void **state)
+{
+	struct two two = two_processes(state, one_context);
+	look_at_both(&two, 64 * MIB, 64 * MIB);
+	assert_int_equal(context_now(&two), 518 * MIB);
+	for (unsigned i = 0; i < 10; i++) {
+		struct census_card seen = { .processes_known = true,
+					    .process_count = 2,
+					    .process = two.process };
+		two.process[0].used_bytes = two.process[1].used_bytes = (100 + i) * MIB;
+		census_compare(two.one.f->node, 0, &seen);
+	}
+	assert_int_equal(context_now(&two), 518 * MIB);
+	end_both(&two);
 }
 
 static void test_unnamed_is_charged(void **state)
@@ -266,6 +348,77 @@ static void test_measured_is_no_violation(void **state)
 	client_kill(one.pid);
 }
 
+/* What a tenant writes of itself excuses nothing beyond its quota, here what the card has left: 8 GiB. */
+static void admits_all(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = 6 * GIB;
+}
+
+static struct two two_with_quota(void **state, client_act act)
+{
+	struct two two = two_processes(state, act);
+	struct promise *p = &two.t[0]->terms.device[0].promise;
+	p->memory_given = true;
+	p->quota_bytes = 2 * GIB;
+	return two;
+}
+
+static unsigned over_quota(const struct two *two)
+{
+	assert_int_equal(two->t[1]->violations[VIOLATION_OVER_QUOTA], 0);
+	return two->t[0]->violations[VIOLATION_OVER_QUOTA];
+}
+
+static void test_a_ledger_that_admits_it_excuses_nothing(void **state)
+{
+	struct two two = two_with_quota(state, admits_all);
+	look_at_both(&two, 2 * GIB + 500 * MIB, GIB);
+	assert_int_equal(over_quota(&two), 0);
+	look_at_both(&two, 4 * GIB, GIB);
+	assert_int_equal(over_quota(&two), 1);
+	look_at_both(&two, 4 * GIB, GIB);
+	assert_int_equal(over_quota(&two), 1);
+	end_both(&two);
+}
+
+static void test_fresh_excuses_nothing(void **state)
+{
+	struct two two = two_with_quota(state, one_context);
+	struct process_census *c = &two.t[0]->process[0]->census[0];
+	two.one.slot->fresh_bytes = c->fresh_before = 1;
+	look_at_both(&two, GIB, GIB);
+	two.one.slot->fresh_bytes = c->fresh_before = 1;
+	look_at_both(&two, 2 * GIB, GIB);
+	assert_true(c->measured <= 2);
+	/* Within its quota it is told of for its ledger, beyond it for that. */
+	assert_int_equal(two.t[0]->violations[VIOLATION_OVER_LEDGER], 1);
+	end_both(&two);
+}
+
+/* A context and code for each process come on top, and no more of them than the quota has room for. */
+static void test_contexts_of_several_are_within_the_quota(void **state)
+{
+	struct two two = two_with_quota(state, admits_all);
+	int third = client_spawn(two.one.f, two.t[0], 0, admits_all);
+	int pids[] = { two.process[0].pid, third };
+	struct gpu_process list[] = { { .pid = pids[0], .used_known = true, .used_bytes = GIB },
+				      { .pid = third, .used_known = true, .used_bytes = 2 * GIB } };
+	struct census_card seen = { .processes_known = true, .process_count = 2, .process = list };
+	for (unsigned i = 0; i < 9; i++)
+		census_compare(two.one.f->node, 0, &seen);
+	assert_int_equal(over_quota(&two), 0);
+	list[1].used_bytes = 3 * GIB;
+	for (unsigned i = 0; i < 9; i++)
+		census_compare(two.one.f->node, 0, &seen);
+	assert_int_equal(over_quota(&two), 1);
+	json_t *offenders = violations_of_tenant(two.one.f->node->violations, "a");
+	const json_t *offender = json_array_get(offenders, 0);
+	assert_int_equal(json_integer_value(json_object_get(offender, "pid")), third);
+	json_decref(offenders);
+	client_kill(third);
+	end_both(&two);
+}
+
 static void test_draining(void **state)
 {
 	struct one one = one_process(state, one_context);
@@ -327,16 +480,21 @@ int main(void)
 		cmocka_unit_test(test_costly_readings_are_rarer),
 		cmocka_unit_test(test_rest_where_nothing_changes),
 		cmocka_unit_test(test_over),
-		cmocka_unit_test(test_context_cost),
+		cmocka_unit_test(test_agreed_context),
 		cmocka_unit_test(test_unnamed),
-		test(test_context_is_measured),
-		test(test_no_context_is_measured_beside_other_memory),
+		test(test_context_is_learned),
+		test(test_no_context_is_learned_while_it_is_made),
+		test(test_no_context_is_learned_of_the_stopped),
+		test(test_no_context_is_learned_of_a_part),
 		test(test_fresh_is_looked_at_soon),
 		test(test_fresh_during_a_look_stays),
 		test(test_unnamed_is_charged),
 		test(test_a_peak_of_this_look_explains),
 		test(test_violation),
 		test(test_measured_is_no_violation),
+		test(test_a_ledger_that_admits_it_excuses_nothing),
+		test(test_fresh_excuses_nothing),
+		test(test_contexts_of_several_are_within_the_quota),
 		test(test_draining),
 		test(test_draining_while_another_allocates),
 		test(test_draining_ends),
