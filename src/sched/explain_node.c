@@ -56,6 +56,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 		.cores_mpct = (uint32_t)above(need.cores_mpct, place_cores_left(card)),
 	};
 	switch (reason) {
+	case PLACE_CARD_NOT_SERVED:
 	case PLACE_CARD_NOT_HEALTH:
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:

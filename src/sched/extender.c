@@ -48,7 +48,7 @@ void ask_end(struct ask *ask)
 int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct error *err)
 {
 	struct stock stock;
-	const struct stock_said said = model_node_said(node);
+	const struct stock_said said = model_node_said(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	const struct model_node *known = name ? table_find(&m->nodes, name) : NULL;

@@ -83,11 +83,19 @@ static bool is_kind(struct fit *fit, const struct stock *stock, unsigned i)
 	return fit->is_wanted;
 }
 
+/* Else the kubelet would start it without a card, or fail it. */
+static bool is_served(const struct fit *fit, const struct stock *stock)
+{
+	return !(fit->request->words & ~stock->served);
+}
+
 /* As place_check_card(), and in that order, with what src/place knows nothing of. */
 enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)
 {
+	if (!is_served(fit, stock))
+		return PLACE_CARD_NOT_SERVED;
 	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
@@ -167,7 +175,7 @@ static void lay_out(struct fit *fit, const struct stock *stock, const struct req
 	unsigned n = 0;
 	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count; i++)
-		if ((among >> i & 1) && is_kind(fit, stock, i) &&
+		if ((among >> i & 1) && is_served(fit, stock) && is_kind(fit, stock, i) &&
 		    !(fit->request->is_mutex && card[i].slots_used) &&
 		    !fit_quota_refuses(&fit->quota, &card[i], &part->place)) {
 			node->card[n] = card[i];

@@ -137,7 +137,7 @@ struct model_node *model_find_node(const struct model *model, const char *name);
 struct model_node *model_node_take(struct model *model, const char *name);
 void model_node_give(struct model *model, struct model_node *node);
 /* What a Node object says. */
-struct stock_said model_node_said(const json_t *node);
+struct stock_said model_node_said(const struct model *model, const json_t *node);
 void model_nodes_begin(struct model *model);
 void model_nodes_synced(struct model *model);
 void model_nodes_free(struct model *model);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kube/blame.h"
+#include "kube/quantity.h"
 #include "sched/model_inside.h"
 #include "sched/shut.h"
 
@@ -78,9 +79,27 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
 
-struct stock_said model_node_said(const json_t *node)
+/*
+ * The kubelet lists what its device plugins have ever served: of one that is gone, none. Of a node without any capacity nothing
+ * is known, as no kubelet has told of it yet.
+ */
+static bool is_served(const json_t *node, const char *resource)
 {
-	return (struct stock_said){ .cards = annotation(node, KUBE_NODE_REGISTER),
+	const json_t *status = json_object_get(node, "status");
+	const json_t *amount = json_object_get(json_object_get(status, "allocatable"), resource);
+	int64_t devices = 0;
+	if (!json_object_size(json_object_get(status, "capacity")))
+		return true;
+	return amount && quantity_read_any(amount, &devices, NULL) >= 0 && devices > 0;
+}
+
+struct stock_said model_node_said(const struct model *m, const json_t *node)
+{
+	const struct request_terms *terms = &m->terms.request;
+	const unsigned served = (is_served(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
+				(is_served(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
+	return (struct stock_said){ .served = served,
+				    .cards = annotation(node, KUBE_NODE_REGISTER),
 				    .scores = annotation(node, KUBE_NODE_SCORE),
 				    .cordon = annotation(node, KUBE_NODE_CORDON) };
 }
@@ -110,9 +129,10 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 		json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
-	const struct stock_said said = model_node_said(object);
+	const struct stock_said said = model_node_said(m, object);
 	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
 	digest = digest_add(digest_add(digest, said.scores), said.cordon);
+	digest = digest * 4 + said.served;
 	struct model_node *node = model_node_take(m, name);
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);

@@ -148,13 +148,15 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	/* A card alone is no part of one; and of gpu-manager's units the kubelet has no more than are promised. */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_filler = false;
-	if (!r_hami || !r_vcuda)
+	if (!r_hami || !r_vcuda) {
+		request->words |= r_hami ? REQUEST_WORDS_VCUDA : REQUEST_WORDS_HAMI;
 		request->part[request->count++] = (struct request_part){
 			.container = container,
 			.is_init = container < pod->init_containers && !is_sidecar(pod, container),
 			.is_sidecar = is_sidecar(pod, container),
 			.place = r_hami ? vcuda : hami,
 		};
+	}
 	return 0;
 }
 

@@ -44,6 +44,13 @@ extern const struct request_terms request_terms_default;
 
 #define REQUEST_SHARES_MAX 512 /* of cards, that several containers of a pod may ask for */
 
+/* Whose words it is asked in: a node's kubelet serves one of them, or none. */
+enum request_words {
+	REQUEST_WORDS_HAMI = 1,
+	REQUEST_WORDS_VCUDA = 2,
+	REQUEST_WORDS_ALL = REQUEST_WORDS_HAMI | REQUEST_WORDS_VCUDA,
+};
+
 /* Of one container that asks for cards. */
 struct request_part {
 	size_t container; /* its place in the pod, init containers first, as in kube/shares.h */
@@ -69,6 +76,7 @@ struct request {
 	/* Of cards, the same for all parts: fit.h compares each but once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
+	unsigned words;    /* enum request_words, of all parts: a bit each */
 	bool is_filler;    /* its cores are not to be promised, but lent while others leave them */
 	bool is_mutex;     /* cards that nobody is on alone, none of its other containers either */
 	const char *mode;  /* a card's mode has to stand in it; NULL: any will do; of `text` */

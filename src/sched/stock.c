@@ -223,6 +223,7 @@ int stock_copy(const struct stock *from, struct stock *ret)
 	size_t n = from->count;
 	struct stock to = { .words = from->words,
 			    .seen = from->seen,
+			    .served = from->served,
 			    .mode = from->mode,
 			    .card = copy_of(from->card, n * sizeof(*from->card)),
 			    .use = copy_of(from->use, n * sizeof(*from->use)),

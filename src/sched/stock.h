@@ -33,13 +33,15 @@ struct stock {
 	struct stock_use *use;
 	const char *mode; /* that of all its cards; NULL: they differ, or nobody has looked */
 	uint16_t *score;  /* of the link of cards i and j: score[i * count + j]; NULL: not known */
+	unsigned served;  /* the words that its kubelet serves: enum request_words of request.h */
 	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
 	struct table *words;
 };
 
-/* What a node says of itself: annotations, NULL where there is none. */
+/* What a node says of itself: annotations, NULL where there is none; and the words that its kubelet serves. */
 struct stock_said {
 	const char *cards, *scores, *cordon;
+	unsigned served;
 };
 
 /*

@@ -135,7 +135,7 @@ static void take_scores(const char *text, struct stock *stock)
 int stock_read(const struct stock_said *said, struct table *words, struct stock *ret,
 	       struct error *err)
 {
-	struct stock stock = { .words = words };
+	struct stock stock = { .words = words, .served = said->served };
 	cleanup(free_cards) struct kube_cards cards = { 0 };
 	if (!said->cards)
 		return -ENODATA;

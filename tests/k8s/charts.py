@@ -1,12 +1,14 @@
 """What renders the chart and the kustomization, and reads what comes out."""
 
+import json
+import pathlib
 import re
 import subprocess
 
 import yaml
 
-from conftest import BUILD
-from daemon import ROOT
+from cluster import ADMIN_TOKEN
+from daemon import BUILD, ROOT
 
 CHART = ROOT / "deploy/helm/allot"
 KUSTOMIZATION = ROOT / "deploy/kustomize"
@@ -69,6 +71,22 @@ class Helm:
 
 def objects(text):
     return [one for one in yaml.safe_load_all(text) if one]
+
+
+def kube_scheduler_configuration(cluster, folder, extender, **more):
+    """The chart's own, of kube-scheduler alone in a test; `extender`: where it is, and by TLS how."""
+    program = subprocess.run([ROOT / "tests/k8s/build", "helm"], capture_output=True, text=True, check=True).stdout.strip()
+    made = Helm(pathlib.Path(program) / "helm", folder).render()
+    config = yaml.safe_load(of_kind(made, "ConfigMap", "allot-scheduler")["data"]["kube-scheduler.yaml"])
+    access = cluster.kubeconfig("kube-scheduler.conf", user=f"token: {ADMIN_TOKEN}")
+    config["clientConnection"] = {"kubeconfig": str(access), "qps": 500, "burst": 1000}
+    config["leaderElection"] = {"leaderElect": False}
+    # What failed is tried again soon: nobody is to wait for it in a test.
+    config.update({"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2, **more})
+    config["extenders"][0].update(extender)
+    file = folder / "kube-scheduler.json"
+    file.write_text(json.dumps(config))
+    return file
 
 
 def of_kind(made, kind, name=None):

@@ -143,24 +143,13 @@ users:
             "--disable-admission-plugins=ServiceAccount", "--profiling=false")
 
     def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30, tls=None):
-        """The real one, for pods of that schedulerName, with an extender at this address; `tls`: its tlsConfig."""
-        managed = [{"name": "nvidia.com/gpu"}] + [
-            {"name": resource, "ignoredByScheduler": True}
-            for resource in ("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
-                             "nvidia.com/priority", "tencent.com/vcuda-core", "tencent.com/vcuda-memory")]
-        config = self.path("kube-scheduler.json")
-        config.write_text(json.dumps({
-            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-scheduler.conf", user=f"token: {ADMIN_TOKEN}")),
-                                 "qps": 500, "burst": 1000},
-            "leaderElection": {"leaderElect": False},
-            # What failed is tried again soon: nobody is to wait for it in a test.
-            "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2,
-            "profiles": [{"schedulerName": name}],
-            "extenders": [{"urlPrefix": extender, "filterVerb": "filter", "prioritizeVerb": "prioritize",
-                           "bindVerb": "bind", "preemptVerb": "preempt", "weight": 10, "nodeCacheCapable": True,
-                           "httpTimeout": f"{timeout_s}s", "managedResources": managed,
-                           **({"enableHTTPS": True, "tlsConfig": tls} if tls else {})}]}))
+        """The real one as the chart configures it, for pods of that schedulerName; `tls`: the extender's tlsConfig."""
+        from charts import kube_scheduler_configuration
+        config = kube_scheduler_configuration(
+            self, self.directory,
+            {"urlPrefix": extender, "weight": 10, "httpTimeout": f"{timeout_s}s",
+             **({"enableHTTPS": True, "tlsConfig": tls} if tls else {})},
+            profiles=[{"schedulerName": name}])
         self.launch("kube-scheduler", "--config", config, "--secure-port=0", "--authentication-skip-lookup=true")
 
     def end(self, name, how=signal.SIGTERM):
@@ -252,18 +241,23 @@ users:
         return self.request("POST", "/api/v1/nodes", {"metadata": {
             "name": name, "annotations": annotations or {}, "labels": labels or {}}})
 
-    def make_gpu_node(self, name, cards, slices=10, labels=None):
-        """A node without a kubelet that pods may be bound to. `cards`: what the annotation says of each: {"id": ..}"""
+    def make_gpu_node(self, name, cards, slices=10, labels=None, serves=None):
+        """A node without a kubelet that pods may be bound to. `cards`: what the annotation says of each: {"id": ..};
+        `serves`: what its kubelet would, as HAMi's words by default."""
         register = [{"index": i, "count": slices, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0,
                      "mode": "hami-core", "health": True, **card} for i, card in enumerate(cards)]
         self.make_node(name, {"hami.io/node-nvidia-register": json.dumps(register)}, {"gpu": "on", **(labels or {})})
-        amounts = {"cpu": "64", "memory": "512Gi", "pods": "500", "nvidia.com/gpu": str(slices * len(cards))}
+        amounts = {"cpu": "64", "memory": "512Gi", "pods": "500",
+                   **(serves or {"nvidia.com/gpu": str(slices * len(cards))})}
         path = f"/api/v1/nodes/{name}"
-        self.request("PATCH", f"{path}/status", {"status": {
-            "capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}},
-            kind="application/merge-patch+json")
+        self.set_status(name, {"capacity": amounts, "allocatable": amounts,
+                               "conditions": [{"type": "Ready", "status": "True"}]})
         # Who makes a node taints it; the controller that would take that away is not there.
         self.request("PATCH", path, {"spec": {"taints": None}}, kind="application/merge-patch+json")
+
+    def set_status(self, name, status):
+        """As a kubelet tells of its node."""
+        self.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, kind="application/merge-patch+json")
 
     def node(self, name):
         return self.request("GET", f"/api/v1/nodes/{name}")

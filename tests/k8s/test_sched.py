@@ -16,7 +16,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cluster import SCHEDULER_TOKEN, free_ports
+from cluster import SCHEDULER_TOKEN, ApiError, free_ports
 from daemon import BUILD, wait_until
 from door import Door
 from plugin import LOCK, DevicePlugin
@@ -98,14 +98,15 @@ class Nodes:
         self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
         return node
 
-    def ask(self, name, gpus=1, mib=None, cores=None, annotations=None, limits=None, **more):
+    def ask(self, name, gpus=1, mib=None, cores=None, annotations=None, limits=None, more=None, **rest):
         asked = {GPU: str(gpus)}
         if mib is not None:
             asked[MEMORY] = str(mib)
         if cores is not None:
             asked[CORES] = str(cores)
         return self.cluster.make_pod(name, annotations=annotations, limits=limits or {"main": asked},
-                                     more={"schedulerName": self.profile, "nodeSelector": {"of": self.name}}, **more)
+                                     more={"schedulerName": self.profile, "nodeSelector": {"of": self.name},
+                                           **(more or {})}, **rest)
 
     def done(self, names):
         """Those that are bound, and whose shares were given to their containers."""
@@ -244,10 +245,71 @@ def test_several_cards_and_containers(nodes):
     assert main[0].card != main[1].card and {one.mib for one in main} == {40000}
 
 
+VCUDA = {"main": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "32"}}
+
+
 def test_vocabulary_of_gpu_manager(nodes):
-    nodes.add()
-    _, ((share,),) = nodes.place("vcuda", limits={"main": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "32"}})
+    nodes.add(serves={"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "640"})
+    _, ((share,),) = nodes.place("vcuda", limits=VCUDA)
     assert (share.mib, share.cores) == (32 * 256, 30)
+
+
+def reasons_of(cluster, name):
+    return [event["message"] for event in events_of(cluster, name) if event["reason"] == "FailedScheduling"]
+
+
+def test_words_that_the_kubelet_does_not_serve(cluster, nodes):
+    """Else the container would start without a GPU."""
+    nodes.add()
+    nodes.ask("foreign-words", limits=VCUDA)
+    wait_until(lambda: [why for why in reasons_of(cluster, "foreign-words") if "Insufficient tencent.com/vcuda-core" in why],
+               what="the reason")
+    assert not cluster.pod("foreign-words")["spec"].get("nodeName")
+    cluster.delete_pod("foreign-words")
+
+
+def test_words_of_hami_where_gpu_managers_are_served(cluster, nodes):
+    nodes.add(serves={"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "640"})
+    nodes.ask("hami-words", mib=1000)
+    wait_until(lambda: [why for why in reasons_of(cluster, "hami-words") if "2/2 CardNotServed" in why], what="the reason")
+    assert not cluster.pod("hami-words")["spec"].get("nodeName")
+    cluster.delete_pod("hami-words")
+
+
+def test_a_node_whose_device_plugin_is_gone(cluster, nodes):
+    """Its annotation is still there; the kubelet has nothing to give. It comes back: so do pods."""
+    node = nodes.add()
+    nodes.place("while-it-is-there", mib=1000)
+    cluster.set_status(node, {"allocatable": {GPU: "0"}})
+    nodes.ask("while-it-is-gone", mib=1000)
+    wait_until(lambda: [why for why in reasons_of(cluster, "while-it-is-gone") if "2/2 CardNotServed" in why],
+               what="the reason")
+    assert not cluster.pod("while-it-is-gone")["spec"].get("nodeName")
+    cluster.set_status(node, {"allocatable": {GPU: "20"}})
+    nodes.placed("while-it-is-gone")
+
+
+def test_preemption_by_kube_scheduler(cluster, nodes):
+    """With the chart's configuration, in words that the kubelet counts whole: the end of one of four makes room."""
+    urgent(cluster)
+    nodes.add(cards=1, serves={"tencent.com/vcuda-core": "100", "tencent.com/vcuda-memory": "320"})
+    quarter = {"main": {"tencent.com/vcuda-core": "25", "tencent.com/vcuda-memory": "80"}}
+    low = [f"low-{i}" for i in range(4)]
+    for name in low:
+        nodes.ask(name, limits=quarter, more={"terminationGracePeriodSeconds": 0})
+    wait_until(lambda: len(nodes.done(low)) == 4, what="four that fill the node")
+    nodes.ask("preempts-a-part", limits=quarter, more={"priorityClassName": "urgent-of-the-test"})
+    nodes.placed("preempts-a-part")
+    assert len(nodes.done(low)) == 3
+
+
+def urgent(cluster):
+    """A PriorityClass above all others of these tests."""
+    try:
+        cluster.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
+                        {"metadata": {"name": "urgent-of-the-test"}, "value": 1000})
+    except ApiError as error:
+        assert error.status == 409
 
 
 def test_what_never_fits_waits_with_its_reason(cluster, nodes):

@@ -5,15 +5,14 @@ import subprocess
 
 import pytest
 
-from cluster import ADMIN_TOKEN, SCHEDULER_TOKEN, free_ports
+from charts import kube_scheduler_configuration
+from cluster import SCHEDULER_TOKEN, free_ports
 from daemon import wait_until
 from scheduler import Scheduler
 from test_scheduler import card
 from test_webhook import CONFIGURATIONS, configuration
 
 NAMESPACE = "webhook"
-MANAGED = ["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
-           "nvidia.com/priority", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"]
 
 
 class Place:
@@ -26,26 +25,17 @@ class Place:
             # No kubelet says that it is ready.
             cluster.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
                             kind="application/merge-patch+json")
-            cluster.request("PATCH", f"/api/v1/nodes/{name}/status",
-                            {"status": {"allocatable": {"pods": "110", "cpu": "64", "memory": "256Gi"}}},
-                            kind="application/merge-patch+json")
+            amounts = {"pods": "110", "cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "20",
+                       "tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "256"}
+            cluster.set_status(name, {"capacity": amounts, "allocatable": amounts})
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         kubeconfig = cluster.kubeconfig("placing.conf", user=f"token: {SCHEDULER_TOKEN}")
         self.scheduler = Scheduler(folder / "s", f"kube_api = {kubeconfig}\nlease = none\n")
         wait_until(lambda: self.scheduler.ask("GET", "/readyz")[0] == 200, what="nodes and pods being known")
         cluster.request("POST", CONFIGURATIONS, configuration(self.scheduler, "Fail"))
-        config = folder / "kube-scheduler.json"
-        config.write_text(json.dumps({
-            "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": str(cluster.kubeconfig("kube-scheduler.conf",
-                                                                      user=f"token: {ADMIN_TOKEN}"))},
-            "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": "allot-scheduler"}],
-            "extenders": [{
-                "urlPrefix": f"https://{self.scheduler.https}", "filterVerb": "filter", "prioritizeVerb": "prioritize",
-                "preemptVerb": "preempt", "bindVerb": "bind", "weight": 1, "nodeCacheCapable": True,
-                "httpTimeout": "30s", "enableHTTPS": True, "tlsConfig": {"caFile": str(self.scheduler.certificate)},
-                "managedResources": [{"name": name, "ignoredByScheduler": True} for name in MANAGED]}]}))
+        config = kube_scheduler_configuration(cluster, folder, {
+            "urlPrefix": f"https://{self.scheduler.https}", "enableHTTPS": True,
+            "tlsConfig": {"caFile": str(self.scheduler.certificate)}})
         with open(folder / "kube-scheduler.log", "ab") as log:
             self.process = subprocess.Popen(
                 [program, "--config", config, "--bind-address=127.0.0.1", f"--secure-port={free_ports(1)[0]}",

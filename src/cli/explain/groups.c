@@ -48,6 +48,11 @@ static const struct {
 	void (*say)(const struct wanted *wanted, FILE *out);
 } words[] = {
 	{ "NodeInsufficientDevice", NULL, say_count },
+	{ "CardNotServed",
+	  "the node's kubelet serves no such resource now: allotd does not run there, or has "
+	  "another "
+	  "kube_vocabulary",
+	  NULL },
 	{ "CardNotHealth", "the card is not healthy", NULL },
 	{ "CardCordoned", "the card is cordoned: it takes no new pods", NULL },
 	{ "CardTypeMismatch", "the card is of another type, or mode, than the pod asks for", NULL },

@@ -37,6 +37,44 @@ static void says(struct model *m, json_t *pod, const char *node, const char *lis
 #define HOPELESS "FailedAndUnresolvableNodes"
 #define MEMORY(n) "\"nvidia.com/gpumem\":\"" n "\""
 
+/* A node whose kubelet has told of what device plugins serve. */
+static json_t *serving(const char *name, const char *allocatable)
+{
+	json_t *node = node_object(name, 2, 8192, 100);
+	json_object_set_new(node, "status",
+			    object_of("{\"capacity\":{\"cpu\":\"4\"},\"allocatable\":{%s}}",
+				      allocatable));
+	return node;
+}
+
+static void test_filter_asks_what_the_kubelet_serves(void **state)
+{
+	static const char not_served[] = "2/2 CardNotServed";
+	const char *vcuda = "\"tencent.com/vcuda-core\":\"30\",\"tencent.com/vcuda-memory\":\"4\"";
+	struct model *m = model_of_nothing();
+	json_t *args = bind_args("late", "hami");
+	struct decision decision;
+	struct error err = { 0 };
+	give_node(m, serving("hami", GPU));
+	give_node(m, serving("vcuda", "\"tencent.com/vcuda-core\":\"200\""));
+	give_node(m, serving("gone", "\"nvidia.com/gpu\":\"0\",\"tencent.com/vcuda-core\":0"));
+	give_node(m, node_object("untold", 2, 8192, 100));
+	filters(m, pod_object("p", GPU), "hami,vcuda,gone,untold", "hami,untold");
+	filters(m, pod_object("q", vcuda), "hami,vcuda,gone,untold", "vcuda,untold");
+	says(m, pod_object("p", GPU), "gone", HOPELESS, not_served);
+	says(m, pod_object("q", vcuda), "hami", HOPELESS, not_served);
+	/* Its daemon goes once the node was found, and comes back. */
+	give_pod(m, pod_object("late", GPU));
+	give_node(m, serving("hami", "\"nvidia.com/gpu\":\"0\""));
+	assert_int_equal(extender_decide(m, args, 1, &decision, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, not_served));
+	give_node(m, serving("hami", GPU));
+	assert_int_equal(extender_decide(m, args, 1, &decision, &err), 0);
+	decision_free(&decision);
+	json_decref(args);
+	model_free(m);
+}
+
 static void test_filter(void **state)
 {
 	struct model *m = model_of_nothing();
@@ -643,6 +681,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_filter_asks_what_the_kubelet_serves),
 		cmocka_unit_test(test_constraints),
 		cmocka_unit_test(test_together),
 		cmocka_unit_test(test_containers),

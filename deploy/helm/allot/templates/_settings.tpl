@@ -77,7 +77,11 @@
 {{- include "allot.lines" (merge $own $scheduler.settings) | trim }}
 {{- end }}
 
-{{/* What kube-scheduler leaves to its extender, by the names that the settings give. */}}
+{{/*
+What kube-scheduler asks its extender about, by the names that the settings give. gpu-manager's units kubelets count as they are,
+so kube-scheduler does as well, and sees by itself where the end of others makes room. HAMi's count says nothing of memory; and of
+pods that ask for both, a kube-scheduler that counts one of them forgets for minutes that a new node may serve them.
+*/}}
 {{- define "allot.managedResources" -}}
 {{- $settings := .Values.scheduler.settings -}}
 {{- range list
@@ -85,11 +89,14 @@
   (list "memory_resource" "nvidia.com/gpumem")
   (list "memory_percent_resource" "nvidia.com/gpumem-percentage")
   (list "cores_resource" "nvidia.com/gpucores")
-  (list "priority_resource" "nvidia.com/priority")
+  (list "priority_resource" "nvidia.com/priority") }}
+- name: {{ get $settings (index . 0) | default (index . 1) }}
+  ignoredByScheduler: true
+{{- end }}
+{{- range list
   (list "vcuda_core_resource" "tencent.com/vcuda-core")
   (list "vcuda_memory_resource" "tencent.com/vcuda-memory") }}
 - name: {{ get $settings (index . 0) | default (index . 1) }}
-  ignoredByScheduler: true
 {{- end }}
 {{- end }}
 

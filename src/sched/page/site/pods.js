@@ -6,6 +6,7 @@ const MIB = 2 ** 20;
 const states = { waiting: ["◷", "warn"], reserved: ["◐", ""], bound: ["●", "good"], ending: ["◌", ""] };
 const WORDS = {
   NodeInsufficientDevice: "fewer GPUs than are wanted together",
+  CardNotServed: "the kubelet serves no such resource now: allotd is away, or has another vocabulary",
   CardNotHealth: "GPUs are not healthy",
   CardCordoned: "GPUs are cordoned",
   CardTypeMismatch: "GPUs of another type, or mode",
