@@ -66,9 +66,9 @@ def test_lint(helm, values):
     # What several are together.
     ("vocabulary=slices", "vocabulary: slices needs no scheduler"),
     ("scheduler.bindSeconds=12", "scheduler.bindSeconds: 12: must be at most leaseSeconds - renewSeconds of "
-                                 "scheduler.kubeScheduler, 8"),
-    ("scheduler.kubeScheduler.renewSeconds=15", "renewSeconds: 15: must be less than leaseSeconds"),
-    ("scheduler.kubeScheduler.retrySeconds=5", "retrySeconds: 5: must be less than renewSeconds"),
+                                 "scheduler.kubeScheduler, 10"),
+    ("scheduler.kubeScheduler.renewSeconds=25", "renewSeconds: 25: must be less than leaseSeconds"),
+    ("scheduler.kubeScheduler.retrySeconds=12", "retrySeconds: 12: must be less than renewSeconds"),
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
     ("scheduler.page.nodeUrl=node-1", "'/scheduler/page/nodeUrl'"),
     ("certificate.from=files", "certificate.from: files needs certificate.crt and certificate.key"),
@@ -160,7 +160,7 @@ def test_settings_that_change_start_pods_anew(helm):
                 for kind in ("DaemonSet", "Deployment")]
 
     before, daemon = stamps(), stamps("daemon.settings.depth=3ms")
-    scheduler = stamps("scheduler.kubeScheduler.leaseSeconds=20")
+    scheduler = stamps("scheduler.kubeScheduler.leaseSeconds=30")
     assert before[0] != daemon[0] and before[1] == daemon[1]
     assert before[0] == scheduler[0] and before[1] != scheduler[1]
 
@@ -178,7 +178,7 @@ def test_the_extender_is_asked_about_what_the_settings_name(helm):
     config = yaml.safe_load(of_kind(made, "ConfigMap", "allot-scheduler")["data"]["kube-scheduler.yaml"])
     names = [one["name"] for one in config["extenders"][0]["managedResources"]]
     assert names[0] == "example.com/gpu" and "nvidia.com/gpumem" in names and len(names) == 7
-    assert config["profiles"] == [{"schedulerName": "shares"}]
+    assert config["profiles"] == [{"schedulerName": "shares", "percentageOfNodesToScore": 100}]
 
 
 def test_nobody_but_the_daemon_may_more_than_it_needs(helm):

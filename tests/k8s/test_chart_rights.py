@@ -190,7 +190,7 @@ def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path
         pod = cluster.pod("chart-pod")
         assert pod["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"].startswith("GPU-")
         lease = cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/rights-pair/leases")["items"]
-        assert len(lease) == 1 and lease[0]["spec"]["leaseDurationSeconds"] == 12
+        assert len(lease) == 1 and lease[0]["spec"]["leaseDurationSeconds"] == 20
     finally:
         pair.stop()
         cluster.delete_pod("chart-pod")

@@ -25,6 +25,7 @@ leaderElection:
   retryPeriod: {{ $kube.retrySeconds }}s
 profiles:
   - schedulerName: {{ include "allot.schedulerName" . }}
+    percentageOfNodesToScore: {{ $kube.nodesToScorePercent }}
 extenders:
   - urlPrefix: http://127.0.0.1:9398
     {{- include "allot.extender" . | nindent 4 }}
