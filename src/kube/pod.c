@@ -136,7 +136,7 @@ static json_t *pick(const json_t *object, const char *const *keys)
 
 static json_t *pick_containers(const json_t *list)
 {
-	static const char *const keys[] = { "name", "resources", NULL };
+	static const char *const keys[] = { "name", "resources", "restartPolicy", NULL };
 	json_t *picked = json_array();
 	for (size_t i = 0; i < json_array_size(list); i++)
 		json_array_append_new(picked, pick(json_array_get(list, i), keys));
@@ -181,6 +181,12 @@ size_t pod_find_container(const struct kube_pod *pod, const char *name)
 	while (i < pod->containers && strcmp(pod->container[i], name) != 0)
 		i++;
 	return i;
+}
+
+bool pod_is_sidecar(const struct kube_pod *pod, size_t container)
+{
+	const char *policy = text_or(pod_container(pod, container), "restartPolicy", "");
+	return container < pod->init_containers && !strcmp(policy, "Always");
 }
 
 const json_t *pod_container(const struct kube_pod *pod, size_t container)

@@ -50,6 +50,8 @@ const char *pod_annotation(const struct kube_pod *pod, const char *name);
 size_t pod_find_container(const struct kube_pod *pod, const char *name);
 /* By its place in `container`. NULL: it has no such place. */
 const json_t *pod_container(const struct kube_pod *pod, size_t container);
+/* Is it an init container that goes on beside all that come after it? */
+bool pod_is_sidecar(const struct kube_pod *pod, size_t container);
 /* What the limits of a container, by its place in `container`, say of a resource. NULL: nothing. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 

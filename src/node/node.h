@@ -176,9 +176,15 @@ void node_close(struct node *node);
 /* A tenant came or went: timers that run only while there are some, quotas of those with the rest. */
 void node_tenants_changed(struct node *node);
 
-/* What is promised of a card to all but `except` (NULL: to all). Reads slots: the main thread only. */
+/*
+ * What is promised of a card to all but `except` (NULL: to all); to containers of one pod that never run at once
+ * (pod_stage.h), as much as any of them needs. Reads slots: the main thread only.
+ */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
+/* The same to all that run at the same time as a tenant that is to be made for a claim of this key. */
+struct promise_card node_promised_beside(struct node *node, const struct card *card,
+					 const char *key);
 
 /* Gives every tenant that has the rest of this card its quota. */
 void node_update_rest(struct node *node, const struct card *card);

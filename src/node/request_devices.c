@@ -130,7 +130,7 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 	for (int i = 0; i < count; i++)
 		if (list[i].card)
 			named[request.must_uuid.count++] = list[i].card->info.uuid_text;
-	topology_model(node, &model);
+	topology_model(node, "", &model);
 	if (place_choose(&model, &request, &choice) < 0)
 		return false;
 	for (int i = 0; i < count; i++) {

@@ -62,9 +62,10 @@ static enum place_level level_of(enum gpu_way way)
 	return PLACE_LEVEL_UNKNOWN;
 }
 
-static struct place_card card_of(struct node *node, struct card *card, const struct gpu_seat *seat)
+static struct place_card card_of(struct node *node, struct card *card, const struct gpu_seat *seat,
+				 const char *key)
 {
-	struct promise_card promised = node_promised(node, card, NULL);
+	struct promise_card promised = node_promised_beside(node, card, key);
 	double used_mpct = promised.promised_cores_pct * 1000;
 
 	return (struct place_card){
@@ -86,13 +87,13 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 	};
 }
 
-void topology_model(struct node *node, struct place_node *ret)
+void topology_model(struct node *node, const char *key, struct place_node *ret)
 {
 	const struct topology *t = node->topology;
 
 	*ret = (struct place_node){ .card_count = node->card_count };
 	for (unsigned i = 0; i < node->card_count; i++) {
-		ret->card[i] = card_of(node, &node->card[i], &t->seat[i]);
+		ret->card[i] = card_of(node, &node->card[i], &t->seat[i], key);
 		for (unsigned j = i + 1; j < node->card_count; j++) {
 			const struct gpu_link *link = &t->link[i * node->card_count + j];
 			place_node_link(ret, i, j,
@@ -170,7 +171,7 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 {
 	struct place_node model;
 	struct place_tree tree;
-	topology_model(session->node, &model);
+	topology_model(session->node, "", &model);
 	place_tree_fill(&tree, &model);
 	json_object_set_new(reply, "version", json_integer(1));
 	json_object_set_new(reply, "devices", devices_to_json(session->node));

@@ -17,9 +17,9 @@ struct topology *topology_free(struct topology *topology);
 
 /*
  * The node for src/place: its cards as they are promised now, with their links. Texts are the node's
- * own. A card's memory is used as far as it can't be promised to a new tenant.
+ * own. A card's memory is used as far as it can't be promised to a new tenant of a claim of this key ("": of none).
  */
-void topology_model(struct node *node, struct place_node *ret);
+void topology_model(struct node *node, const char *key, struct place_node *ret);
 
 /* The NUMA node that a card hangs at; -1: not known. */
 int topology_numa(const struct node *node, unsigned card);

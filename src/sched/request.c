@@ -124,13 +124,6 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- a container ---- */
 
-static bool is_sidecar(const struct kube_pod *pod, size_t container)
-{
-	const char *policy = json_string_value(
-		json_object_get(pod_container(pod, container), "restartPolicy"));
-	return container < pod->init_containers && policy && !strcmp(policy, "Always");
-}
-
 static int add_part(const struct kube_pod *pod, size_t container, const struct request_terms *terms,
 		    const struct place_request *common, struct request *request, struct error *err)
 {
@@ -152,8 +145,9 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 		request->words |= r_hami ? REQUEST_WORDS_VCUDA : REQUEST_WORDS_HAMI;
 		request->part[request->count++] = (struct request_part){
 			.container = container,
-			.is_init = container < pod->init_containers && !is_sidecar(pod, container),
-			.is_sidecar = is_sidecar(pod, container),
+			.is_init = container < pod->init_containers &&
+				   !pod_is_sidecar(pod, container),
+			.is_sidecar = pod_is_sidecar(pod, container),
 			.place = r_hami ? vcuda : hami,
 		};
 	}

@@ -128,6 +128,41 @@ def test_containers_in_their_order(make_node):
     assert node.annotations("p-three")[TO_ALLOCATE] == ";;;" and node.annotations("p-three")[PHASE] == "success"
 
 
+def test_init_containers_have_the_place_of_the_others(make_node):
+    """They never run at once: each may have a whole GPU, but for a sidecar. So it stays over a restart of the daemon."""
+    node = make_node()
+    first, _ = node.uuids()
+    (memory, _) = [device["memory_bytes"] // MIB for device in node.ask("list")["devices"]]
+    whole = f"{first},NVIDIA,{memory},100:;"
+    node.bind("p-stages", 3 * whole, init=("fetch", "check"))
+    for number in range(3):
+        node.plugin.allocate([f"{first}-{number}"])
+    names = {f"default.p-stages.{name}" for name in ("fetch", "check", "main")}
+    assert set(node.tenants()) == names
+    card = node.ask("list")["devices"][0]
+    assert card["promised_bytes"] == memory * MIB and card["promised_cores_pct"] == 100
+    node.daemon.end()
+    registrations = len(node.kubelet.registrations)
+    node.daemon.start()
+    node.plugin = node.kubelet.wait_registered(registrations + 1)
+    assert {name: quotas(tenant) for name, tenant in node.tenants().items()} == dict.fromkeys(
+        names, [(first, memory, 100, 100)])
+    node.bind("p-other", f"{first},NVIDIA,1000,10:;")
+    assert "is not left" in node.plugin.refused([f"{first}-5"]).details()
+
+
+def test_sidecars_need_a_place_of_their_own(make_node):
+    node = make_node()
+    first, _ = node.uuids()
+    (memory, _) = [device["memory_bytes"] // MIB for device in node.ask("list")["devices"]]
+    side = [{"name": "proxy", "image": "none", "restartPolicy": "Always"}, {"name": "fetch", "image": "none"}]
+    node.bind("p-side", f"{first},NVIDIA,1000,10:;{first},NVIDIA,{memory - 1000},90:;{first},NVIDIA,{memory},50:;",
+              more={"initContainers": side})
+    node.plugin.allocate([f"{first}-0"])
+    node.plugin.allocate([f"{first}-1"])
+    assert "GPU 0: memory_bytes" in node.plugin.refused([f"{first}-2"]).details()
+
+
 def test_space(make_node):
     """A namespace is a group, a name sets pods apart in it, and each container gets its group's MPS alone."""
     node = make_node()

@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
+#include "node/pod_stage.h"
 
 #define PCT_SLACK 1e-6 /* sums of shares in floating point */
 
@@ -30,6 +34,38 @@ static void add_all(struct sums *sums, const struct tenant_terms *terms, const s
 			add(sums, terms, &terms->device[i].promise);
 }
 
+static size_t add_stages(struct stage_item *items, const struct tenant_terms *terms,
+			 const struct card *card)
+{
+	size_t count = 0;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		struct sums sums = { 0 };
+		if (terms->device[i].card != card)
+			continue;
+		add(&sums, terms, &terms->device[i].promise);
+		items[count++] = (struct stage_item){ pod_stage_of(terms->claim.key),
+						      { .promised_bytes = sums.given_bytes,
+							.cores_pct = sums.cores_pct } };
+	}
+	return count;
+}
+
+/* Containers of one pod that never run at once need no more than any of them. */
+static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
+			    size_t count, const struct tenant_terms *one, const struct card *card)
+{
+	size_t item_count = 0;
+	cleanup_free struct stage_item *items = calloc((count + 1) * REGION_MAX_DEVICES,
+						       sizeof(*items));
+	for (size_t i = 0; items && i < count; i++)
+		item_count += add_stages(items + item_count, others[i], card);
+	if (items)
+		item_count += add_stages(items + item_count, one, card);
+	struct stage_amount unneeded = pod_stage_unneeded(items, item_count, NULL);
+	sums->given_bytes -= unneeded.promised_bytes;
+	sums->cores_pct -= unneeded.cores_pct;
+}
+
 static int check_card(const struct tenant_terms *const *others, size_t count,
 		      const struct tenant_terms *one, unsigned device, bool may_overcommit,
 		      struct error *err)
@@ -42,6 +78,7 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	for (size_t i = 0; i < count; i++)
 		add_all(&sums, others[i], card);
 	add_all(&sums, one, card);
+	take_stages_off(&sums, others, count, one, card);
 	/* Quotas are far below 2^63 each, but what was read may be anything. */
 	uint64_t most = card->info.memory_bytes;
 	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||

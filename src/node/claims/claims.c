@@ -274,7 +274,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	int r = health_check_takes(d->card, err);
 	if (r < 0)
 		return error_add(err, r, "claim '%s'", request->key);
-	struct promise_card card = node_promised(claims->node, d->card, NULL);
+	struct promise_card card = node_promised_beside(claims->node, d->card, request->key);
 	struct promise_request wanted = d->terms;
 	wanted.waits = request->on_full == ON_FULL_WAIT;
 	card.is_movable = request->on_full == ON_FULL_SWAP;

@@ -66,7 +66,8 @@ static int promise_again(struct node *node, struct tenant_terms *terms, struct e
 	int r = 0;
 	for (unsigned i = 0; r >= 0 && i < terms->device_count; i++) {
 		const struct promise *p = &terms->device[i].promise;
-		struct promise_card card = node_promised(node, terms->device[i].card, NULL);
+		struct promise_card card = node_promised_beside(node, terms->device[i].card,
+								terms->claim.key);
 		struct promise_request request = { .has_memory = p->memory_given,
 						   .memory_bytes = p->quota_bytes,
 						   .has_reserve = p->reserve_bytes != 0,

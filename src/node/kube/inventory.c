@@ -57,7 +57,7 @@ int inventory_read(struct node *node, struct kube_cards *ret_cards, struct kube_
 	cards.card = calloc(node->card_count + 1, sizeof(*cards.card));
 	int r = placed && cards.card ? 0 : -ENOMEM;
 	if (r >= 0)
-		topology_model(node, placed);
+		topology_model(node, "", placed);
 	for (unsigned i = 0; r >= 0 && i < node->card_count; i++)
 		cards.card[i] = describe(&node->config, &node->card[i], &placed->card[i]);
 	if (r >= 0)

@@ -122,8 +122,13 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 	char key[TENANT_CLAIM_MAX];
 	struct kube_shares shares;
 	size_t container = pod_find_container(pod, holder->container), count;
+	struct claim *claim = NULL;
+	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
+		claim = claims_find(claims, key);
+	/* A daemon of an earlier version did not say when an init container runs. */
 	snprintf(key, sizeof(key), BOUND_KEY "%s/%s", pod->uid, holder->container);
-	struct claim *claim = claims_find(claims, key);
+	if (!claim)
+		claim = claims_find(claims, key);
 	*ret_claim = claim;
 	if (!pod->allocated) {
 		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");

@@ -98,7 +98,7 @@ int bound_request_make(const struct node *node, const struct choice *choice,
 	int r = priority_read(pod, choice->container, node->config.kube_priority_resource,
 			      &ret->priority, err);
 	if (r >= 0)
-		r = pod_key_make(pod->uid, container, NULL, key, err);
+		r = pod_key_make(pod, choice->container, NULL, key, err);
 	if (r < 0)
 		return r;
 	/* What does not fit is cut: a name for people, to which an id is added where it is not the only one. */

@@ -16,17 +16,22 @@ bool pod_key_parse(const char *key, struct pod_key *ret)
 	char *device = strchr(container, '/');
 	if (device)
 		*device++ = '\0';
+	container[strcspn(container, "@")] = '\0';
 	ret->uid = ret->text;
 	ret->container = container;
 	ret->device = device;
 	return true;
 }
 
-int pod_key_make(const char *uid, const char *container, const char *device,
+int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err)
 {
-	int n = snprintf(ret_key, TENANT_CLAIM_MAX, POD_KEY "%s/%s%s%s", uid, container,
-			 device ? "/" : "", device ? device : "");
+	char stage[32] = "";
+	if (container < pod->init_containers)
+		snprintf(stage, sizeof(stage), "@%zu%s", container,
+			 pod_is_sidecar(pod, container) ? "+" : "");
+	int n = snprintf(ret_key, TENANT_CLAIM_MAX, POD_KEY "%s/%s%s%s%s", pod->uid,
+			 pod->container[container], stage, device ? "/" : "", device ? device : "");
 	return n < TENANT_CLAIM_MAX
 		       ? 0
 		       : error_set(err, EINVAL, "the pod's uid and container's name are too long");

@@ -5,7 +5,7 @@
  *     pod/<UID>/<container>/<device>       and it has that device by the kubelet's books (vcuda.h): who holds it is known
  *                                          there, whoever was thought to be meant when it was made
  *
- * Pure; thread safe.
+ * Behind the name of an init container stands when it runs: node/pod_stage.h. Pure; thread safe.
  */
 #ifndef ALLOT_NODE_PLUGIN_POD_KEY_H
 #define ALLOT_NODE_PLUGIN_POD_KEY_H
@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "kube/pod.h"
+#include "node/pod_stage.h"
 #include "node/tenant.h"
-
-#define POD_KEY "pod/" /* before all of them */
 
 struct pod_key {
 	const char *uid, *container; /* within `text`: it is not to be copied */
@@ -25,8 +25,8 @@ struct pod_key {
 
 /* False: it is another's key. */
 bool pod_key_parse(const char *key, struct pod_key *ret);
-/* `device` may be NULL. -EINVAL: they are too long. */
-int pod_key_make(const char *uid, const char *container, const char *device,
+/* Of a container by its place in pod->container. `device` may be NULL. -EINVAL: they are too long. */
+int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
 /* Is it that container's, of whatever device? */
 bool pod_key_is_of(const char *key, const char *uid, const char *container);

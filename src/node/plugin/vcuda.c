@@ -131,7 +131,9 @@ uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
 	cleanup_free struct place_node *model = calloc(1, sizeof(*model));
 	if (!model || vcuda_choose(&q, &choice, &err) < 0)
 		return 0;
-	topology_model(node, model);
+	if (pod_key_make(choice.pod, choice.container, NULL, key, &err) < 0)
+		return 0;
+	topology_model(node, key, model);
 	if (vcuda_request_make(node, model, &choice, NULL, key, name, &request, &err) < 0)
 		return 0;
 	for (unsigned i = 0; i < request.device_count; i++)
@@ -306,7 +308,7 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 		return 0;
 	if (!pod_key_parse(before, &was))
 		return -EINVAL;
-	int r = pod_key_make(pod->uid, pod->container[container], was.device, key, err);
+	int r = pod_key_make(pod, container, was.device, key, err);
 	vcuda_request_name(pod, container, name);
 	if (r >= 0)
 		r = claims_rename(claim, key, name, err);

@@ -44,9 +44,12 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 		if (r < 0)
 			return r;
 	}
-	topology_model(node, model);
 	first_device(&plugin->slices, &c->set, device);
-	int r = vcuda_request_make(node, model, choice, device, c->key, name, &request, err);
+	int r = pod_key_make(choice->pod, choice->container, device, c->key, err);
+	if (r < 0)
+		return r;
+	topology_model(node, c->key, model);
+	r = vcuda_request_make(node, model, choice, device, c->key, name, &request, err);
 	if (r >= 0)
 		r = claims_allocate(node->claims, &request, ret, err);
 	c->is_new = r >= 0;

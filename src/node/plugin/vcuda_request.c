@@ -143,8 +143,7 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 {
 	const struct vcuda_ask *ask = &choice->ask;
 	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
-	int r = pod_key_make(choice->pod->uid, choice->pod->container[choice->container], device,
-			     key, err);
+	int r = pod_key_make(choice->pod, choice->container, device, key, err);
 	if (r < 0)
 		return r;
 	vcuda_request_name(choice->pod, choice->container, name);

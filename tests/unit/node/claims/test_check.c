@@ -120,12 +120,28 @@ static void test_slots(void **state)
 	assert_int_equal(slots_first_common(&a, &b), 200);
 }
 
+/* The memory of both is above the card's, and both have all of its time. */
+static void test_containers_that_never_run_at_once(void **state)
+{
+	struct tenant_terms a = terms(1, 0, 5, 100, -1), b = terms(2, 0, 8, 100, -1);
+	strcpy(a.claim.key, "pod/u-1/fetch@0");
+	strcpy(b.claim.key, "pod/u-1/main");
+	expect(&a, &b, false, 0, "");
+	strcpy(a.claim.key, "pod/u-1/fetch@0+");
+	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: quotas of");
+	strcpy(a.claim.key, "pod/u-2/fetch@0");
+	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: quotas of");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_cores),
-		cmocka_unit_test(test_twice),  cmocka_unit_test(test_parked),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_cores),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_parked),
 		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_containers_that_never_run_at_once),
 	};
 	for (unsigned i = 0; i < 2; i++)
 		cards[i] = (struct card){ .index = i, .info.memory_bytes = 8 * GIB };
