@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "kube/blame.h"
 #include "kube/client_inside.h"
+#include "kube/outside_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 /* A server that is gone without a word is found out by then, on a watch that nothing comes on too. */
@@ -83,6 +84,7 @@ static uint64_t retry_after_ns(const struct kube_call *call)
 static void read_answer(struct kube_call *call, int result, struct kube_answer *a)
 {
 	json_error_t why;
+	a->bytes = call->size;
 	if (call->failed.code) {
 		a->err = call->failed;
 		return;
@@ -98,7 +100,7 @@ static void read_answer(struct kube_call *call, int result, struct kube_answer *
 	a->retry_after_ns = retry_after_ns(call);
 	bool is_good = a->status / 100 == 2;
 	if (!call->line || !is_good)
-		a->object = json_loadb(call->text ? call->text : "", call->size, 0, &why);
+		a->object = outside_json_read(call->text ? call->text : "", call->size, 0, &why);
 	if (is_good && !call->line && !a->object) {
 		error_set(&a->err, EPROTO, "%s: answers with what is no JSON: %s", call->what,
 			  why.text);

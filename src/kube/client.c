@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "kube/client_inside.h"
 #include "kube/object.h"
+#include "kube/outside_json.h"
 
 /* ---- what came ---- */
 
@@ -31,7 +32,8 @@ static bool take_lines(struct kube_call *call)
 	while (call->size > from && (end = memchr(call->text + from, '\n', call->size - from))) {
 		size_t length = (size_t)(end - call->text) - from;
 		json_error_t why;
-		cleanup_object json_t *object = json_loadb(call->text + from, length, 0, &why);
+		cleanup_object json_t *object = outside_json_read(call->text + from, length, 0,
+								  &why);
 		from += length + 1;
 		if (!length)
 			continue;

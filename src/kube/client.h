@@ -34,8 +34,9 @@ struct kube_request {
 struct kube_answer {
 	int status;     /* of HTTP; 0: there was no answer */
 	json_t *object; /* NULL: none, or the call failed. The caller's: to be kept, take a reference */
+	size_t bytes;            /* of the answer, as far as it was read */
 	uint64_t retry_after_ns; /* 0: the server did not say */
-	struct error err;        /* code 0: the status is one of 2xx */
+	struct error err; /* code 0: the status is one of 2xx; EFBIG: more than KUBE_BODY_MAX came */
 };
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "kube/backoff.h"
 
-#define PAGE_OBJECTS 200
+#define PAGE_OBJECTS 200 /* fewer where these are more than an answer may have */
 /* The server ends a watch after a time between these, so that not all come back at once. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
@@ -27,8 +27,9 @@ struct kube_watch {
 	struct kube_call *call; /* NULL: the alarm is set */
 	struct alarm again;
 	struct backoff backoff;
-	char *version;       /* where the watch goes on; NULL: a list is due */
-	char *page;          /* of the list that is under way; NULL: its first */
+	char *version; /* where the watch goes on; NULL: a list is due */
+	char *page;    /* of the list that is under way; NULL: its first */
+	unsigned page_objects;
 	uint64_t started_ns; /* the watch that is under way */
 	bool is_fruitful;    /* something came on it */
 	bool is_troubled;    /* the owner was told */
@@ -114,6 +115,12 @@ static void listed(void *data, const struct kube_answer *answer)
 		expire(w);
 		return;
 	}
+	/* A page of large objects: half as many, until they fit. An object alone always does. */
+	if (err.code == EFBIG && w->page_objects > 1) {
+		w->page_objects /= 2;
+		alarm_set(kube_client_reactor(w->client), &w->again, 0);
+		return;
+	}
 	if (err.code) {
 		/* Its pages belong together: what was told of them is told again. */
 		set_text(&w->page, NULL);
@@ -121,6 +128,8 @@ static void listed(void *data, const struct kube_answer *answer)
 		return;
 	}
 	tell_page(w, answer->object);
+	if (answer->bytes < KUBE_BODY_MAX / 4 && w->page_objects * 2 <= PAGE_OBJECTS)
+		w->page_objects *= 2;
 	const char *next = meta_text(answer->object, "continue");
 	set_text(&w->page, next && *next ? next : NULL);
 	if (!w->page)
@@ -135,7 +144,7 @@ static void listed(void *data, const struct kube_answer *answer)
 static bool begin_list(struct kube_watch *w)
 {
 	cleanup_free char *path = NULL;
-	if (asprintf(&path, "%s?limit=%d%s%s%s%s", w->collection, PAGE_OBJECTS,
+	if (asprintf(&path, "%s?limit=%u%s%s%s%s", w->collection, w->page_objects,
 		     *w->selector ? "&" : "", w->selector, w->page ? "&continue=" : "",
 		     w->page ? w->page : "") < 0)
 		path = NULL;
@@ -249,7 +258,9 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const char *coll
 	struct kube_watch *w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	*w = (struct kube_watch){ .client = client, .on = *handlers, .data = data };
+	*w = (struct kube_watch){
+		.client = client, .on = *handlers, .data = data, .page_objects = PAGE_OBJECTS
+	};
 	w->again = (struct alarm){ .ring = begin, .data = w };
 	w->collection = strdup(collection);
 	w->selector = strdup(selector);

