@@ -39,7 +39,10 @@ static int take_number(const char *what, const char *from, uint64_t *ret, struct
 	return 0;
 }
 
-/* "UUID,NVIDIA,<MiB>,<cores>"; `text` is taken apart. */
+/*
+ * "UUID,NVIDIA,<MiB>,<cores>", and more fields that a later version of HAMi may write, which reads four itself; `text` is
+ * taken apart. -ENODATA: a share of no card, ",,0,0".
+ */
 static int parse_share(char *text, struct kube_share *share, struct error *err)
 {
 	char *field[4];
@@ -48,8 +51,10 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	for (char *part; (part = strsep(&text, ",")); count++)
 		if (count < 4)
 			field[count] = part;
-	if (count != 4)
+	if (count < 4)
 		return error_set(err, EINVAL, "%u fields: must be UUID,KIND,MEMORY,CORES", count);
+	if (!*field[0] && !strcmp(field[2], "0"))
+		return -ENODATA;
 	int r = take_text("UUID", field[0], share->card, sizeof(share->card), err);
 	if (r >= 0)
 		r = take_text("kind", field[1], share->kind, sizeof(share->kind), err);
@@ -63,16 +68,18 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	return 0;
 }
 
-/* One container's, without its ';'. The last ':' may be missing. */
+/* One container's, without its ';'. The last ':' may be missing. Shares of no card are passed over. */
 static int parse_container(char *text, struct kube_shares *shares, struct error *err)
 {
 	size_t n = 0;
 	for (char *part; (part = strsep(&text, ":")); n++) {
-		if (!*part && !text)
-			return 0;
+		if (!*part)
+			continue;
 		struct kube_share *share = &shares->share[shares->count];
 		share->container = shares->containers;
 		int r = parse_share(part, share, err);
+		if (r == -ENODATA)
+			continue;
 		if (r < 0)
 			return error_add(err, r, "container %zu: share %zu", shares->containers, n);
 		shares->count++;
@@ -88,9 +95,11 @@ static int measure(const char *text, size_t *ret_shares, struct error *err)
 		containers += *c == ';';
 		shares += *c == ';' || *c == ':';
 	}
-	if (length && text[length - 1] != ';')
-		return error_set(err, EINVAL, "'...%.40s': must end with ';'",
-				 text + (length > 40 ? length - 40 : 0));
+	/* The last ';' may be missing. */
+	if (length && text[length - 1] != ';') {
+		containers++;
+		shares++;
+	}
 	if (containers > SHARES_MAX || shares > SHARES_MAX)
 		return error_set(err, EINVAL, "%zu containers, %zu shares: must be at most %d",
 				 containers, shares, SHARES_MAX);
@@ -109,7 +118,8 @@ static int parse(const char *text, struct kube_shares *shares, struct error *err
 	if (!copy || !shares->share)
 		return error_set_errno(err, ENOMEM, "shares");
 	char *rest = copy;
-	for (char *part; r >= 0 && (part = strsep(&rest, ";")) && rest; shares->containers++)
+	for (char *part; r >= 0 && (part = strsep(&rest, ";")) && (rest || *part);
+	     shares->containers++)
 		r = parse_container(part, shares, err);
 	return r;
 }

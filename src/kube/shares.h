@@ -2,7 +2,8 @@
  * The shares of cards that a pod's containers are given (annotations hami.io/vgpu-devices-to-allocate and
  * -allocated): each share "UUID,NVIDIA,<MiB>,<cores>" and ':', each container's shares and ';', init
  * containers before the others; a container without any is ';' alone. There may be more of those at the
- * end than the pod has containers. Thread safe.
+ * end than the pod has containers. The last ';' may be missing, a share may have more fields behind these, and one
+ * without a UUID and of 0 MiB is none. Thread safe.
  */
 #ifndef ALLOT_KUBE_SHARES_H
 #define ALLOT_KUBE_SHARES_H

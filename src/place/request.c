@@ -36,6 +36,7 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 static const char *const reason_names[PLACE_REASON_COUNT] = {
 	[PLACE_FITS] = "",
 	[PLACE_CARD_NOT_SERVED] = "CardNotServed",
+	[PLACE_CARD_USE_UNKNOWN] = "CardUseUnknown",
 	[PLACE_CARD_NOT_HEALTH] = "CardNotHealth",
 	[PLACE_CARD_CORDONED] = "CardCordoned",
 	[PLACE_CARD_TYPE_MISMATCH] = "CardTypeMismatch",

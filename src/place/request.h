@@ -71,6 +71,7 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 enum place_reason {
 	PLACE_FITS,
 	PLACE_CARD_NOT_SERVED, /* its node's kubelet has no device plugin for what is asked: the scheduler says so */
+	PLACE_CARD_USE_UNKNOWN, /* a pod there notes shares that can't be read: the scheduler says so */
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
 	PLACE_CARD_TYPE_MISMATCH, /* also: an instance of MIG where several cards are asked for */

@@ -131,7 +131,7 @@ static struct call_args *make_of_list(json_t *object, const char *from, const ch
 static struct call_name name_of(const json_t *text)
 {
 	const char *name = json_string_value(text);
-	if (!name)
+	if (!name || strlen(name) != json_string_length(text))
 		return (struct call_name){ 0 };
 	return (struct call_name){ name, (uint32_t)strlen(name), false };
 }

@@ -57,6 +57,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	};
 	switch (reason) {
 	case PLACE_CARD_NOT_SERVED:
+	case PLACE_CARD_USE_UNKNOWN:
 	case PLACE_CARD_NOT_HEALTH:
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:

@@ -96,6 +96,8 @@ enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
 {
 	if (!is_served(fit, stock))
 		return PLACE_CARD_NOT_SERVED;
+	if (stock->unknown)
+		return PLACE_CARD_USE_UNKNOWN;
 	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
@@ -175,8 +177,8 @@ static void lay_out(struct fit *fit, const struct stock *stock, const struct req
 	unsigned n = 0;
 	fit_quota_look_at(&fit->quota, part);
 	for (unsigned i = 0; i < stock->count; i++)
-		if ((among >> i & 1) && is_served(fit, stock) && is_kind(fit, stock, i) &&
-		    !(fit->request->is_mutex && card[i].slots_used) &&
+		if ((among >> i & 1) && is_served(fit, stock) && !stock->unknown &&
+		    is_kind(fit, stock, i) && !(fit->request->is_mutex && card[i].slots_used) &&
 		    !fit_quota_refuses(&fit->quota, &card[i], &part->place)) {
 			node->card[n] = card[i];
 			at[n++] = i;

@@ -7,6 +7,7 @@ bool fit_is_curable(const struct stock *stock, const struct fit_reasons *reasons
 	for (unsigned i = 0; i < stock->count; i++)
 		switch (reasons->reason[i]) {
 		case PLACE_CARD_NOT_SERVED:
+		case PLACE_CARD_USE_UNKNOWN:
 		case PLACE_CARD_NOT_HEALTH:
 		case PLACE_CARD_CORDONED:
 		case PLACE_CARD_TYPE_MISMATCH:

@@ -66,6 +66,12 @@ void json_patch_put(struct json_patch *patch, json_t *object, const char *path, 
 		patch->has_failed = true;
 }
 
+void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name)
+{
+	note(patch, "remove", path, name, NULL);
+	json_object_del(object, name);
+}
+
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value)
 {
 	note_copy(patch, path, "-", value);

@@ -20,6 +20,8 @@ void json_patch_free(struct json_patch *patch);
 /* `object`, which is at `path` of the whole, gets `value` by that name, in place of one that it may have. Takes `value` over. */
 void json_patch_put(struct json_patch *patch, json_t *object, const char *path, const char *name,
 		    json_t *value);
+/* The member of that name is taken away. */
+void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name);
 /* The list gets `value` at its end. Takes `value` over. */
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);

@@ -152,6 +152,20 @@ static const char *noted_text(const struct kube_pod *from)
 	return text && *pod_node(from) && !is_failed && text[strspn(text, ";")] ? text : NULL;
 }
 
+/*
+ * Anybody can write these annotations on a pod: one that asks for no GPU was given none, whatever it notes. Of one
+ * whose request can't be read it is not known.
+ */
+static bool is_noted_by_right(const struct model *m, const struct kube_pod *from)
+{
+	struct request request = { 0 };
+	int r = request_read(from, &m->terms.request, &request, NULL);
+	bool is_asking = r < 0 || request.count;
+	if (r >= 0)
+		request_free(&request);
+	return is_asking;
+}
+
 static void read_stages(const struct kube_pod *from, uint8_t *stage)
 {
 	for (size_t i = 0; i < from->init_containers; i++) {
@@ -210,11 +224,21 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 	return r;
 }
 
+/* Some cards of the node are the pod's, and nobody knows which: none is given to another. */
+static int make_unknown(struct model *m, const char *node, struct model_hold *ret, struct error *err)
+{
+	struct model_hold hold = { .node = model_node_take(m, node), .hold.is_unknown = true };
+	if (!hold.node)
+		return error_set_errno(err, ENOMEM, "node %s", node);
+	*ret = hold;
+	return 0;
+}
+
 /* What is the same as before is not looked at again; it gets no more time either. */
 static int take_noted(struct model *m, const struct kube_pod *from, struct model_pod *pod,
-		      struct error *err)
+		      bool is_by_right, struct error *err)
 {
-	const char *text = noted_text(from);
+	const char *text = is_by_right ? noted_text(from) : NULL;
 	uint64_t digest = digest_add(DIGEST_FIRST, text);
 	digest = digest_add(digest_add(digest, pod_node(from)), *from->node ? "bound" : "");
 	if (text)
@@ -224,6 +248,9 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 	if (pod->said == digest)
 		return 0;
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
+	int unread = r;
+	if (r < 0 && r != -ENOMEM && !pod->charged)
+		r = make_unknown(m, pod_node(from), &noted, err);
 	if (r < 0)
 		return r;
 	noted.expires_ns = *from->node ? 0 : m->now_ns + m->terms.hold_ns;
@@ -232,7 +259,7 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 	pod->noted = noted;
 	pod->said = digest;
 	model_put_back(pod);
-	return 0;
+	return unread;
 }
 
 /* ---- what it asks for ---- */
@@ -266,7 +293,8 @@ static void count_request(struct model *m, const struct kube_pod *from,
 /* ---- pods ---- */
 
 static int take(struct model *m, const struct kube_pod *from, struct model_pod *pod,
-		struct request *request, const struct error *broken, struct error *err)
+		struct request *request, const struct error *broken, bool is_noted,
+		struct error *err)
 {
 	bool is_bound = *from->node;
 	const json_t *spec = json_object_get(from->object, "spec");
@@ -280,7 +308,7 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 		drop_request(pod);
 	else if (take_request(pod, request, broken) < 0)
 		return error_set_errno(err, ENOMEM, "pod");
-	int r = take_noted(m, from, pod, err);
+	int r = take_noted(m, from, pod, is_noted, err);
 	/* What can't be read takes nothing back of what it was bound with. */
 	if (r >= 0 && is_bound)
 		model_drop_reserved(m, pod);
@@ -306,8 +334,8 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	struct error gang_broken = { 0 };
 	if (m->terms.gang_hold_ns)
 		gang_read(from->object, &gang, &gang_broken);
-	bool is_ours = request.count || broken.code || noted_text(from) || is_asked_about ||
-		       gang.name;
+	bool is_noted = noted_text(from) && is_noted_by_right(m, from);
+	bool is_ours = request.count || broken.code || is_noted || is_asked_about || gang.name;
 	if (is_ours && !pod) {
 		pod = new_pod(m, from);
 		count_request(m, from, &request);
@@ -322,11 +350,13 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 		if (is_watched)
 			pod->unseen_until_ns = 0;
 		pod->is_listed = true;
-		r = take(m, from, pod, &request, &broken, err);
+		r = take(m, from, pod, &request, &broken, is_noted, err);
 		if (r >= 0 && (gang.name || pod->member))
 			r = model_gang_take(m, pod, from, &gang, &gang_broken, err);
 	}
 	request_free(&request);
+	if (r >= 0 && noted_text(from) && !is_noted)
+		r = error_set(err, EINVAL, "notes shares of GPUs and asks for none: not counted");
 	return r;
 }
 

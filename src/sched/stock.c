@@ -103,6 +103,7 @@ struct quota_amounts stock_hold_sum(const struct stock_hold *hold)
 
 static void apply(struct stock *stock, const struct stock_hold *hold, bool is_taken)
 {
+	stock->unknown += hold->is_unknown ? is_taken ? 1u : -1u : 0u;
 	for (unsigned i = 0; i < hold->count; i++) {
 		int card = is_first_of_card(hold, i) ? find_card(stock, hold->share[i].card) : -1;
 		if (card < 0)
@@ -138,6 +139,7 @@ uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card
 
 void stock_clear(struct stock *stock)
 {
+	stock->unknown = 0;
 	for (unsigned i = 0; i < stock->count; i++) {
 		stock->use[i] = (struct stock_use){ .mode = stock->use[i].mode };
 		tell(stock, i);
@@ -186,7 +188,7 @@ void stock_hold_free(struct stock_hold *hold, struct table *words)
 
 bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b)
 {
-	bool is_equal = a->count == b->count;
+	bool is_equal = a->count == b->count && a->is_unknown == b->is_unknown;
 	for (unsigned i = 0; is_equal && i < a->count; i++) {
 		const struct stock_share *x = &a->share[i], *y = &b->share[i];
 		is_equal = x->card == y->card && x->memory_mib == y->memory_mib &&
@@ -223,6 +225,7 @@ int stock_copy(const struct stock *from, struct stock *ret)
 	size_t n = from->count;
 	struct stock to = { .words = from->words,
 			    .seen = from->seen,
+			    .unknown = from->unknown,
 			    .served = from->served,
 			    .mode = from->mode,
 			    .card = copy_of(from->card, n * sizeof(*from->card)),

@@ -33,6 +33,7 @@ struct stock {
 	struct stock_use *use;
 	const char *mode; /* that of all its cards; NULL: they differ, or nobody has looked */
 	uint16_t *score;  /* of the link of cards i and j: score[i * count + j]; NULL: not known */
+	unsigned unknown; /* holds that can't be read: nothing more is given of its cards */
 	unsigned served;  /* the words that its kubelet serves: enum request_words of request.h */
 	const struct use *seen; /* what is used of them in truth; NULL: nobody asks. The node's */
 	struct table *words;
@@ -81,6 +82,7 @@ struct stock_share {
 #define STOCK_SHARES_MAX 512 /* of a pod */
 
 struct stock_hold {
+	bool is_unknown; /* it can't be read: all cards of the node are closed while it is charged */
 	unsigned count;
 	struct stock_share *share; /* in the containers' order; owned */
 };

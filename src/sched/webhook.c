@@ -166,6 +166,8 @@ static int look_at_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
 	bool is_ours;
+	/* Off pods that are let alone too: they have no more right to GPUs that nobody gave them. */
+	webhook_strip(w);
 	if (is_let_alone(w))
 		return 0;
 	int r = find_containers(w);

@@ -1,5 +1,5 @@
 /* Between the parts of the webhook: webhook.c has the review, webhook_ask.c what containers ask for, webhook_guard.c what would
- * get round the library, webhook_workload.c presets and estimates. */
+ * get round the library, webhook_strip.c what only schedulers write, webhook_workload.c presets and estimates. */
 #ifndef ALLOT_SCHED_WEBHOOK_INSIDE_H
 #define ALLOT_SCHED_WEBHOOK_INSIDE_H
 
@@ -41,6 +41,9 @@ struct webhook_work {
 	size_t containers;
 	struct error *err;
 };
+
+/* Takes off what only schedulers and daemons write (docs/protocol.md), with a warning each. */
+void webhook_strip(struct webhook_work *w);
 
 /* These return 0; -EACCES: not allowed; -EINVAL: what stands in the pod is wrong; err names it and what would be right. */
 

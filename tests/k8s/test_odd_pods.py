@@ -13,6 +13,8 @@ from scheduler import Scheduler
 NODE = "odd-0"
 PODS = 1000
 LARGE = 70              # pods of 250 KB: more together than one answer may have
+# Noted by the pod's own author, who asks for no GPU.
+FORGED = {"hami.io/vgpu-node": NODE, "hami.io/vgpu-devices-allocated": "GPU-odd-0,NVIDIA,81920,100:;", "hami.io/bind-phase": "success"}
 LIMITS = {"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}}
 READY_S = 5
 
@@ -39,7 +41,9 @@ def crowd(cluster):
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "odd"}})
     cluster.make_gpu_node(NODE, [{"id": "GPU-odd-0"}, {"id": "GPU-odd-1"}])
     for i in range(PODS):
-        if i % 20 == 3:
+        if i % 100 == 7:
+            make(cluster, i, FORGED)
+        elif i % 20 == 3:
             make(cluster, i, {"note": "before\0after"}, ["sh", "-c", "printf 'a\0b'"])
         elif i % 14 == 5:
             make(cluster, i, {"large": "x" * 250_000})
@@ -69,7 +73,13 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
 
         wait_until(is_known, 20, "the pod that was made after the odd one")
         cluster.delete_pod("after-the-odd-one")
+        # Nothing is given to what only says that it has something; and it is named.
+        whole = cluster.make_pod("whole", limits={"main": {"nvidia.com/gpu": "2"}})
+        status, answer = scheduler.post("/filter", {"Pod": whole, "Nodes": None, "NodeNames": [NODE]})
+        assert status == 200 and answer["NodeNames"] == [NODE], answer
+        cluster.delete_pod("whole")
         log = scheduler.log.read_text()
+        assert "odd/odd-7: notes shares of GPUs and asks for none" in log
         assert "no JSON" not in log and "more than 16 MiB" not in log, log
         assert ready_s < 4 * READY_S
     finally:

@@ -53,6 +53,10 @@ static const struct {
 	  "another "
 	  "kube_vocabulary",
 	  NULL },
+	{ "CardUseUnknown",
+	  "a pod of the node notes shares of its GPUs that can't be read: the scheduler's log "
+	  "names it",
+	  NULL },
 	{ "CardNotHealth", "the card is not healthy", NULL },
 	{ "CardCordoned", "the card is cordoned: it takes no new pods", NULL },
 	{ "CardTypeMismatch", "the card is of another type, or mode, than the pod asks for", NULL },

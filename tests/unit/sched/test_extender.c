@@ -462,6 +462,50 @@ static void test_card_policy(void **state)
 	}
 }
 
+/* A pod has cards, and nobody knows which: its node gives none of them while that is so. */
+static void test_unknown_shares(void **state)
+{
+	static const struct {
+		const char *shares;
+		int result;
+		bool fits;
+	} rows[] = {
+		{ "n-0;NVIDIA;3000;30:;", -EINVAL, false },
+		{ "n-0;NVIDIA;3000;30:;", 0, false }, /* the same again: it is named once */
+		{ "n-0,NVIDIA,3000,30:;", 0, true },
+		{ "n-0,NVIDIA,many,30:;", -EINVAL, true }, /* what was known of it stays */
+	};
+	struct model *m = model_of_nothing();
+	struct error err;
+	give_node(m, node_object("n", 1, 8192, 100));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *pod = pod_object("a", GPU);
+		allocate(pod, "n", rows[i].shares, "success", true);
+		assert_int_equal(model_pod(m, pod, &err), rows[i].result);
+		json_decref(pod);
+		/* A node that is told of anew is as closed as before. */
+		give_node(m, node_object("n", 1, 8192, 100));
+		json_t *args = filter_args(pod_object("p", MEMORY("4000")), "n");
+		json_t *answer = verbs_filter(m, args);
+		assert_string_equal(fitting(answer), rows[i].fits ? "n" : "");
+		if (!rows[i].fits)
+			assert_string_equal(reason_of(answer, "n"), "1/1 CardUseUnknown");
+		json_decref(answer);
+		json_decref(args);
+	}
+	json_t *pod = pod_object("b", GPU);
+	allocate(pod, "n", "?;", "success", true);
+	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+	model_pod_gone(m, pod);
+	json_decref(pod);
+	json_t *args = filter_args(pod_object("p", MEMORY("4000")), "n");
+	json_t *answer = verbs_filter(m, args);
+	assert_string_equal(fitting(answer), "n");
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
 /* Each name has one verdict, however often it comes; what is no name has none. */
 static void test_names_that_come_twice(void **state)
 {
@@ -474,7 +518,8 @@ static void test_names_that_come_twice(void **state)
 	json_t *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "a");
 	assert_int_equal(json_object_size(json_object_get(answer, "FailedNodes")), 1);
-	assert_int_equal(json_object_size(json_object_get(answer, "FailedAndUnresolvableNodes")), 2);
+	assert_int_equal(json_object_size(json_object_get(answer, "FailedAndUnresolvableNodes")), 3);
+	assert_string_equal(reason_of(answer, "a\xef\xbf\xbd"), "node unregistered");
 	assert_string_equal(reason_of(answer, "b"), "1/1 CardInsufficientMemory");
 	assert_string_equal(reason_of(answer, "x"), "node unregistered");
 	assert_string_equal(reason_of(answer, "y"), "node unregistered");
@@ -693,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_room_of_a_type),
 		cmocka_unit_test(test_names_that_come_twice),
+		cmocka_unit_test(test_unknown_shares),
 		cmocka_unit_test(test_dry_run),
 		cmocka_unit_test(test_decide_refuses),
 		cmocka_unit_test(test_not_ready),

@@ -107,11 +107,29 @@ static void test_init_containers(void **state)
 			"\"resourceVersion\":\"1\"},\"spec\":{\"initContainers\":["
 			"{\"name\":\"i\",\"restartPolicy\":\"%s\"},"
 			"{\"name\":\"j\",\"restartPolicy\":\"%s\"}],\"containers\":["
-			"{\"name\":\"b\"},{\"name\":\"c\"}]},\"status\":{}}",
+			"{\"name\":\"b\",\"resources\":{\"limits\":{" GPU "}}},{\"name\":\"c\"}]},"
+			"\"status\":{}}",
 			rows[i].policies[0], rows[i].policies[1]);
 		allocate(pod, "n", rows[i].shares, "success", true);
 		give_pod(m, pod);
 		has(m, "n-0", rows[i].mib, rows[i].cores, rows[i].slots);
+		model_free(m);
+	}
+}
+
+/* Anybody can write annotations: what asks for no GPU has none, bound or not, and is named. */
+static void test_forged(void **state)
+{
+	for (int is_bound = 0; is_bound < 2; is_bound++) {
+		struct model *m = two_cards();
+		struct error err;
+		json_t *pod = pod_object("a", "\"cpu\":\"1\"");
+		allocate(pod, "n", "n-0,NVIDIA,8192,100:;", "allocating", is_bound);
+		assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+		assert_string_equal(err.text, "pod ns/a: notes shares of GPUs and asks for none: "
+					      "not counted");
+		json_decref(pod);
+		has(m, "n-0", 0, 0, 0);
 		model_free(m);
 	}
 }
@@ -309,10 +327,15 @@ static void test_view(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),        cmocka_unit_test(test_init_containers),
-		cmocka_unit_test(test_broken),      cmocka_unit_test(test_absurd),
-		cmocka_unit_test(test_reservation), cmocka_unit_test(test_reservation_ends),
-		cmocka_unit_test(test_left_behind), cmocka_unit_test(test_earlier_try_is_over),
+		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_init_containers),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_forged),
+		cmocka_unit_test(test_absurd),
+		cmocka_unit_test(test_reservation),
+		cmocka_unit_test(test_reservation_ends),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_earlier_try_is_over),
 		cmocka_unit_test(test_view),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

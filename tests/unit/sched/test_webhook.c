@@ -16,6 +16,45 @@
 	ADD(RESOURCES "limits/" name, value) \
 	"," NO_REQUESTS "," ADD(RESOURCES "requests/" name, value)
 
+/* What schedulers and daemons write is taken off, of pods without a GPU and of those that are let alone too. */
+static void test_protocol_annotations(void **state)
+{
+	static const char *const names[] = {
+		"hami.io~1vgpu-node",
+		"hami.io~1vgpu-time",
+		"hami.io~1bind-time",
+		"hami.io~1bind-phase",
+		"hami.io~1vgpu-devices-to-allocate",
+		"hami.io~1vgpu-devices-allocated",
+		"allot.dev~1borrowed",
+		"allot.dev~1room-since",
+		"tencent.com~1predicate-time",
+		"tencent.com~1predicate-node",
+		"tencent.com~1gpu-assigned",
+		"tencent.com~1predicate-gpu-idx-0",
+		"tencent.com~1predicate-gpu-idx-17",
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char pod[600], patch[300], name[80];
+		snprintf(name, sizeof(name), "%s", names[i]);
+		char *slash = strchr(name, '~');
+		*slash = '/';
+		memmove(slash + 1, slash + 2, strlen(slash + 2) + 1);
+		snprintf(pod, sizeof(pod),
+			 "{'metadata':{'labels':{'%s':'ignore'},'annotations':{'%s':'x','mine':'y'}"
+			 "},"
+			 "'spec':{'containers':[{'name':'main'}]}}",
+			 i % 2 ? "hami.io/webhook" : "of", name);
+		snprintf(patch, sizeof(patch),
+			 "[{'op':'remove','path':'/metadata/annotations/%s'}]", names[i]);
+		assert_patch(&default_terms, pod, patch, "only the scheduler and the node write it");
+	}
+	assert_patch(&default_terms,
+		     "{'metadata':{'annotations':{'allot.dev/memory':'1Gi','mine':'y'}},"
+		     "'spec':{'containers':[{'name':'main'}]}}",
+		     "[]", NULL);
+}
+
 static void test_asks(void **state)
 {
 	static const struct {
@@ -454,6 +493,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_asks),
+		cmocka_unit_test(test_protocol_annotations),
 		cmocka_unit_test(test_requests_stay_equal),
 		cmocka_unit_test(test_wrong_asks),
 		cmocka_unit_test(test_init_containers_and_others),

@@ -7,6 +7,7 @@ const states = { waiting: ["◷", "warn"], reserved: ["◐", ""], bound: ["●",
 const WORDS = {
   NodeInsufficientDevice: "fewer GPUs than are wanted together",
   CardNotServed: "the kubelet serves no such resource now: allotd is away, or has another vocabulary",
+  CardUseUnknown: "a pod there notes shares of its GPUs that can't be read",
   CardNotHealth: "GPUs are not healthy",
   CardCordoned: "GPUs are cordoned",
   CardTypeMismatch: "GPUs of another type, or mode",
