@@ -296,24 +296,35 @@ int guest_uuid_index(const void *uuid)
 	return -1;
 }
 
-int guest_device_index(CUdevice device)
+CUresult guest_find_device(CUdevice device, int *ret_index)
 {
+	bool is_kept = device >= 0 && device < MAX_CUDA_DEVICES;
+	int known = is_kept ? atomic_load_explicit(&device_index[device], memory_order_relaxed) : 0;
 	CUuuid uuid;
 
-	if (device < 0 || device >= MAX_CUDA_DEVICES)
-		return -1;
-	int known = atomic_load_explicit(&device_index[device], memory_order_relaxed);
-	if (likely(known))
-		return known > 0 ? known - 1 : -1;
-	/* _v2 names the MIG instance where there is one, as the tenant's list does. */
-	CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
-						  : real.cuDeviceGetUuid(&uuid, device);
-	if (result != CUDA_SUCCESS)
-		return -1;
-	int index = guest_uuid_index(&uuid);
-	atomic_store_explicit(&device_index[device], (int8_t)(index >= 0 ? index + 1 : -1),
-			      memory_order_relaxed);
-	return index;
+	if (!known) {
+		/* _v2 names the MIG instance where there is one, as the tenant's list does. */
+		CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
+							  : real.cuDeviceGetUuid(&uuid, device);
+		if (result != CUDA_SUCCESS)
+			return result;
+		int index = guest_uuid_index(&uuid);
+		known = index >= 0 ? index + 1 : -1;
+		if (is_kept)
+			atomic_store_explicit(&device_index[device], (int8_t)known,
+					      memory_order_relaxed);
+	}
+	if (known < 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*ret_index = known - 1;
+	return CUDA_SUCCESS;
+}
+
+int guest_device_index(CUdevice device)
+{
+	int index;
+
+	return guest_find_device(device, &index) == CUDA_SUCCESS ? index : -1;
 }
 
 int guest_current_index(void)

@@ -83,7 +83,12 @@ static inline bool guest_is_active(void)
  */
 enum guest_mode guest_join(void);
 
-/* Index of a CUDA device in the tenant's list; -1: not one of the tenant's. After cuInit. */
+/*
+ * Index of a CUDA device in the tenant's list. CUDA_ERROR_INVALID_DEVICE: not one of the tenant's; else what the
+ * driver says of a device that it can't name, as before cuInit.
+ */
+CUresult guest_find_device(CUdevice device, int *ret_index);
+/* The same; -1: it was not found. */
 int guest_device_index(CUdevice device);
 
 /* Index for a UUID (16 bytes); -1: not one of the tenant's. */

@@ -54,9 +54,7 @@ static CUresult admit(CUdevice device, int *ret_index)
 	*ret_index = -1;
 	switch (guest_join()) {
 	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
-	case GUEST_ACTIVE:
-		*ret_index = guest_device_index(device);
-		return *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	case GUEST_ACTIVE: return guest_find_device(device, ret_index);
 	default: return CUDA_SUCCESS;
 	}
 }

@@ -23,13 +23,8 @@ nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count
 nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
 			   nvmlDevice_t *device)
 {
-	nvmlDevice_t first;
-
-	if (device && index < (unsigned int)nvml_card_count())
-		return nvml_gpu_of((int)index, device);
-	/* Not initialized comes before an argument that is wrong. */
-	nvmlReturn_t result = get(0, &first);
-	return result == NVML_ERROR_UNINITIALIZED ? result : NVML_ERROR_INVALID_ARGUMENT;
+	return device && index < (unsigned int)nvml_card_count() ? nvml_gpu_of((int)index, device)
+								 : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 /* A device that is another tenant's is not there. */

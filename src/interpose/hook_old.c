@@ -93,8 +93,10 @@ CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 		return result;
 	result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
 	if (result == CUDA_SUCCESS) {
-		*free_bytes = narrowed(wide_free);
-		*total_bytes = narrowed(wide_total);
+		if (free_bytes)
+			*free_bytes = narrowed(wide_free);
+		if (total_bytes)
+			*total_bytes = narrowed(wide_total);
 	}
 	return result;
 }
@@ -108,7 +110,7 @@ CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), uns
 	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuDeviceTotalMem_v2)
 		return result;
 	result = hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device);
-	if (result == CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS && bytes)
 		*bytes = narrowed(wide);
 	return result;
 }

@@ -5,16 +5,24 @@
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
 #include "interpose/log.h"
+#include "interpose/real.h"
 
 #define UNWRAP(...) __VA_ARGS__
+
+static CUresult refuse(const char *symbol)
+{
+	CUcontext context;
+
+	if (real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) == CUDA_ERROR_NOT_INITIALIZED)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	log_debug("%s: refused in a tenant", symbol);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 #define REFUSE(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, UNWRAP params) \
 	{ \
-		if (!guest_is_active()) \
-			return real_function args; \
-		log_debug(#symbol ": refused in a tenant"); \
-		return CUDA_ERROR_NOT_SUPPORTED; \
+		return guest_is_active() ? refuse(#symbol) : real_function args; \
 	}
 
 DRIVER_TABLE_REFUSED(REFUSE)

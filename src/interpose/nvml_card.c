@@ -16,6 +16,14 @@ bool nvml_is_governed(void)
 	return mode == GUEST_ACTIVE || mode == GUEST_REFUSED;
 }
 
+bool nvml_is_started(void)
+{
+	unsigned int count;
+
+	return !real_nvml.nvmlDeviceGetCount_v2 ||
+	       real_nvml.nvmlDeviceGetCount_v2(&count) != NVML_ERROR_UNINITIALIZED;
+}
+
 int nvml_card_count(void)
 {
 	const struct region_control *control = atomic_load(&guest.control);

@@ -10,7 +10,7 @@
  * arbiter charged, as a percentage of what the tenant may reach. So a tenant that is held to 30 % and
  * uses them is at 100 %, and the figures of its processes add up to the card's.
  *
- * Thread safe. All but the first need an active guest.
+ * Thread safe. All but the first two need an active guest.
  */
 #ifndef ALLOT_INTERPOSE_NVML_CARD_H
 #define ALLOT_INTERPOSE_NVML_CARD_H
@@ -22,6 +22,9 @@
 
 /* Whether this process belongs to a tenant (or should, and was refused: no cards). May block. */
 bool nvml_is_governed(void);
+
+/* Whether NVML is initialized, as it says itself. */
+bool nvml_is_started(void);
 
 int nvml_card_count(void);
 /* Of an instance, or of the GPU that it is on. INVALID_ARGUMENT: no card of this tenant's. */

@@ -26,8 +26,11 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
+/* Not initialized comes before any argument that is wrong; of a device, its UUID says so. */
 #define WRAP_LOOK(symbol, hook, params, args) \
-	WRAP(symbol, params, args, return nvml_##hook(real_nvml.symbol, UNWRAP args);)
+	WRAP(symbol, params, args, \
+	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \
+				      : NVML_ERROR_UNINITIALIZED;)
 
 #define OF_CARD(answer) \
 	int card; \
