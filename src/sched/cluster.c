@@ -333,14 +333,16 @@ static int start_parts(struct cluster *c)
 		r = feed_start(&feed, &c->feed);
 	if (r >= 0)
 		r = start_leader(c);
+	const bool has_fillers = c->terms.model.request.places_by_use;
 	const struct evictor_terms evict = { .client = c->client,
 					     .model = c->model,
 					     .component = c->terms.component,
-					     .patience_ns = c->terms.filler_patience_ns,
+					     .patience_ns = has_fillers ? c->terms.filler_patience_ns
+									: 0,
 					     .audit = c->terms.audit,
 					     .may_act = may_act,
 					     .data = c };
-	if (r >= 0 && c->terms.model.request.places_by_use && evict.patience_ns)
+	if (r >= 0)
 		r = evictor_start(&evict, &c->evictor);
 	if (r >= 0)
 		advance(c);

@@ -27,6 +27,7 @@ struct eviction {
 	struct kube_call *call;
 	char *pod_namespace, *name, *uid, *node;
 	char why[WHY_MAX];
+	bool is_displaced;
 };
 
 struct evictor {
@@ -66,7 +67,7 @@ static void refused(struct evictor *v, const struct eviction *e)
 	model_keep_filler(v->terms.model, e->uid);
 	snprintf(text, sizeof(text), "%s; it stays, as a disruption budget says", e->why);
 	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
-	tell(e, true, "FillerEvictionRefused", text);
+	tell(e, true, e->is_displaced ? "PreemptionRefused" : "FillerEvictionRefused", text);
 }
 
 static void failed(struct evictor *v, const struct eviction *e, const struct error *err)
@@ -74,9 +75,11 @@ static void failed(struct evictor *v, const struct eviction *e, const struct err
 	bool is_said = err->code == EACCES && v->is_forbidden;
 	v->counts.failed++;
 	v->is_forbidden |= err->code == EACCES;
+	if (err->code == EACCES)
+		model_keep_filler(v->terms.model, e->uid);
 	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",
 		  e->pod_namespace, e->name, err->text,
-		  err->code == EACCES ? " (place_by_use needs 'create' of pods/eviction)" : "");
+		  err->code == EACCES ? " (the right to 'create' pods/eviction is missing)" : "");
 }
 
 static void answered(void *data, const struct kube_answer *answer)
@@ -89,7 +92,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	if (!answer->err.code) {
 		v->counts.evicted++;
 		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
-		tell(e, false, "FillerEvicted", e->why);
+		tell(e, false, e->is_displaced ? "Preempted" : "FillerEvicted", e->why);
 	} else if (answer->status == STATUS_BUDGET) {
 		refused(v, e);
 	} else if (answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT) {
@@ -120,10 +123,11 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	e->name = strdup(of->name);
 	e->uid = strdup(of->uid);
 	e->node = strdup(of->node);
+	e->is_displaced = of->is_displaced;
 	if (of->is_displaced)
-		snprintf(e->why, sizeof(e->why),
-			 "node %.64s: a pod that is not placed by use waits for what it has there",
-			 of->node);
+		snprintf(e->why,
+			 sizeof(e->why), "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
+			 of->node, of->for_namespace, of->for_pod);
 	else
 		snprintf(e->why, sizeof(e->why),
 			 "node %.64s: others use %u %% of %s, which leaves too little of the %u %% "

@@ -1,6 +1,6 @@
 /*
- * Sends fillers (filler.h) away from cards where they have had too little for too long: by the eviction API (policy/v1), which
- * keeps to disruption budgets, a few at a time. Who made them makes them anew, and they are placed where there is room; an event
+ * Sends fillers (filler.h) away from cards where they have had too little for too long, and pods whose room another of higher
+ * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Who made them makes them anew, and they are placed where there is room; an event
  * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
 #ifndef ALLOT_SCHED_EVICTOR_H
@@ -19,7 +19,7 @@ struct evictor_terms {
 	struct kube_client *client; /* as the model, longer than the evictor */
 	struct model *model;
 	const char *component;       /* whose events they are; kept; NULL: allot-scheduler */
-	uint64_t patience_ns;        /* above 0 */
+	uint64_t patience_ns;        /* of fillers; 0: none is evicted */
 	struct sched_audit *audit;   /* NULL: off */
 	bool (*may_act)(void *data); /* asked before each look: false: another leads */
 	void *data;

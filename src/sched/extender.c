@@ -45,6 +45,12 @@ void ask_end(struct ask *ask)
 	*ask = (struct ask){ 0 };
 }
 
+int32_t ask_priority(const struct ask *ask)
+{
+	const json_t *spec = json_object_get(ask->pod->object, "spec");
+	return (int32_t)json_integer_value(json_object_get(spec, "priority"));
+}
+
 int asked_stock(struct model *m, const json_t *node, struct stock *ret, struct error *err)
 {
 	struct stock stock;

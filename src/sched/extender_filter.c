@@ -90,10 +90,18 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	if (node && node->aside)
 		return say(f, FILTER_HOPELESS, node->aside);
 	struct filter_verdict verdict = judge(f, node ? &node->stock : &none);
-	if (verdict.list != FILTER_FITS || !node || !model_ward_bars(f->model, node, f->ask->lifted))
+	if (verdict.list != FILTER_FITS || !node)
 		return verdict;
 	char text[REASON_MAX];
-	snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
+	const struct model_pod *first = model_kept_for(f->model, node, f->ask->pod->uid,
+						       ask_priority(f->ask));
+	if (first)
+		snprintf(text, sizeof(text), "is left to pod %.63s/%.128s, for which others end",
+			 first->pod_namespace, model_pod_name(first));
+	else if (model_ward_bars(f->model, node, f->ask->lifted))
+		snprintf(text, sizeof(text), EXTENDER_WARDED, model_ward_name(f->model));
+	else
+		return verdict;
 	return say(f, FILTER_FAILED, text);
 }
 
@@ -194,23 +202,40 @@ static void judge_all(struct filtering *f)
 
 /* ---- who is in the way ---- */
 
-#define DISPLACE_NODES_MOST 64 /* are looked at, of those that fillers are on or may be */
+#define DISPLACE_NODES_MOST 64 /* are looked at, of those that others may end on */
 
-/* No node fits: is it for fillers, which are there on sufferance? What ends for others' sake is looked at on the first such node. */
-static void look_for_fillers(struct filtering *f)
+/* Of a gang all or none sit: who ends for one of it is the verb preempt's to say. */
+static bool may_preempt(const struct filtering *f)
+{
+	const json_t *spec = json_object_get(f->ask->pod->object, "spec");
+	const char *policy = json_string_value(json_object_get(spec, "preemptionPolicy"));
+	const struct model_pod *known = model_find_pod(f->model, f->ask->pod->uid);
+	return known && !known->member && !(policy && !strcmp(policy, "Never"));
+}
+
+/* No node fits: would one if others ended? Where those have the lowest priority; of equals the first. */
+static void look_for_victims(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
+	const char *uid = f->ask->pod->uid, *best = NULL;
 	unsigned looked_at = 0;
-	if (!f->model->terms.request.places_by_use || f->ask->request.is_filler)
+	int32_t priority, lowest = INT32_MAX;
+	const bool may = may_preempt(f);
+	if (f->ask->request.is_filler)
 		return;
-	for (size_t i = 0; i < answer->args->count; i++) {
+	for (size_t i = 0; i < answer->args->count && looked_at < DISPLACE_NODES_MOST; i++) {
+		const char *name = answer->args->name[i].text;
 		if (answer->verdict[i].list != FILTER_FAILED)
 			continue;
-		if (looked_at++ == DISPLACE_NODES_MOST ||
-		    model_want(f->model, &f->ask->request, f->ask->pod->uid,
-			       answer->args->name[i].text))
-			return;
+		looked_at++;
+		if (!model_want_costs(f->model, &f->ask->request, uid, may, name, &priority) ||
+		    (best && priority >= lowest))
+			continue;
+		best = name;
+		lowest = priority;
 	}
+	if (best)
+		model_want(f->model, uid, may, best);
 }
 
 /* ---- the answer ---- */
@@ -242,7 +267,7 @@ static void decide(struct filtering *f)
 	if (!f->ask->broken.code)
 		model_note_turned_away(f->model, f->ask->pod->uid, !answer->fits);
 	if (!answer->fits)
-		look_for_fillers(f);
+		look_for_victims(f);
 }
 
 struct filter_answer *extender_filter(struct model *m, struct call_args *args)

@@ -20,6 +20,7 @@ struct ask {
 /* -EINVAL: there is no pod in it; -EAGAIN: the lists have not come; -ENOMEM. A broken request is no fault of the call's. */
 int ask_begin(struct model *model, const json_t *args, struct ask *ret, struct error *err);
 void ask_end(struct ask *ask);
+int32_t ask_priority(const struct ask *ask);
 
 /*
  * The cards of a node that came whole, as it says of itself, with what the model knows to be used of them. As stock_read();

@@ -140,12 +140,6 @@ static bool add_victims(struct model *m, const struct ask *ask, struct victims *
 	return true;
 }
 
-static int32_t priority_of(const struct ask *ask)
-{
-	const json_t *spec = json_object_get(ask->pod->object, "spec");
-	return (int32_t)json_integer_value(json_object_get(spec, "priority"));
-}
-
 static bool answer_named(json_t *list, const json_t *named)
 {
 	bool is_whole = true;
@@ -166,7 +160,7 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
 	if (!v->node || v->node->aside || stock_copy(&v->node->stock, &v->stock) < 0 ||
-	    sort_out(named, priority_of(ask), ask->request.is_filler, v) < 0 ||
+	    sort_out(named, ask_priority(ask), ask->request.is_filler, v) < 0 ||
 	    !add_victims(m, ask, v))
 		return false;
 	bool is_whole = answer_named(v->list, named);
@@ -215,7 +209,7 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	struct ask ask;
 	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
 		/* Nobody ends for one of a gang that has no room for the others then. */
-		if (!extender_gang_may_preempt(m, &ask, priority_of(&ask)))
+		if (!extender_gang_may_preempt(m, &ask, ask_priority(&ask)))
 			victims = NULL;
 		fit_begin(&m->fit, &ask.request);
 		json_object_foreach(victims, name, one) answer_for(m, &ask, name, one, all);

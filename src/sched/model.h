@@ -114,12 +114,14 @@ void model_each_quota(const struct model *model,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
 /*
- * Fillers (filler.h) that have had too little for `patience_ns`, or are in the way of others, and are to go: each is told of once, and is taken to go for two
+ * Fillers (filler.h) that have had too little for `patience_ns` (0: none goes), and pods that are in the way of others of higher
+ * priority, and are to go: each is told of once, and is taken to go for two
  * minutes. To be called each second or so. `most` at a time; texts are the model's, until the next call that changes it.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
 	bool is_displaced; /* another pod needs its memory or its place; else it has too little of: */
+	const char *for_namespace, *for_pod; /* that pod */
 	const char *card;
 	unsigned used_pct, asked_pct; /* of that card: by others; by all fillers */
 };

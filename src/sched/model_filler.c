@@ -149,7 +149,9 @@ size_t model_take_evictions(struct model *m, uint64_t patience_ns, struct model_
 			    size_t most)
 {
 	struct look l = { .model = m, .patience_ns = patience_ns, .ret = ret, .most = most };
+	m->keeps_fillers = !patience_ns;
 	l.count = model_take_displaced(m, ret, most);
-	table_each(&m->nodes, look_at_node, &l);
+	if (patience_ns)
+		table_each(&m->nodes, look_at_node, &l);
 	return l.count;
 }

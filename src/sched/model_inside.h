@@ -28,10 +28,11 @@ struct gang_member; /* model_gang.h */
 
 /* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */
 struct model_node {
-	struct table_entry entry; /* by its name */
-	struct stock stock;       /* empty while it is not there */
-	uint64_t filtered_in;     /* the model's `filters` as one asked about it */
-	char *aside;              /* why what it says can't be true; NULL: it can */
+	struct table_entry entry;         /* by its name */
+	struct stock stock;               /* empty while it is not there */
+	uint64_t filtered_in;             /* the model's `filters` as one asked about it */
+	char *aside;                      /* why what it says can't be true; NULL: it can */
+	const struct model_pod *kept_for; /* others end here for its sake; NULL: for nobody's */
 	bool is_there, is_listed;
 	bool is_warded;    /* lone pods leave it to the model's ward */
 	bool is_shut_news; /* which of its cards are shut to fillers is to be written to it */
@@ -80,8 +81,9 @@ struct model_pod {
 	int64_t since_s;   /* when it was placed, as its annotation says; 0: it does not */
 	uint64_t going_ns; /* its eviction was asked for: until then it is taken to go */
 	uint64_t kept_ns;  /* that was refused: until then it stays */
-	struct model_node *wants; /* it would find room there if fillers ended; NULL: nowhere; a reference */
+	struct model_node *wants; /* it would find room there if others ended; NULL: nowhere; a reference */
 	uint64_t wants_ns; /* since then */
+	bool may_preempt;  /* there, who has a lower priority, and not fillers alone */
 	bool is_bound, is_ending, is_listed;
 	bool is_called;   /* to be told of, as one that was passed over */
 	uint16_t name_at; /* in `text`, behind the uid */
@@ -99,8 +101,9 @@ struct model {
 	uint64_t room_ns; /* since when pods that were turned away are to be looked for; 0: they are not */
 	bool has_called; /* there is a pod that is_called */
 	uint64_t now_ns;
-	int64_t wall_s; /* at now_ns; 0: nobody has said */
-	bool has_shut;  /* there is a node that is_shut_news */
+	int64_t wall_s;     /* at now_ns; 0: nobody has said */
+	bool keeps_fillers; /* they are evicted for nobody */
+	bool has_shut;      /* there is a node that is_shut_news */
 	struct fit fit;
 	struct gang *ward; /* who has one (ward.h); NULL: nobody */
 	uint64_t ward_since_ns;
@@ -225,11 +228,16 @@ void model_shut_card(struct model *model, struct model_node *node, unsigned card
 /* It is taken to go from now on. *ret gets its names. */
 void model_name_victim(struct model *model, struct model_pod *filler, struct model_eviction *ret);
 /*
- * A filter's call has found no node for the pod. Would the end of fillers make room on this one? Then it is remembered, and they
- * are told of by model_take_evictions() some seconds later.
+ * A filter's call has found no node for the pod. Would the end of fillers, or of pods of lower priority, make room on this one?
+ * *ret_priority: the highest of those; INT32_MIN: all are fillers.
  */
-bool model_want(struct model *model, const struct request *request, const char *uid,
-		const char *node);
+bool model_want_costs(struct model *model, const struct request *request, const char *uid,
+		      bool may_preempt, const char *node, int32_t *ret_priority);
+/* This one is remembered: who is to go is told by model_take_evictions() some seconds later. */
+void model_want(struct model *model, const char *uid, bool may_preempt, const char *node);
+/* The pod that room on the node is kept for, before one of that uid and priority; NULL: none. */
+const struct model_pod *model_kept_for(const struct model *model, const struct model_node *node,
+				       const char *uid, int32_t priority);
 void model_forget_want(struct model *model, struct model_pod *pod);
 size_t model_take_displaced(struct model *model, struct model_eviction *ret, size_t most);
 

@@ -91,15 +91,6 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
 
 
-def test_placing_by_use_needs_one_right_more(accounts, cluster):
-    """And the daemons say what is used, unless they are told how."""
-    values = ["scheduler.settings.place_by_use=true", *VALUES["own-kube-scheduler"]]
-    made = accounts(["daemon.enabled=false", *values], "rights-fillers")
-    account = of_kind(made, "ServiceAccount")["metadata"]["name"]
-    rights = rights_in(cluster, "rights-fillers", account, "default")
-    assert rights == flat(without_leases(SCHEDULER_RULES)) | {("", "pods/eviction", "*", "create")}
-
-
 @pytest.mark.parametrize("values, line", [
     ([], None),
     (["scheduler.settings.place_by_use=off"], None),

@@ -21,7 +21,6 @@ USE, SHUT = "allot.dev/node-use", "allot.dev/node-shut"
 BY_USE = {"allot.dev/placement": "use"}
 PROFILE = "fills"
 PATIENCE_S = 2
-GROUP = "rbac.authorization.k8s.io"
 TRAINING = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "81920", "nvidia.com/gpucores": "80"}
 INFERENCE = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8192", "nvidia.com/gpucores": "20"}
 
@@ -34,13 +33,6 @@ class Placing:
         self.port, = free_ports(1)
         self.log_path = directory / "log"
         self.audit = directory / "audit.log"
-        # What the chart adds with place_by_use.
-        cluster.request("POST", f"/apis/{GROUP}/v1/clusterroles", {
-            "metadata": {"name": "evicts"},
-            "rules": [{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}]})
-        cluster.request("POST", f"/apis/{GROUP}/v1/clusterrolebindings", {
-            "metadata": {"name": "evicts"}, "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "evicts"},
-            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "allot-scheduler"}]})
         self.config = cluster.kubeconfig("fills.conf", user=f"token: {SCHEDULER_TOKEN}")
         self.start()
         cluster.launch_scheduler(f"http://127.0.0.1:{self.port}", name=PROFILE)

@@ -303,6 +303,25 @@ def test_preemption_by_kube_scheduler(cluster, nodes):
     assert len(nodes.done(low)) == 3
 
 
+def test_preemption_where_memory_is_what_lacks(cluster, nodes):
+    """kube-scheduler sees six parts of ten free: allot-scheduler evicts one of four itself, and the pod that was made for it in
+    its place waits."""
+    urgent(cluster)
+    nodes.add(cards=1)
+    low = [f"less-{i}" for i in range(4)]
+    for name in low:
+        nodes.ask(name, mib=CARD_MIB // 4, more={"terminationGracePeriodSeconds": 0})
+    wait_until(lambda: len(nodes.done(low)) == 4, what="four that fill the node")
+    nodes.ask("preempts-memory", mib=CARD_MIB // 4, more={"priorityClassName": "urgent-of-the-test"})
+    nodes.ask("in-its-place", mib=CARD_MIB // 4)
+    _, ((share,),) = nodes.placed("preempts-memory")
+    assert share.mib == CARD_MIB // 4
+    assert len(nodes.done(low)) == 3 and not nodes.done(["in-its-place"])
+    gone, = set(low) - {pod["metadata"]["name"] for pod in nodes.done(low)}
+    assert [event["message"] for event in events_of(cluster, gone) if event["reason"] == "Preempted"]
+    cluster.delete_pod("in-its-place")
+
+
 def urgent(cluster):
     """A PriorityClass above all others of these tests."""
     try:

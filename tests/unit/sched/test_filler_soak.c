@@ -97,6 +97,9 @@ static void make_pod(struct cluster *c, unsigned i)
 	if (c->is_filler[i])
 		annotate(c->pod[i], "allot.dev/placement", "use");
 	json_object_set_new(json_object_get(c->pod[i], "spec"), "priority", json_integer(below(3)));
+	/* Here fillers alone are to go for others. */
+	json_object_set_new(json_object_get(c->pod[i], "spec"), "preemptionPolicy",
+			    json_string("Never"));
 	tell_pod(c, i);
 }
 

@@ -1,5 +1,6 @@
 /* Whose end makes room: those that kube-scheduler named, and as few more as it takes. */
 #include "cluster.h"
+#include "verbs.h"
 
 static void add_running(struct model *m, const char *name, int priority, const char *shares)
 {
@@ -95,9 +96,71 @@ static void test_whole(void **state)
 	model_free(m);
 }
 
+/* ---- what kube-scheduler does not see ---- */
+
+#define S UINT64_C(1000000000)
+
+static json_t *waiting(const char *name, int priority, const char *policy)
+{
+	json_t *pod = pod_object(name, MIB("4000"));
+	json_t *spec = json_object_get(pod, "spec");
+	json_object_set_new(spec, "priority", json_integer(priority));
+	if (policy)
+		json_object_set_new(spec, "preemptionPolicy", json_string(policy));
+	return pod;
+}
+
+static const char *turned_away(struct model *m, json_t *pod)
+{
+	static char text[200];
+	json_t *args = filter_args(pod, "n"), *answer = verbs_filter(m, args);
+	snprintf(text, sizeof(text), "%s", reason_of(answer, "n"));
+	json_decref(args);
+	json_decref(answer);
+	return text;
+}
+
+static size_t evictions(struct model *m, uint64_t now_s, struct model_eviction list[8])
+{
+	model_advance(m, now_s * S);
+	return model_take_evictions(m, 0, list, 8);
+}
+
+static void test_pods_that_find_no_room(void **state)
+{
+	static const char no_memory[] = "2/2 CardInsufficientMemory";
+	struct model *m = full_node();
+	struct model_eviction list[8];
+	json_t *gone = pod_object("low", GPU);
+	model_advance(m, 1000 * S);
+	/* Nobody ends for who has no higher priority, or does not want it. */
+	assert_string_equal(turned_away(m, waiting("equal", 1, NULL)), no_memory);
+	assert_string_equal(turned_away(m, waiting("never", 1000, "Never")), no_memory);
+	assert_int_equal(evictions(m, 1010, list), 0);
+	/* The lowest that suffices, once the pod has waited for some seconds. */
+	assert_string_equal(turned_away(m, waiting("urgent", 1000, NULL)), no_memory);
+	assert_int_equal(evictions(m, 1014, list), 0);
+	assert_int_equal(evictions(m, 1016, list), 1);
+	assert_string_equal(list[0].name, "low");
+	assert_string_equal(list[0].for_pod, "urgent");
+	assert_true(list[0].is_displaced);
+	assert_int_equal(evictions(m, 1020, list), 0);
+	/* Its place is the pod's: others that do not outrank it wait, until it sits, or has had two minutes. */
+	model_pod_gone(m, gone);
+	json_decref(gone);
+	assert_string_equal(turned_away(m, waiting("late", 1000, NULL)),
+			    "is left to pod ns/urgent, for which others end");
+	assert_string_equal(turned_away(m, waiting("outranks", 1001, NULL)), "");
+	assert_string_equal(turned_away(m, waiting("urgent", 1000, NULL)), "");
+	assert_int_equal(evictions(m, 1140, list), 0);
+	assert_string_equal(turned_away(m, waiting("late", 1000, NULL)), "");
+	model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_victims),
+					    cmocka_unit_test(test_pods_that_find_no_room),
 					    cmocka_unit_test(test_whole) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
