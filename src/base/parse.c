@@ -183,13 +183,11 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 	struct decimal number;
 	const char *rest;
 	uint64_t hundredths;
-	bool is_marked;
 
 	if (*text == '-' && is_digit(text[1]))
 		return refuse(err, EINVAL, text, range, hint);
 	rest = read_decimal(text, &number);
-	is_marked = rest && *rest == '%';
-	if (is_marked)
+	if (rest && *rest == '%')
 		rest++;
 	if (!rest || *rest)
 		return refuse(err, EINVAL, text, "not a number", hint);
@@ -199,16 +197,26 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 		return refuse(err, EINVAL, text, range, hint);
 	if (number.digits > 2)
 		return refuse(err, EINVAL, text, "more than two decimals", hint);
-	/* Others count GPUs: 0.3 is 30 % there, and would be next to nothing here. */
-	if (number.whole == 0 && !is_marked) {
-		char meant[120];
-
-		snprintf(meant, sizeof(meant),
-			 "write %g for that part of a GPU, or %g%% for less than one percent",
-			 (double)hundredths, (double)hundredths / 100.0);
-		return refuse(err, EINVAL, text, "is in percent, not in GPUs", meant);
-	}
 	*ret_pct = (double)hundredths / 100.0;
+	return 0;
+}
+
+int parse_cores(const char *text, double *ret_pct, struct error *err)
+{
+	double pct;
+	char hint[120];
+	int r = parse_percent(text, &pct, err);
+
+	if (r < 0)
+		return r;
+	/* Others count GPUs: 0.3 is 30 % there, and would be next to nothing here. */
+	if (pct < 1 && !strchr(text, '%')) {
+		snprintf(hint, sizeof(hint),
+			 "write %g for that part of a GPU, or %g%% for less than one percent",
+			 pct * 100, pct);
+		return refuse(err, EINVAL, text, "is in percent, not in GPUs", hint);
+	}
+	*ret_pct = pct;
 	return 0;
 }
 

@@ -26,11 +26,10 @@
 /* Memory: a decimal number above 0 and a unit, B, KiB .. TiB, KB .. TB (also Ki .. Ti). */
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);
 
-/*
- * A share: above 0, at most 100, two decimals at most, "%" may follow, and must where it is less than 1,
- * which could be meant as a part of a GPU. In percent.
- */
+/* A share: above 0, at most 100, two decimals at most, "%" may follow. In percent. */
 int parse_percent(const char *text, double *ret_pct, struct error *err);
+/* The same of a GPU's compute, where less than 1 needs its "%": it could be meant as a part of a GPU. */
+int parse_cores(const char *text, double *ret_pct, struct error *err);
 
 /* A time: a number above 0 and ns, us, ms, s, m or h; without a unit, seconds. In nanoseconds. */
 int parse_duration(const char *text, uint64_t *ret_ns, struct error *err);

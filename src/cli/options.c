@@ -40,7 +40,7 @@ int option_size(const struct option_row *row, const char *text, void *field, str
 int option_percent(const struct option_row *row, const char *text, void *field, struct error *err)
 {
 	struct option_percent *percent = field;
-	int r = parse_percent(text, &percent->pct, err);
+	int r = parse_cores(text, &percent->pct, err);
 
 	percent->is_set = r == 0;
 	return r;

@@ -26,12 +26,12 @@ static int take_cores(const char *text, size_t i, struct kube_live *live, struct
 		live->cores_pct[i] = 0;
 		return 0;
 	}
-	return parse_percent(text, &live->cores_pct[i], err);
+	return parse_cores(text, &live->cores_pct[i], err);
 }
 
 static int take_limit(const char *text, size_t i, struct kube_live *live, struct error *err)
 {
-	return parse_percent(text, &live->limit_pct[i], err);
+	return parse_cores(text, &live->limit_pct[i], err);
 }
 
 /* One after the other, by commas. */

@@ -87,7 +87,7 @@ int change_read(struct change *change, const char *text, struct error *err)
 	switch (change->kind) {
 	case CHANGE_MEMORY: return parse_size(text, &change->to.bytes, err);
 	case CHANGE_CORES:
-	case CHANGE_CORES_LIMIT: return parse_percent(text, &change->to.pct, err);
+	case CHANGE_CORES_LIMIT: return parse_cores(text, &change->to.pct, err);
 	case CHANGE_PRIORITY:
 		return parse_int(text, -PRIORITY_MOST, PRIORITY_MOST, &change->to.number, err);
 	default: return 0;

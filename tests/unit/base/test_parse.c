@@ -128,7 +128,7 @@ static void test_percents(void **state)
 	assert_true(pct == 100.0);
 	assert_int_equal(parse_percent("12.5", &pct, NULL), 0);
 	assert_true(pct == 12.5);
-	assert_int_equal(parse_percent("0.01%", &pct, NULL), 0);
+	assert_int_equal(parse_percent("0.01", &pct, NULL), 0);
 	assert_true(pct == 0.01);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct error err = { 0 };
@@ -146,14 +146,14 @@ static void test_part_of_a_gpu(void **state)
 	struct error err = { 0 };
 	double pct = 77;
 
-	assert_int_equal(parse_percent("0.3", &pct, &err), -EINVAL);
+	assert_int_equal(parse_cores("0.3", &pct, &err), -EINVAL);
 	assert_true(pct == 77);
 	assert_string_equal(err.text,
 			    "'0.3': is in percent, not in GPUs; write 30 for that part of "
 			    "a GPU, or 0.3% for less than one percent");
-	assert_int_equal(parse_percent("0.3%", &pct, NULL), 0);
+	assert_int_equal(parse_cores("0.3%", &pct, NULL), 0);
 	assert_true(pct == 0.3);
-	assert_int_equal(parse_percent("1.5", &pct, NULL), 0);
+	assert_int_equal(parse_cores("1.5", &pct, NULL), 0);
 	assert_true(pct == 1.5);
 }
 

@@ -103,7 +103,8 @@ static void test_borrowed(void **state)
 	pod.object = json_pack("{s:{s:{s:s}}}", "metadata", "annotations", "allot.dev/borrowed",
 			       "20");
 	assert_int_equal(make(&share, 1), -EINVAL);
-	assert_string_equal(err.text, "allot.dev/borrowed: '...20': must end with ';'");
+	assert_string_equal(err.text, "allot.dev/borrowed: container 0: share 0: 1 fields: must be "
+				      "UUID,KIND,MEMORY,CORES");
 	json_decref(pod.object);
 	pod.object = NULL;
 }
