@@ -102,6 +102,9 @@ static int receive_reply(int fd, void *ret, size_t size, int fds[EXCHANGE_FDS_MA
 	take_descriptors(&message, fds);
 	if (n == 0)
 		return -ECONNRESET;
+	/* The kernel leaves out the descriptors that this process has no room for. */
+	if (message.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	return n == (ssize_t)size ? 0 : -EPROTO;
 }
 
@@ -117,6 +120,11 @@ int exchange(const char *path, uint64_t patience_ns, const void *request, size_t
 	int error = send_request(fd, request, request_size, give_fd);
 	if (!error)
 		error = receive_reply(fd, ret_reply, reply_size, ret_fds);
+	for (int i = 0; error && i < EXCHANGE_FDS_MAX; i++) {
+		if (ret_fds[i] >= 0)
+			close(ret_fds[i]);
+		ret_fds[i] = -1;
+	}
 	close(fd);
 	return error;
 }

@@ -60,16 +60,51 @@ static uint32_t left_count;
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-static struct guest_own *get_own_page(void)
+/* What is missing, and what to do, when this process can't join; NULL: no known cause. */
+static const char *why_failed(int error)
+{
+	switch (-error) {
+	case EMFILE:
+		return "it has no file descriptor left; raise its limit (ulimit -n), or close "
+		       "some before the GPU is first used";
+	case ENFILE: return "the machine has no file descriptor left; raise fs.file-max";
+	case ENOMEM:
+		return "it can't map the tenant's pages; raise its limit of address space "
+		       "(ulimit -v)";
+	case EINVAL:
+		return "its user namespace does not map its own user and group; write uid_map and "
+		       "gid_map before the GPU is first used";
+	case EACCES:
+	case EPERM:
+		return "it may not connect to the daemon's socket; run it as a user who may, and "
+		       "let its "
+		       "seccomp filter allow Unix sockets";
+	case EPROTO:
+		return "the daemon's answer can't be read; use liballot.so and allotd of one "
+		       "version";
+	case EAGAIN:
+	case ECONNRESET:
+	case EPIPE:
+		return "the daemon ends or stands still (waited 30 s); look whether allotd runs";
+	default: return NULL;
+	}
+}
+
+/* NULL: it can't be had, and *ret_why says why. */
+static struct guest_own *get_own_page(const char **ret_why)
 {
 	struct guest_own *page = atomic_load(&own_page), *none = NULL;
 
 	if (page)
 		return page;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	if (page == MAP_FAILED) {
+		*ret_why = why_failed(-ENOMEM);
 		return NULL;
+	}
 	if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+		*ret_why = "madvise(MADV_WIPEONFORK) is refused, as by a seccomp filter; let the "
+			   "filter allow it (it needs Linux 4.14)";
 		munmap(page, 4096);
 		return NULL;
 	}
@@ -164,17 +199,19 @@ static void adopt(const struct registration *r)
 
 static void explain_refusal(const char *path, int error, const char *message)
 {
+	const char *why = why_failed(error);
+
 	if (*message)
 		log_refusal("no GPU for this process: %s", message);
 	else if (error == -ENOENT || error == -ECONNREFUSED)
 		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); "
 			    "start allotd, or run without ALLOT_SOCKET",
 			    path);
-	else if (error == -EACCES || error == -EPERM)
-		log_refusal("no GPU for this process: %s: permission denied", path);
+	else if (why)
+		log_refusal("no GPU for this process: registration at %s: %s", path, why);
 	else
-		log_refusal("no GPU for this process: registration at %s failed (errno %d)", path,
-			    -error);
+		log_refusal("no GPU for this process: registration at %s: failed with errno %d",
+			    path, -error);
 }
 
 static enum guest_mode ask_until_answered(const char *path)
@@ -230,9 +267,10 @@ enum guest_mode guest_join(void)
 		atomic_store(&guest.mode, GUEST_REFUSED);
 		return GUEST_REFUSED;
 	}
-	struct guest_own *page = get_own_page();
+	const char *why = NULL;
+	struct guest_own *page = get_own_page(&why);
 	if (!page) {
-		explain_refusal(path, -ENOMEM, "");
+		explain_refusal(path, -ENOMEM, why);
 		return GUEST_REFUSED;
 	}
 	WITH_LOCK(&page->join_lock);
@@ -271,7 +309,7 @@ bool guest_rejoin(void)
 	const struct region_control *control = atomic_load(&guest.control);
 	struct registration r;
 
-	WITH_LOCK(&get_own_page()->join_lock);
+	WITH_LOCK(&atomic_load(&own_page)->join_lock);
 	int error = registration_ask(config_socket(), control->epoch, REJOIN_ANSWER_NS, &r);
 	if (error)
 		return false;

@@ -1,0 +1,27 @@
+"""A process that lacks what joining a tenant takes: it is refused the GPU, and told what is missing and what to do."""
+
+import pytest
+
+from held import compile_c
+
+
+@pytest.fixture(scope="session")
+def lacking(tmp_path_factory):
+    return compile_c(tmp_path_factory.mktemp("lacking") / "lacking", "lacking.c", "-ldl")
+
+
+@pytest.mark.parametrize("what, said", [
+    ("madvise", ["madvise(MADV_WIPEONFORK) is refused", "let the filter allow it"]),
+    ("descriptors", ["it has no file descriptor left", "raise its limit (ulimit -n)"]),
+    ("one-descriptor", ["it has no file descriptor left", "raise its limit (ulimit -n)"]),
+    ("namespace", ["its user namespace does not map its own user and group", "write uid_map and gid_map"]),
+])
+def test_what_is_missing_is_told(machine, lacking, what, said):
+    done = machine.run("--memory", "1GiB", "--", lacking, what)
+    if done.returncode == 77:
+        pytest.skip("can't be made here")
+    assert done.stdout == "cuInit 802\n", done.stderr
+    assert done.stderr.count("no GPU for this process") == 1
+    for part in said:
+        assert part in done.stderr
+    assert "errno" not in done.stderr
