@@ -1,6 +1,7 @@
 /*
- * CUDA_VISIBLE_DEVICES with numbers, as a program in a tenant means them: they count the tenant's
- * devices, as NVML in it does. The driver would count the machine's.
+ * CUDA_VISIBLE_DEVICES, as a program in a tenant means it: numbers count the tenant's devices, as NVML in
+ * it does; a UUID that is not one of theirs is no device's; unset, it is all of the tenant's. The driver
+ * would go by the machine's devices.
  */
 #ifndef ALLOT_INTERPOSE_VISIBLE_H
 #define ALLOT_INTERPOSE_VISIBLE_H

@@ -360,6 +360,27 @@ def test_numbers_count_the_tenants_devices(machine2, python):
                                             for e, row in zip(environments, expected)]
 
 
+def test_no_variable_and_foreign_uuids(machine2, python):
+    """A program that unsets CUDA_VISIBLE_DEVICES, or names another's device, has its tenant's devices alone, as
+    NVML in it does."""
+    a, b = see(machine2, python, [{}])[0][2]
+    values = {None: [b], b: [b], a: [], f"{b},{a}": [b], f"{a},{b}": [], b[:12]: [b], a[:12]: [], f"GPU-{b[4:].upper()}": [b],
+              "GPU-" + "0" * 600: [], f" {b} ,{a}": [b]}
+    for value, expected in values.items():
+        set_it = "del os.environ[name]" if value is None else f"os.environ[name] = {value!r}"
+        program = f'import os\nname = "CUDA_VISIBLE_DEVICES"\n{set_it}\n' + SEE + """
+libc = ctypes.CDLL(None)
+libc.getenv.restype = ctypes.c_char_p
+left = libc.getenv(name.encode())
+assert (left and left.decode()) == os.environ.get(name)
+"""
+        result = machine2.run("--gpu", "1", "--memory", "1GiB", "--", python, "-c", program)
+        assert result.returncode == 0, result.stderr
+        code, uuids, known = json.loads(result.stdout)
+        assert (value, code, uuids) == (value, 0 if expected else 100, [u[4:].replace("-", "") for u in expected])
+        assert known == [b]
+
+
 def test_refused_has_no_device(machine, python):
     """A process whose tenant can't be had: none of the machine's cards is shown to it."""
     seen, = see(machine, python, [{"ALLOT_SOCKET": "/" + "x" * 200}])
@@ -367,8 +388,8 @@ def test_refused_has_no_device(machine, python):
 
 
 def test_device_order(tmp_path_factory, make_other, python):
-    """CUDA puts the fastest first unless told to go by PCI addresses, as NVML always does. That is so for
-    who asks for all; `allot run` names the tenant's devices, and so their order."""
+    """Alone, CUDA puts the fastest first unless told to go by PCI addresses, as NVML always does. In a tenant
+    both have its devices in its own order."""
     spec = tmp_path_factory.mktemp("spec") / "cards"
     spec.write_text("[card]\npci = 0000:3a:00.0\nsms = 132\n[card]\npci = 0000:18:00.0\nsms = 66\n"
                     "[card]\npci = 0000:5d:00.0\nsms = 132\n")
@@ -380,7 +401,7 @@ def test_device_order(tmp_path_factory, make_other, python):
     known = seen[0][2]          # in the order of PCI addresses
     # Numbers count the tenant's devices, in the order of NVML, whatever CUDA's own would be.
     order = [[[u[4:].replace("-", "") for u in known].index(uuid) for uuid in row[1]] for row in seen]
-    assert order == [[1, 2, 0], [1, 2, 0], [0, 1, 2], [0], [0]]
+    assert order == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [0], [0]]
     assert all(row[2] == known for row in seen)
 
 
