@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,17 +13,36 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/census.h"
+#include "net/ancillary.h"
+#include "net/closer.h"
 #include "net/listen.h"
 #include "node/peer.h"
 #include "node/session.h"
 
-#define BACKLOG 128
+#define BACKLOG 4096 /* the kernel's somaxconn bounds it */
+#define ACCEPT_BATCH 64
+#define TURN_NS NSEC_PER_MSEC /* of requests at a time: then others of the loop have theirs */
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
+/* Of one uid. Its requests are answered in turn with those of others, one at a time. */
+struct user {
+	struct user *next;
+	uid_t uid;
+	unsigned count; /* connections */
+	TAILQ_HEAD(, connection) ready;
+	TAILQ_ENTRY(user) link; /* in control.ready, while something of it is */
+};
+
 struct connection {
 	struct connection *next;
+	TAILQ_ENTRY(connection) link; /* in user.ready */
 	struct control *control;
+	struct user *user;
+	struct peer peer;
+	bool has_sender; /* SO_PASSCRED is on, to confirm the peer */
+	bool is_ready;
+	uint64_t active_ns; /* its last request, or when it came */
 	int fd;
 	struct loop_source *source;
 	bool ends; /* close as soon as the output is written */
@@ -39,9 +59,62 @@ struct control {
 	int fd;
 	struct loop_source *source;
 	struct loop_source *timer;
+	struct loop_source *turn; /* armed while something is ready */
 	struct connection *connections;
+	struct user *users;
+	TAILQ_HEAD(, user) ready;
 	unsigned count;
 };
+
+/* NULL: out of memory. */
+static struct user *user_of(struct control *control, uid_t uid)
+{
+	struct user *u = control->users;
+	while (u && u->uid != uid)
+		u = u->next;
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	TAILQ_INIT(&u->ready);
+	u->next = control->users;
+	control->users = u;
+	return u;
+}
+
+static void user_free_if_unused(struct control *control, struct user *u)
+{
+	struct user **link = &control->users;
+	if (u->count)
+		return;
+	while (*link != u)
+		link = &(*link)->next;
+	*link = u->next;
+	free(u);
+}
+
+static void set_ready(struct connection *c)
+{
+	struct user *u = c->user;
+	if (TAILQ_EMPTY(&u->ready))
+		TAILQ_INSERT_TAIL(&c->control->ready, u, link);
+	TAILQ_INSERT_TAIL(&u->ready, c, link);
+	c->is_ready = true;
+	loop_arm(c->control->turn, 0, 0);
+}
+
+static void set_unready(struct connection *c)
+{
+	struct user *u = c->user;
+	if (!c->is_ready)
+		return;
+	TAILQ_REMOVE(&u->ready, c, link);
+	if (TAILQ_EMPTY(&u->ready))
+		TAILQ_REMOVE(&c->control->ready, u, link);
+	c->is_ready = false;
+}
 
 static void connection_free(struct connection *c)
 {
@@ -50,9 +123,13 @@ static void connection_free(struct connection *c)
 		link = &(*link)->next;
 	*link = c->next;
 	c->control->count--;
+	c->user->count--;
+	set_unready(c);
+	user_free_if_unused(c->control, c->user);
 	session_drop(&c->session);
 	loop_remove(c->source);
-	close(c->fd);
+	peer_close(&c->peer);
+	closer_close(c->session.uid, c->fd);
 	free(c->in);
 	free(c->out);
 	free(c);
@@ -120,20 +197,23 @@ static bool set_reply(struct connection *c, char *reply)
 	return flush(c);
 }
 
-/* Answers the complete lines that are here, as far as their replies can be written. */
-static bool answer_lines(struct connection *c)
+static bool has_line(const struct connection *c)
 {
-	while (!c->out && !c->ends) {
-		char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
-		if (!end)
-			break;
+	return c->in_used && memchr(c->in, '\n', c->in_used);
+}
+
+/* Answers the first line that is here. */
+static bool answer_line(struct connection *c)
+{
+	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
+	if (end) {
 		size_t length = (size_t)(end - c->in);
+		c->active_ns = clock_now_ns();
 		if (!set_reply(c, session_answer(&c->session, c->in, length)))
 			return false;
 		c->in_used -= length + 1;
 		memmove(c->in, end + 1, c->in_used);
-	}
-	if (!c->out && !c->ends && c->in_used >= CONTROL_LINE_MAX) {
+	} else if (c->in_used >= CONTROL_LINE_MAX) {
 		c->ends = true;
 		return set_reply(c, strdup("{\"ok\":false,\"error\":\"a request may have 65535 "
 					   "bytes\",\"errno\":90}\n"));
@@ -151,35 +231,128 @@ static int read_some(struct connection *c)
 		c->in = in;
 		c->in_size += READ_SIZE;
 	}
-	ssize_t n = recv(c->fd, c->in + c->in_used, READ_SIZE, MSG_DONTWAIT);
+	struct ancillary ancillary;
+	ssize_t n = ancillary_peek(c->fd, c->peer.uid, c->in + c->in_used, READ_SIZE, c->has_sender,
+				   &ancillary);
+	if (n < 0)
+		return n == -EAGAIN || n == -EINTR ? 1 : (int)n;
+	if (ancillary.has_fds)
+		return -EPROTO; /* nobody has to send any here */
+	struct error ignored;   /* then it stays unconfirmed */
+	if (n > 0 && c->has_sender)
+		peer_confirm(&c->peer, &ancillary.sender, &ignored);
+	n = recv(c->fd, c->in + c->in_used, (size_t)n, MSG_DONTWAIT);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
 	c->in_used += (size_t)n;
 	return n > 0;
 }
 
-static void connection_ready(void *data, uint32_t events)
+static void serve(struct connection *c)
 {
-	struct connection *c = data;
 	bool good = flush(c);
-	if (good && !c->out && !c->ends && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+	if (good && !c->out && !c->ends && !has_line(c))
 		good = read_some(c) > 0;
-	good = good && answer_lines(c);
+	if (good && !c->out && !c->ends)
+		good = answer_line(c);
 	if (!good || (c->ends && !c->out)) {
 		connection_close(c);
 		return;
 	}
-	loop_watch(c->source, c->out ? EPOLLOUT : EPOLLIN);
+	if (!c->out && has_line(c)) {
+		set_ready(c);
+		return;
+	}
+	loop_watch(c->source, (c->out ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT);
 	if (c->out)
 		loop_arm(c->control->timer, TIMER_NS, TIMER_NS);
 }
 
-static unsigned count_of_uid(const struct control *control, uid_t uid)
+static void connection_ready(void *data, uint32_t events)
 {
-	unsigned count = 0;
-	for (const struct connection *c = control->connections; c; c = c->next)
-		count += c->session.uid == uid;
+	set_ready(data);
+}
+
+/* Users in turn, one request each. */
+static void turn_due(void *data, uint32_t events)
+{
+	struct control *control = data;
+	uint64_t end_ns = clock_now_ns() + TURN_NS;
+	struct user *u;
+	do {
+		u = TAILQ_FIRST(&control->ready);
+		if (!u)
+			return;
+		struct connection *c = TAILQ_FIRST(&u->ready);
+		set_unready(c);
+		if (!TAILQ_EMPTY(&u->ready)) {
+			TAILQ_REMOVE(&control->ready, u, link);
+			TAILQ_INSERT_TAIL(&control->ready, u, link);
+		}
+		serve(c);
+	} while (clock_now_ns() < end_ns);
+	loop_arm(control->turn, 0, 0);
+}
+
+/* It keeps nothing for its user, and waits for nothing. */
+static bool is_idle(const struct connection *c)
+{
+	return !c->session.held_count && !c->session.trace && !c->out && !c->is_ready;
+}
+
+/*
+ * All places that are not root's are taken: the user with the most connections gives up the one that was idle
+ * for longest, if it has more than the one who comes.
+ */
+static bool make_room(struct control *control, unsigned count_of_comer)
+{
+	const struct user *most = NULL;
+	struct connection *longest = NULL;
+	for (const struct user *u = control->users; u; u = u->next)
+		if (u->uid != 0 && u->count > count_of_comer + 1 && (!most || u->count > most->count))
+			most = u;
+	for (struct connection *c = control->connections; most && c; c = c->next)
+		if (c->user == most && is_idle(c) && (!longest || c->active_ns < longest->active_ns))
+			longest = c;
+	if (longest)
+		connection_close(longest);
+	return longest;
+}
+
+/* How many there are of users who are not root. */
+static unsigned count_of_others(const struct control *control)
+{
+	unsigned count = control->count;
+	for (const struct user *u = control->users; u; u = u->next)
+		if (u->uid == 0)
+			count -= u->count;
 	return count;
+}
+
+static int check_room(struct control *control, uid_t uid, struct error *err)
+{
+	const struct user *u = control->users;
+	while (u && u->uid != uid)
+		u = u->next;
+	unsigned count = u ? u->count : 0;
+	bool is_bounded = uid != 0 && !control->node->is_private;
+	if (closer_is_stuck(uid))
+		return error_set(err, EBUSY,
+				 "descriptors that uid %u sent can't be closed: end the programs "
+				 "that hold them up",
+				 (unsigned)uid);
+	if (is_bounded && count >= CONTROL_MAX_PER_UID)
+		return error_set(err, EBUSY,
+				 "too many connections: uid %u has %u already: end some of its "
+				 "programs",
+				 (unsigned)uid, count);
+	bool is_full = control->count >= CONTROL_MAX_CONNECTIONS ||
+		       (is_bounded && count_of_others(control) >=
+					      CONTROL_MAX_CONNECTIONS - CONTROL_KEPT_FOR_ROOT);
+	if (is_full && !make_room(control, count))
+		return error_set(err, EBUSY,
+				 "too many connections: all are in use: try again later");
+	return 0;
 }
 
 int control_serve(struct control *control, int fd, struct error *err)
@@ -189,27 +362,37 @@ int control_serve(struct control *control, int fd, struct error *err)
 	int r = peer_credentials(fd, &peer);
 	if (r < 0)
 		return error_set_errno(err, -r, "who connects");
-	if (control->count >= CONTROL_MAX_CONNECTIONS ||
-	    (peer.uid != 0 && !node->is_private &&
-	     count_of_uid(control, peer.uid) >= CONTROL_MAX_PER_UID))
-		return error_set(err, EBUSY, "too many connections");
+	r = check_room(control, peer.uid, err);
+	if (r < 0)
+		return r;
+	struct user *user = user_of(control, peer.uid);
 	struct connection *c = calloc(1, sizeof(*c));
-	if (!c)
-		return error_set_errno(err, ENOMEM, "connection");
+	if (user && c)
+		r = loop_add(node->loop, fd, EPOLLIN | EPOLLONESHOT, connection_ready, c,
+			     &c->source);
+	if (!user || !c || r < 0) {
+		if (user)
+			user_free_if_unused(control, user);
+		free(c);
+		return error_set_errno(err, r < 0 ? -r : ENOMEM, "connection");
+	}
 	c->control = control;
 	c->fd = fd;
+	c->user = user;
+	c->active_ns = clock_now_ns();
+	struct error ignored; /* what needs the process itself is refused later */
+	if (peer_open(fd, &c->peer, &ignored) < 0)
+		c->peer = (struct peer){ .pid = peer.pid, .uid = peer.uid, .pidfd = -1 };
+	c->has_sender = c->peer.pidfd >= 0 && !c->peer.confirmed;
 	c->session.node = node;
+	c->session.peer = &c->peer;
 	c->session.pid = peer.pid;
 	c->session.uid = peer.uid;
 	c->session.is_admin = peer.uid == 0 || peer_is_in_group(fd, &peer, node->admin_gid);
-	r = loop_add(node->loop, fd, EPOLLIN, connection_ready, c, &c->source);
-	if (r < 0) {
-		free(c);
-		return error_set_errno(err, -r, "connection");
-	}
 	c->next = control->connections;
 	control->connections = c;
 	control->count++;
+	user->count++;
 	/* Whoever comes will ask what the cards hold. */
 	census_request(node->census);
 	return 0;
@@ -224,22 +407,31 @@ static void refuse(int fd, const struct error *err)
 		log_debug("control: a refusal can't be sent: %s", strerror(errno));
 }
 
+static void refuse_and_close(int fd, const struct error *err)
+{
+	struct ucred peer = { .uid = (uid_t)-1 };
+	peer_credentials(fd, &peer);
+	refuse(fd, err);
+	closer_close(peer.uid, fd);
+}
+
 static void listener_ready(void *data, uint32_t events)
 {
 	struct control *control = data;
-	struct error err = { 0 };
-	int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
+	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+		struct error err = { 0 };
+		int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			if (control_serve(control, fd, &err) < 0)
+				refuse_and_close(fd, &err);
+			continue;
+		}
 		/* Out of descriptors or memory: the connection stays queued; look again in a while. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);
 			loop_arm(control->timer, TIMER_NS, TIMER_NS);
 		}
 		return;
-	}
-	if (control_serve(control, fd, &err) < 0) {
-		refuse(fd, &err);
-		close(fd);
 	}
 }
 
@@ -281,6 +473,7 @@ int control_open(struct node *node, struct control **ret, struct error *err)
 	if (!control)
 		return error_set_errno(err, ENOMEM, "control socket");
 	control->node = node;
+	TAILQ_INIT(&control->ready);
 	control->fd = listen_at(node, err);
 	if (control->fd < 0) {
 		int r = control->fd;
@@ -291,6 +484,8 @@ int control_open(struct node *node, struct control **ret, struct error *err)
 			 &control->source);
 	if (r >= 0)
 		r = loop_add_timer(node->loop, timer_due, control, &control->timer);
+	if (r >= 0)
+		r = loop_add_timer(node->loop, turn_due, control, &control->turn);
 	if (r < 0) {
 		control_close(control);
 		return error_set_errno(err, -r, "watch the control socket");
@@ -310,6 +505,7 @@ struct control *control_close(struct control *control)
 		connection_free(control->connections);
 	loop_remove(control->source);
 	loop_remove(control->timer);
+	loop_remove(control->turn);
 	close(control->fd);
 	free(control);
 	return NULL;

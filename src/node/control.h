@@ -1,7 +1,9 @@
 /*
  * The control socket, <run dir>/allotd.sock: connections, lines, limits. What the lines say is
  * session.h's. No client can hold the loop up: sockets never block, a line has CONTROL_LINE_MAX bytes,
- * a client that does not read its replies is not read from, and after CONTROL_DEADLINE_NS is dropped.
+ * a client that does not read its replies is not read from, and after CONTROL_DEADLINE_NS is dropped; one
+ * that sends descriptors is dropped. Users take turns, a request each, and the loop sees to others in
+ * between. When all places are taken, the user with the most connections loses one that is idle.
  */
 #ifndef ALLOT_NODE_CONTROL_H
 #define ALLOT_NODE_CONTROL_H
@@ -12,6 +14,7 @@
 #define CONTROL_DEADLINE_NS UINT64_C(5000000000)
 #define CONTROL_MAX_CONNECTIONS 1024
 #define CONTROL_MAX_PER_UID 256 /* of one user who is not root */
+#define CONTROL_KEPT_FOR_ROOT 64
 
 struct node;
 struct control;

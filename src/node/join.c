@@ -9,20 +9,15 @@
 
 /*
  * A slot that the process has already, and asks for again: its reply was lost, or it took this daemon
- * for dead. Moving from a slot to itself changes nothing.
+ * for dead. Moving from a slot to itself changes nothing. Only what the state of an earlier daemon
+ * names gets a second one: a process may tell any epoch and write anything into its slot.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
-	bool same_daemon = previous_epoch == tenant->node->epoch;
-	if (previous_epoch == 0 || (!same_daemon && adopt_is_expected(tenant, pid)))
+	if (previous_epoch == 0 ||
+	    (previous_epoch != tenant->node->epoch && adopt_is_expected(tenant, pid)))
 		return NULL;
-	for (unsigned i = 0; i < tenant->slot_limit; i++) {
-		struct process *p = tenant->process[i];
-		if (p && p->pid == pid &&
-		    (same_daemon || !atomic_load(&tenant->region.report->slot[i].migrated)))
-			return p;
-	}
-	return NULL;
+	return tenant_process_of(tenant, pid);
 }
 
 int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoch,

@@ -75,11 +75,14 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 	if (!old_kernel && getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer.pidfd, &size) == 0) {
 		peer.confirmed = true;
 	} else {
-		if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-			return error_set_errno(err, errno, "ask for credentials");
 		peer.pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 		if (peer.pidfd < 0)
 			return error_set_errno(err, errno, "pidfd of process %d", peer.pid);
+		if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+			error_set_errno(err, errno, "ask for credentials");
+			close_fd(&peer.pidfd);
+			return -err->code;
+		}
 	}
 	*ret = peer;
 	return 0;

@@ -14,6 +14,8 @@
 #include "node/about.h"
 #include "node/arena.h"
 #include "node/join.h"
+#include "net/ancillary.h"
+#include "net/closer.h"
 #include "net/listen.h"
 #include "node/mps/space.h"
 #include "node/sharing.h"
@@ -53,8 +55,8 @@ static void exchange_close(struct exchange *x)
 	*link = x->next;
 	x->registration->pending_count--;
 	loop_remove(x->source);
+	closer_close(x->peer.uid, x->fd);
 	peer_close(&x->peer);
-	close(x->fd);
 	free(x);
 }
 
@@ -136,8 +138,20 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
+/* Keeps the descriptor that came along; one that is not kept is closed where that may take its time. */
+static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
+		struct error *err)
+{
+	int fd = has_fds ? ancillary_take(x->fd, x->peer.uid) : -1;
+	int r = sharing_give(x->registration->tenant->sharing, x->peer.pid, request->key,
+			     request->bytes, &fd, err);
+	if (fd >= 0)
+		closer_close(x->peer.uid, fd);
+	return r;
+}
+
 /* Does what is asked of what processes give each other; a descriptor to send along is *ret_fd. */
-static int share(struct exchange *x, const struct sharing_request *request, int *fd,
+static int share(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		 struct sharing_reply *reply, int *ret_fd, struct error *err)
 {
 	struct tenant *tenant = x->registration->tenant;
@@ -149,9 +163,7 @@ static int share(struct exchange *x, const struct sharing_request *request, int 
 	if (!tenant->sharing)
 		return error_set_errno(err, ENOMEM, "sharing");
 	switch (request->op) {
-	case SHARING_GIVE:
-		return sharing_give(tenant->sharing, x->peer.pid, request->key, request->bytes, fd,
-				    err);
+	case SHARING_GIVE: return give(x, request, has_fds, err);
 	case SHARING_TAKE:
 		*ret_fd = sharing_find(tenant->sharing, request->key, &reply->bytes);
 		return *ret_fd < 0 ? error_set(err, ENOENT, "sharing: nobody gives that") : 0;
@@ -161,7 +173,7 @@ static int share(struct exchange *x, const struct sharing_request *request, int 
 }
 
 static void answer_sharing(struct exchange *x, const struct sharing_request *request,
-			   const struct ucred *sender, int *fd)
+			   const struct ancillary *ancillary)
 {
 	struct sharing_reply reply = { .magic = SHARING_MAGIC, .version = SHARING_VERSION };
 	struct error err = { 0 };
@@ -170,9 +182,9 @@ static void answer_sharing(struct exchange *x, const struct sharing_request *req
 		r = error_set(&err, EPROTONOSUPPORT, "sharing: version %u is not understood",
 			      request->version);
 	if (r >= 0)
-		r = peer_confirm(&x->peer, sender, &err);
+		r = peer_confirm(&x->peer, &ancillary->sender, &err);
 	if (r >= 0)
-		r = share(x, request, fd, &reply, &give_fd, &err);
+		r = share(x, request, ancillary->has_fds, &reply, &give_fd, &err);
 	if (r < 0) {
 		log_debug("tenant '%s': process %d: %s", x->registration->tenant->terms.name,
 			  x->peer.pid, err.text);
@@ -215,30 +227,6 @@ static void answer_trace(struct exchange *x, const struct trace_request *request
 	send_reply(x->fd, &reply, sizeof(reply), &ring_fd, r >= 0);
 }
 
-/* The sender's credentials from the ancillary data, and the first descriptor; others are closed. */
-static struct ucred read_ancillary(struct msghdr *message, int *ret_fd)
-{
-	struct ucred sender = { 0 };
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(sender)))
-			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-		if (c->cmsg_type == SCM_RIGHTS) {
-			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			for (size_t i = 0; i < count; i++) {
-				int fd;
-				memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-				if (*ret_fd < 0)
-					*ret_fd = fd;
-				else
-					close(fd);
-			}
-		}
-	}
-	return sender;
-}
-
 static void exchange_ready(void *data, uint32_t events)
 {
 	struct exchange *x = data;
@@ -248,38 +236,27 @@ static void exchange_ready(void *data, uint32_t events)
 		char question[ABOUT_QUESTION_MAX];
 		struct trace_request trace;
 	} request = { 0 };
-	union {
-		struct cmsghdr align;
-		char space[1024];
-	} control;
-	struct iovec iov = { .iov_base = &request, .iov_len = sizeof(request) };
-	struct msghdr message = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = control.space,
-				  .msg_controllen = sizeof(control.space) };
-	cleanup_fd int fd = -1;
+	struct ancillary ancillary;
 
 	/* A process that is to have its work done by MPS waits here until that is there: timer_due(). */
 	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
 		loop_watch(x->source, 0);
 		return;
 	}
-	/* MSG_TRUNC: the length as sent, so that a longer message is not taken for a request. */
-	ssize_t size = recvmsg(x->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+	/* Not taken: exchange_close() empties the socket, whatever is in it. */
+	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
+				      &ancillary);
+	if (size == -EAGAIN || size == -EINTR)
 		return;
-	if (size > 0) {
-		struct ucred sender = read_ancillary(&message, &fd);
-		if (size == (ssize_t)sizeof(request.sharing) &&
-		    request.sharing.magic == SHARING_MAGIC)
-			answer_sharing(x, &request.sharing, &sender, &fd);
-		else if (about_is_question(request.question, (size_t)size))
-			answer_question(x);
-		else if (size == (ssize_t)sizeof(request.trace) && request.trace.magic == TRACE_MAGIC)
-			answer_trace(x, &request.trace, &sender);
-		else
-			answer(x, &request.registration, size, &sender);
-	}
+	const struct ucred *sender = &ancillary.sender;
+	if (size == (ssize_t)sizeof(request.sharing) && request.sharing.magic == SHARING_MAGIC)
+		answer_sharing(x, &request.sharing, &ancillary);
+	else if (size > 0 && about_is_question(request.question, (size_t)size))
+		answer_question(x);
+	else if (size == (ssize_t)sizeof(request.trace) && request.trace.magic == TRACE_MAGIC)
+		answer_trace(x, &request.trace, sender);
+	else if (size > 0)
+		answer(x, &request.registration, size, sender);
 	exchange_close(x);
 }
 
@@ -289,8 +266,13 @@ static void arm_timer(struct registration *registration)
 }
 
 /* Takes the connection over, or fails and leaves it to the caller. */
-static int exchange_begin(struct registration *registration, int fd, struct error *err)
+static int exchange_begin(struct registration *registration, int fd, uid_t uid, struct error *err)
 {
+	if (closer_is_stuck(uid))
+		return error_set(err, EBUSY,
+				 "descriptors that uid %u sent can't be closed: end the programs "
+				 "that hold them up",
+				 (unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
 		return error_set(err, EBUSY, "too many registrations at a time: try again");
 	struct exchange *x = calloc(1, sizeof(*x));
@@ -332,13 +314,11 @@ static void listener_ready(void *data, uint32_t events)
 		}
 		return;
 	}
-	if (exchange_begin(registration, fd, &err) < 0) {
-		/* Closing with a request unread would throw the refusal away too. */
-		char unread[sizeof(struct registration_request)];
-		ssize_t n = recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
-		(void)n;
+	struct ucred peer = { .uid = (uid_t)-1 };
+	peer_credentials(fd, &peer);
+	if (exchange_begin(registration, fd, peer.uid, &err) < 0) {
 		refuse(fd, &err);
-		close(fd);
+		closer_close(peer.uid, fd);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/mps/space.h"
+#include "node/peer.h"
 #include "node/procfs.h"
 #include "node/request_devices.h"
 #include "node/session.h"
@@ -162,11 +163,19 @@ static int note_command(const struct session *session, const json_t *request, st
 			struct error *err)
 {
 	bool is_command = false;
+	uint64_t start_time;
 	int r = json_read_bool(request, "command", &is_command, err);
-	if (r < 0 || !is_command)
+	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
-	if (procfs_start_time(session->pid, &tenant->command_start) >= 0)
-		tenant->command_pid = session->pid;
+	/* Looked at while its pidfd is held: the pid may be another process's since it connected. */
+	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
+	    !peer_is_alive(session->peer))
+		return error_set(err, ESRCH,
+				 "command: process %d, which connected, has ended: connect by the "
+				 "process that runs the command",
+				 session->pid);
+	tenant->command_pid = session->pid;
+	tenant->command_start = start_time;
 	return 0;
 }
 

@@ -15,11 +15,13 @@
 #define SESSION_MAX_HELD 256
 #define SESSION_MAX_FDS 16
 
+struct peer;
 struct tenant_trace;
 
 struct session {
 	struct node *node;
-	int pid; /* of the caller, as the kernel says */
+	struct peer *peer; /* the caller's process; NULL: not known, as by HTTP */
+	int pid;           /* of the caller when it connected, as the kernel says */
 	uid_t uid;
 	bool is_admin; /* root, or in group allot */
 	bool is_page;  /* by HTTP: the token is all that is known of the caller */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -43,14 +42,17 @@ static struct given *find(struct sharing *s, uint64_t key)
 	return NULL;
 }
 
-/* Closing a file of a tenant's own file system could wait for as long as the tenant likes. */
+/*
+ * Closing a file of a tenant's own file system could wait for as long as the tenant likes, and so could asking that
+ * file system what the file is.
+ */
 static bool is_harmless(int fd)
 {
-	struct stat is;
-	if (fstat(fd, &is) < 0)
+	struct statx is;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &is) < 0)
 		return false;
-	return (S_ISCHR(is.st_mode) && major(is.st_rdev) == NVIDIA_MAJOR) || S_ISFIFO(is.st_mode) ||
-	       (S_ISREG(is.st_mode) && fcntl(fd, F_GET_SEALS) >= 0);
+	return (S_ISCHR(is.stx_mode) && is.stx_rdev_major == NVIDIA_MAJOR) ||
+	       S_ISFIFO(is.stx_mode) || (S_ISREG(is.stx_mode) && fcntl(fd, F_GET_SEALS) >= 0);
 }
 
 int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *fd,

@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "foreign.h"
+#include "net/closer.h"
+#include "net/loop.h"
 #include "node/control.h"
+#include "node/peer.h"
 
 #define LIST "{\"version\":1,\"op\":\"list\"}\n"
 
@@ -151,6 +157,166 @@ static void test_too_many(void **state)
 	fixture_until(f, control_connections(f->node->control) == 0);
 }
 
+/* Sent along with a request, and left in a connection that ends. */
+static void test_a_descriptor_that_cannot_be_closed(void **state)
+{
+	struct fixture *f = *state;
+	struct foreign_lingering lingering;
+	int fd = connect_pair(f), other = connect_pair(f);
+	uint64_t begun_ns = clock_now_ns();
+	foreign_linger(&lingering);
+	foreign_send(fd, LIST, strlen(LIST), lingering.fd);
+	foreign_let_go(&lingering);
+	fixture_until(f, control_connections(f->node->control) == 1);
+	put(other, LIST);
+	assert_non_null(strstr(get(f, other), "\"ok\":true"));
+	assert_true(clock_now_ns() - begun_ns < 10 * NSEC_PER_SEC);
+	/* Its user waits until it is closed. */
+	struct error err;
+	int fds[2];
+	fixture_until(f, closer_is_stuck(getuid()));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+	assert_int_equal(control_serve(f->node->control, fds[1], &err), -EBUSY);
+	assert_non_null(strstr(err.text, "can't be closed"));
+	close(fds[0]);
+	close(fds[1]);
+	foreign_end(&lingering);
+	fixture_until(f, !closer_is_stuck(getuid()));
+	close(connect_pair(f));
+	close(fd);
+	close(other);
+}
+
+/* A socketpair whose other end another user made: its credentials are those of its maker. */
+static int connect_as(struct fixture *f, uid_t uid, struct error *err)
+{
+	int pair[2], fds[2] = { -1, -1 };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		int own[2];
+		if (setresuid(uid, uid, uid) == 0 &&
+		    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, own) == 0) {
+			foreign_send(pair[1], "a", 1, own[0]);
+			foreign_send(pair[1], "b", 1, own[1]);
+		}
+		_exit(0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		fds[i] = foreign_receive(pair[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(pair[0]);
+	close(pair[1]);
+	if (control_serve(f->node->control, fds[1], err) < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return -1;
+	}
+	return fds[0];
+}
+
+static bool has_ended(struct fixture *f, int fd)
+{
+	char byte;
+	for (unsigned i = 0; i < 200; i++) {
+		fixture_turn(f, 1);
+		ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			return true;
+	}
+	return false;
+}
+
+/* Four users fill what is not root's: another and root are served, and one that has least loses nothing. */
+static void test_users_who_fill_the_table(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+	static int fds[4][CONTROL_MAX_PER_UID];
+	if (geteuid() != 0)
+		skip();
+	f->node->is_private = false;
+	int small = connect_as(f, 2000, &err);
+	assert_true(small >= 0);
+	for (unsigned i = 0; i < CONTROL_MAX_PER_UID; i++)
+		for (unsigned u = 0; u < 4; u++)
+			fds[u][i] = connect_as(f, 1001 + u, &err);
+	assert_true(control_connections(f->node->control) <=
+		    CONTROL_MAX_CONNECTIONS - CONTROL_KEPT_FOR_ROOT);
+	int late = connect_as(f, 2001, &err);
+	assert_true(late >= 0);
+	put(late, LIST);
+	assert_non_null(strstr(get(f, late), "\"ok\":true"));
+	int root = connect_as(f, 0, &err);
+	put(root, LIST);
+	assert_non_null(strstr(get(f, root), "\"ok\":true"));
+	assert_false(has_ended(f, small));
+	unsigned ended = 0;
+	for (unsigned u = 0; u < 4; u++)
+		ended += has_ended(f, fds[u][0]); /* of one of them the longest idle */
+	assert_int_equal(ended, 1);
+	for (unsigned u = 0; u < 4; u++)
+		for (unsigned i = 0; i < CONTROL_MAX_PER_UID; i++)
+			if (fds[u][i] >= 0)
+				close(fds[u][i]);
+	close(small);
+	close(late);
+	close(root);
+}
+
+/* However much one user asks for, another's request is at most two behind. */
+static void test_users_take_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+	int hostile[8];
+	if (geteuid() != 0)
+		skip();
+	f->node->is_private = false;
+	for (unsigned i = 0; i < 8; i++) {
+		hostile[i] = connect_as(f, 1001, &err);
+		for (unsigned j = 0; j < 50; j++)
+			put(hostile[i], LIST);
+	}
+	int honest = connect_as(f, 1002, &err);
+	put(honest, LIST);
+	unsigned long before = f->node->requests;
+	char text[65536];
+	/* One step may have a full millisecond of requests, of which every second is the honest one's turn. */
+	while (recv(honest, text, sizeof(text), MSG_DONTWAIT) <= 0)
+		assert_true(loop_step(f->node->loop, 1000) >= 0);
+	assert_true(f->node->requests - before < 8 * 50);
+	for (unsigned i = 0; i < 8; i++)
+		close(hostile[i]);
+	close(honest);
+}
+
+/* The process that connected has ended; its pid could be anybody's, and is no command. */
+static void test_a_command_of_a_process_that_has_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+	static const char request[] =
+		"{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"command\":true}\n";
+	if (geteuid() != 0)
+		skip();
+	for (unsigned old = 0; old < 2; old++) {
+		peer_pretend_old_kernel(old);
+		int fd = connect_as(f, 1001, &err);
+		put(fd, request);
+		assert_non_null(strstr(get(f, fd), "has ended"));
+		assert_int_equal(f->node->tenant_count, 0);
+		close(fd);
+		fd = connect_pair(f);
+		put(fd, request);
+		assert_non_null(strstr(get(f, fd), "\"ok\":true"));
+		assert_int_equal(node_find_tenant(f->node, "a")->command_pid, getpid());
+		tenant_remove(node_find_tenant(f->node, "a"), NULL);
+		close(fd);
+	}
+	peer_pretend_old_kernel(false);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -163,6 +329,10 @@ int main(void)
 		test(test_half_closed),
 		test(test_the_end_of_a_connection_lets_go),
 		test(test_too_many),
+		test(test_a_descriptor_that_cannot_be_closed),
+		test(test_users_who_fill_the_table),
+		test(test_users_take_turns),
+		test(test_a_command_of_a_process_that_has_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "foreign.h"
+#include "net/closer.h"
 #include "node/bell.h"
 #include "node/peer.h"
 #include "node/registration.h"
+#include "region/sharing.h"
 
 static struct tenant *make_tenant(struct fixture *f)
 {
@@ -254,11 +257,12 @@ static void test_exec_registers_again(void **state)
 	assert_int_equal(d.reply.slot, 0);
 	assert_int_equal(t->process_count, 1);
 	assert_int_equal(tenant_usage(t, 0).used_bytes, 0);
-	/* One that moves over from an earlier daemon keeps what the same pid has. */
+	/* It tells of an earlier daemon that never knew it: no second slot, whatever it wrote into the first. */
 	d.report->slot[0].migrated = 1;
 	client_register(f, client_connect(t), 77, &e);
-	assert_int_equal(e.reply.slot, 1);
-	assert_int_equal(t->process_count, 2);
+	assert_int_equal(e.reply.status, 0);
+	assert_int_equal(e.reply.slot, 0);
+	assert_int_equal(t->process_count, 1);
 	client_close(&c);
 	client_close(&d);
 	client_close(&e);
@@ -356,29 +360,56 @@ static void test_descriptors_sent_along_are_closed(void **state)
 	struct tenant *t = make_tenant(f);
 	struct registration_request request = { .magic = REGISTRATION_MAGIC,
 						.version = REGISTRATION_VERSION };
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { &request, sizeof(request) };
-	struct msghdr message = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = control.space,
-				  .msg_controllen = sizeof(control.space) };
 	int fds[2], fd = client_connect(t);
-	assert_int_equal(pipe(fds), 0);
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fds[1], sizeof(int));
-	assert_true(sendmsg(fd, &message, 0) > 0);
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	foreign_send(fd, &request, sizeof(request), fds[1]);
 	close(fds[1]);
-	fixture_turn(f, 20);
 	char x;
-	assert_int_equal(read(fds[0], &x, 1), 0); /* nobody has the other end any more */
+	/* Nobody has the other end any more. */
+	fixture_until(f, read(fds[0], &x, 1) == 0);
 	close(fds[0]);
 	close(fd);
+}
+
+/* A give that is refused, a request that has no business with one, and a connection that is one too many. */
+static void test_a_descriptor_that_cannot_be_closed(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f);
+	struct registration_request request = { .magic = REGISTRATION_MAGIC,
+						.version = REGISTRATION_VERSION };
+	struct sharing_request give = { .magic = SHARING_MAGIC,
+					.version = SHARING_VERSION,
+					.op = SHARING_GIVE,
+					.key = 1,
+					.bytes = 1 };
+	struct client c;
+	client_register(f, client_connect(t), 0, &c);
+	struct foreign_lingering lingering[2];
+	int fds[2];
+	uint64_t begun_ns = clock_now_ns();
+	for (unsigned i = 0; i < 2; i++) {
+		foreign_linger(&lingering[i]);
+		fds[i] = client_connect(t);
+		if (i)
+			foreign_send(fds[i], &give, sizeof(give), lingering[i].fd);
+		else
+			foreign_send(fds[i], &request, sizeof(request), lingering[i].fd);
+		foreign_let_go(&lingering[i]);
+		fixture_turn(f, 50);
+	}
+	assert_true(clock_now_ns() - begun_ns < 10 * NSEC_PER_SEC);
+	/* Until they are closed its user gets nothing more; then it does. */
+	fixture_until(f, closer_is_stuck(getuid()));
+	struct client d;
+	client_register(f, client_connect(t), 0, &d);
+	assert_int_equal(d.reply.status, EBUSY);
+	for (unsigned i = 0; i < 2; i++) {
+		foreign_end(&lingering[i]);
+		close(fds[i]);
+	}
+	fixture_until(f, !closer_is_stuck(getuid()));
+	client_close(&c);
 }
 
 static void test_old_kernel(void **state)
@@ -444,6 +475,7 @@ int main(void)
 		test(test_malformed),
 		test(test_silent_clients),
 		test(test_descriptors_sent_along_are_closed),
+		test(test_a_descriptor_that_cannot_be_closed),
 		test(test_old_kernel),
 		test(test_corrupt_report),
 		test(test_socket_is_the_tenants_alone),
