@@ -221,20 +221,21 @@ users:
 
     # ---- the API, as the administrator ----
 
-    def send(self, method, path, data, kind, query=""):
+    def send(self, method, path, data, kind, query="", token=ADMIN_TOKEN):
         """Bytes, as they are; the answer's."""
         context = ssl.create_default_context(cafile=self.path("ca.crt"))
         request = urllib.request.Request(
             self.url + path + query, method=method, data=data,
-            headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": kind, "Accept": "application/json"})
+            headers={"Authorization": f"Bearer {token}", "Content-Type": kind, "Accept": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=20, context=context) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             raise ApiError(error.code, error.read().decode(errors="replace")) from error
 
-    def request(self, method, path, body=None, raw=False, kind="application/json", query=""):
-        text = self.send(method, path, None if body is None else json.dumps(body).encode(), kind, query)
+    def request(self, method, path, body=None, raw=False, kind="application/json", query="",
+                token=ADMIN_TOKEN):
+        text = self.send(method, path, None if body is None else json.dumps(body).encode(), kind, query, token)
         return text if raw else json.loads(text)
 
     def make_node(self, name, annotations=None, labels=None):

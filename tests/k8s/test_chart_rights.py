@@ -91,6 +91,48 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
 
 
+def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
+    """By the policy of the chart, and the token that a kubelet gives a pod."""
+    where, pods = "rights-policy", "/api/v1/namespaces/default/pods"
+    made = accounts([], where)
+    account = of_kind(made, "ServiceAccount", f"{where}-allotd")["metadata"]["name"]
+    for name in ("policy-mine", "policy-other"):
+        cluster.make_node(name)
+        cluster.make_pod(f"on-{name}", name, containers=("main",))
+    daemon = cluster.make_pod("daemon", "policy-mine", in_namespace=where, more={"serviceAccountName": account})
+    bound = cluster.request("POST", f"/api/v1/namespaces/{where}/serviceaccounts/{account}/token", {"spec": {
+        "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "daemon",
+                           "uid": daemon["metadata"]["uid"]}}})["status"]["token"]
+
+    def may(path, body, bearer=bound):
+        """Without what else comes of it."""
+        try:
+            cluster.request("PATCH", path, body, kind="application/merge-patch+json", query="?dryRun=All", token=bearer)
+        except ApiError as error:
+            assert error.status == 422 and "allotd may" in str(error), error
+            return False
+        return True
+
+    noted = {"metadata": {"annotations": {"a": "b"}}}
+    mine, other = "/api/v1/nodes/policy-mine", "/api/v1/nodes/policy-other"
+    assert may(other, noted)
+    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+        one = of_kind(made, kind)
+        cluster.request("POST", path_of(one), one)
+    wait_until(lambda: not may(other, noted), 60, "the policy")
+    assert may(mine, noted) and may(mine, {"metadata": {"labels": {"gpu": "on"}}})
+    assert not may(mine, {"spec": {"unschedulable": True}})
+    assert may(f"{pods}/on-policy-mine", noted) and not may(f"{pods}/on-policy-other", noted)
+    assert not may(f"{pods}/on-policy-mine", {"metadata": {"labels": {"a": "b"}}})
+    assert not may(f"{pods}/on-policy-mine", {"metadata": {"finalizers": ["a/b"]}})
+    image = {"spec": {"containers": [{"name": "main", "image": "another"}]}}
+    assert not may(f"{pods}/on-policy-mine", image)
+    # One that no pod was given, too.
+    assert not may(mine, noted, token(cluster, where, account))
+    assert not [one for one in helm.render(["daemon.admissionPolicy=false"]) if "Admission" in one["kind"] and
+                "Policy" in one["kind"]]
+
+
 @pytest.mark.parametrize("values, line", [
     ([], None),
     (["scheduler.settings.place_by_use=off"], None),
