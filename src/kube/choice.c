@@ -97,7 +97,9 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 				 ids_text(q, ids));
 	if (!found)
 		return error_set(err, EAGAIN,
-				 "no pod is being bound to node %s: the kubelet asks for %s",
+				 "no pod is being bound to node %s by a scheduler that chooses GPUs: "
+				 "the pod needs the schedulerName of allot-scheduler, which its "
+				 "webhook sets: the kubelet asks for %s",
 				 q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
