@@ -94,6 +94,7 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 		 struct error *err)
 {
 	cleanup_json json_t *reply = NULL;
+	bool was_connected = *client;
 	int r = *client ? 0 : daemon_find(&options->target, client, err);
 
 	if (r < 0 && r != -ENOENT)
@@ -102,7 +103,10 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 		r = client_request(*client, "list", NULL, &reply, err);
 	if (r < 0)
 		*client = client_free(*client);
-	if (r < 0 && r != -ENOENT && r != -ECONNRESET)
+	/* The daemon that was asked before has ended: there may be another, or none. */
+	if (r == -ECONNRESET && was_connected)
+		return fetch(options, client, ret_list, err);
+	if (r < 0 && r != -ENOENT)
 		return r;
 	*ret_list = make_list(reply);
 	return 0;
