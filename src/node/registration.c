@@ -117,8 +117,8 @@ static void answer(struct exchange *x, const struct registration_request *reques
 	if (r >= 0)
 		process->library_version = request->library_version;
 	if (r < 0) {
-		log_info("tenant '%s': process %d refused: %s", tenant->terms.name, x->peer.pid,
-			 err.text);
+		log_info_of(x->peer.uid, "tenant '%s': process %d refused: %s", tenant->terms.name,
+			    x->peer.pid, err.text);
 		refuse(x->fd, &err);
 		return;
 	}

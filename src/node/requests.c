@@ -285,7 +285,8 @@ static int create(struct session *session, const json_t *request, json_t *reply,
 	}
 	request_describe_tenant(tenant, reply);
 	request_warn_of_overcommit(tenant, reply);
-	log_info("tenant '%s' (%s): made by uid %u", terms.name, terms.id, (unsigned)terms.uid);
+	log_info_of(terms.uid, "tenant '%s' (%s): made by uid %u", terms.name, terms.id,
+		    (unsigned)terms.uid);
 	return 0;
 }
 

@@ -314,7 +314,8 @@ static void note_end(const struct tenant *tenant, const char *why)
 {
 	struct audit *audit = tenant->node->audit;
 	json_t *what = audit_about(audit, tenant);
-	log_info("tenant '%s' (%s): ended: %s", tenant->terms.name, tenant->terms.id, why);
+	log_info_of(tenant->terms.uid, "tenant '%s' (%s): ended: %s", tenant->terms.name,
+		    tenant->terms.id, why);
 	if (what)
 		json_object_set_new(what, "reason", json_clean_string(why));
 	audit_write(audit, "end", what);

@@ -96,8 +96,8 @@ int tenant_trace_begin(struct tenant *tenant, int pid, uid_t uid, struct tenant_
 	trace->order = tenant->trace_order;
 	tenant->trace = trace;
 	atomic_store(&tenant->region.control->trace, trace->order);
-	log_info("tenant '%s' (%s): traced by process %d of uid %u", trace->name, tenant->terms.id,
-		 pid, (unsigned)uid);
+	log_info_of(uid, "tenant '%s' (%s): traced by process %d of uid %u", trace->name,
+		    tenant->terms.id, pid, (unsigned)uid);
 	*ret = trace;
 	return 0;
 }
