@@ -96,11 +96,12 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 		return error_set(err, late.code, "%s: the kubelet asks for %s", late.text,
 				 ids_text(q, ids));
 	if (!found)
-		return error_set(err, EAGAIN,
-				 "no pod is being bound to node %s by a scheduler that chooses GPUs: "
-				 "the pod needs the schedulerName of allot-scheduler, which its "
-				 "webhook sets: the kubelet asks for %s",
-				 q->node, ids_text(q, ids));
+		return error_set(
+			err, EAGAIN,
+			"no pod is being bound to node %s by a scheduler that chooses GPUs: "
+			"the pod needs the schedulerName of allot-scheduler, which its "
+			"webhook sets: the kubelet asks for %s",
+			q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
 }

@@ -11,11 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/paths.h"
 #include "node/audit/audit.h"
 #include "node/checkpoint/keeper.h"
+#include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/node.h"
 #include "node/options.h"
@@ -164,6 +166,20 @@ static gid_t find_admin_group(void)
 
 static int signal_fd = -1;
 
+/* How long an end waits for the API server, so that no pod is placed here any more. A second signal ends it at once. */
+#define WITHDRAW_NS (2 * NSEC_PER_SEC)
+static struct loop_source *withdrawing;
+
+static void withdrawn(void *data)
+{
+	loop_quit(node.loop);
+}
+
+static void took_too_long(void *data, uint32_t events)
+{
+	loop_quit(node.loop);
+}
+
 static void signal_came(void *data, uint32_t events)
 {
 	struct signalfd_siginfo info;
@@ -174,7 +190,11 @@ static void signal_came(void *data, uint32_t events)
 		return;
 	}
 	log_info("signal %d: ending; tenants go on", (int)info.ssi_signo);
-	loop_quit(node.loop);
+	if (withdrawing || !node_kube_withdraw(node.kube, withdrawn, NULL) ||
+	    loop_add_timer(node.loop, took_too_long, NULL, &withdrawing) < 0)
+		loop_quit(node.loop);
+	else
+		loop_arm(withdrawing, WITHDRAW_NS, 0);
 }
 
 /* Before any thread: all inherit the mask. */

@@ -62,6 +62,27 @@ def test_cards_and_labels_are_published(cluster, daemon):
     assert labels["kept"] == "yes"
 
 
+def test_an_end_takes_back_what_was_published(cluster, daemon):
+    """No pod is placed on a node without a daemon; what others wrote stays, and another daemon publishes anew."""
+    wait_for_cards(cluster, daemon)
+    cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {"of-another": "stays"}})
+    daemon.end()
+    left = cluster.annotations(daemon.node)
+    assert left["of-another"] == "stays"
+    assert not [name for name in left if "node-nvidia" in name or name == "allot.dev/node-use"]
+    daemon.start()
+    wait_for_cards(cluster, daemon)
+
+
+def test_an_end_does_not_wait_for_a_server_that_is_away(cluster, daemon, door):
+    wait_for_cards(cluster, daemon)
+    door.shut()
+    daemon.end()
+    door.unshut()
+    assert cards_of(cluster, daemon)
+    daemon.start()
+
+
 def test_links_are_published(cluster, tmp_path):
     cluster.make_node("linked")
     daemon = Daemon(tmp_path, cluster.kubeconfig("linked.conf"), "linked", cards="dgx-1v").start()

@@ -237,6 +237,11 @@ int node_kube_start(struct node *node, struct node_kube **ret, struct error *err
 	return 0;
 }
 
+bool node_kube_withdraw(struct node_kube *k, void (*done)(void *data), void *data)
+{
+	return k && node_object_withdraw(k->object, done, data);
+}
+
 struct node_kube *node_kube_stop(struct node_kube *k)
 {
 	if (!k)

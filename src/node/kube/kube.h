@@ -6,6 +6,8 @@
 #ifndef ALLOT_NODE_KUBE_KUBE_H
 #define ALLOT_NODE_KUBE_KUBE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "kube/client.h"
 
@@ -22,6 +24,8 @@ int node_kube_check(const struct config *config, struct error *err);
  * asked at all: the kubeconfig, libcurl. */
 int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
 /* What stands on the Node object stays there. NULL is fine; returns NULL. */
+/* As node_object_withdraw(). NULL: there is nothing. */
+bool node_kube_withdraw(struct node_kube *kube, void (*done)(void *data), void *data);
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
 /* What the cards are may have changed: looked at now, not within 30 s. */

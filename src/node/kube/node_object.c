@@ -29,6 +29,8 @@ struct node_object {
 	bool is_listed;   /* ... and has named it */
 	bool is_missed;   /* said that the node is not there */
 	struct wanted wanted;
+	void (*withdrawn)(void *data); /* NULL: what is wanted is kept there */
+	void *withdrawn_data;
 	struct kube_call *patch; /* under way */
 	struct alarm again;
 	struct backoff backoff;
@@ -67,6 +69,13 @@ static void patched(void *data, const struct kube_answer *answer)
 {
 	struct node_object *o = data;
 	o->patch = NULL;
+	if (o->withdrawn) {
+		if (answer->err.code)
+			log_warning("node %s: what it has can't be taken back: %s", o->name,
+				    answer->err.text);
+		o->withdrawn(o->withdrawn_data);
+		return;
+	}
 	if (!answer->err.code) {
 		o->backoff.failures = 0;
 		o->is_refused = false;
@@ -85,18 +94,14 @@ static void patched(void *data, const struct kube_answer *answer)
 				  answer->retry_after_ns));
 }
 
-static void send(struct node_object *o, const struct wanting *w, const char *handshake)
+static int send_patch(struct node_object *o, const struct patch_pair *annotation,
+		      size_t annotations, const struct patch_pair *label, size_t labels)
 {
 	char path[PATH_MAX_BYTES];
-	struct patch_pair annotation[4]; /* those that are wanting, and the handshake */
-	size_t annotations = w->annotations;
-	memcpy(annotation, w->annotation, sizeof(w->annotation));
-	if (handshake)
-		annotation[annotations++] = (struct patch_pair){ KUBE_NODE_HANDSHAKE, handshake };
 	log_debug("node %s: %zu annotations and %zu labels are written", o->name, annotations,
-		  w->labels);
+		  labels);
 	snprintf(path, sizeof(path), "/api/v1/nodes/%s", o->name);
-	cleanup_free char *body = patch_metadata(annotation, annotations, w->label, w->labels, NULL);
+	cleanup_free char *body = patch_metadata(annotation, annotations, label, labels, NULL);
 	if (body)
 		o->patch = kube_call_start(o->client,
 					   &(struct kube_request){ .method = "PATCH",
@@ -104,7 +109,17 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 								   .type = KUBE_MERGE_PATCH,
 								   .body = body },
 					   NULL, patched, o);
-	if (!o->patch)
+	return o->patch ? 0 : -ENOMEM;
+}
+
+static void send(struct node_object *o, const struct wanting *w, const char *handshake)
+{
+	struct patch_pair annotation[4]; /* those that are wanting, and the handshake */
+	size_t annotations = w->annotations;
+	memcpy(annotation, w->annotation, sizeof(w->annotation));
+	if (handshake)
+		annotation[annotations++] = (struct patch_pair){ KUBE_NODE_HANDSHAKE, handshake };
+	if (send_patch(o, annotation, annotations, w->label, w->labels) < 0)
 		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
 }
 
@@ -129,7 +144,7 @@ static void update(void *data)
 {
 	struct node_object *o = data;
 	char answer[HANDSHAKE_MAX];
-	if (o->patch || !o->metadata || !o->wanted.cards)
+	if (o->withdrawn || o->patch || !o->metadata || !o->wanted.cards)
 		return;
 	const struct wanting w = wanted_compare(&o->wanted, o->metadata);
 	bool is_wanting = w.annotations || w.labels;
@@ -207,6 +222,22 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", name);
 	o->watch = kube_watch_start(client, "/api/v1/nodes", selector, &handlers, o);
 	return o->watch ? o : node_object_stop(o);
+}
+
+bool node_object_withdraw(struct node_object *o, void (*done)(void *data), void *data)
+{
+	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
+						  { KUBE_NODE_SCORE, NULL },
+						  { KUBE_NODE_USE, NULL } };
+	if (!o->metadata || o->withdrawn)
+		return false;
+	kube_call_drop(o->patch);
+	alarm_clear(kube_client_reactor(o->client), &o->again);
+	if (send_patch(o, none, sizeof(none) / sizeof(none[0]), NULL, 0) < 0)
+		return false;
+	o->withdrawn = done;
+	o->withdrawn_data = data;
+	return true;
 }
 
 struct node_object *node_object_stop(struct node_object *o)

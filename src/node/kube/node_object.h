@@ -18,6 +18,11 @@ struct node_object;
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
+/*
+ * Takes back what was published, so that no pod is placed here while no daemon is. `done` is called once, whatever comes of
+ * it. false: there is nothing to take back, and it is not called.
+ */
+bool node_object_withdraw(struct node_object *object, void (*done)(void *data), void *data);
 struct node_object *node_object_stop(struct node_object *object); /* NULL is fine; returns NULL */
 
 /* What is to stand there from now on; its contents are taken over, and *wanted is empty then. */
