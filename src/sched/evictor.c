@@ -27,7 +27,7 @@ struct eviction {
 	struct kube_call *call;
 	char *pod_namespace, *name, *uid, *node;
 	char why[WHY_MAX];
-	bool is_displaced;
+	bool is_preempted;
 };
 
 struct evictor {
@@ -67,7 +67,7 @@ static void refused(struct evictor *v, const struct eviction *e)
 	model_keep_filler(v->terms.model, e->uid);
 	snprintf(text, sizeof(text), "%s; it stays, as a disruption budget says", e->why);
 	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
-	tell(e, true, e->is_displaced ? "PreemptionRefused" : "FillerEvictionRefused", text);
+	tell(e, true, e->is_preempted ? "PreemptionRefused" : "FillerEvictionRefused", text);
 }
 
 static void failed(struct evictor *v, const struct eviction *e, const struct error *err)
@@ -92,7 +92,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	if (!answer->err.code) {
 		v->counts.evicted++;
 		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
-		tell(e, false, e->is_displaced ? "Preempted" : "FillerEvicted", e->why);
+		tell(e, false, e->is_preempted ? "Preempted" : "FillerEvicted", e->why);
 	} else if (answer->status == STATUS_BUDGET) {
 		refused(v, e);
 	} else if (answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT) {
@@ -123,11 +123,15 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	e->name = strdup(of->name);
 	e->uid = strdup(of->uid);
 	e->node = strdup(of->node);
-	e->is_displaced = of->is_displaced;
-	if (of->is_displaced)
+	e->is_preempted = of->is_preempted;
+	if (of->is_preempted)
 		snprintf(e->why,
 			 sizeof(e->why), "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
 			 of->node, of->for_namespace, of->for_pod);
+	else if (of->is_displaced)
+		snprintf(e->why, sizeof(e->why),
+			 "node %.64s: a pod that is not placed by use waits for what it has there",
+			 of->node);
 	else
 		snprintf(e->why, sizeof(e->why),
 			 "node %.64s: others use %u %% of %s, which leaves too little of the %u %% "

@@ -121,6 +121,7 @@ void model_each_quota(const struct model *model,
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
 	bool is_displaced; /* another pod needs its memory or its place; else it has too little of: */
+	bool is_preempted;                   /* it is no filler: that pod has a higher priority */
 	const char *for_namespace, *for_pod; /* that pod */
 	const char *card;
 	unsigned used_pct, asked_pct; /* of that card: by others; by all fillers */

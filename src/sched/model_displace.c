@@ -201,6 +201,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		model_name_victim(m, victim, &ret[named]);
 		ret[named].for_namespace = pod->pod_namespace;
 		ret[named].for_pod = model_pod_name(pod);
+		ret[named].is_preempted = !model_is_filler(victim);
 		ret[named++].is_displaced = true;
 		shut_cards(m, node, &victim->charged->hold);
 		/* Fillers' place nobody needs to be kept from but fillers, to whom their cards are shut. */
