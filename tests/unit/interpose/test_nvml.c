@@ -15,6 +15,7 @@
 #include "interpose/visible.h"
 
 struct real_nvml real_nvml;
+struct real_driver real; /* no driver: it was not started */
 
 int guest_uuid_index(const void *uuid)
 {
@@ -146,14 +147,17 @@ static void test_numbers_count_the_tenants_devices(void **state)
 	expect_visible("-1", "");
 	expect_visible("99999999999999999999", "");
 	expect_visible("", "");
-	expect_visible("none", "none");
-	expect_visible(SECOND ",0", SECOND ",0");
+	expect_visible("none", ""); /* no name of a device of the tenant's */
+	expect_visible(SECOND ",0", SECOND);
 	fake_control->instances = 2;
 	expect_visible("1", "MIG-02000000-0000-0000-0000-000000000000");
 	expect_visible("0", FIRST);
 	unsetenv("CUDA_VISIBLE_DEVICES");
-	assert_null(visible_begin());
-	visible_end(NULL);
+	char *old = visible_begin();
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"),
+			    FIRST ",MIG-02000000-0000-0000-0000-000000000000");
+	visible_end(old);
+	assert_null(getenv("CUDA_VISIBLE_DEVICES"));
 }
 
 int main(void)
