@@ -1,5 +1,6 @@
 /*
- * Makes thunks.h at build time: the passed functions that are not quiet, with their numbers (thunk.h).
+ * Makes thunks.h at build time: the passed functions that are not quiet, with their numbers, and then the quiet ones
+ * (thunk.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,10 @@ int main(void)
 			printf(" \\\n\tTHUNK(%s, %s, %d)", forms[i],
 			       is_in(watched, COUNT(watched), forms[i]) ? "WATCHED" : "USUAL",
 			       count++);
+	printf("\n#define DRIVER_QUIET_THUNKS(THUNK)");
+	for (size_t i = 0; i < COUNT(forms); i++)
+		if (is_in(quiet, COUNT(quiet), forms[i]))
+			printf(" \\\n\tTHUNK(%s, QUIET, %d)", forms[i], count++);
 	printf("\n");
 	return 0;
 }

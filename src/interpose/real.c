@@ -105,6 +105,7 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 			enter(address, &rows[i]);
 	}
 	if (rows == driver_rows) {
+		thunk_forget_quiet();
 		known_fill(object);
 		door_shut(DOOR_ALL);
 	}

@@ -1,14 +1,37 @@
 #include "interpose/thunk.h"
 
 #include "interpose/ahead.h"
+#include "interpose/elf_lookup.h"
 #include "interpose/guest.h"
 #include "interpose/real.h"
 #include "interpose/trampoline.h"
 
-void *allot_thunk_real[THUNK_COUNT];
+void *allot_thunk_real[THUNK_ALL];
 
 /* What a watched function's thunk looks at in place of the flag. */
 __attribute__((visibility("hidden"), used)) uint32_t allot_thunk_always = 1;
+/* ... and a quiet one's. */
+__attribute__((visibility("hidden"), used)) uint32_t allot_thunk_never;
+
+#define QUIET_NAME(symbol, kind, number) #symbol,
+static const char quiet_names[][64] = { DRIVER_QUIET_THUNKS(QUIET_NAME) };
+
+static void *find_quiet(uint32_t number)
+{
+	struct elf_object object;
+	void *address = NULL;
+
+	if (elf_find_object("libcuda.so.1", &object))
+		address = elf_symbol(&object, quiet_names[number - THUNK_COUNT]);
+	__atomic_store_n(&allot_thunk_real[number], address, __ATOMIC_RELAXED);
+	return address;
+}
+
+void thunk_forget_quiet(void)
+{
+	for (uint32_t i = THUNK_COUNT; i < THUNK_ALL; i++)
+		__atomic_store_n(&allot_thunk_real[i], NULL, __ATOMIC_RELAXED);
+}
 
 /* The flag is the first field of guest: assembly knows no offsets. */
 _Static_assert(offsetof(struct guest, ahead) == 0, "the thunks look at it");
@@ -20,6 +43,14 @@ TRAMPOLINE_FILTER allot_thunk_filter(const uintptr_t argument[6], uint32_t numbe
 {
 	void **slot = &allot_thunk_real[number];
 
+	if (number >= THUNK_COUNT) {
+		void *address = find_quiet(number);
+		if (address)
+			return trampoline_jump(address);
+		return trampoline_return((void *)(uintptr_t)(real_find_driver()
+								     ? CUDA_ERROR_NOT_FOUND
+								     : CUDA_ERROR_NO_DEVICE));
+	}
 	if (!__atomic_load_n(slot, __ATOMIC_RELAXED)) {
 		bool is_there = real_find_driver();
 		if (!__atomic_load_n(slot, __ATOMIC_RELAXED))
@@ -180,6 +211,8 @@ __asm__(".text\n"
 
 #define FLAG_USUAL "guest"
 #define FLAG_WATCHED "allot_thunk_always"
+#define FLAG_QUIET "allot_thunk_never"
 #define THUNK_DEFINE(symbol, kind, number) \
 	__asm__("ALLOT_THUNK " #symbol " " #number " " FLAG_##kind "\n");
 DRIVER_THUNKS(THUNK_DEFINE)
+DRIVER_QUIET_THUNKS(THUNK_DEFINE)

@@ -15,7 +15,7 @@ static __thread CUcontext current;
 
 _Atomic uint32_t next_launch_fails;
 bool environment_allows = true;
-void *allot_thunk_real[THUNK_COUNT];
+void *allot_thunk_real[THUNK_ALL];
 
 bool config_launch_ahead(void)
 {

@@ -15,7 +15,7 @@
 #include "interpose/visible.h"
 
 struct real_nvml real_nvml;
-struct real_driver real; /* no driver: it was not started */
+struct real_driver real;
 
 int guest_uuid_index(const void *uuid)
 {
@@ -147,17 +147,41 @@ static void test_numbers_count_the_tenants_devices(void **state)
 	expect_visible("-1", "");
 	expect_visible("99999999999999999999", "");
 	expect_visible("", "");
-	expect_visible("none", ""); /* no name of a device of the tenant's */
+	expect_visible("none", "");
 	expect_visible(SECOND ",0", SECOND);
+	expect_visible(" gpu-02 ,GPU-01", " gpu-02 ,GPU-01");
+	expect_visible(FIRST ",GPU-03," SECOND, FIRST);
+	expect_visible(FIRST "0", "");
 	fake_control->instances = 2;
 	expect_visible("1", "MIG-02000000-0000-0000-0000-000000000000");
 	expect_visible("0", FIRST);
+}
+
+static void expect_visible_unset(const char *during, const char *others)
+{
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	char *old = visible_begin();
-	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"),
-			    FIRST ",MIG-02000000-0000-0000-0000-000000000000");
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), during);
+	if (others)
+		setenv("ANOTHER", others, 1); /* another thread's */
 	visible_end(old);
 	assert_null(getenv("CUDA_VISIBLE_DEVICES"));
+	assert_non_null(getenv("PATH"));
+	if (others)
+		assert_string_equal(getenv("ANOTHER"), others);
+}
+
+static void test_unset_means_the_tenants_devices(void **state)
+{
+	start();
+	fake_control->device_count = 2;
+	fake_control->device[0].uuid[0] = 1;
+	fake_control->device[1].uuid[0] = 2;
+	expect_visible_unset(FIRST "," SECOND, NULL);
+	expect_visible_unset(FIRST "," SECOND, "a variable that was not there");
+	fake_control->device_count = 0;
+	assert_null(visible_begin());
+	visible_end(NULL);
 }
 
 int main(void)
@@ -167,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_busy_is_of_what_it_may_reach),
 		cmocka_unit_test(test_processes_share_what_the_card_did),
 		cmocka_unit_test(test_numbers_count_the_tenants_devices),
+		cmocka_unit_test(test_unset_means_the_tenants_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

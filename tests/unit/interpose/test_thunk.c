@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "interpose/ahead.h"
+#include "interpose/elf_lookup.h"
 #include "interpose/guest.h"
 #include "interpose/real.h"
 #include "interpose/thunk.h"
@@ -41,6 +42,17 @@ bool real_find_driver(void)
 	return seen.found != NULL;
 }
 
+bool elf_find_object(const char *soname, struct elf_object *ret_object)
+{
+	seen.searches++;
+	return seen.found != NULL;
+}
+
+void *elf_symbol(const struct elf_object *object, const char *name)
+{
+	return strcmp(name, "cuDevicePrimaryCtxGetState") == 0 ? seen.found : NULL;
+}
+
 /* ---- a function of the driver's with more arguments than registers ---- */
 
 typedef long many(long a, long b, long c, long d, long e, long f, double p, double q, double r,
@@ -56,6 +68,7 @@ static long real_many(long a, long b, long c, long d, long e, long f, double p, 
 }
 
 DRIVER_THUNKS(THUNK_DECLARE)
+DRIVER_QUIET_THUNKS(THUNK_DECLARE)
 
 static long call(void (*thunk)(void))
 {
@@ -69,7 +82,29 @@ static int start(void **state)
 	memset(&guest, 0, sizeof(guest));
 	for (int i = 0; i < THUNK_COUNT; i++)
 		allot_thunk_real[i] = (void *)real_many;
+	thunk_forget_quiet();
 	return 0;
+}
+
+/* Found at the first call, and after the driver was loaded anew; never asked about, whatever is queued. */
+static void test_quiet(void **state)
+{
+	guest.ahead = 1;
+	seen.found = (void *)real_many;
+	assert_int_equal(call(cuDevicePrimaryCtxGetState), 4242);
+	assert_int_equal(call(cuDevicePrimaryCtxGetState), 4242);
+	assert_int_equal(seen.searches, 1);
+	thunk_forget_quiet();
+	assert_int_equal(call(cuDevicePrimaryCtxGetState), 4242);
+	assert_int_equal(seen.searches, 2);
+	assert_int_equal(seen.asked, 0);
+}
+
+static void test_quiet_without_a_driver(void **state)
+{
+	assert_int_equal((CUresult)call(cuDevicePrimaryCtxGetState), CUDA_ERROR_NO_DEVICE);
+	seen.found = (void *)real_many;
+	assert_int_equal((CUresult)call(cuDeviceGetAttribute), CUDA_ERROR_NOT_FOUND);
 }
 
 static void test_nothing_pending(void **state)
@@ -140,6 +175,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_watched_one_is_always_asked_about, start),
 		cmocka_unit_test_setup(test_called_before_the_driver_is_found, start),
 		cmocka_unit_test_setup(test_each, start),
+		cmocka_unit_test_setup(test_quiet, start),
+		cmocka_unit_test_setup(test_quiet_without_a_driver, start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
