@@ -80,18 +80,24 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 	return kept;
 }
 
-/* As NVML has it for topology: asked without an array it says how many, else it fills what there is. */
+/*
+ * As NVML 580 has it for topology, seen on an H200: with a count of 0 and no array it says how many; one without the other
+ * is invalid; with both it fills the array, and what lies behind is as it was. `keeps_count`: so is the count then.
+ */
 static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
-			 unsigned int *count, nvmlDevice_t *devices)
+			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
 {
 	if (result != NVML_SUCCESS)
 		return result;
+	if ((*count == 0) != (devices == NULL))
+		return NVML_ERROR_INVALID_ARGUMENT;
 	unsigned int kept = keep_own(found, found_count);
 	if (devices && kept > *count)
 		kept = *count;
 	if (devices)
 		memcpy(devices, found, kept * sizeof(*devices));
-	*count = kept;
+	if (!devices || !keeps_count)
+		*count = kept;
 	return NVML_SUCCESS;
 }
 
@@ -109,12 +115,16 @@ nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, 
 			      unsigned int cpu, unsigned int *count, nvmlDevice_t *devices)
 {
 	nvmlDevice_t found[MAX_DEVICES];
-	unsigned int found_count = MAX_DEVICES;
+	unsigned int found_count = 0;
 
 	if (!count)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	nvmlReturn_t result = get(cpu, &found_count, found);
-	return give(result, found, found_count, count, devices);
+	nvmlReturn_t result = get(cpu, &found_count, NULL);
+	if (result == NVML_SUCCESS && found_count > MAX_DEVICES)
+		found_count = MAX_DEVICES;
+	if (result == NVML_SUCCESS && found_count)
+		result = get(cpu, &found_count, found);
+	return give(result, found, found_count, true, count, devices);
 }
 
 nvmlReturn_t nvml_nearest_gpus(int card,
@@ -124,12 +134,16 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 			       unsigned int *count, nvmlDevice_t *devices)
 {
 	nvmlDevice_t found[MAX_DEVICES];
-	unsigned int found_count = MAX_DEVICES;
+	unsigned int found_count = 0;
 
 	if (!count)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	nvmlReturn_t result = get(device, level, &found_count, found);
-	return give(result, found, found_count, count, devices);
+	nvmlReturn_t result = get(device, level, &found_count, NULL);
+	if (result == NVML_SUCCESS && found_count > MAX_DEVICES)
+		found_count = MAX_DEVICES;
+	if (result == NVML_SUCCESS && found_count)
+		result = get(device, level, &found_count, found);
+	return give(result, found, found_count, false, count, devices);
 }
 
 /* From our own /proc: the pid is one of this pid namespace, which a driver need not know. */

@@ -52,3 +52,30 @@ def test_null_pointers(machine, edges, options):
 
     assert not {case: ends for case, ends in compare(machine, edges, "null", *options).items()
                 if case[0] not in OTHER_VALUES and not is_refused(case[0], ends[1])}
+
+
+TOPOLOGY = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+nvml.nvmlInit_v2()
+device = ctypes.c_void_p()
+nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+for count in (0, 1, 2, 64):
+    for has_array in (False, True):
+        for call, *first in ((nvml.nvmlSystemGetTopologyGpuSet, ctypes.c_uint(0)),
+                             (nvml.nvmlDeviceGetTopologyNearestGpus, device, ctypes.c_uint(50))):
+            found = ctypes.c_uint(count)
+            array = (ctypes.c_void_p * 64)(*[7] * 64)
+            result = call(*first, ctypes.byref(found), array if has_array else None)
+            print(call.__name__, count, has_array, result, found.value, [bool(x) and x != 7 for x in array].count(True))
+"""
+
+
+def test_arrays_of_devices(machine2, python):
+    """NVML leaves a count that is more than it has as it was: what lies behind in the array is no device."""
+    two = ["--gpu", "0,1", "--memory", "10GiB"]
+    alone = machine2.run(*two, "--", "env", "-u", "LD_PRELOAD", python, "-c", TOPOLOGY)
+    tenant = machine2.run(*two, "--", python, "-c", TOPOLOGY)
+    assert alone.returncode == 0 and tenant.returncode == 0, tenant.stderr
+    assert len(alone.stdout.splitlines()) == 16 and "64 True 0 64 2" in alone.stdout
+    assert tenant.stdout == alone.stdout

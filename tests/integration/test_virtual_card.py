@@ -248,8 +248,9 @@ DEVICES = """
                  for i in range(ok(cu.cuDeviceGetCount()))],
         "found": [found(*names) for names in json.loads(sys.argv[1])],
         "beyond": failure(nv.nvmlDeviceGetHandleByIndex, count),
+        # Where there is none near it, the binding's second call, for an array of none, is as invalid as natively.
         "near": [len(nv.nvmlDeviceGetTopologyNearestGpus(nv.nvmlDeviceGetHandleByIndex(0),
-                                                         nv.NVML_TOPOLOGY_SYSTEM)),
+                                                         nv.NVML_TOPOLOGY_SYSTEM)) if count > 1 else 0,
                  len(nv.nvmlSystemGetTopologyGpuSet(0))]}))
 """
 

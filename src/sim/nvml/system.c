@@ -336,7 +336,10 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* All but `other`, or those near it. */
+/*
+ * All, or those near `other`, as NVML 580 does on an H200: what lies behind the last is as it was, and of all so is the
+ * count.
+ */
 static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *count,
 				 nvmlDevice_t *out)
 {
@@ -345,7 +348,7 @@ static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *co
 
 	if (!nvml_is_up())
 		return NVML_ERROR_UNINITIALIZED;
-	if (!count)
+	if (!count || (*count == 0) != (out == NULL))
 		return NVML_ERROR_INVALID_ARGUMENT;
 	for (uint32_t i = 0; i < cards_n; i++) {
 		if (other && (&devices[i] == other ||
@@ -357,7 +360,10 @@ static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *co
 			out[n] = &devices[i];
 		n++;
 	}
-	*count = out && n > *count ? *count : n;
+	if (!out)
+		*count = n;
+	else if (other && n < *count)
+		*count = n;
 	return NVML_SUCCESS;
 }
 
