@@ -9,8 +9,12 @@
 #include "base/log.h"
 #include "web/server_inside.h"
 
+/* How long a connection keeps its place when all are taken and others wait. */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* whoever was idle for less comes again at once */
-#define MEMORY_BYTES ((size_t)16384)     /* of a connection: request, headers and what is read */
+#define SILENT_LEAST_NS \
+	(100 * NSEC_PER_MSEC) /* a handshake and a request's first line are on their way */
+#define REQUEST_LEAST_NS (2 * NSEC_PER_SEC) /* the rest of a request is */
+#define MEMORY_BYTES ((size_t)16384)        /* of a connection: request, headers and what is read */
 
 /* ---- the loop ---- */
 
@@ -88,6 +92,55 @@ static void renew(struct server *s)
 	s->tls = before;
 }
 
+/* Whether others may have its place, when all are taken. */
+static bool can_give_way(const struct server_call *c, uint64_t now_ns)
+{
+	uint64_t since_ns = now_ns - c->since_ns;
+	switch (c->stage) {
+	case STAGE_NEW: return since_ns >= SILENT_LEAST_NS;
+	case STAGE_IDLE: return since_ns >= IDLE_LEAST_NS;
+	case STAGE_REQUEST: return since_ns >= REQUEST_LEAST_NS;
+	default: return false;
+	}
+}
+
+static unsigned count_of(const struct server *s, const struct server_peer *peer)
+{
+	unsigned count = 0;
+	for (const struct server_call *c = s->calls; c; c = c->next)
+		count += !memcmp(&c->peer, peer, sizeof(*peer));
+	return count;
+}
+
+/* Of the address with the most connections, that which has kept its place for longest without using it. NULL: none does. */
+static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
+{
+	struct server_call *first = NULL;
+	unsigned most = 0;
+	for (struct server_call *c = s->calls; c; c = c->next) {
+		if (!can_give_way(c, now_ns))
+			continue;
+		unsigned count = count_of(s, &c->peer);
+		if (count > most || (count == most && c->since_ns < first->since_ns)) {
+			most = count;
+			first = c;
+		}
+	}
+	return first;
+}
+
+/* Seen from inside as if the client had closed it. */
+static bool make_room(struct server *s)
+{
+	struct server_call *first = first_to_give_way(s, clock_now_ns());
+	if (first) {
+		struct generation *g = first->generation;
+		shutdown(first->fd, SHUT_RDWR);
+		turn(g);
+	}
+	return s->count < s->terms.connections_max;
+}
+
 /* We accept, not libmicrohttpd: so it is known who is too many before it is let in. */
 static void somebody_comes(void *data, uint32_t events)
 {
@@ -95,6 +148,11 @@ static void somebody_comes(void *data, uint32_t events)
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	renew(s);
+	/* It waits in the kernel's queue until one ends, or has had its time: look(). */
+	if (s->count >= s->terms.connections_max && !make_room(s)) {
+		server_set_deaf(s, true);
+		return;
+	}
 	int fd = accept4(s->terms.listen_fd, (struct sockaddr *)&from, &length,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
@@ -116,18 +174,6 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/* Others wait to be let in, and nobody may keep its place by doing nothing. */
-static void make_room(const struct server *s, uint64_t now_ns)
-{
-	const struct server_call *longest = NULL;
-	for (const struct server_call *c = s->calls; c; c = c->next)
-		if (c->stage == STAGE_IDLE && now_ns - c->since_ns >= IDLE_LEAST_NS &&
-		    (!longest || c->since_ns < longest->since_ns))
-			longest = c;
-	if (longest)
-		shutdown(longest->fd, SHUT_RDWR);
-}
-
 /* Seen from inside as if the client had closed it. */
 static void look(void *data, uint32_t events)
 {
@@ -136,9 +182,7 @@ static void look(void *data, uint32_t events)
 	for (const struct server_call *c = s->calls; c; c = c->next)
 		if (is_overdue(s, c, now_ns))
 			shutdown(c->fd, SHUT_RDWR);
-	if (s->count >= s->terms.connections_max)
-		make_room(s, now_ns);
-	server_set_deaf(s, s->count >= s->terms.connections_max);
+	server_set_deaf(s, s->count >= s->terms.connections_max && !first_to_give_way(s, now_ns));
 	if (!s->count)
 		loop_disarm(s->look_timer);
 	for (struct generation *g = s->generations, *next; g; g = next) {

@@ -2,7 +2,8 @@
  * A small HTTP server on an event loop, by libmicrohttpd. No client can hold the loop up: sockets never block,
  * a request's line and headers have to fit 16 KiB together, bodies have a limit (0: none are taken), and so has the
  * number of connections. Each has SERVER_DEADLINE_NS for a request to come, and again for the answer's way to it;
- * then it is closed. Main thread only.
+ * then it is closed. When all places are taken, the address with the most connections loses one that does nothing.
+ * Main thread only.
  */
 #ifndef ALLOT_WEB_SERVER_H
 #define ALLOT_WEB_SERVER_H
@@ -81,8 +82,8 @@ struct server_terms {
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0: SERVER_MAX_CONNECTIONS */
-	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Where all connections are taken, who has been idle
-	 * for longest is closed sooner. */
+	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Where all connections are taken, one may be
+	 * closed sooner. */
 	uint64_t idle_ns;
 	/* Bytes of a request's body: more is read, thrown away, and answered by 413. 0: bodies are not taken: what has one
 	 * is answered before it is read. Of all requests together SERVER_BODIES times that, else 503. */

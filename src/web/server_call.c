@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "web/server_inside.h"
@@ -22,6 +23,25 @@ static struct server_call *call_of(const struct server *s, struct MHD_Connection
 	return info->socket_context;
 }
 
+static struct server_peer peer_of(int fd)
+{
+	struct sockaddr_storage from = { 0 };
+	socklen_t length = sizeof(from);
+	struct server_peer peer = { 0 };
+	if (getpeername(fd, (struct sockaddr *)&from, &length) < 0)
+		return peer;
+	if (from.ss_family == AF_INET) {
+		memcpy(peer.bytes, &((const struct sockaddr_in *)(const void *)&from)->sin_addr, 4);
+	} else if (from.ss_family == AF_INET6) {
+		const struct in6_addr *v6 =
+			&((const struct sockaddr_in6 *)(const void *)&from)->sin6_addr;
+		bool is_mapped = IN6_IS_ADDR_V4MAPPED(v6);
+		memcpy(peer.bytes, v6->s6_addr + (is_mapped ? 12 : 0), is_mapped ? 4 : 8);
+		peer.is_v6 = !is_mapped;
+	}
+	return peer;
+}
+
 static void connection_began(struct generation *g, struct MHD_Connection *at, void **ret_context)
 {
 	struct server *s = g->server;
@@ -33,14 +53,15 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 		shutdown(info->connect_fd, SHUT_RDWR);
 		return;
 	}
-	*c = (struct server_call){ .next = s->calls, .generation = g, .fd = info->connect_fd };
+	*c = (struct server_call){ .next = s->calls,
+				   .generation = g,
+				   .fd = info->connect_fd,
+				   .peer = peer_of(info->connect_fd) };
 	server_set_stage(c, STAGE_NEW);
 	s->calls = c;
 	g->count++;
 	if (s->count++ == 0)
 		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
-	if (s->count >= s->terms.connections_max)
-		server_set_deaf(s, true);
 	*ret_context = c;
 }
 

@@ -13,12 +13,19 @@
 /* What a connection does; each has an end, but the handler's turn and a stream that waits for its next part. */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
+/* Whom a connection is from: an address without its port, of IPv6 its network's 64 bits. All zero: a unix socket. */
+struct server_peer {
+	uint8_t bytes[8];
+	uint8_t is_v6;
+};
+
 /* A connection, which has one request at a time: so it is the call, too. */
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;
 	struct MHD_Connection *at; /* of the request */
 	int fd;                    /* libmicrohttpd's */
+	struct server_peer peer;
 	enum stage stage;
 	uint64_t since_ns;
 	char *body;

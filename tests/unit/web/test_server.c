@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -474,6 +476,73 @@ static void test_the_idle_make_room(void **state)
 	assert_int_equal(server_connections(s->server), 0);
 }
 
+/* A client of that address of the loopback. */
+static int connect_from(const struct scene *s, const char *address)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_storage to;
+	socklen_t length = sizeof(to);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(inet_pton(AF_INET, address, &from.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(getsockname(s->listen_fd, (struct sockaddr *)&to, &length), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, length), 0);
+	return fd;
+}
+
+/* Of those who connect and say nothing, or begin a request, the address with the most gives way to others, again and again. */
+static void test_the_silent_make_room(void **state)
+{
+	struct scene *s = *state;
+	enum { SILENT = 12 };
+	int silent[SILENT];
+	size_t length;
+	bool is_closed;
+	for (unsigned i = 0; i < SILENT; i++) {
+		silent[i] = connect_from(s, "127.0.0.2");
+		if (i % 2)
+			say(silent[i], "GET /none HTTP/1.1\r\n");
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = connect_from(s, "127.0.0.3");
+		say(fd, "GET /none HTTP/1.1\r\n" HOST);
+		uint64_t end_ns = clock_now_ns() + 60 * NSEC_PER_SEC;
+		while (s->asked <= i && clock_now_ns() < end_ns)
+			turn(s, 10);
+		assert_int_equal(s->asked, i + 1);
+		char *text = hear(s, fd, &length, &is_closed);
+		assert_non_null(strstr(text, " 404 "));
+		free(text);
+		close(fd);
+	}
+	for (unsigned i = 0; i < SILENT; i++)
+		close(silent[i]);
+}
+
+/* One connection is not given up for the many of another address. */
+static void test_a_lone_client_keeps_its_place(void **state)
+{
+	struct scene *s = *state;
+	int many[8];
+	size_t length;
+	bool is_closed;
+	int lone = connect_from(s, "127.0.0.3");
+	say(lone, "GET /none HTTP/1.1\r\n");
+	for (unsigned i = 0; i < 8; i++)
+		many[i] = connect_from(s, "127.0.0.2");
+	/* It is the oldest by far then, and its request has taken long. */
+	uint64_t end_ns = clock_now_ns() + 5 * NSEC_PER_SEC / 2;
+	while (clock_now_ns() < end_ns)
+		turn(s, 10);
+	say(lone, HOST);
+	char *text = hear(s, lone, &length, &is_closed);
+	assert_non_null(strstr(text, " 404 "));
+	free(text);
+	close(lone);
+	for (unsigned i = 0; i < 8; i++)
+		close(many[i]);
+}
+
 static void test_headers_of_every_answer(void **state)
 {
 	struct scene *s = *state;
@@ -613,6 +682,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_the_idle_make_room, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_the_silent_make_room, setup_bodies, teardown),
+		cmocka_unit_test_setup_teardown(test_a_lone_client_keeps_its_place, setup_bodies,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_headers_of_every_answer, setup_headers,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_parts_come_whole_and_in_order, setup, teardown),
