@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #define LIMIT_LINE_NS NSEC_PER_SEC
 #define LIMIT_BURST 10
@@ -58,6 +59,9 @@ static void write_line(enum log_level level, uint64_t left_out, const char *form
 	size_t length = (size_t)n + (m > 0 ? (size_t)m : 0);
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
+	/* Names that others chose stand in it: none may begin a line of its own, or tell a terminal what to do. */
+	line[length] = '\0';
+	text_clean(line);
 	line[length++] = '\n';
 	/* A log that can't be written has nowhere to say so. */
 	ssize_t written = write(STDERR_FILENO, line, length);

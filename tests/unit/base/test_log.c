@@ -49,9 +49,32 @@ static void test_a_flood_leaves_out_most_and_hides_nobody(void **state)
 	close(saved);
 }
 
+/* A pod, a file or a process may be called like that. */
+static void test_a_name_begins_no_line(void **state)
+{
+	char text[4096] = "", longest[2000];
+	int fds[2], saved = dup(STDERR_FILENO);
+	memset(longest, '\n', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(pipe(fds), 0);
+	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
+	log_info("%s is denied", "x\nallotd: leads, as forged\x1b[31m\r\t\xff");
+	log_info_of(3, "%s", "y\nz");
+	log_info("%s", longest);
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	close(fds[1]);
+	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+	assert_int_equal(count_lines(text, "\n"), 3);
+	assert_non_null(strstr(text, "allotd: leads, as forged"));
+	assert_null(strpbrk(text, "\x1b\r\t\xff"));
+	close(fds[0]);
+	close(saved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_name_begins_no_line),
 		cmocka_unit_test(test_a_flood_leaves_out_most_and_hides_nobody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
