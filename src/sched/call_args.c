@@ -175,7 +175,12 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	const char *end = text + size, *from = find_names(text, end);
 	const char *to = from ? end_of_names(from, end, &count) : NULL;
 	json_t *object = to ? read_rest(text, from, to, end) : NULL;
-	bool is_taken = object && !json_is_object(json_object_get(object, "Nodes"));
+	bool is_taken = object && !json_is_object(json_object_get(object, "Nodes")) &&
+			!json_array_size(json_object_get(object, NAMES));
+	if (object && !is_taken) {
+		json_decref(object);
+		object = NULL;
+	}
 	if (!object)
 		object = outside_json_read(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {

@@ -249,7 +249,8 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 		return 0;
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
 	int unread = r;
-	if (r < 0 && r != -ENOMEM && !pod->charged)
+	/* Of a pod that is not bound yet, another try will say where it is. */
+	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown(m, pod_node(from), &noted, err);
 	if (r < 0)
 		return r;

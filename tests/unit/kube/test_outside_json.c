@@ -58,6 +58,11 @@ static void test_refused(void **state)
 		free(text);
 	}
 	assert_null(outside_json_read("{\"x\":1,\"x\":2}", 13, JSON_REJECT_DUPLICATES, &why));
+	/* But where a key was made the same as another. */
+	static const char same[] = "{\"a\\u0000\":1,\"a\\ufffd\":2}";
+	json_t *json = outside_json_read(same, sizeof(same) - 1, JSON_REJECT_DUPLICATES, &why);
+	assert_int_equal(json_object_size(json), 1);
+	json_decref(json);
 }
 
 int main(void)

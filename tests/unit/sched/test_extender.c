@@ -493,7 +493,17 @@ static void test_unknown_shares(void **state)
 		json_decref(answer);
 		json_decref(args);
 	}
-	json_t *pod = pod_object("b", GPU);
+	/* One that is not bound closes nothing: anybody can note it, and the binding will say. */
+	json_t *pod = pod_object("c", GPU);
+	allocate(pod, "n", "?;", "allocating", false);
+	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+	json_decref(pod);
+	json_t *unbound_args = filter_args(pod_object("p", MEMORY("4000")), "n");
+	json_t *unbound_answer = verbs_filter(m, unbound_args);
+	assert_string_equal(fitting(unbound_answer), "n");
+	json_decref(unbound_answer);
+	json_decref(unbound_args);
+	pod = pod_object("b", GPU);
 	allocate(pod, "n", "?;", "success", true);
 	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
 	model_pod_gone(m, pod);
