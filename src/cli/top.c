@@ -194,8 +194,8 @@ static int print_page(struct top *top, struct error *err)
 	read_clock(clock);
 	layout = make_layout(top, clock);
 	layout.is_page = true;
-	if (cells_make(page_columns(), layout_page_lines(&layout, page_columns()),
-		       top->options->is_ascii, &cells) < 0)
+	if (cells_make(page_columns(), layout_page_lines(&layout), top->options->is_ascii, &cells) <
+	    0)
 		return error_set(err, ENOMEM, "out of memory");
 	layout_draw(&layout, &cells, &result);
 	for (int line = 0; line < cells.lines; line++) {

@@ -90,7 +90,7 @@ def test_containerd_takes_it_as_the_documentation_says(image, tmp_path_factory):
 def test_it_has_a_simulated_gpu(podman):
     """What the chart's test runs: as nobody, with nothing that may be written but /tmp."""
     said = run(podman, "allot", "run", "--sim", "h200", "--memory", "4GiB", "--cores", "30", "--",
-               "/usr/local/libexec/allot/allot-load", "--seconds", "1", "--mib", "1024", "--alloc-over",
+               "allot-load", "--seconds", "1", "--mib", "1024", "--alloc-over",
                options=("--user", "65534:65534", "--read-only", "--tmpfs", "/tmp", "--env", "HOME=/tmp"))
     assert "of the GPU" in said
 

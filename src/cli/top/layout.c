@@ -53,25 +53,16 @@ static void draw_head(const struct layout *layout, struct cells *cells)
 		cells_put_right(cells, 0, cells->columns - clock, clock, STYLE_DIM, layout->clock);
 }
 
-#define TROUBLE_LINES 4
-#define TEXT_MAX (ERROR_TEXT_MAX + SNAPSHOT_TEXT_MAX)
-
-static void describe_trouble(const struct layout *layout, char text[TEXT_MAX])
-{
-	snprintf(text, TEXT_MAX, "! %s; looked for again", layout->trouble);
-}
-
 /* Why nothing is new, and who stands still. Returns the lines that it took. */
 static int draw_notices(const struct layout *layout, struct cells *cells, int line)
 {
 	const struct snapshot *snapshot = layout->snapshot;
 	int column = 0, first = line;
-	char text[TEXT_MAX];
+	char text[SNAPSHOT_TEXT_MAX + 64];
 
 	if (layout->trouble) {
-		describe_trouble(layout, text);
-		line += cells_put_wrapped(cells, line, cells->columns, TROUBLE_LINES, STYLE_WARNING,
-					  text);
+		snprintf(text, sizeof(text), "! %.200s; looked for again", layout->trouble);
+		cells_put(cells, line++, 0, cells->columns, STYLE_WARNING, text);
 	}
 	for (size_t i = 0; i < snapshot->frozen_count && column < cells->columns; i++) {
 		const struct top_frozen *frozen = &snapshot->frozen[i];
@@ -304,18 +295,12 @@ static int graph_lines(const struct layout *layout, int lines)
 	return GRAPH_LINES;
 }
 
-int layout_page_lines(const struct layout *layout, int columns)
+int layout_page_lines(const struct layout *layout)
 {
-	char text[TEXT_MAX];
-
 	int rows = layout->rows->count ? (int)layout->rows->count + 1 : 1;
-	int notices = layout->snapshot->frozen_count > 0;
+	int notices = (layout->trouble != NULL) + (layout->snapshot->frozen_count > 0);
 	int cards = lines_of_cards(layout->snapshot, 0);
 
-	if (layout->trouble) {
-		describe_trouble(layout, text);
-		notices += cells_put_wrapped(NULL, 0, columns, TROUBLE_LINES, STYLE_WARNING, text);
-	}
 	return 1 + notices + cards + 1 + rows;
 }
 

@@ -33,8 +33,8 @@ struct layout_result {
 	bool has_details;
 };
 
-/* The lines that a page of so many columns has. */
-int layout_page_lines(const struct layout *layout, int columns);
+/* The lines that a page has. */
+int layout_page_lines(const struct layout *layout);
 
 void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
 

@@ -66,7 +66,7 @@ static const char *draw(struct scene *scene, int columns, int lines)
 	layout.snapshot = scene->snapshot;
 	layout.rows = &scene->rows;
 	if (scene->is_page)
-		lines = layout_page_lines(&layout, columns);
+		lines = layout_page_lines(&layout);
 	assert_int_equal(cells_make(columns, lines, scene->is_ascii, &scene->cells), 0);
 	layout_draw(&layout, &scene->cells, &scene->result);
 	scene->view.first = scene->result.first;
@@ -292,15 +292,6 @@ static void test_notices(void **state)
 	line_of(scene, 1, line, sizeof(line));
 	assert_string_equal(line, "! no daemon runs in /run/x; looked for again");
 	/* What was there before it went away stays in sight. */
-	assert_non_null(strstr(scene->text, "\na  "));
-	/* A long one goes on: its end says what to do. */
-	scene->trouble =
-		"the daemon in /run/user/1000/allot/a-long-name/of-a-directory does not answer; "
-		"look at its log, allotd.log in that directory";
-	draw(scene, 80, 24);
-	line_of(scene, 2, line, sizeof(line));
-	assert_string_equal(line,
-			    "look at its log, allotd.log in that directory; looked for again");
 	assert_non_null(strstr(scene->text, "\na  "));
 	scene->trouble = NULL;
 	scene->tasks = json_loads(
