@@ -1,0 +1,95 @@
+"""The node's end of bindings, for many nodes at once: what device plugins write of pods that were bound to them, a moment after
+that as a kubelet is. A program of its own, so that it takes no time from who measures:
+
+    node_agents.py URL CA TOKEN     prints "NAME SECONDS" when a pod is seen bound, by the clock of time.time()
+"""
+
+import http.client
+import json
+import queue
+import ssl
+import sys
+import threading
+import time
+import urllib.parse
+
+LOCK, PHASE = "hami.io/mutex.lock", "hami.io/bind-phase"
+DELAY_S = 0.2  # from the binding to Allocate
+WORKERS = 8
+
+
+class Server:
+    """One connection that stays."""
+
+    def __init__(self, url, ca, token):
+        self.at = urllib.parse.urlsplit(url).netloc
+        self.context = ssl.create_default_context(cafile=ca)
+        self.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        self.connection = None
+
+    def open(self):
+        self.connection = http.client.HTTPSConnection(self.at, timeout=600, context=self.context)
+
+    def ask(self, method, path, body=None, kind="application/json"):
+        """(status, the object); a connection that was closed meanwhile is opened again."""
+        for left in (1, 0):
+            try:
+                if not self.connection:
+                    self.open()
+                self.connection.request(method, path, body and json.dumps(body), {**self.headers, "Content-Type": kind})
+                answer = self.connection.getresponse()
+                return answer.status, json.loads(answer.read())
+            except (OSError, http.client.HTTPException):
+                self.connection = None
+                if not left:
+                    raise
+
+    def watch(self, path, version):
+        self.open()
+        self.connection.request("GET", f"{path}?watch=1&resourceVersion={version}", headers=self.headers)
+        for line in self.connection.getresponse():
+            yield json.loads(line)
+
+
+def give(server, pod):
+    """Its containers have their shares, and its node takes the next."""
+    meta = pod["metadata"]
+    node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
+    patch = "application/merge-patch+json"
+    server.ask("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
+               {"metadata": {"annotations": {"hami.io/vgpu-devices-to-allocate": ";", PHASE: "success"}}}, patch)
+    _, found = server.ask("GET", node)
+    notes = found["metadata"]
+    if notes.get("annotations", {}).get(LOCK, "").endswith(f",{meta['namespace']},{meta['name']}"):
+        server.ask("PATCH", node, {"metadata": {"annotations": {LOCK: None}}}, patch)
+
+
+def work(server, jobs):
+    while True:
+        due, pod = jobs.get()
+        time.sleep(max(0, due - time.monotonic()))
+        give(server, pod)
+
+
+def main():
+    access = sys.argv[1:4]
+    jobs = queue.Queue()
+    for _ in range(WORKERS):
+        threading.Thread(target=work, args=(Server(*access), jobs), daemon=True).start()
+    seen = set()
+    server = Server(*access)
+    _, pods = server.ask("GET", "/api/v1/pods?limit=1")
+    print("ready", flush=True)
+    for event in server.watch("/api/v1/pods", pods["metadata"]["resourceVersion"]):
+        pod = event["object"]
+        uid = pod["metadata"].get("uid")
+        if event["type"] == "DELETED" or not pod.get("spec", {}).get("nodeName") or uid in seen:
+            continue
+        seen.add(uid)
+        print(pod["metadata"]["name"], f"{time.time():.3f}", flush=True)
+        if pod["metadata"].get("annotations", {}).get(PHASE) == "allocating":
+            jobs.put((time.monotonic() + DELAY_S, pod))
+
+
+if __name__ == "__main__":
+    main()
