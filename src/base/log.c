@@ -46,7 +46,8 @@ enum log_level log_get_level(void)
 	return log_level_max;
 }
 
-static void write_line(enum log_level level, uint64_t left_out, const char *format, va_list ap)
+__attribute__((format(printf, 3, 0))) static void write_line(enum log_level level, uint64_t left_out,
+							     const char *format, va_list ap)
 {
 	int saved = errno;
 	char line[1024];

@@ -30,7 +30,7 @@ def is_ready(scheduler):
 
 def make(cluster, index, annotations=None, arguments=(), labels=None):
     """A pod that a kubelet runs already, on a node that allot has nothing to do with."""
-    return cluster.request("POST", "/api/v1/namespaces/odd/pods", {
+    return cluster.request("POST", "/api/v1/namespaces/odd-pods/pods", {
         "metadata": {"name": f"odd-{index}", "annotations": annotations or {}, "labels": labels or {}},
         "spec": {"nodeName": "elsewhere", "containers": [{"name": "main", "image": "none", "args": list(arguments)}]}})
 
@@ -38,7 +38,7 @@ def make(cluster, index, annotations=None, arguments=(), labels=None):
 @pytest.fixture(scope="module")
 def crowd(cluster):
     """A thousand pods: each way of being odd among many that are not."""
-    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "odd"}})
+    cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "odd-pods"}})
     cluster.make_gpu_node(NODE, [{"id": "GPU-odd-0"}, {"id": "GPU-odd-1"}])
     for i in range(PODS):
         if i % 100 == 7:
@@ -50,7 +50,7 @@ def crowd(cluster):
         else:
             make(cluster, i)
     yield
-    cluster.request("DELETE", "/api/v1/namespaces/odd/pods", query="?gracePeriodSeconds=0", raw=True)
+    cluster.request("DELETE", "/api/v1/namespaces/odd-pods/pods", query="?gracePeriodSeconds=0", raw=True)
     cluster.request("DELETE", f"/api/v1/nodes/{NODE}")
 
 
@@ -79,7 +79,7 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
         assert status == 200 and answer["NodeNames"] == [NODE], answer
         cluster.delete_pod("whole")
         log = scheduler.log.read_text()
-        assert "odd/odd-7: notes shares of GPUs and asks for none" in log
+        assert "odd-pods/odd-7: notes shares of GPUs and asks for none" in log
         assert "no JSON" not in log and "more than 16 MiB" not in log, log
         assert ready_s < 4 * READY_S
     finally:

@@ -19,17 +19,17 @@ def test_installs_whole(installed):
     there = {str(path.relative_to(installed)) for path in installed.rglob("*") if not path.is_dir()}
     for name in ("bin/allot", "bin/allotd", "bin/allot-scheduler", "include/allot-client.h",
                  "lib/systemd/system/allotd.service", "lib/systemd/system/allot-scheduler.service", "lib/sysusers.d/allot.conf",
-                 "lib/sysusers.d/allot-scheduler.conf", "libexec/allot/allot-sim",
+                 "lib/sysusers.d/allot-scheduler.conf", "libexec/allot/allot-sim", "bin/allot-load",
                  "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man8/allotd.8",
                  "share/bash-completion/completions/allot-scheduler", "share/fish/vendor_completions.d/allot.fish",
                  "share/zsh/site-functions/_allot", "share/zsh/site-functions/_allotd"):
         assert name in there or f"{name}.gz" in there, name
     libraries = {name.rsplit("/", 1)[-1] for name in there if name.startswith("lib")}
     assert {"liballot.so", "liballot-client.so.0", "liballot-client.so", "libcuda.so.1"} <= libraries
-    # Each subcommand has a page.
+    # Each subcommand has a page, and so has allot-load.
     commands = re.findall(r"^  (\w+) ", run(BUILD / "allot", "help").split("Commands:")[1].split("\n\n")[0], re.M)
     pages = {name.rsplit("/", 1)[-1] for name in there if "/man1/" in name}
-    assert {f"allot-{name}.1" for name in commands if name != "help"} == pages - {"allot.1"}
+    assert {f"allot-{name}.1" for name in commands if name != "help"} == pages - {"allot.1", "allot-load.1"}
 
 
 def test_what_is_installed_finds_its_parts(installed, tmp_path):
