@@ -13,6 +13,7 @@
 #include "kube/annotations.h"
 #include "kube/live.h"
 #include "kube/object.h"
+#include "kube/outside_json.h"
 #include "sched/explain.h"
 #include "sched/extender.h"
 #include "sched/request_wishes.h"
@@ -303,7 +304,7 @@ static void check_reading(const char *text)
 {
 	struct call_args *args = NULL;
 	struct error err = { 0 };
-	json_t *all = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	json_t *all = outside_json_read(text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
 	int r = call_args_read(text, strlen(text), &args, &err);
 	FUZZ_CHECK((r == 0) == (all != NULL));
 	if (r < 0)

@@ -91,7 +91,8 @@ static void apply_one(json_t *pod, const json_t *operation)
 		FUZZ_CHECK(at);
 	}
 	if (!strcmp(kind, "remove")) {
-		FUZZ_CHECK(json_is_array(at) && json_array_remove(at, (size_t)atoi(step)) == 0);
+		FUZZ_CHECK((json_is_array(at) ? json_array_remove(at, (size_t)atoi(step))
+					      : json_object_del(at, step)) == 0);
 	} else {
 		FUZZ_CHECK(!strcmp(kind, "add") && value);
 		json_t *copy = json_deep_copy(value);
