@@ -60,7 +60,7 @@ static uint32_t left_count;
 /* CUDA ordinal -> index + 1; 0: not looked up yet, -1: not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-/* What is missing, and what to do, when this process can't join; NULL: no known cause. */
+/* Names the missing resource and its remedy when this process can't join; NULL: the cause is not known. */
 static const char *why_failed(int error)
 {
 	switch (-error) {

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* What came with a message. */
+/* The ancillary data of one message. */
 struct ancillary {
 	struct ucred sender; /* zeros without SO_PASSCRED */
 	bool has_fds;

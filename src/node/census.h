@@ -118,8 +118,8 @@ void census_want_use(struct census *census, bool wanted);
  */
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
 /*
- * What a context costs, now that NVML shows so little for a whole process of this tenant: what two tenants agree
- * on, so that none can lower it for others. UINT64_MAX: none but this one has shown any. Pure.
+ * Takes NVML's figure for one whole process of a tenant and returns the cost of a context that two tenants agree on, so
+ * that none can lower it for others. UINT64_MAX: no other tenant has shown a figure yet. Pure.
  */
 uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes);
 /*

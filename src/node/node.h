@@ -177,8 +177,8 @@ void node_close(struct node *node);
 void node_tenants_changed(struct node *node);
 
 /*
- * What is promised of a card to all but `except` (NULL: to all); to containers of one pod that never run at once
- * (pod_stage.h), as much as any of them needs. Reads slots: the main thread only.
+ * Sums the promises of a card to all tenants but `except` (NULL: to all). Containers of one pod that never run at once
+ * (pod_stage.h) count as the largest of them. Reads slots: the main thread only.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);

@@ -24,7 +24,7 @@ struct pod_stage {
 	unsigned place;
 };
 
-/* What is promised of one card. */
+/* Promises of one card. */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;

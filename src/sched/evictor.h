@@ -1,6 +1,6 @@
 /*
  * Sends fillers (filler.h) away from cards where they have had too little for too long, and pods whose room another of higher
- * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Who made them makes them anew, and they are placed where there is room; an event
+ * priority needs: by the eviction API (policy/v1), which keeps to disruption budgets, a few at a time. Their controllers make them anew, and they are placed where there is room; an event
  * of the pod says why it went, and its node which cards are shut. The client's thread.
  */
 #ifndef ALLOT_SCHED_EVICTOR_H

@@ -115,7 +115,7 @@ void model_each_quota(const struct model *model,
 
 /*
  * Fillers (filler.h) that have had too little for `patience_ns` (0: none goes), and pods that are in the way of others of higher
- * priority, and are to go: each is told of once, and is taken to go for two
+ * priority, and are to go: each is returned once, and counts as leaving for two
  * minutes. To be called each second or so. `most` at a time; texts are the model's, until the next call that changes it.
  */
 struct model_eviction {

@@ -39,7 +39,7 @@ struct stock {
 	struct table *words;
 };
 
-/* What a node says of itself: annotations, NULL where there is none; and the words that its kubelet serves. */
+/* A node's annotations about its cards, NULL where one is absent, and the resource vocabularies that its kubelet serves. */
 struct stock_said {
 	const char *cards, *scores, *cordon;
 	unsigned served;

@@ -112,7 +112,7 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 	return count;
 }
 
-/* Of the address with the most connections, that which has kept its place for longest without using it. NULL: none does. */
+/* The oldest connection that may be closed, of the address that has the most connections. NULL: there is none. */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
 	struct server_call *first = NULL;

@@ -13,7 +13,7 @@
 /* What a connection does; each has an end, but the handler's turn and a stream that waits for its next part. */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
-/* Whom a connection is from: an address without its port, of IPv6 its network's 64 bits. All zero: a unix socket. */
+/* The address of a connection's peer, without its port; of IPv6 the /64 network. All zero: a unix socket. */
 struct server_peer {
 	uint8_t bytes[8];
 	uint8_t is_v6;

@@ -9,7 +9,7 @@ from held import compile_c
 NVML_UNINITIALIZED = "1"
 NVML_NOT_SUPPORTED = "3"
 CUDA_NOT_SUPPORTED = "801"
-# What a tenant is told differs by the values, not by the edge: it has no process there, or no such pid.
+# A tenant gets other values from these, whatever the arguments: it has no process there, or no such pid.
 OTHER_VALUES = {"nvmlDeviceGetProcessUtilization", "nvmlSystemGetProcessName"}
 
 

@@ -81,7 +81,7 @@ def kube_scheduler_configuration(cluster, folder, extender, **more):
     access = cluster.kubeconfig("kube-scheduler.conf", user=f"token: {ADMIN_TOKEN}")
     config["clientConnection"] = {"kubeconfig": str(access), "qps": 500, "burst": 1000}
     config["leaderElection"] = {"leaderElect": False}
-    # What failed is tried again soon: nobody is to wait for it in a test.
+    # Short backoffs, so that tests do not wait for a retry.
     config.update({"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 2, **more})
     config["extenders"][0].update(extender)
     file = folder / "kube-scheduler.json"

@@ -62,8 +62,8 @@ static void directory_came(struct kubelet_dir *k, int watch)
 }
 
 /*
- * A directory that was removed is told of (IN_DELETE_SELF) only when its last user has left it, and our own socket
- * is one. So the path is looked up each second: a watch of the same directory has the same number.
+ * IN_DELETE_SELF for a removed directory comes only after its last user has left it, and our own socket is such a user.
+ * So the path is looked up each second: a watch of the same directory has the same number.
  */
 static void look(void *data, uint32_t events)
 {

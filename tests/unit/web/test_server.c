@@ -490,7 +490,7 @@ static int connect_from(const struct scene *s, const char *address)
 	return fd;
 }
 
-/* Of those who connect and say nothing, or begin a request, the address with the most gives way to others, again and again. */
+/* The address with the most silent or half-sent connections loses places to other clients, again and again. */
 static void test_the_silent_make_room(void **state)
 {
 	struct scene *s = *state;
