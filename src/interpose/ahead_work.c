@@ -164,7 +164,7 @@ void ahead_prove_stream(const struct work *work)
 {
 	const struct flight_stream *s = flight_stream_of(work);
 
-	if (!s || !ahead_is_only_device(s->device))
+	if (!s || flight_is_overflow(s) || !ahead_is_only_device(s->device))
 		return;
 	uint64_t proof = proof_of_handle(PROOF_STREAM, ahead_stream_of(work), NULL);
 	if (!proof_is_there(proof))

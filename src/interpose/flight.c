@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "interpose/door.h"
+#include "interpose/flight_overflow.h"
 #include "interpose/flight_sample.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
@@ -28,7 +29,7 @@
 
 struct flight_device flight_devices[REGION_MAX_DEVICES];
 
-struct flight_stream flight_streams[FLIGHT_STREAMS];
+struct flight_stream flight_streams[FLIGHT_RECORDS];
 static struct {
 	_Atomic uintptr_t handle; /* 0: free */
 	_Atomic uint64_t owner;
@@ -40,7 +41,7 @@ static bool has_several_contexts;
 static struct sys_lock capture_lock;
 static uint64_t seen_launches[REGION_MAX_DEVICES]; /* helper: of a device in free run, at its last look */
 /* The records that were ever used, for those who look at all: the table itself is far longer. */
-static uint16_t used[FLIGHT_STREAMS];
+static uint16_t used[FLIGHT_RECORDS];
 static _Atomic uint32_t used_count;
 
 __thread struct flight_cache flight_cache;
@@ -75,7 +76,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	s->owner = owner;
 	s->context = context;
 	s->device = device;
-	s->is_per_thread = handle == CU_STREAM_PER_THREAD;
+	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || flight_is_overflow(s);
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
 	atomic_store(&s->rested, s->seen_launched);
@@ -86,6 +87,7 @@ static void init_stream(struct flight_stream *s, CUstream handle, uint64_t owner
 	atomic_store(&s->mark_every, 1);
 	atomic_store(&s->average_ns, 0);
 	atomic_store(&s->samples_taken, 0);
+	atomic_store(&s->overflow_marks, 0);
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
@@ -142,6 +144,19 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 	return FLIGHT_STREAMS;
 }
 
+/* The device's overflow record. Holds table_lock. */
+static struct flight_stream *overflow_of(int device)
+{
+	uint32_t at = FLIGHT_STREAMS + (uint32_t)device;
+
+	if (!atomic_load(&flight_streams[at].in_use)) {
+		enlist(at);
+		/* It has no stream of its own: an owner keeps it off the fast path. */
+		init_stream(&flight_streams[at], NULL, 1, NULL, device);
+	}
+	return &flight_streams[at];
+}
+
 static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext context)
 {
 	int device = guest_current_index();
@@ -155,7 +170,7 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 	see_context(context);
 	uint32_t at = free_place(handle, owner, context);
 	if (at == FLIGHT_STREAMS)
-		return NULL;
+		return overflow_of(device);
 	enlist(at);
 	init_stream(&flight_streams[at], handle, owner, context, device);
 	atomic_store(&keys[at].owner, owner);
@@ -265,9 +280,29 @@ static void push_mark(struct flight_stream *s, int sample)
 
 void flight_mark_now(struct flight_stream *s)
 {
+	if (flight_is_overflow(s))
+		return;
 	WITH_LOCK(&s->lock);
 	if (atomic_load(&s->in_use))
 		push_mark(s, FLIGHT_NO_SAMPLE);
+}
+
+/* Counts one launch into a stream that has no record, and marks it. */
+static void mark_overflow(struct flight_stream *s, const struct work *work, uint64_t ns)
+{
+	count_into_device(s, 1, (int64_t)ns);
+	if (!flight_overflow_mark(s, flight_handle_of(work), ns))
+		count_into_device(s, -1, -(int64_t)ns);
+}
+
+void flight_mark_work(struct flight_stream *s, const struct work *work)
+{
+	if (likely(!flight_is_overflow(s))) {
+		flight_mark_now(s);
+		return;
+	}
+	atomic_store_explicit(&s->unmarked, 0, memory_order_relaxed);
+	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
 /* How many times as long as in a lease of the usual depth. */
@@ -289,7 +324,7 @@ void flight_begin(struct flight_stream *s, const struct work *work, struct fligh
 	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
 		     : pass->pays           ? estimate_wants_to_tell(pass->estimate)
 					    : estimate_wants_sample(pass->estimate);
-	if (wants)
+	if (wants && !flight_is_overflow(s))
 		pass->sample = flight_sample_begin(s, pass->estimate, pass->is_beside_others,
 						   pass->samples_most);
 }
@@ -311,12 +346,16 @@ void flight_end(struct flight_stream *s, const struct work *work, struct flight_
 	if (!ns && pass->pays)
 		ns = UNKNOWN_NS;
 	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
+	if (unlikely(flight_is_overflow(s))) {
+		mark_overflow(s, work, ns);
+		return;
+	}
 	uint32_t n = atomic_fetch_add_explicit(&s->unmarked, 1, memory_order_relaxed) + 1;
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	count_into_device(s, 1, (int64_t)ns);
 	uint64_t scale = mark_scale(s, pass);
-	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_per_thread ||
+	if (pass->sample != FLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
 	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
@@ -338,17 +377,15 @@ static void set_mark_every(struct flight_stream *s, uint64_t average_ns, bool ke
 		every *= 2;
 	else if (average_ns)
 		every = MARK_TARGET_NS / average_ns;
-	if (every < 1 || s->is_per_thread)
+	if (every < 1 || s->is_marked_by_launch)
 		every = 1;
 	if (every > MARK_MAX_LAUNCHES)
 		every = MARK_MAX_LAUNCHES;
 	atomic_store_explicit(&s->mark_every, (uint32_t)every, memory_order_relaxed);
 }
 
-static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches)
+static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool keeps_up)
 {
-	bool keeps_up = s->tail == s->head;
-
 	if (s->progress_ns && !keeps_up) {
 		uint64_t sample = (now_ns - s->progress_ns) / launches;
 		uint64_t known = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
@@ -362,6 +399,19 @@ static void learn_average(struct flight_stream *s, uint64_t now_ns, uint32_t lau
 		set_mark_every(s, 0, true);
 	}
 	s->progress_ns = now_ns;
+}
+
+/* After a look that saw `launches` end, and others under way if it is busy. Holds s->lock. */
+static void note_progress(struct flight_stream *s, uint64_t now_ns, uint32_t launches, bool is_busy)
+{
+	if (launches) {
+		atomic_fetch_add(&flight_devices[s->device].completed, launches);
+		learn_average(s, now_ns, launches, !is_busy);
+	} else if (is_busy && !s->progress_ns) {
+		s->progress_ns = now_ns;
+	}
+	if (!is_busy)
+		s->progress_ns = 0;
 }
 
 static CUresult query(const struct flight_stream *s, uint32_t at)
@@ -393,15 +443,21 @@ static bool reap(struct flight_stream *s, uint64_t now_ns)
 		count_into_device(s, -(int32_t)m->launches, -(int64_t)m->ns);
 		s->tail++;
 	}
-	if (launches) {
-		atomic_fetch_add(&flight_devices[s->device].completed, launches);
-		learn_average(s, now_ns, launches);
-	} else if (s->tail != s->head && !s->progress_ns) {
-		s->progress_ns = now_ns;
-	}
-	if (s->tail == s->head)
-		s->progress_ns = 0;
+	note_progress(s, now_ns, launches, s->tail != s->head);
 	return s->tail != s->head;
+}
+
+/* As reap(), of an overflow record. Holds s->lock. */
+static bool reap_overflow(struct flight_stream *s, uint64_t now_ns)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	flight_overflow_reap(s, &launches, &ns);
+	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
+	bool is_busy = atomic_load(&s->overflow_marks) != 0;
+	note_progress(s, now_ns, launches, is_busy);
+	return is_busy;
 }
 
 /*
@@ -423,7 +479,7 @@ static void mark_in_context(struct flight_stream *s)
 static void mark_tail(struct flight_stream *s)
 {
 	WITH_LOCK(&capture_lock);
-	if (atomic_load(&guest.captures) == 0 && !s->is_per_thread)
+	if (atomic_load(&guest.captures) == 0 && !s->is_marked_by_launch)
 		mark_in_context(s);
 }
 
@@ -456,7 +512,7 @@ static bool poll_stream(struct flight_stream *s, uint64_t now_ns, bool has_tail,
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
 	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
-	bool is_busy = reap(s, now_ns);
+	bool is_busy = flight_is_overflow(s) ? reap_overflow(s, now_ns) : reap(s, now_ns);
 	return is_busy || atomic_load_explicit(&s->unmarked, memory_order_relaxed) != 0;
 }
 
@@ -488,6 +544,9 @@ bool flight_rests(int device, struct flight_stream *only)
 	uint32_t end = atomic_load(&used_count);
 	bool has_worked = false;
 
+	/* One of many streams without a record: nothing tells whether the others are idle. */
+	if (only && flight_is_overflow(only))
+		return false;
 	for (uint32_t i = 0; i < end; i++) {
 		struct flight_stream *s = &flight_streams[used[i]];
 		uint32_t launched = atomic_load_explicit(&s->launched, memory_order_relaxed);
@@ -556,6 +615,18 @@ void flight_drop_stream(CUstream stream)
 	struct flight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - flight_streams), true);
+	else /* one without a record: threads that remember its handle look it up anew */
+		atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
+}
+
+/* Holds table_lock. */
+static void drop_from_overflow(struct flight_stream *s, CUcontext context)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	flight_overflow_drop(s, context, &launches, &ns);
+	count_into_device(s, -(int32_t)launches, -(int64_t)ns);
 }
 
 void flight_drop_context(CUcontext context)
@@ -564,7 +635,11 @@ void flight_drop_context(CUcontext context)
 	trace_code_goes();
 	for (uint32_t i = 0; i < atomic_load(&used_count); i++) {
 		struct flight_stream *s = &flight_streams[used[i]];
-		if (atomic_load(&s->in_use) && s->context == context)
+		if (!atomic_load(&s->in_use))
+			continue;
+		if (flight_is_overflow(s))
+			drop_from_overflow(s, context);
+		else if (s->context == context)
 			drop(used[i], false);
 	}
 	if (context == only_context && !has_several_contexts)
@@ -592,6 +667,7 @@ void flight_reset(void)
 		memset(&flight_streams[used[i]], 0, sizeof(flight_streams[0]));
 		flight_sample_forget(&flight_streams[used[i]]);
 	}
+	flight_overflow_reset();
 	memset(keys, 0, sizeof(keys));
 	memset(flight_devices, 0, sizeof(flight_devices));
 	memset(seen_launches, 0, sizeof(seen_launches));

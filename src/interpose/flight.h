@@ -45,7 +45,7 @@ struct flight_stream {
 	_Atomic uint64_t average_ns;       /* a launch, by completions seen; 0: not known */
 	_Atomic uint32_t mark_every;       /* free run: launches to a mark */
 	int device;
-	bool is_per_thread; /* only its own thread can record into it */
+	bool is_marked_by_launch; /* each launch, by its thread: a thread's default stream, the overflow record */
 	_Atomic bool in_use;
 	bool is_listed;          /* was ever used */
 	_Atomic uint32_t rested; /* of `launched`, at the last rest */
@@ -58,9 +58,10 @@ struct flight_stream {
 	struct sys_lock lock; /* the rest */
 	uint32_t head, tail;  /* marks [tail, head) are in flight, indices modulo FLIGHT_RING */
 	struct flight_mark ring[FLIGHT_RING];
-	uint32_t seen_launched;         /* helper: at its last look */
-	uint64_t progress_ns;           /* helper: time of the last completion, while busy since */
-	_Atomic uint32_t samples_taken; /* bits: of its flight_samples, which are under way */
+	uint32_t seen_launched;          /* helper: at its last look */
+	uint64_t progress_ns;            /* helper: time of the last completion, while busy since */
+	_Atomic uint32_t samples_taken;  /* bits: of its flight_samples, which are under way */
+	_Atomic uint32_t overflow_marks; /* of an overflow record: in flight; written under `lock` */
 };
 
 _Static_assert(sizeof(struct flight_stream) == FLIGHT_STREAM_SIZE, "one step of the alignment");
@@ -87,7 +88,14 @@ SYS_DATA struct flight_device flight_devices[REGION_MAX_DEVICES];
 void flight_show_busy(struct region_slot_device *slot, struct flight_device *d, bool is_busy);
 
 #define FLIGHT_STREAMS 1024 /* a power of two */
-SYS_DATA struct flight_stream flight_streams[FLIGHT_STREAMS];
+/* Behind the table stands each device's overflow record: flight_overflow.h. */
+#define FLIGHT_RECORDS (FLIGHT_STREAMS + REGION_MAX_DEVICES)
+SYS_DATA struct flight_stream flight_streams[FLIGHT_RECORDS];
+
+static inline bool flight_is_overflow(const struct flight_stream *s)
+{
+	return s >= &flight_streams[FLIGHT_STREAMS];
+}
 
 /* Where a stream's record is, or one of the places behind: below FLIGHT_STREAMS. */
 static inline uint32_t flight_hash(CUstream handle, uint64_t owner)
@@ -119,15 +127,21 @@ SYS_DATA __thread struct flight_cache flight_cache;
 /* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
 struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
-/* The record of the stream that `work` goes to; NULL when there is no context or no room. */
+/* The stream that `work` goes to, by a handle that means the same in every call. */
+static inline CUstream flight_handle_of(const struct work *work)
+{
+	if (work->stream)
+		return work->stream;
+	return work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+}
+
+/* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context. */
 static inline struct flight_stream *flight_stream_of(const struct work *work)
 {
-	CUstream handle = work->stream;
+	CUstream handle = flight_handle_of(work);
 	CUcontext context = NULL;
 	uint64_t owner = 0;
 
-	if (!handle)
-		handle = work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
 	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
 		if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
 			return NULL;
@@ -159,7 +173,10 @@ static inline bool flight_count(struct flight_stream *s)
 	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
 	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
+/* Marks all that is unmarked. Does nothing to an overflow record. */
 void flight_mark_now(struct flight_stream *stream);
+/* The same after flight_count() of that work; of an overflow record, its own mark. */
+void flight_mark_work(struct flight_stream *stream, const struct work *work);
 
 /*
  * Under a lease, around the launch: begin() predicts and starts a timed sample where one is wanted;

@@ -11,7 +11,7 @@ static struct flight_sample {
 	struct estimate *estimate;
 	uint64_t key;
 	bool is_beside_others;
-} samples[FLIGHT_STREAMS][FLIGHT_SAMPLES];
+} samples[FLIGHT_RECORDS][FLIGHT_SAMPLES];
 
 static struct flight_sample *samples_of(const struct flight_stream *s)
 {

@@ -2,6 +2,7 @@
 
 #include "interpose/bell.h"
 #include "interpose/door.h"
+#include "interpose/flight_overflow.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"
 #include "interpose/swap_hold.h"
@@ -292,6 +293,8 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 		return; /* no context: the driver will say so */
 
 	pass->detours = 0;
+	if (pass->stream && unlikely(flight_is_overflow(pass->stream)))
+		flight_overflow_wait(pass->stream);
 	do
 		pass_gate(pass, work);
 	while (unlikely(atomic_load_explicit(&guest.detours, memory_order_relaxed)) &&
@@ -339,7 +342,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 	if (pass->stream && unlikely(pass->is_leased))
 		end_leased(pass, work, result == CUDA_SUCCESS);
 	else if (pass->stream && result == CUDA_SUCCESS && flight_count(pass->stream))
-		flight_mark_now(pass->stream);
+		flight_mark_work(pass->stream, work);
 	if (pass->stream)
 		show_busy(pass->device, pass->index);
 	if (pass->is_raised)

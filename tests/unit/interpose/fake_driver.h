@@ -9,7 +9,7 @@
 #include "interpose/work.h"
 
 #define FAKE_CONTEXT ((CUcontext)0xc0)
-#define FAKE_STREAMS 8
+#define FAKE_STREAMS 2048
 
 /* Stream i; 0 and 1 stand for the legacy and the per-thread default stream. */
 CUstream fake_stream(unsigned i);

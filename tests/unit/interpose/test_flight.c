@@ -4,6 +4,11 @@
  */
 #include "launching.h"
 
+#include "interpose/flight_overflow.h"
+
+/* More streams than there are records, by fewer than may be in flight beyond them. */
+#define MANY (FLIGHT_STREAMS + 60)
+
 static void test_free_run_counts_and_passes(void **state)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -159,9 +164,9 @@ static void test_a_dropped_context_takes_its_streams_along(void **state)
 {
 	fake_guest_set_lease(LEASE_GO);
 	fake_control->device[0].depth_ns = 1ULL << 60;
-	for (unsigned i = 0; i < FAKE_STREAMS; i++)
+	for (unsigned i = 0; i < 8; i++)
 		launch(fake_stream(i));
-	assert_int_equal(device()->inflight, FAKE_STREAMS);
+	assert_int_equal(device()->inflight, 8);
 	uint64_t queries = fake_counts().queries;
 	flight_drop_context(FAKE_CONTEXT);
 	assert_int_equal(device()->inflight, 0);
@@ -279,19 +284,143 @@ static void test_synchronous_work_leaves_nothing_in_flight(void **state)
 	assert_int_equal(device()->inflight, 0);
 }
 
-static void test_more_streams_than_there_are_records(void **state)
+/* Launches once into each of `count` streams from `first` on. */
+static void launch_into_many(unsigned first, unsigned count)
 {
-	/* Handles that are never dereferenced: the free run of a program that leaks streams. */
-	real.cuEventCreate = NULL;
-	for (uintptr_t i = 0; i < 5000; i++) {
-		struct work w = fake_kernel((CUstream)(0x10000 + i * 64), launched_function);
-		struct gate_pass pass;
-		w.kind = WORK_IS_KERNEL;
-		gate_enter(&pass, &w);
-		assert_non_null(pass.device);
-		gate_leave(&pass, &w, CUDA_ERROR_LAUNCH_FAILED);
+	for (unsigned i = 0; i < count; i++)
+		launch(fake_stream(first + i));
+}
+
+/* Streams that leave no record free, with nothing in flight. */
+static void use_up_records(void)
+{
+	for (unsigned i = 2; i < MANY; i += 64) {
+		launch_into_many(i, i + 64 < MANY ? 64 : MANY - i);
+		fake_complete_all();
+		flight_poll(sys_now_ns(), 1, 0);
 	}
-	assert_int_equal(own()->launching, 0);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_true(atomic_load(&flight_streams[FLIGHT_STREAMS].in_use));
+}
+
+static bool has_record(unsigned stream)
+{
+	struct work w = fake_kernel(fake_stream(stream), launched_function);
+
+	return !flight_is_overflow(flight_stream_of(&w));
+}
+
+/* The first of the streams from `from` on that has no record. */
+static unsigned without_record(unsigned from)
+{
+	while (from < MANY && has_record(from))
+		from++;
+	assert_true(from < MANY);
+	return from;
+}
+
+static void test_streams_beyond_the_records_are_counted(void **state)
+{
+	use_up_records();
+	/* Under a lease, where each launch counts at once. */
+	fake_guest_set_lease(LEASE_GO);
+	fake_control->device[0].depth_ns = 1ULL << 60;
+	launch_into_many(2, MANY - 2);
+	assert_int_equal(device()->inflight, MANY - 2);
+	assert_int_equal(own()->busy, 1);
+	/* Whichever ends first is taken off: marks of several streams have no order. */
+	unsigned one = without_record(2);
+	fake_complete(fake_stream(one), fake_launched(fake_stream(one)));
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 1);
+	assert_int_equal(device()->inflight, MANY - 3);
+	fake_complete_all();
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(device()->inflight, 0);
+	assert_int_equal(device()->inflight_ns, 0);
+	assert_int_equal(flight_launches(0), 2 * (MANY - 2));
+}
+
+static void test_depth_bounds_streams_beyond_the_records(void **state)
+{
+	use_up_records();
+	teach(fake_stream(2));
+	struct launcher l;
+	fake_control->device[0].depth_ns = 10 * KERNEL_NS;
+	fake_control->device[0].long_work_ns = KERNEL_NS;
+	unsigned one = without_record(3);
+	start_launcher(&l, fake_stream(one), 0);
+	usleep(5000);
+	assert_in_range(l.launches, 1, 12);
+	l.stop = true;
+	fake_complete_all();
+	start_helper();
+	pthread_join(l.thread, NULL);
+}
+
+static void test_a_full_set_of_marks_holds_launches_back(void **state)
+{
+	use_up_records();
+	unsigned one = without_record(2);
+	struct launcher l;
+	start_helper();
+	start_launcher(&l, fake_stream(one), FLIGHT_OVERFLOW_MARKS);
+	usleep(20000);
+	assert_int_equal(l.launches, FLIGHT_OVERFLOW_MARKS / 2);
+	for (int i = 0; i < 10000 && l.launches < FLIGHT_OVERFLOW_MARKS; i++) {
+		fake_complete_all();
+		usleep(100);
+	}
+	pthread_join(l.thread, NULL);
+	assert_int_equal(l.launches, FLIGHT_OVERFLOW_MARKS);
+}
+
+static void test_marks_that_never_end_are_not_waited_for(void **state)
+{
+	/* As with kernels that wait for the program: each launch goes on after a while, and none is lost count of. */
+	use_up_records();
+	unsigned one = without_record(2);
+	for (unsigned i = 0; i < FLIGHT_OVERFLOW_MARKS / 2 + 2; i++)
+		launch(fake_stream(one));
+	assert_int_equal(device()->inflight, FLIGHT_OVERFLOW_MARKS / 2 + 2);
+	struct flight_stream *record = &flight_streams[FLIGHT_STREAMS];
+	for (unsigned i = 0; i < FLIGHT_OVERFLOW_MARKS; i++)
+		assert_true(flight_overflow_mark(record, fake_stream(one), KERNEL_NS));
+	assert_int_equal(record->overflow_marks, FLIGHT_OVERFLOW_MARKS);
+	fake_complete_all();
+	uint32_t launches;
+	uint64_t ns;
+	sys_lock(&record->lock);
+	flight_overflow_reap(record, &launches, &ns);
+	sys_unlock(&record->lock);
+	assert_int_equal(launches, FLIGHT_OVERFLOW_MARKS / 2 + 2 + FLIGHT_OVERFLOW_MARKS);
+	assert_int_equal(record->overflow_marks, 0);
+}
+
+static void test_a_context_takes_its_marks_beyond_the_records_along(void **state)
+{
+	use_up_records();
+	unsigned one = without_record(2);
+	launch(fake_stream(one));
+	uint64_t destroys = fake_counts().destroys;
+	flight_drop_context(FAKE_CONTEXT);
+	assert_int_equal(device()->inflight, 0);
+	assert_int_equal(fake_counts().destroys, destroys);
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_true(has_record(one));
+}
+
+static void test_a_stream_beyond_the_records_gets_one_that_is_free(void **state)
+{
+	use_up_records();
+	unsigned one = without_record(2);
+	launch(fake_stream(one));
+	for (unsigned i = 2; i < MANY; i++)
+		if (i != one)
+			flight_drop_stream(fake_stream(i));
+	assert_true(has_record(one));
+	fake_complete_all();
+	assert_int_equal(flight_poll(sys_now_ns(), 1, 0), 0);
+	assert_int_equal(device()->inflight, 0);
 }
 
 int main(void)
@@ -309,7 +438,12 @@ int main(void)
 		launching_test(test_many_are_timed_at_once_in_a_trial_of_space),
 		launching_test(test_samples_are_given_back),
 		launching_test(test_synchronous_work_leaves_nothing_in_flight),
-		launching_test(test_more_streams_than_there_are_records),
+		launching_test(test_streams_beyond_the_records_are_counted),
+		launching_test(test_depth_bounds_streams_beyond_the_records),
+		launching_test(test_a_full_set_of_marks_holds_launches_back),
+		launching_test(test_marks_that_never_end_are_not_waited_for),
+		launching_test(test_a_context_takes_its_marks_beyond_the_records_along),
+		launching_test(test_a_stream_beyond_the_records_gets_one_that_is_free),
 	};
 
 	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
