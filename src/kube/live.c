@@ -11,6 +11,7 @@
 #include "kube/vcuda.h"
 
 #define NAME_MAX_BYTES 320 /* of an annotation: 253 bytes, '/', 63, and a NUL */
+#define MIB (UINT64_C(1) << 20)
 #define VALUE_MAX_BYTES 48 /* of one value in a list */
 
 /* ---- values ---- */
@@ -227,6 +228,32 @@ int live_read_sharing(const struct kube_pod *pod, const char *container, struct 
 	}
 	*ret = live;
 	return 0;
+}
+
+static bool is_for(size_t values, size_t count)
+{
+	return values <= 1 || values == count;
+}
+
+struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count)
+{
+	struct kube_live live;
+	struct kube_live_floor floor = { 0 };
+	if (live_read(pod, container, &live, NULL) < 0 || !is_for(live.memories, count) ||
+	    !is_for(live.cores, count) || !is_for(live.limits, count))
+		return floor;
+	for (size_t i = 0; i < live.memories; i++) {
+		uint64_t mib = live.memory_bytes[i] / MIB + (live.memory_bytes[i] % MIB > 0);
+		if (mib > floor.memory_mib)
+			floor.memory_mib = mib;
+	}
+	for (size_t i = 0; i < live.cores; i++) {
+		unsigned pct = (unsigned)live.cores_pct[i];
+		pct += live.cores_pct[i] > pct;
+		if (pct > floor.cores_pct)
+			floor.cores_pct = pct;
+	}
+	return floor;
 }
 
 char *live_text(const struct kube_pod *pod)

@@ -44,6 +44,18 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 		      struct error *err);
 
+/* The least that a container gets of each of its GPUs. */
+struct kube_live_floor {
+	uint64_t memory_mib; /* rounded up; 0: nothing is said */
+	unsigned cores_pct;  /* rounded up; 0: nothing is said, or no guarantee */
+};
+
+/*
+ * The most that the pod asks of any of the container's GPUs, of which there are `count`. Zeros where a node would refuse what
+ * is said, and leave the container as it was made.
+ */
+struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
+
 /* All that live_read() goes by: while it is the same, nothing was changed. NULL: no memory; by free(). */
 char *live_text(const struct kube_pod *pod);
 

@@ -17,9 +17,10 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 				      : 0;
 
 	/* In two steps: the product of bytes and percent may not fit. */
-	if (request->memory == PLACE_MEMORY_PCT)
-		need.memory_bytes = card->memory_total_bytes / 100 * request->memory_pct +
-				    card->memory_total_bytes % 100 * request->memory_pct / 100;
+	uint64_t part_bytes = card->memory_total_bytes / 100 * request->memory_pct +
+			      card->memory_total_bytes % 100 * request->memory_pct / 100;
+	if (request->memory == PLACE_MEMORY_PCT && part_bytes > need.memory_bytes)
+		need.memory_bytes = part_bytes;
 	if (request->memory == PLACE_MEMORY_ALL)
 		need.memory_bytes = most_bytes;
 	/* A card alone is what there is of it, less what is reserved. */

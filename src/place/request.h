@@ -42,9 +42,9 @@ struct place_weights {
 struct place_request {
 	unsigned count; /* of cards, 1 or more */
 	enum place_memory memory;
-	uint64_t memory_bytes; /* of each card; of PLACE_MEMORY_BYTES */
-	unsigned memory_pct;   /* of PLACE_MEMORY_PCT, 0 to 100 */
-	uint32_t cores_mpct;   /* of each card's time; 100 % or more: the card alone */
+	uint64_t memory_bytes; /* of each card; of PLACE_MEMORY_BYTES, and the least of PLACE_MEMORY_PCT */
+	unsigned memory_pct; /* of PLACE_MEMORY_PCT, 0 to 100 */
+	uint32_t cores_mpct; /* of each card's time; 100 % or more: the card alone */
 	enum place_policy policy;
 	struct place_words use_uuid, nouse_uuid; /* a whole UUID */
 	struct place_words must_uuid; /* cards that have to be among those chosen; whole UUIDs */

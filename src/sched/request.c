@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kube/blame.h"
+#include "kube/live.h"
 #include "kube/quantity.h"
 #include "sched/request_wishes.h"
 
@@ -124,6 +125,18 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- a container ---- */
 
+/* Once it runs, its node gives it what the annotations ask for: it is placed by no less. */
+static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
+{
+	const struct kube_live_floor floor = live_floor(pod, pod->container[container],
+							place->count);
+	uint64_t mib = floor.memory_mib > NUMBER_MOST ? NUMBER_MOST : floor.memory_mib;
+	if (place->memory != PLACE_MEMORY_ALL && place->memory_bytes < mib * MIB)
+		place->memory_bytes = mib * MIB;
+	if (place->cores_mpct < floor.cores_pct * MPCT)
+		place->cores_mpct = floor.cores_pct * MPCT;
+}
+
 static int add_part(const struct kube_pod *pod, size_t container, const struct request_terms *terms,
 		    const struct place_request *common, struct request *request, struct error *err)
 {
@@ -138,6 +151,8 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami && !r_vcuda)
 		return error_set(err, EINVAL, "asks by %s and by %s: must be one of them",
 				 terms->count, terms->vcuda.cores);
+	if (!r_hami || !r_vcuda)
+		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/* A card alone is no part of one; and of gpu-manager's units the kubelet has no more than are promised. */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_filler = false;

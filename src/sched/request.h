@@ -13,6 +13,7 @@
  *                                        commas, the first goes first
  *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
+ *     allot.dev/memory, allot.dev/cores  kube/live.h: what its node will give it, where that is more than its limits
  *     allot.dev/placement                use: it fills what others leave of cards' time (filler.h); guarantee
  *
  * Pure but for memory; thread safe.

@@ -21,7 +21,8 @@ static const char *const written[] = { KUBE_POD_NODE,
 
 static bool is_wish(const char *name)
 {
-	bool is = false;
+	/* CONTAINER.allot.dev/memory and the like, as well. */
+	bool is = strstr(name, "." KUBE_LIVE_DOMAIN "/") != NULL;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		is |= !strncmp(name, domains[i], strlen(domains[i]));
 	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
@@ -55,6 +56,8 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
+		/* Annotations of one container name it. */
+		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + wishes(pod);
 }

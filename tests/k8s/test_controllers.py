@@ -43,9 +43,10 @@ class Made(Nodes):
                          "containers": [{"name": "main", "image": "none", "resources": {
                              "limits": {GPU: "1", MEMORY: str(mib), CORES: "20"}}}], **more}}
 
-    def deploy(self, replicas, mib):
+    def deploy(self, replicas, mib, annotations=None):
         self.cluster.request("POST", DEPLOYMENTS, {"metadata": {"name": self.name}, "spec": {
-            "replicas": replicas, "selector": {"matchLabels": {"app": self.name}}, "template": self.template(mib)}})
+            "replicas": replicas, "selector": {"matchLabels": {"app": self.name}},
+            "template": self.template(mib, annotations)}})
 
     def scale(self, replicas):
         self.cluster.request("PATCH", f"{DEPLOYMENTS}/{self.name}", {"spec": {"replicas": replicas}},
@@ -105,6 +106,22 @@ def test_a_deployment_keeps_its_replicas(cluster, made):
     made.wait_for(0)
     cluster.request("DELETE", f"{DEPLOYMENTS}/{made.name}")
     cluster.delete_pod("wants-a-card")
+
+
+def test_a_deployment_is_placed_by_its_annotations(made):
+    """Its limits would let a card hold all of them; their node gives each half of a card, as its annotation says."""
+    made.add(cards=1)
+    half = CARD_MIB // 2
+    made.deploy(2, 1000, {"main.allot.dev/memory": f"{half}MiB"})
+    assert [share.mib for share in made.wait_for(2)] == [half, half]
+    made.scale(3)
+    wait_until(lambda: len(made.pods()) == 3, 60, "the third pod")
+    wait_until(lambda: any("CardInsufficientMemory" in event["message"] for event in made.cluster.events()
+                           if event["involvedObject"]["name"] in made.pods()), 60, "why the third waits")
+    assert len(made.done(list(made.pods()))) == 2
+    made.scale(2)
+    made.wait_for(2)
+    made.forget(f"{DEPLOYMENTS}/{made.name}")
 
 
 def test_pods_of_a_job_are_a_gang(cluster, made):

@@ -74,6 +74,8 @@ static void needs(void **state)
 	struct place_request request = { .memory = PLACE_MEMORY_PCT, .memory_pct = 25 };
 
 	assert_int_equal(place_need(&card, &request).memory_bytes, 20 * GIB);
+	request.memory_bytes = 30 * GIB;
+	assert_int_equal(place_need(&card, &request).memory_bytes, 30 * GIB);
 	card.memory_reserved_bytes = GIB;
 	card.cores_reserved_mpct = 5000;
 	request = (struct place_request){ .count = 1,

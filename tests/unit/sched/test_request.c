@@ -71,6 +71,43 @@ static void test_limits(void **state)
 	}
 }
 
+/* What its node will give it once it runs: where that is more, it is placed by it. */
+static void test_annotated(void **state)
+{
+	static const struct {
+		const char *limits, *annotation, *value;
+		uint64_t mib;
+		uint32_t cores_mpct;
+	} rows[] = {
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "8GiB", 8192, 0 },
+		{ "\"nvidia.com/gpumem\":\"3000\"", "main.allot.dev/memory", "8GiB", 8192, 0 },
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "1GiB", 3000, 0 },
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "3145729001B", 3001, 0 },
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/cores", "29.5", 3000, 30000 },
+		{ "\"nvidia.com/gpumem\":\"3000\",\"nvidia.com/gpucores\":\"40\"",
+		  "allot.dev/cores", "30", 3000, 40000 },
+		{ "\"nvidia.com/gpu\":\"2\",\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory",
+		  "1GiB,4GiB", 4096, 0 },
+		/* What the node refuses changes nothing there. */
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "4GiB,4GiB", 3000, 0 },
+		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "lots", 3000, 0 },
+		/* The least, of a part that only the card makes a number of bytes. */
+		{ "\"nvidia.com/gpumem-percentage\":\"50\"", "allot.dev/memory", "8GiB", 8192, 0 },
+		{ "\"tencent.com/vcuda-core\":\"30\",\"tencent.com/vcuda-memory\":\"20\"",
+		  "allot.dev/memory", "8GiB", 8192, 30000 },
+		{ GPU, "allot.dev/memory", "8GiB", 0, 100000 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *pod = pod_object("a", rows[i].limits);
+		annotate(pod, rows[i].annotation, rows[i].value);
+		struct request r = read_good(pod);
+		const struct place_request *p = &r.part[0].place;
+		assert_int_equal(p->memory_bytes, rows[i].mib * MIB);
+		assert_int_equal(p->cores_mpct, rows[i].cores_mpct);
+		request_free(&r);
+	}
+}
+
 static void test_none(void **state)
 {
 	static const char *const rows[] = { "", "\"cpu\":\"1\"", "\"nvidia.com/gpu\":\"0\"" };
@@ -245,8 +282,10 @@ static void test_sources(void **state)
 		{ "hami.io/node-scheduler-policy", "spread" },
 		{ "hami.io/device-scoring-weights", "slot=1,core=1,memory=3" },
 		{ "hami.io/device-scoring-weights", "slot=1,core=2,memory=3" },
+		{ "allot.dev/memory", "8GiB" },
+		{ "main.allot.dev/memory", "8GiB" },
 	};
-	enum { LIMITS = 7, WISHES = 15, ALL = LIMITS + WISHES };
+	enum { LIMITS = 7, WISHES = 17, ALL = LIMITS + WISHES };
 	uint64_t source[2][ALL];
 	for (size_t side = 0; side < 2; side++)
 		for (size_t i = 0; i < ALL; i++) {
@@ -292,11 +331,11 @@ static void test_terms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),       cmocka_unit_test(test_none),
-		cmocka_unit_test(test_bad),          cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_all_policies), cmocka_unit_test(test_bad_wishes),
-		cmocka_unit_test(test_containers),   cmocka_unit_test(test_terms),
-		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_annotated),  cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_none),       cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_wishes),     cmocka_unit_test(test_all_policies),
+		cmocka_unit_test(test_bad_wishes), cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_terms),      cmocka_unit_test(test_sources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
