@@ -102,6 +102,32 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
+#define ASKS_MAX 16 /* a Service sends each call to any replica */
+
+static bool is_of_leader(const json_t *answer)
+{
+	return !json_is_false(json_object_get(answer, "leads"));
+}
+
+/* The leader alone knows what is reserved: it is asked for until it answers. What came before it is better than nothing. */
+static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
+			   json_t **answer)
+{
+	for (unsigned asks = 1; asks < ASKS_MAX && !is_of_leader(*answer); asks++) {
+		cleanup_object json_t *next = NULL;
+		int status;
+		if (api_get(access, path, token, &status, &next, NULL) < 0 ||
+		    !json_object_get(next, "state"))
+			break;
+		json_decref(*answer);
+		*answer = json_incref(next);
+	}
+	if (!is_of_leader(*answer))
+		fprintf(stderr,
+			"allot: explain: the replica of allot-scheduler that answered does not "
+			"lead: another may have reserved GPUs that this one counts as free\n");
+}
+
 /* *ret_own: it was allot-scheduler that refused, and not somebody on the way to it. */
 static int ask_scheduler(const struct explain_options *o, const struct kube_access *access,
 			 const char *path, json_t **ret, bool *ret_own, struct error *err)
@@ -119,9 +145,11 @@ static int ask_scheduler(const struct explain_options *o, const struct kube_acce
 		return error_set(err, status == 404 ? ENOENT : EBUSY, "allot-scheduler: %s", error);
 	if (r >= 0 && !json_object_get(answer, "state"))
 		return error_set(err, EPROTO, "%s: is no allot-scheduler that explains", path);
-	if (r >= 0)
-		*ret = json_incref(answer);
-	return r;
+	if (r < 0)
+		return r;
+	ask_for_leader(access, path, token, &answer);
+	*ret = json_incref(answer);
+	return 0;
 }
 
 static int ask_server(const struct explain_options *o, const char *pod, json_t **ret,

@@ -20,6 +20,7 @@
 #include "sched/evictor.h"
 #include "sched/extender.h"
 #include "sched/gather.h"
+#include "sched/kube_lease.h"
 #include "sched/leader.h"
 #include "sched/model_inside.h"
 
@@ -39,8 +40,9 @@ struct cluster {
 	struct binder *binder;
 	struct evictor *evictor; /* NULL: nobody is evicted */
 	struct gather *gather;
-	struct recorder *recorder; /* NULL: filter tells nothing */
-	struct leader *leader;     /* NULL: there is no other replica */
+	struct recorder *recorder;     /* NULL: filter tells nothing */
+	struct leader *leader;         /* NULL: there is no other replica */
+	struct kube_lease *kube_lease; /* NULL: no kube-scheduler of our own among several */
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
@@ -173,6 +175,11 @@ struct evictor_counts cluster_evictor_counts(const struct cluster *c)
 bool cluster_leads(const struct cluster *c)
 {
 	return !c->is_ending && (!c->leader || leader_may_act(c->leader));
+}
+
+bool cluster_is_asked(const struct cluster *c)
+{
+	return cluster_leads(c) && (!c->kube_lease || kube_lease_is_ours(c->kube_lease));
 }
 
 int cluster_check_ready(const struct cluster *c, struct error *err)
@@ -333,6 +340,9 @@ static int start_parts(struct cluster *c)
 		r = feed_start(&feed, &c->feed);
 	if (r >= 0)
 		r = start_leader(c);
+	if (r >= 0 && c->terms.kube_lease_name)
+		r = kube_lease_start(c->client, c->terms.kube_lease_namespace,
+				     c->terms.kube_lease_name, &c->kube_lease);
 	const bool has_fillers = c->terms.model.request.places_by_use;
 	const struct evictor_terms evict = { .client = c->client,
 					     .model = c->model,
@@ -393,6 +403,7 @@ struct cluster *cluster_stop(struct cluster *c)
 	if (!c)
 		return NULL;
 	leader_free(c->leader);
+	kube_lease_stop(c->kube_lease);
 	evictor_stop(c->evictor);
 	gather_free(c->gather);
 	recorder_free(c->recorder);

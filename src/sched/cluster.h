@@ -31,6 +31,7 @@ struct cluster_terms {
 	bool has_filter_events;                   /* recorder.h */
 	struct sched_audit *audit;                /* NULL: off; longer than the cluster */
 	const char *lease_namespace, *lease_name; /* NULL: there is no other replica: we lead */
+	const char *kube_lease_namespace, *kube_lease_name; /* kube_lease.h; NULL: there is none */
 	/* After cluster_end(); NULL: not wanted. */
 	void (*ended)(void *data);
 	void *data;
@@ -67,5 +68,7 @@ bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bi
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
+/* And it is us whom the kube-scheduler that leads asks: nobody knows more of what is reserved. */
+bool cluster_is_asked(const struct cluster *cluster);
 
 #endif

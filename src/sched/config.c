@@ -130,6 +130,10 @@ static const struct settings_row rows[] = {
 	  .help = "off, in-cluster or a kubeconfig's path; off: it is a webhook alone" },
 	{ "lease", SETTINGS_TEXT, AT(lease), "kube-system/allot-scheduler", .check = check_lease,
 	  .help = "the Lease by which one of several replicas leads; none: there is one" },
+	{ "kube_scheduler_lease", SETTINGS_TEXT, AT(kube_scheduler_lease), "none",
+	  .check = check_lease,
+	  .help = "the Lease by which the kube-scheduler in our pod leads, where each replica has "
+		  "one: the replica beside the leader explains why pods wait" },
 	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = request_nodes_words,
 	  .help = "binpack, spread or fragmentation: which nodes are taken first, where a pod does "
 		  "not "
@@ -363,13 +367,13 @@ struct request_terms config_request_terms(const struct config *c)
 	};
 }
 
-bool config_lease(const struct config *c, char ret_namespace[CONFIG_NAME_MAX],
+bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX])
 {
-	const char *slash = strchr(c->lease, '/');
+	const char *slash = strchr(lease, '/');
 	if (!slash)
 		return false;
-	snprintf(ret_namespace, CONFIG_NAME_MAX, "%.*s", (int)(slash - c->lease), c->lease);
+	snprintf(ret_namespace, CONFIG_NAME_MAX, "%.*s", (int)(slash - lease), lease);
 	snprintf(ret_name, CONFIG_NAME_MAX, "%s", slash + 1);
 	return true;
 }

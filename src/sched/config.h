@@ -28,7 +28,8 @@ struct config {
 	unsigned connections;
 	uint64_t body_max, idle_ns;
 	/* The cluster, and the extender. */
-	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX];
+	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX],
+		kube_scheduler_lease[SETTINGS_TEXT_MAX];
 	unsigned node_policy; /* the place among the row's words */
 	char gpu_policy[SETTINGS_TEXT_MAX];
 	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
@@ -61,7 +62,7 @@ struct request_terms config_request_terms(const struct config *config);
 
 /* The parts of a lease's name, whose namespace goes before '/'. false: none is wanted. */
 #define CONFIG_NAME_MAX 254
-bool config_lease(const struct config *config, char ret_namespace[CONFIG_NAME_MAX],
+bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);
 
 #endif

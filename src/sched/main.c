@@ -148,9 +148,12 @@ static void close_listener(struct listener *l)
 
 static int follow_cluster(struct scheduler *s, struct error *err)
 {
-	static char lease_namespace[CONFIG_NAME_MAX], lease_name[CONFIG_NAME_MAX]; /* are kept */
+	/* Are kept. */
+	static char lease_namespace[CONFIG_NAME_MAX], lease_name[CONFIG_NAME_MAX];
+	static char kube_namespace[CONFIG_NAME_MAX], kube_name[CONFIG_NAME_MAX];
 	const struct config *config = &s->config;
-	bool has_lease = config_lease(config, lease_namespace, lease_name);
+	bool has_lease = config_lease(config->lease, lease_namespace, lease_name);
+	bool has_kube = config_lease(config->kube_scheduler_lease, kube_namespace, kube_name);
 	const struct cluster_terms terms = {
 		.loop = s->loop,
 		.kube_api = config->kube_api,
@@ -167,6 +170,8 @@ static int follow_cluster(struct scheduler *s, struct error *err)
 		.audit = s->audit,
 		.lease_namespace = has_lease ? lease_namespace : NULL,
 		.lease_name = has_lease ? lease_name : NULL,
+		.kube_lease_namespace = has_kube ? kube_namespace : NULL,
+		.kube_lease_name = has_kube ? kube_name : NULL,
 		.ended = cluster_ended,
 		.data = s,
 	};

@@ -171,7 +171,7 @@ static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
 	struct bind_view view;
-	json_object_set_new(to, "leads", json_boolean(cluster_leads(s->cluster)));
+	json_object_set_new(to, "leads", json_boolean(cluster_is_asked(s->cluster)));
 	if (!uid || !cluster_bind_look(s->cluster, uid, &view))
 		return;
 	json_t *binding = json_pack("{s:s,s:i,s:I}", "node", view.node, "pods_before",

@@ -58,23 +58,22 @@ def make_service(cluster, name):
         "metadata": {"name": name}, "spec": {"ports": [{"name": "https", "port": 443}]}})
 
 
-def serve(cluster, name, scheduler):
-    address, _, port = scheduler.https.rpartition(":")
-    port = int(port)
+def serve(cluster, name, *replicas):
     make_service(cluster, name)
-    # Controllers make these where pods are behind a Service; the server wants to see the pod, too.
-    pods = f"/api/v1/namespaces/{SPACE}/pods"
-    cluster.make_pod(f"{name}-0", node="explain-system", in_namespace=SPACE)
-    cluster.request("PATCH", f"{pods}/{name}-0/status", {"status": {
-        "phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}, kind="application/merge-patch+json")
-    target = {"kind": "Pod", "namespace": SPACE, "name": f"{name}-0"}
-    cluster.request("POST", f"/api/v1/namespaces/{SPACE}/endpoints", {
-        "metadata": {"name": name},
-        "subsets": [{"addresses": [{"ip": address, "targetRef": target}], "ports": [{"name": "https", "port": port}]}]})
-    cluster.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{SPACE}/endpointslices", {
-        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
-        "addressType": "IPv4", "ports": [{"name": "https", "port": port}],
-        "endpoints": [{"addresses": [address], "targetRef": target}]})
+    # Controllers make these where pods are behind a Service; the server wants to see the pods, too.
+    pods, subsets = f"/api/v1/namespaces/{SPACE}/pods", []
+    for i, scheduler in enumerate(replicas):
+        address, _, port = scheduler.https.rpartition(":")
+        cluster.make_pod(f"{name}-{i}", node="explain-system", in_namespace=SPACE)
+        cluster.request("PATCH", f"{pods}/{name}-{i}/status", {"status": {
+            "phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}, kind="application/merge-patch+json")
+        target = {"kind": "Pod", "namespace": SPACE, "name": f"{name}-{i}"}
+        ports = [{"name": "https", "port": int(port)}]
+        subsets.append({"addresses": [{"ip": address, "targetRef": target}], "ports": ports})
+        cluster.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{SPACE}/endpointslices", {
+            "metadata": {"name": f"{name}-{i}", "labels": {"kubernetes.io/service-name": name}},
+            "addressType": "IPv4", "ports": ports, "endpoints": [{"addresses": [address], "targetRef": target}]})
+    cluster.request("POST", f"/api/v1/namespaces/{SPACE}/endpoints", {"metadata": {"name": name}, "subsets": subsets})
 
 
 @pytest.fixture
@@ -158,6 +157,66 @@ def test_why_a_pod_waits(cluster, scheduler, account):
     for name in ("explain-a", "explain-b", "explain-other"):
         cluster.request("DELETE", f"/api/v1/nodes/{name}")
     cluster.delete_pod("why")
+
+
+@pytest.fixture
+def replica(cluster, scheduler, tmp_path):
+    """replica(SETTINGS): one more allot-scheduler, at the address of the first."""
+    made = []
+
+    def make(settings):
+        kubeconfig = cluster.kubeconfig("replica.conf", user=f"token: {SCHEDULER_TOKEN}")
+        one = Scheduler(tmp_path / f"replica-{len(made)}", f"https_listen = {scheduler.https.rpartition(':')[0]}:0\n"
+                        f"tls_certificate = {scheduler.certificate}\ntls_key = {scheduler.key}\n"
+                        f"kube_api = {kubeconfig}\n{settings}", tls=False)
+        made.append(one)
+        one.https = one.address("https")
+        one.certificate = scheduler.certificate
+        wait_until(lambda: one.ask("GET", "/readyz")[0] == 200, what="all nodes and pods being known")
+        return one
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+def test_of_two_replicas_the_leader_answers(cluster, replica):
+    """A Service sends each call to any of them, and one alone knows what is reserved."""
+    lease = "lease = default/explain-two\n"
+    first = replica(lease)
+    wait_until(lambda: first.ask("GET", "/leaderz")[0] == 200, what="the first to lead")
+    second = replica(lease)
+    serve(cluster, "two-replicas", first, second)
+    cluster.make_pod("which", limits={"main": {GPU: "1"}})
+    for one, leads in ((first, True), (second, False)):
+        wait_until_known(one, "which")
+        assert json.loads(one.ask("GET", "/explain/default/which")[1])["leads"] is leads
+    config = cluster.kubeconfig("explain-admin.conf", user="token: admin-of-the-test")
+    for _ in range(12):
+        assert explain("which", kubeconfig=config, service="two-replicas")["leads"] is True
+    # Nobody leads behind it: that is said.
+    done = run("which", "--server", f"https://{second.https}", "--ca", second.certificate)
+    assert done.returncode == 0 and "does not lead" in done.stderr
+    cluster.delete_pod("which")
+
+
+def test_the_replica_whose_kube_scheduler_leads(cluster, replica):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    one = replica("lease = none\nkube_scheduler_lease = default/kube-explain\n")
+    cluster.make_pod("beside", limits={"main": {GPU: "1"}})
+    wait_until_known(one, "beside")
+
+    def leads():
+        return json.loads(one.ask("GET", "/explain/default/beside")[1])["leads"]
+
+    assert not leads()
+    cluster.request("POST", leases, {"metadata": {"name": "kube-explain"},
+                                     "spec": {"holderIdentity": f"{socket.gethostname()}_of-a-uuid"}})
+    wait_until(leads, what="its kube-scheduler's leading")
+    cluster.request("PATCH", f"{leases}/kube-explain", {"spec": {"holderIdentity": "another_of-a-uuid"}},
+                    kind="application/merge-patch+json")
+    wait_until(lambda: not leads(), what="another's leading")
+    cluster.delete_pod("beside")
 
 
 def test_where_a_pod_is(cluster, scheduler, account):

@@ -122,11 +122,11 @@ static void test_policies_and_leases(void **state)
 	assert_int_equal(
 		settings_set(&config_table, &config, "gpu_policy", "fragmentation,numa", NULL), 0);
 	assert_string_equal(config_request_terms(&config).node_policy, "fragmentation");
-	assert_true(config_lease(&config, in, name));
+	assert_true(config_lease(config.lease, in, name));
 	assert_string_equal(in, "kube-system");
 	assert_string_equal(name, "allot-scheduler");
 	assert_int_equal(settings_set(&config_table, &config, "lease", "none", NULL), 0);
-	assert_false(config_lease(&config, in, name));
+	assert_false(config_lease(config.lease, in, name));
 }
 
 int main(void)

@@ -49,6 +49,7 @@
 {{- if $scheduler.kubeScheduler.enabled }}
 {{- $_ := set $own "http_listen" "127.0.0.1:9398" }}
 {{- $_ := set $own "lease" "none" }}
+{{- $_ := set $own "kube_scheduler_lease" (printf "%s/%s" .Release.Namespace $name) }}
 {{- else }}
 {{- $_ := set $own "http_listen" "off" }}
 {{- $_ := set $own "lease" (printf "%s/%s" .Release.Namespace $name) }}
