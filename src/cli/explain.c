@@ -109,7 +109,7 @@ static bool is_of_leader(const json_t *answer)
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/* The leader alone knows what is reserved: it is asked for until it answers. What came before it is better than nothing. */
+/* Only the leader knows all reservations, so ask until it answers. Another replica's answer is better than none. */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {

@@ -71,7 +71,7 @@ static void test_limits(void **state)
 	}
 }
 
-/* What its node will give it once it runs: where that is more, it is placed by it. */
+/* The node raises a running container to what its annotations ask for, so place it by the larger of both. */
 static void test_annotated(void **state)
 {
 	static const struct {
@@ -88,7 +88,7 @@ static void test_annotated(void **state)
 		  "allot.dev/cores", "30", 3000, 40000 },
 		{ "\"nvidia.com/gpu\":\"2\",\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory",
 		  "1GiB,4GiB", 4096, 0 },
-		/* What the node refuses changes nothing there. */
+		/* An annotation that the node refuses changes nothing. */
 		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "4GiB,4GiB", 3000, 0 },
 		{ "\"nvidia.com/gpumem\":\"3000\"", "allot.dev/memory", "lots", 3000, 0 },
 		/* The least, of a part that only the card makes a number of bytes. */
