@@ -615,7 +615,7 @@ void flight_drop_stream(CUstream stream)
 	struct flight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - flight_streams), true);
-	else /* one without a record: threads that remember its handle look it up anew */
+	else /* It may have no record. Threads that cached its handle must look it up again. */
 		atomic_fetch_add_explicit(&guest.streams_gone, 1, memory_order_release);
 }
 

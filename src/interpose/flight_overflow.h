@@ -6,7 +6,7 @@
  * wait for marks to end (backpressure). If none ends for 100 ms, a launch goes on, and in a full set it takes over
  * another mark's place: the sum then counts as in flight until the later launch ends.
  *
- * Thread safe, but for what says that it holds a lock.
+ * Thread safe. Where a comment says that a lock is held, the caller holds it.
  */
 #ifndef ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H
 #define ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H

@@ -68,7 +68,7 @@ bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bi
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/* And it is us whom the kube-scheduler that leads asks: nobody knows more of what is reserved. */
+/* This replica leads, and the leading kube-scheduler asks it: no other replica knows more reservations. */
 bool cluster_is_asked(const struct cluster *cluster);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Does the kube-scheduler beside us lead? Where each replica is a kube-scheduler with an allot-scheduler in one pod, the
- * kube-schedulers agree on a leader by a Lease of theirs, whose holder begins with the pod's hostname. It is only read. The
- * client's thread.
+ * kube-schedulers agree on a leader by a Lease of theirs, whose holder begins with the pod's hostname. This module
+ * only reads it. Call it from the client's thread.
  */
 #ifndef ALLOT_SCHED_KUBE_LEASE_H
 #define ALLOT_SCHED_KUBE_LEASE_H

@@ -148,7 +148,7 @@ static void close_listener(struct listener *l)
 
 static int follow_cluster(struct scheduler *s, struct error *err)
 {
-	/* Are kept. */
+	/* The cluster keeps pointers to these. */
 	static char lease_namespace[CONFIG_NAME_MAX], lease_name[CONFIG_NAME_MAX];
 	static char kube_namespace[CONFIG_NAME_MAX], kube_name[CONFIG_NAME_MAX];
 	const struct config *config = &s->config;
