@@ -189,6 +189,18 @@ static int connect_daemon(const struct cdi_options *options, struct client **ret
 				       : daemon_get(&options->target, ret, err);
 }
 
+/* The claim's file could not be written, as `err` says: nobody can use the claim. */
+static void take_back(struct client *client, const char *name, struct error *err)
+{
+	struct error file = *err, why = { 0 };
+
+	if (client_request(client, "release", json_pack("{s:s}", "name", name), NULL, &why) < 0)
+		error_set(err, file.code,
+			  "%s. The claim could not be taken back (%s): when the cause is gone, "
+			  "'allot cdi remove %s' does",
+			  file.text, why.text, name);
+}
+
 static int create(struct client *client, const struct cdi_options *options, const char *name,
 		  struct error *err)
 {
@@ -204,7 +216,7 @@ static int create(struct client *client, const struct cdi_options *options, cons
 	client_print_warnings("cdi create", reply);
 	r = write_spec(options, name, reply, path, err);
 	if (r < 0) {
-		client_request(client, "release", json_pack("{s:s}", "name", name), NULL, NULL);
+		take_back(client, name, err);
 		return r;
 	}
 	printf("%s=%s: %s\n", CDI_KIND, name, path);

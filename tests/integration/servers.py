@@ -1,8 +1,10 @@
 """A card and a daemon of a test's own, with settings that `allot run` has no option for."""
 
+import os
+import signal
 import subprocess
 
-from conftest import BUILD
+from conftest import BUILD, wait_until
 
 
 def start(program, *arguments):
@@ -21,5 +23,19 @@ def start_servers(machine, directory, settings, card=""):
     (directory / "cards").write_text(f"[card]\n{card}")
     (directory / "settings").write_text(f"{settings}linger = 30s\n")
     start("allot-sim", "--socket", socket, "--spec", directory / "cards")
+    return start_daemon(machine, directory)
+
+
+def start_daemon(machine, directory):
+    """With the settings that start_servers() wrote."""
+    socket = machine.run_dir / "sim.sock"
     return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
                  "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
+
+
+def restart_daemon(machine, directory):
+    """Kills the daemon; returns when the next one serves."""
+    for pid in machine.daemons():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not machine.daemons(), what="the daemon's end")
+    start_daemon(machine, directory)

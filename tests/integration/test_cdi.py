@@ -13,6 +13,7 @@ import pytest
 from conftest import BUILD, GIB, wait_until
 from engines import Podman, find
 from held import GOVERNED, compile_c, link_with_driver
+from servers import restart_daemon, start_servers
 
 MOUNTS = {"/run/allot/tenant", "/etc/ld.so.preload", "/run/allot/sim", "/run/allot/sim.sock"}
 
@@ -397,3 +398,31 @@ def test_podman_removed_while_it_runs(box):
     # The process goes on, as the container does.
     lines, status = box.exec("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     assert status == 0 and f"{box.programs['hoard']} 100 100" in lines[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
+def test_full_disk(machine, tmp_path):
+    """However little room is left: a claim that could not be made, or not be told of, is none."""
+    disk, output = tmp_path / "disk", tmp_path / "cdi"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", disk], check=True)
+    try:
+        start_servers(machine, tmp_path, f"state_dir = {disk}/state\n")
+        (disk / "cdi").mkdir()
+        output.symlink_to(disk / "cdi")
+        devices = Devices(machine, output)
+        for left in [*range(0, 240, 4), 1024, 3072]:
+            with open(disk / "ballast", "wb", buffering=0) as file:
+                room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+                os.posix_fallocate(file.fileno(), 0, max(1, room - left * 1024))
+            done = devices.cdi("create", "a", "--memory", "20GiB", "--cores", "80")
+            assert done.returncode == 1 and ("No space left" in done.stderr or "disk is full" in done.stderr), done
+            assert devices.list() == {} and not list((disk / "cdi").iterdir()), (left, done.stderr)
+            (disk / "ballast").unlink()
+            restart_daemon(machine, tmp_path)
+            assert devices.list() == {}, left
+            shutil.rmtree(disk / "state", ignore_errors=True)
+            restart_daemon(machine, tmp_path)
+        devices.create("a", "--memory", "20GiB", "--cores", "80")
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)

@@ -201,6 +201,7 @@ struct claims *claims_close(struct claims *claims)
 	loop_remove(claims->timer);
 	loop_remove(claims->checkpoint_timer);
 	store_close(claims->store);
+	free(claims->undone);
 	trust_free(claims->trust);
 	free(claims);
 	return NULL;
@@ -364,8 +365,10 @@ static int decide(struct claims *claims, const struct claim_request *request,
 int claims_commit(struct claims *claims, struct error *err)
 {
 	int r = store_commit(claims->store, err);
-	if (r >= 0)
+	if (r >= 0) {
+		claims->undone_count = 0;
 		loop_arm(claims->checkpoint_timer, CHECKPOINT_NS, 0);
+	}
 	return r;
 }
 
@@ -416,7 +419,7 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 	if (!claim || reserve(claims, fresh) < 0)
 		return error_set_errno(err, ENOMEM, "claim '%s'", fresh->terms.claim.key);
 	*stage = STAGE_STORE;
-	int r = store_begin(claims->store, err);
+	int r = claims_begin(claims, err);
 	if (r >= 0)
 		r = store_add(claims->store, fresh, &claim->row, err);
 	if (r >= 0)
@@ -454,6 +457,13 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	if (r >= 0) {
 		stage = STAGE_REQUEST;
 		r = decide(claims, request, fresh, err);
+	}
+	/* What is most likely to fail of an injection, before anything is written down. */
+	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
+		stage = STAGE_TENANT;
+		r = claims_prepare_library(claims, err);
+		if (r < 0)
+			error_add(err, r, "claim '%s'", request->key);
 	}
 	if (r >= 0) {
 		r = write_down(claims, fresh, ret, &stage, err);
@@ -510,7 +520,7 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 
 static int remove_row(struct claims *claims, int64_t row, struct error *err)
 {
-	int r = store_begin(claims->store, err);
+	int r = claims_begin(claims, err);
 	if (r >= 0)
 		r = store_remove(claims->store, row, err);
 	if (r >= 0)
@@ -549,7 +559,7 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 	if (r < 0)
 		return r;
 	claims_describe(claim, now);
-	r = store_begin(claims->store, err);
+	r = claims_begin(claims, err);
 	if (r >= 0)
 		r = store_change(claims->store, claim->row, now, err);
 	if (r >= 0)

@@ -137,6 +137,13 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 
 /*
+ * Takes back a claim whose owner was never told of it. Its promise and its tenant end at once, also when the
+ * store can't be written: then its row is deleted as soon as that is possible. A daemon that ends before
+ * that comes back with the claim. Nothing happens where there is no such key.
+ */
+void claims_undo(struct claims *claims, const char *key, const char *why);
+
+/*
  * The claim is another's by now, as who held it was not known for sure: another key, and another name of its tenant, as
  * `tenant` of a claim_request. What runs in it goes on. -EEXIST: the key is in use; -EINVAL: it can't be one; -ENODEV: the
  * claim is parked; others: the store could not be written; and all is as before.

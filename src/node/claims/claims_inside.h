@@ -1,6 +1,6 @@
 /*
- * Between the parts of claims: claims.c allocates and releases, start.c reads the store and puts what it says
- * into force, reconcile.c ends what nobody needs. Main thread only.
+ * Between the parts of claims: claims.c allocates and releases, undo.c takes back, start.c reads the store and
+ * puts what it says into force, reconcile.c ends what nobody needs. Main thread only.
  */
 #ifndef ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
 #define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
@@ -32,6 +32,9 @@ struct claims {
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: there is none yet, or it can't be used */
 	bool has_complained; /* ... which the log has */
+	/* Rows of claims that were taken back while the store could not be written. */
+	int64_t *undone;
+	size_t undone_count;
 	struct loop_source *timer, *checkpoint_timer;
 	struct claims_counts counts;
 	struct library library; /* name "": not installed yet */
@@ -51,6 +54,15 @@ int claims_use_store(struct claims *claims, bool make, struct error *err);
 /* A store that was found torn while it was in use: sets it aside, and writes all that there is to a new one. */
 int claims_renew_store(struct claims *claims, struct error *err);
 
+/*
+ * Begins a transaction; the rows of claims that were taken back go with it. Undone by store_rollback() after
+ * any error.
+ */
+int claims_begin(struct claims *claims, struct error *err);
+/* Was the claim of this row taken back? */
+bool claims_is_undone(const struct claims *claims, int64_t row);
+/* Tries to delete what is left of claims that were taken back. */
+void claims_delete_undone(struct claims *claims);
 /* Commits; the store's log is brought into its file a little later, when nobody waits for it. */
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
@@ -68,6 +80,8 @@ void claims_end(struct claim *claim, const char *why);
 
 /* Puts the library where containers have it from, once. */
 int claims_install_library(struct claims *claims, struct error *err);
+/* The same, where containers do not have it from elsewhere. */
+int claims_prepare_library(struct claims *claims, struct error *err);
 /* Whether the one that containers would get is as signed: node/trust/trust.h. */
 int claims_check_library(struct claims *claims, struct error *err);
 

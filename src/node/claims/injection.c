@@ -291,6 +291,12 @@ int claims_install_library(struct claims *claims, struct error *err)
 	return r < 0 ? r : trust_check(claims->trust, copy, err);
 }
 
+int claims_prepare_library(struct claims *claims, struct error *err)
+{
+	/* A mirror of the driver has the library in it. */
+	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
+}
+
 int claims_check_library(struct claims *claims, struct error *err)
 {
 	const struct node *node = claims->node;
@@ -329,7 +335,6 @@ static int add_space(struct injection *in, const struct tenant *tenant, struct e
 static int add_control(struct claims *claims, const struct claim *claim, struct injection *in,
 		       struct error *err)
 {
-	bool has_mirror = is_mirrored(claims->node);
 	char socket_dir[NODE_PATH_MAX];
 	tenant_path(claim->tenant, NULL, socket_dir);
 	int r = add_mount(in, INJECTION_SOCKET_DIR, socket_dir, err);
@@ -339,10 +344,9 @@ static int add_control(struct claims *claims, const struct claim *claim, struct 
 		r = add_hami(in, claim_terms(claim), err);
 	if (r >= 0)
 		r = add_space(in, claim->tenant, err);
-	/* Either is enough, and never both: the mirror has the library in it. */
-	if (r >= 0 && !has_mirror)
-		r = claims_install_library(claims, err);
-	if (r >= 0 && !has_mirror)
+	if (r >= 0)
+		r = claims_prepare_library(claims, err);
+	if (r >= 0 && !is_mirrored(claims->node))
 		r = add_preload(in, &claims->library, err);
 	return r;
 }

@@ -47,6 +47,7 @@ void claims_reconcile(struct claims *claims)
 	struct claim *next;
 	if (claims_use_store(claims, false, NULL) < 0)
 		return;
+	claims_delete_undone(claims);
 	for (struct claim *c = claims_first(claims); c; c = next) {
 		char key[CLAIM_KEY_MAX];
 		struct error err = { 0 };

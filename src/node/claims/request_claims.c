@@ -201,7 +201,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 		return r;
 	r = describe_injection(session, claim, reply, err);
 	if (r < 0) {
-		claims_release(claims, key.text, "nothing could be injected for it", NULL);
+		claims_undo(claims, key.text, "nothing could be injected for it");
 		return r;
 	}
 	request_warn_of_overcommit(claim->tenant, reply);

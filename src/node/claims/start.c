@@ -228,7 +228,8 @@ static int merge(struct claims *claims, struct error *err)
 	/* Before others are made: they hold what those were promised. */
 	remove_unwritten(claims);
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
-		if (!find_listed(claims, &reading.list[i]))
+		if (!find_listed(claims, &reading.list[i]) &&
+		    !claims_is_undone(claims, reading.list[i].row))
 			r = bring_back(claims, &reading.list[i], err);
 	if (r < 0)
 		return r;
@@ -267,6 +268,7 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 	if (r < 0)
 		return r;
 	claims->counts.stores_set_aside++;
+	claims->undone_count = 0; /* rows of the old store */
 	log_error("%s: set aside as %s, and made anew of the %u claims that are known", why->text,
 		  name, claims->count);
 	return 0;

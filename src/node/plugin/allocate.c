@@ -175,7 +175,7 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 		*ret_claim = claim;
 		return 0;
 	}
-	if (!same && claims_release(node->claims, key, "its container can't be prepared", NULL) < 0)
-		log_warning("claim %s: can't be released", key);
+	if (!same)
+		claims_undo(node->claims, key, "its container can't be prepared");
 	return r;
 }

@@ -232,9 +232,8 @@ static int make_claim(struct bound_call *c, const struct choice *choice, struct 
 
 static void take_back(struct bound_call *c, const char *why)
 {
-	struct error err;
-	if (c->is_new && claims_release(c->bound->plugin->node->claims, c->key, why, &err) < 0)
-		log_warning("device plugin: %s", err.text);
+	if (c->is_new)
+		claims_undo(c->bound->plugin->node->claims, c->key, why);
 	c->is_new = false;
 }
 

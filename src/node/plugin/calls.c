@@ -197,13 +197,10 @@ static void free_allocation(struct allocation *a)
 /* All of it, as one of the containers can't be had. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
-	struct error err = { 0 };
 	for (size_t i = 0; i < a->count; i++) {
 		char key[TENANT_CLAIM_MAX];
 		memcpy(key, claim_terms(a->claim[i])->claim.key, sizeof(key));
-		if (claims_release(plugin->node->claims, key,
-				   "another container of the call can't be had", &err) < 0)
-			log_warning("device plugin: Allocate: %s", err.text);
+		claims_undo(plugin->node->claims, key, "another container of the call can't be had");
 	}
 }
 

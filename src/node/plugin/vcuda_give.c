@@ -79,9 +79,8 @@ static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, s
 
 static void take_back(struct vcuda_call *c, const char *why)
 {
-	struct error err = { 0 };
-	if (c->is_new && claims_release(c->v->plugin->node->claims, c->key, why, &err) < 0)
-		log_warning("device plugin: %s", err.text);
+	if (c->is_new)
+		claims_undo(c->v->plugin->node->claims, c->key, why);
 	c->is_new = false;
 	c->reply = grpc_message_unref(c->reply);
 }

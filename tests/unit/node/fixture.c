@@ -112,6 +112,15 @@ const char *fixture_base = "/tmp";
 static char lock_paths[LOCK_DIRS][80];
 static const char *lock_dirs[LOCK_DIRS] = { lock_paths[0], lock_paths[1] };
 
+/* Containers get a library; what is in it does not matter here. */
+static void write_library(const char *path)
+{
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	fputs("a library", file);
+	assert_int_equal(fclose(file), 0);
+}
+
 void fixture_start(struct fixture *f)
 {
 	struct error err = { 0 };
@@ -120,6 +129,8 @@ void fixture_start(struct fixture *f)
 	config_default(&f->node->config);
 	f->node->config.linger_ns = 50 * NSEC_PER_MSEC;
 	f->node->config.census_ns = 50 * NSEC_PER_MSEC;
+	snprintf(f->node->config.container_library, CONFIG_PATH_MAX, "%s/liballot.so", f->dir);
+	write_library(f->node->config.container_library);
 	f->node->is_private = true;
 	f->node->admin_gid = (gid_t)-1;
 	snprintf(f->node->run_dir, sizeof(f->node->run_dir), "%s/run", f->dir);

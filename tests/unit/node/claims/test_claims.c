@@ -529,6 +529,37 @@ static void test_disk_full(void **state)
 	claims_must_hold(f);
 }
 
+/* What is taken back ends at once, and its row goes with the next transaction that the disk takes. */
+static void test_taken_back_on_a_full_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
+	struct claim_request second = claim_of(f, "b", 0, 2000, 1, 1);
+	claim_made(f, &first);
+	claim_made(f, &second);
+	failing_vfs.failure = SQLITE_FULL;
+	failing_vfs.writes_left = 0;
+	claims_undo(f->node->claims, "b", "nobody was told of it");
+	assert_null(claims_find(f->node->claims, "b"));
+	claims_reconcile(f->node->claims); /* tries in vain */
+	assert_int_equal(claims_counts(f->node->claims).released, 1);
+	disk_is_good();
+	/* Its key, its slot and its memory are free again, in the same transaction. */
+	claim_made(f, &second);
+	claims_must_hold(f);
+	claims_restart(f);
+	assert_int_equal(claims_count(f->node->claims), 2);
+	claims_must_hold(f);
+	/* Without another claim, the daemon's own look deletes it. */
+	failing_vfs.writes_left = 0;
+	claims_undo(f->node->claims, "b", "nobody was told of it");
+	disk_is_good();
+	claims_reconcile(f->node->claims);
+	claims_restart(f);
+	assert_null(claims_find(f->node->claims, "b"));
+	assert_int_equal(claims_count(f->node->claims), 1);
+}
+
 /* Without room for a first store the daemon starts, refuses with the reason, and goes on when there is room. */
 static void test_disk_full_from_the_start(void **state)
 {
@@ -827,6 +858,7 @@ int main(void)
 		TEST(test_a_store_that_is_none),
 		TEST(test_two_daemons),
 		TEST(test_disk_full),
+		TEST(test_taken_back_on_a_full_disk),
 		TEST(test_disk_full_from_the_start),
 		TEST(test_disk_full_while_it_is_made_again),
 		TEST(test_sync_fails),

@@ -65,7 +65,6 @@ static void test_priorities(void **state)
 		const char *text;
 	} rows[] = { { 10, "0" }, { 1, "0" }, { 0, "1" }, { -100, "1" } };
 	struct fixture *f = *state;
-	library_of(f, "a library");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct claim_request request = claim_of(f, "ranked", 0, 100, 5, -1);
 		request.priority = rows[i].priority;
@@ -80,7 +79,6 @@ static void test_with_the_toolkit(void **state)
 {
 	struct fixture *f = *state;
 	char text[NODE_PATH_MAX], preload[256];
-	library_of(f, "a library");
 	struct claim_request request = claim_of(f, "a", 1, 1000, 30, -1);
 	request.device_count = 2;
 	request.device[1].card = &f->node->card[0]; /* the rest, without a limit */
@@ -151,18 +149,15 @@ static void test_uncontrolled(void **state)
 	injection_free(&in);
 }
 
+/* Found out before the claim is written down. */
 static void test_no_library(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "a", 0, 1024, 30, -1);
-	struct claim *claim = claim_made(f, &request);
-	struct error err = { 0 };
-	struct injection in;
 	strcpy(f->node->config.container_library, "/no/such/liballot.so");
-	assert_int_equal(injection_make(f->node->claims, claim, &in, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "/no/such/liballot.so"));
+	claim_refused(f, &request, ENOENT, "/no/such/liballot.so");
 	library_of(f, "now there is one");
-	in = injected(f, claim);
+	struct injection in = injected(f, claim_made(f, &request));
 	injection_free(&in);
 }
 
