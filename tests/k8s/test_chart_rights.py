@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from charts import VALUES, Helm, of_kind, path_of
-from cluster import ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
+from cluster import ADMIN_TOKEN, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
 from conftest import wait_until
+from daemon import ROOT
 from scheduler import Scheduler
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
@@ -117,7 +118,7 @@ def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
     mine, other = "/api/v1/nodes/policy-mine", "/api/v1/nodes/policy-other"
     assert may(other, noted)
     for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
-        one = of_kind(made, kind)
+        one = of_kind(made, kind, account)
         cluster.request("POST", path_of(one), one)
     wait_until(lambda: not may(other, noted), 60, "the policy")
     assert may(mine, noted) and may(mine, {"metadata": {"labels": {"gpu": "on"}}})
@@ -129,8 +130,76 @@ def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
     assert not may(f"{pods}/on-policy-mine", image)
     # One that no pod was given, too.
     assert not may(mine, noted, token(cluster, where, account))
-    assert not [one for one in helm.render(["daemon.admissionPolicy=false"]) if "Admission" in one["kind"] and
-                "Policy" in one["kind"]]
+    assert not [one for one in helm.render(["daemon.admissionPolicy=false"]) if "AdmissionPolicy" in one["kind"] and
+                one["metadata"]["name"].endswith("allotd")]
+
+
+def of_the_protocol():
+    """The annotations that the webhook takes off a new pod, as its source has them."""
+    texts = dict(re.findall(r'#define (\w+) "([^"]+)"', "".join(
+        (ROOT / "src/kube" / name).read_text() for name in ("annotations.h", "live.h", "vcuda.h"))))
+    table = re.search(r"written_by_us\[\] = {(.*?)};", (ROOT / "src/sched/webhook_strip.c").read_text(), re.S)[1]
+    names = [("allot.dev/" if own else "") + texts[name] for own, name in re.findall(r"(OWN\()?(\b[A-Z_]{5,})", table)]
+    assert len(names) >= 11
+    return [*names, texts["VCUDA_INDEX"] + "0"]
+
+
+def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
+    where, path = "rights-pods", "/api/v1/namespaces/default/pods"
+    made = accounts([], where)
+    writers = [token(cluster, where, one["metadata"]["name"]) for one in made if one["kind"] == "ServiceAccount"]
+    assert len(writers) == 2
+    policy = [one for one in made if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-pods")]
+    cluster.make_node("told-node")
+    cluster.make_pod("plain", "told-node", containers=("main",))
+    cluster.make_pod("told", "told-node", containers=("main",),
+                     annotations={name: "x" for name in of_the_protocol()})
+
+    def refused(method, at, body, bearer=None, **more):
+        try:
+            cluster.request(method, at, body, query="?dryRun=All", token=bearer or ADMIN_TOKEN, **more)
+        except ApiError as error:
+            assert error.status == 403 and "only the GPU scheduler and the node may write annotation" in str(error), error
+            return str(error)
+        return None
+
+    def annotate(pod, annotations, bearer=None, part=""):
+        return refused("PATCH", f"{path}/{pod}{part}", {"metadata": {"annotations": annotations}}, bearer,
+                       kind="application/merge-patch+json")
+
+    def create(annotations):
+        return refused("POST", path, {"metadata": {"name": "fresh", "annotations": annotations},
+                                      "spec": {"containers": [{"name": "main", "image": "none"}]}})
+
+    assert len(policy) == 2
+    try:
+        for one in policy:
+            cluster.request("POST", path_of(one), one)
+        wait_until(lambda: annotate("plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy")
+        for name in of_the_protocol():
+            assert name in annotate("plain", {name: "1"}), "added"
+            assert name in annotate("plain", {name: "1"}, part="/status"), "added to its status"
+            assert name in annotate("told", {name: "2"}), "changed"
+            assert name in annotate("told", {name: None}), "removed"
+            assert name in create({name: "1"}), "created with"
+            binding = {"metadata": {"name": "plain", "annotations": {name: "1"}},
+                       "target": {"kind": "Node", "name": "told-node"}}
+            assert name in refused("POST", f"{path}/plain/binding", binding), "bound with"
+            for bearer in writers:
+                assert not annotate("plain", {name: "1"}, bearer)
+        # All else is as before, also of pods that have such annotations.
+        for pod in ("plain", "told"):
+            assert not annotate(pod, {"allot.dev/cores": "20", "team": "a"})
+            assert not refused("PATCH", f"{path}/{pod}/status", {"status": {"phase": "Running"}},
+                               kind="application/merge-patch+json")
+        assert not create({"nvidia.com/use-gputype": "A100"}) and not create(None)
+    finally:
+        for one in policy:
+            cluster.request("DELETE", f"{path_of(one)}/{one['metadata']['name']}")
+    wait_until(lambda: not annotate("plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy's end")
+    for off in ("podPolicy.enabled=false", "vocabulary=slices"):
+        more = ["scheduler.enabled=false"] if off.startswith("v") else []
+        assert not [one for one in helm.render([off, *more]) if one["metadata"]["name"].endswith("-pods")]
 
 
 @pytest.mark.parametrize("values, line", [
