@@ -20,15 +20,28 @@ static const char *ids_text(const struct choice_question *q, char text[IDS_TEXT_
 	return text;
 }
 
+static bool is_at(const struct kube_pod *pod, const char *node)
+{
+	return !strcmp(pod_node(pod), node) && !pod->is_ending && pod->phase != POD_ENDED;
+}
+
 static bool is_here(const struct choice_question *q, const struct kube_pod *pod)
 {
-	return !strcmp(pod_node(pod), q->node) && !pod->is_ending && pod->phase != POD_ENDED;
+	return is_at(pod, q->node);
 }
 
 /* Has a share that is still to be allocated, by the looks of it. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
+}
+
+bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
+{
+	int64_t since_s;
+	int r = pod_bind_time(pod, &since_s, NULL);
+	return is_at(pod, node) && pod->bind_phase == BIND_ALLOCATING && has_open_share(pod) &&
+	       (r == -ENODATA || (r >= 0 && now_s - since_s <= CHOICE_BIND_LIMIT_S));
 }
 
 static int check_time(const struct choice_question *q, const struct kube_pod *pod, struct error *err)

@@ -39,6 +39,9 @@ struct choice {
 	struct kube_shares shares; /* all that is to be allocated to the pod; by shares_free() */
 };
 
+/* Is the pod bound to the node, or being bound, and has the kubelet yet to ask for shares of it? */
+bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
+
 /*
  * The pod that holds the node's lock; without one, the only pod that is being bound here. The container is
  * the first that has shares still: the kubelet calls in that order.

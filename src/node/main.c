@@ -166,18 +166,37 @@ static gid_t find_admin_group(void)
 
 static int signal_fd = -1;
 
-/* How long an end waits for the API server, so that no pod is placed here any more. A second signal ends it at once. */
+/*
+ * In a cluster an end waits until the API server knows that this node offers nothing any more, and then until the kubelet has asked
+ * for the shares of all pods that were bound before. A pod that finds no daemon is failed by the kubelet, which does not try again.
+ * A second signal ends it at once.
+ */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
-static struct loop_source *withdrawing;
+#define DEPART_NS (20 * NSEC_PER_SEC) /* less than the 30 s that a kubelet gives a pod to end */
+#define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
+static struct loop_source *departing;
+static uint64_t departing_since_ns;
 
-static void withdrawn(void *data)
+static void look_at_departure(void *data, uint32_t events)
 {
-	loop_quit(node.loop);
+	uint64_t waited_ns = clock_now_ns() - departing_since_ns;
+	enum kube_departure departure = node_kube_departure(node.kube);
+	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
+	if (departure == KUBE_PODS_ON_WAY && is_late)
+		log_warning(
+			"ending while a pod is being bound to this node: the kubelet may fail it");
+	if (departure == KUBE_MAY_END || is_late)
+		loop_quit(node.loop);
 }
 
-static void took_too_long(void *data, uint32_t events)
+static bool depart(void)
 {
-	loop_quit(node.loop);
+	if (departing || !node_kube_withdraw(node.kube) ||
+	    loop_add_timer(node.loop, look_at_departure, NULL, &departing) < 0)
+		return false;
+	departing_since_ns = clock_now_ns();
+	loop_arm(departing, DEPART_LOOK_NS, DEPART_LOOK_NS);
+	return true;
 }
 
 static void signal_came(void *data, uint32_t events)
@@ -190,11 +209,8 @@ static void signal_came(void *data, uint32_t events)
 		return;
 	}
 	log_info("signal %d: ending; tenants go on", (int)info.ssi_signo);
-	if (withdrawing || !node_kube_withdraw(node.kube, withdrawn, NULL) ||
-	    loop_add_timer(node.loop, took_too_long, NULL, &withdrawing) < 0)
+	if (!depart())
 		loop_quit(node.loop);
-	else
-		loop_arm(withdrawing, WITHDRAW_NS, 0);
 }
 
 /* Before any thread: all inherit the mask. */

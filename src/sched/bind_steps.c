@@ -112,9 +112,28 @@ static bool is_plain(const char *name)
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
 }
 
+/* A daemon that ends takes its cards back, and waits only for pods that held the node's lock before that. */
+static int check_cards(const struct decision *d, const json_t *node, struct error *err)
+{
+	const char *cards = annotation(node, KUBE_NODE_REGISTER);
+	for (size_t i = 0; i < d->shares.count; i++)
+		if (!cards || !strstr(cards, d->shares.share[i].card))
+			return error_set(
+				err, ESTALE,
+				"node %s: no longer offers %s: its daemon ends, or the card "
+				"was taken away",
+				d->node, d->shares.share[i].card);
+	return 0;
+}
+
 void bind_node_came(struct bind_job *job, const json_t *object)
 {
 	const struct decision *d = &job->decision;
+	struct error err;
+	if (check_cards(d, object, &err) < 0) {
+		job_fail(job, &err);
+		return;
+	}
 	struct node_lock lock;
 	const struct lock_question question = { .text = annotation(object, KUBE_NODE_LOCK),
 						.pod_namespace = d->pod_namespace,

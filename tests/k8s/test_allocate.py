@@ -15,6 +15,7 @@ from daemon import Daemon, wait_until
 from door import Door
 from kubelet import Kubelet, grpc
 from test_binding import LOCK, PHASE, TO_ALLOCATE
+from test_node import REGISTER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
@@ -112,6 +113,39 @@ def test_a_pod_gets_what_its_scheduler_wrote(make_node):
     assert node.annotations("p-one")[TO_ALLOCATE] == ";" and node.annotations("p-one")[PHASE] == "success"
     wait_until(lambda: not node.is_locked(), what="the lock's release")
     assert node.annotations("p-one")[ALLOCATED] == f"{second},NVIDIA,3000,30:;"
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
+    """Nothing is offered any more, and whoever had locked the node by then is served: the kubelet fails a pod for ever."""
+    node, pod = make_node(), f"p-way-{int(is_bound)}"
+    first, _ = node.uuids()
+    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the cards")
+    if is_bound:
+        node.bind(pod, f"{first},NVIDIA,3000,30:;", lock=False)
+    else:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        node.cluster.patch(node.path, {"annotations": {LOCK: f"{stamp},default,{pod}"}})
+    daemon = node.daemon.processes[-1]
+    daemon.send_signal(signal.SIGTERM)
+    wait_until(lambda: REGISTER not in node.cluster.annotations(node.name), what="the end of the offer")
+    if not is_bound:
+        node.bind(pod, f"{first},NVIDIA,3000,30:;", lock=False)
+    time.sleep(0.5)
+    node.plugin.allocate([f"{first}-4"])
+    assert node.annotations(pod)[PHASE] == "success"
+    assert daemon.wait(timeout=60) == 0 and not node.is_locked()
+    assert "the kubelet may fail it" not in node.daemon.log
+    node.daemon.start()
+
+
+def test_an_end_does_not_wait_for_ever(make_node):
+    node = make_node()
+    node.bind("p-never", f"{node.uuids()[0]},NVIDIA,3000,30:;")
+    node.daemon.processes[-1].send_signal(signal.SIGTERM)
+    assert node.daemon.processes[-1].wait(timeout=60) == 0
+    assert "the kubelet may fail it" in node.daemon.log
+    node.daemon.start()
 
 
 def test_containers_in_their_order(make_node):

@@ -2,6 +2,7 @@
 has it, the Binding, events; and what becomes of it when somebody is faster, or the server is away."""
 
 import os
+import re
 import select
 import subprocess
 import time
@@ -15,7 +16,13 @@ from door import Door
 LOCK = "hami.io/mutex.lock"
 PHASE = "hami.io/bind-phase"
 NODE = "hami.io/vgpu-node"
+REGISTER = "hami.io/node-nvidia-register"
+OFFERED = '[{"id": "GPU-a"}, {"id": "GPU-b"}]'
 SHARES = "GPU-a,NVIDIA,3000,30:;"
+
+
+def offer(cluster, name):
+    cluster.make_node(name, {REGISTER: OFFERED})
 
 
 def ago(seconds):
@@ -97,8 +104,8 @@ def binder(make_binder, door):
 
 @pytest.fixture
 def node(request, cluster):
-    name = "bind-" + request.node.name.replace("_", "-")
-    cluster.make_node(name)
+    name = "bind-" + re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
+    offer(cluster, name)
     return name
 
 
@@ -137,6 +144,17 @@ def test_what_is_written(cluster, binder, node):
     assert event["source"] == {"component": "allot-scheduler"}
 
 
+@pytest.mark.parametrize("offered", [None, '[{"id": "GPU-b"}]'], ids=["none", "other"])
+def test_node_that_has_taken_back_its_cards(cluster, binder, node, offered):
+    """A daemon that ends has: after that it waits for nobody who has not locked its node yet."""
+    pod = cluster.make_pod(f"late-{int(offered is None)}")
+    cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {REGISTER: offered}})
+    assert binder.bind(pod, node).startswith("failed ")
+    event, = events_of(cluster, pod)
+    assert "no longer offers GPU-a" in event["message"]
+    assert not lock_of(cluster, node) and "nodeName" not in cluster.pod(pod["metadata"]["name"])["spec"]
+
+
 def test_pod_without_shares_is_only_bound(cluster, binder, node):
     pod = cluster.make_pod("no-cards")
     assert binder.bind(pod, node, "-") == "bound no-cards"
@@ -148,7 +166,7 @@ def test_pod_without_shares_is_only_bound(cluster, binder, node):
 
 def test_long_node_name_is_no_label(cluster, binder):
     name = "n" * 60 + "." + "m" * 60
-    cluster.make_node(name)
+    offer(cluster, name)
     pod = cluster.make_pod("far")
     assert binder.bind(pod, name) == "bound far"
     assert cluster.pod("far")["metadata"]["annotations"][NODE] == name
@@ -163,7 +181,7 @@ def release(cluster, node, pod):
 
 def test_one_pod_after_the_other(cluster, binder, node):
     """The second waits until the first has its cards; another node's does not."""
-    cluster.make_node(f"{node}-2")
+    offer(cluster, f"{node}-2")
     pods = [cluster.make_pod(name) for name in ("queue-1", "queue-2", "queue-3")]
     assert binder.bind(pods[0], node) == "bound queue-1"
     assert binder.begin(pods[1], node) == "begun"
@@ -231,7 +249,7 @@ def test_lock_that_is_not_released(cluster, make_binder, node):
 @pytest.mark.parametrize("case", ["expired", "pod-gone", "pod-on-other-node", "allocated", "ended", "time-alone"])
 def test_lock_that_was_left(cluster, make_binder, case):
     name = f"left-{case}"
-    cluster.make_node(name)
+    offer(cluster, name)
     holder = f"holder-{case}"
     if case == "pod-on-other-node":
         cluster.make_pod(holder, node="elsewhere")
@@ -255,7 +273,7 @@ def test_lock_that_was_left(cluster, make_binder, case):
 def test_lock_that_never_expires_by_its_text(cluster, make_binder, text):
     """A broken one, and one of a clock that goes wrong, end by our own."""
     name = "ahead" if "," in text else "broken"
-    cluster.make_node(name)
+    offer(cluster, name)
     cluster.make_pod(f"holder-{name}")
     cluster.patch(f"/api/v1/nodes/{name}", {"annotations": {LOCK: text}})
     binder = make_binder(lock_expiry_s=1)
@@ -381,7 +399,7 @@ def test_connections_are_cut_all_the_time(cluster, make_binder, door):
     binder = make_binder(door.port, limit_s=30)
     names = [f"cut-{i}" for i in range(12)]
     for name in names:
-        cluster.make_node(name)
+        offer(cluster, name)
         assert binder.begin(cluster.make_pod(name), name) == "begun"
     for _ in range(25):
         time.sleep(0.02)
@@ -433,7 +451,7 @@ def test_many_nodes_at_once(cluster, make_binder):
     names = [f"at-once-{i}" for i in range(60)]
     pods = []
     for name in names:
-        cluster.make_node(name)
+        offer(cluster, name)
         pods.append(cluster.make_pod(name))
     began = time.monotonic()
     for name, pod in zip(names, pods):
@@ -467,7 +485,7 @@ def test_server_restarted_in_mid_bind(cluster, make_binder):
     names = [f"restart-{i}" for i in range(10)]
     pods = []
     for name in names:
-        cluster.make_node(name)
+        offer(cluster, name)
         pods.append(cluster.make_pod(name))
     for name, pod in zip(names, pods):
         assert binder.begin(pod, name) == "begun"

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "kube/access.h"
+#include "kube/choice.h"
 #include "node/kube/giving_up.h"
 #include "node/kube/inventory.h"
 #include "node/kube/live_terms.h"
@@ -237,9 +239,32 @@ int node_kube_start(struct node *node, struct node_kube **ret, struct error *err
 	return 0;
 }
 
-bool node_kube_withdraw(struct node_kube *k, void (*done)(void *data), void *data)
+bool node_kube_withdraw(struct node_kube *k)
 {
-	return k && node_object_withdraw(k->object, done, data);
+	return k && node_object_withdraw(k->object);
+}
+
+/* The lock is taken before a pod is bound, and released when the kubelet was given all of its shares. */
+static bool is_pod_on_way(const struct node_kube *k)
+{
+	size_t count;
+	struct node_lock lock;
+	const struct kube_pod *const *pod = pods_all(k->pods, &count);
+	int64_t now_s = (int64_t)time(NULL);
+	if (node_object_lock(k->object, &lock, NULL) >= 0 &&
+	    !node_lock_is_expired(&lock, now_s, NODE_LOCK_EXPIRY_S))
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (choice_is_open(pod[i], k->name, now_s))
+			return true;
+	return false;
+}
+
+enum kube_departure node_kube_departure(const struct node_kube *k)
+{
+	if (!node_object_has_withdrawn(k->object))
+		return KUBE_WITHDRAWING;
+	return is_pod_on_way(k) ? KUBE_PODS_ON_WAY : KUBE_MAY_END;
 }
 
 struct node_kube *node_kube_stop(struct node_kube *k)

@@ -23,9 +23,20 @@ int node_kube_check(const struct config *config, struct error *err);
 /* *ret is NULL where kube_api is off. Whether the server answers is found out later. -errno where it can't be
  * asked at all: the kubeconfig, libcurl. */
 int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
+
+/*
+ * Before an end: what stands on the Node object is taken back, so that no pod is placed here any more. false: there is nothing,
+ * or NULL. From then on node_kube_departure() says whether the daemon may end.
+ */
+bool node_kube_withdraw(struct node_kube *kube);
+enum kube_departure {
+	KUBE_WITHDRAWING, /* the API server has not answered yet */
+	KUBE_PODS_ON_WAY, /* a scheduler is binding a pod to this node, or the kubelet has not asked for one that is bound */
+	KUBE_MAY_END,
+};
+enum kube_departure node_kube_departure(const struct node_kube *kube);
+
 /* What stands on the Node object stays there. NULL is fine; returns NULL. */
-/* As node_object_withdraw(). NULL: there is nothing. */
-bool node_kube_withdraw(struct node_kube *kube, void (*done)(void *data), void *data);
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
 /* What the cards are may have changed: looked at now, not within 30 s. */

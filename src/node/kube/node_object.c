@@ -29,8 +29,7 @@ struct node_object {
 	bool is_listed;   /* ... and has named it */
 	bool is_missed;   /* said that the node is not there */
 	struct wanted wanted;
-	void (*withdrawn)(void *data); /* NULL: what is wanted is kept there */
-	void *withdrawn_data;
+	bool is_withdrawn;       /* what is wanted is no longer kept there */
 	struct kube_call *patch; /* under way */
 	struct alarm again;
 	struct backoff backoff;
@@ -69,11 +68,12 @@ static void patched(void *data, const struct kube_answer *answer)
 {
 	struct node_object *o = data;
 	o->patch = NULL;
-	if (o->withdrawn) {
+	if (o->is_withdrawn) {
 		if (answer->err.code)
 			log_warning("node %s: what it has can't be taken back: %s", o->name,
 				    answer->err.text);
-		o->withdrawn(o->withdrawn_data);
+		else
+			take(o, json_object_get(answer->object, "metadata"), false);
 		return;
 	}
 	if (!answer->err.code) {
@@ -144,7 +144,7 @@ static void update(void *data)
 {
 	struct node_object *o = data;
 	char answer[HANDSHAKE_MAX];
-	if (o->withdrawn || o->patch || !o->metadata || !o->wanted.cards)
+	if (o->is_withdrawn || o->patch || !o->metadata || !o->wanted.cards)
 		return;
 	const struct wanting w = wanted_compare(&o->wanted, o->metadata);
 	bool is_wanting = w.annotations || w.labels;
@@ -224,20 +224,24 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 	return o->watch ? o : node_object_stop(o);
 }
 
-bool node_object_withdraw(struct node_object *o, void (*done)(void *data), void *data)
+bool node_object_withdraw(struct node_object *o)
 {
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	if (!o->metadata || o->withdrawn)
+	if (!o->metadata || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
 	alarm_clear(kube_client_reactor(o->client), &o->again);
 	if (send_patch(o, none, sizeof(none) / sizeof(none[0]), NULL, 0) < 0)
 		return false;
-	o->withdrawn = done;
-	o->withdrawn_data = data;
+	o->is_withdrawn = true;
 	return true;
+}
+
+bool node_object_has_withdrawn(const struct node_object *o)
+{
+	return o->is_withdrawn && !o->patch;
 }
 
 struct node_object *node_object_stop(struct node_object *o)

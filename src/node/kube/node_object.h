@@ -19,10 +19,11 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
 /*
- * Takes back what was published, so that no pod is placed here while no daemon is. `done` is called once, whatever comes of
- * it. false: there is nothing to take back, and it is not called.
+ * Takes back what was published, so that no pod is placed here while no daemon is. false: there is nothing to take back. It has
+ * withdrawn once the API server has answered, or could not be asked.
  */
-bool node_object_withdraw(struct node_object *object, void (*done)(void *data), void *data);
+bool node_object_withdraw(struct node_object *object);
+bool node_object_has_withdrawn(const struct node_object *object);
 struct node_object *node_object_stop(struct node_object *object); /* NULL is fine; returns NULL */
 
 /* What is to stand there from now on; its contents are taken over, and *wanted is empty then. */

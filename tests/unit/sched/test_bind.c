@@ -88,7 +88,7 @@ static json_t *node_object(unsigned node)
 {
 	char name[16];
 	snprintf(name, sizeof(name), "n%u", node);
-	json_t *annotations = json_object();
+	json_t *annotations = json_pack("{s:s}", KUBE_NODE_REGISTER, "[{\"id\": \"GPU-a\"}]");
 	if (*api->lock[node])
 		json_object_set_new(annotations, KUBE_NODE_LOCK, json_string(api->lock[node]));
 	return json_pack("{s:{s:s,s:s,s:o}}", "metadata", "name", name, "resourceVersion", "1",
