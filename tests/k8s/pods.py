@@ -166,24 +166,24 @@ class RealKubelet:
 
     # ---- pods ----
 
-    def make_pod(self, name, containers, shared, annotations=None):
+    def pod_spec(self, containers, shared):
         """`containers`: {name: ({resource: devices}, command)}. They see the host's programs, and the directory
         `shared`."""
         places = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
         mounts = [{"name": volume, "mountPath": path, "readOnly": is_read_only}
                   for volume, (path, is_read_only) in places.items()]
-        return self.cluster.request("POST", "/api/v1/namespaces/default/pods", {
-            "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {
-                "nodeName": self.node, "hostNetwork": True, "restartPolicy": "Never",
-                "automountServiceAccountToken": False, "enableServiceLinks": False,
+        return {"hostNetwork": True, "automountServiceAccountToken": False, "enableServiceLinks": False,
                 "terminationGracePeriodSeconds": 1,
                 "volumes": [{"name": volume, "hostPath": {"path": path}} for volume, (path, _) in places.items()],
                 "containers": [
                     {"name": container, "image": self.engine.image, "imagePullPolicy": "Never",
-                     "command": list(map(str, command)), "volumeMounts": mounts,
-                     "resources": {"limits": limits}}
-                    for container, (limits, command) in containers.items()]}})
+                     "command": list(map(str, command)), "volumeMounts": mounts, "resources": {"limits": limits}}
+                    for container, (limits, command) in containers.items()]}
+
+    def make_pod(self, name, containers, shared, annotations=None):
+        return self.cluster.request("POST", "/api/v1/namespaces/default/pods", {
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {**self.pod_spec(containers, shared), "nodeName": self.node, "restartPolicy": "Never"}})
 
     def status(self, name):
         return self.cluster.pod(name)["status"]
