@@ -64,9 +64,20 @@ class Helm:
         return done.stdout
 
     def render(self, values=(), *options, release="allot", namespace=NAMESPACE):
-        """Objects, in Helm's order."""
-        return objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
+        """Objects of an installation, in Helm's order."""
+        made = objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
                                   *sets(values), *options))
+        return [one for one in made if not is_of_uninstall(one)]
+
+    def render_uninstall(self, values=(), release="allot", namespace=NAMESPACE):
+        """What Helm makes before it takes away the rest."""
+        made = objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
+                                  *sets(values)))
+        return [one for one in made if is_of_uninstall(one)]
+
+
+def is_of_uninstall(one):
+    return one["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete"
 
 
 def objects(text):

@@ -44,11 +44,14 @@ class Daemon:
         card_socket = self.run_dir / "sim.sock"
         if not self.processes:
             self.processes.append(subprocess.Popen(
-                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--foreground"],
+                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--linger", "0",
+                 "--foreground"],
                 stdin=subprocess.DEVNULL))
             # Its socket is there before anybody answers.
             wait_until(lambda: subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", card_socket, "stats"],
                                               capture_output=True, check=False).returncode == 0, what="the simulated card")
+        ended = self.processes[0].poll()
+        assert ended is None, f"the simulated card has ended: {ended}"
         (self.directory / "settings").write_text(
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
         with open(self.directory / "log", "ab") as log:

@@ -267,7 +267,7 @@ def test_install_and_upgrade(helm, cluster):
     assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == before["tls.crt"]
     settings = cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
     assert "depth = 3ms" in settings
-    helm.check("uninstall", "gpu", *into)
+    helm.check("uninstall", "gpu", "--no-hooks", *into)
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
 
 

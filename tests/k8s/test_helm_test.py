@@ -61,7 +61,7 @@ def kubelet(cluster, build_programs, image, tmp_path_factory):
 def helm(cluster, build_programs, tmp_path_factory):
     helm = Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
     yield helm
-    helm.run("uninstall", RELEASE, *release_of(cluster))
+    helm.run("uninstall", RELEASE, "--no-hooks", *release_of(cluster))
 
 
 def release_of(cluster):

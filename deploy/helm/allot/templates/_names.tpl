@@ -39,8 +39,17 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 
 {{/* Of the cluster's version, without what a vendor puts behind it. */}}
 {{- define "allot.kubeSchedulerImage" -}}
-{{- $image := .Values.scheduler.kubeScheduler.image -}}
-{{- $version := .Capabilities.KubeVersion.Version | regexFind "^v?[0-9]+\\.[0-9]+\\.[0-9]+" -}}
+{{- include "allot.kubernetesImage" (list . .Values.scheduler.kubeScheduler.image) -}}
+{{- end }}
+
+{{- define "allot.kubectlImage" -}}
+{{- include "allot.kubernetesImage" (list . .Values.uninstall.image) -}}
+{{- end }}
+
+{{/* Of (list . image): by default of the cluster's own version. */}}
+{{- define "allot.kubernetesImage" -}}
+{{- $image := index . 1 -}}
+{{- $version := (index . 0).Capabilities.KubeVersion.Version | regexFind "^v?[0-9]+\\.[0-9]+\\.[0-9]+" -}}
 {{ $image.repository }}:{{ default $version $image.tag }}
 {{- end }}
 
