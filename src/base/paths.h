@@ -44,6 +44,9 @@ int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct 
 /* Makes a run directory and its base (0700), and checks both as below. Directories above must exist. */
 int paths_make_private(const char *run_dir, struct error *err);
 
+/* Makes a directory of root's that everybody may look into (0755), and those above. -EPERM: another's. */
+int paths_make_system(const char *dir, struct error *err);
+
 /*
  * 0 when dir is a directory (no symlink), belongs to the caller's effective uid, and neither group
  * nor others may write to it. -ENOENT when it does not exist, -EPERM or -ENOTDIR otherwise.

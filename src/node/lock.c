@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -12,15 +14,18 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/paths.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
 #define CARD_WAIT_NS \
 	(1 * NSEC_PER_SEC) /* a daemon that ends waits for a fault until 0.5 s have passed */
+#define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC) /* root's, for a lock that it can do without */
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
 
-static const char *const *lock_dirs = (const char *const[LOCK_DIRS]){ "/run/lock/allot",
-								      "/tmp/allot-cards" };
+static const char *const *lock_dirs = (const char *const[LOCK_DIRS]){
+	[LOCK_DIR_OF_ROOT] = PATHS_SYSTEM_BASE "/cards", "/run/lock/allot", "/tmp/allot-cards"
+};
 
 void lock_set_dirs(const char *const dirs[LOCK_DIRS])
 {
@@ -136,24 +141,30 @@ static int open_shared_file(int dir, const char *name)
 	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL;
 }
 
-/* 0: locked, or the directory can't be used (*ret_fd -1). */
-static int lock_card_in(const char *dir_path, const char *key, const char *run_dir, int *ret_fd,
-			struct error *err)
+/* A killed daemon's descriptors close one after the other: the run directory's may be first. */
+static int try_lock_until(int fd, uint64_t end_ns)
 {
-	char name[160], holder[HOLDER_MAX];
-	snprintf(name, sizeof(name), "%.120s.lock", key);
-	*ret_fd = -1;
-	cleanup_fd int dir = open_shared_dir(dir_path);
-	if (dir < 0)
-		return 0;
-	cleanup_fd int fd = open_shared_file(dir, name);
-	if (fd < 0)
-		return error_set_errno(err, -fd, "%s/%s", dir_path, name);
-	/* A killed daemon's descriptors close one after the other: the run directory's may be first. */
-	uint64_t end_ns = clock_now_ns() + CARD_WAIT_NS;
 	int r;
 	while ((r = try_lock(fd)) == -EWOULDBLOCK && clock_now_ns() < end_ns)
 		wait_a_little();
+	return r;
+}
+
+/* Root alone can open this file. 0 with *ret_fd -1: the directory can't be ours, as in a user namespace. */
+static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, struct error *err)
+{
+	char path[PATH_MAX], holder[HOLDER_MAX];
+	const char *dir = lock_dirs[LOCK_DIR_OF_ROOT];
+	int r = paths_make_system(dir, err);
+	if (r == -EACCES || r == -EPERM || r == -EROFS)
+		return 0;
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_set_errno(err, errno, "%s", path);
+	r = try_lock_until(fd, clock_now_ns() + CARD_WAIT_NS);
 	if (r == -EWOULDBLOCK) {
 		read_holder(fd, holder, sizeof(holder));
 		return error_set(
@@ -163,8 +174,31 @@ static int lock_card_in(const char *dir_path, const char *key, const char *run_d
 			holder);
 	}
 	if (r < 0)
-		return error_set_errno(err, -r, "lock %s/%s", dir_path, name);
+		return error_set_errno(err, -r, "lock %s", path);
 	write_holder(fd, run_dir);
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* 0: locked, or the directory can't be used (*ret_fd -1). */
+static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns, int *ret_fd,
+		       struct error *err)
+{
+	cleanup_fd int dir = open_shared_dir(dir_path);
+	if (dir < 0)
+		return 0;
+	cleanup_fd int fd = open_shared_file(dir, name);
+	if (fd < 0)
+		return error_set_errno(err, -fd, "%s/%s", dir_path, name);
+	int r = try_lock_until(fd, clock_now_ns() + wait_ns);
+	if (r == -EWOULDBLOCK)
+		return error_set(err, EBUSY,
+				 "another process holds %s/%s, as an allotd does that shares this "
+				 "GPU: end it first (lslocks shows its pid); there is one daemon a "
+				 "GPU",
+				 dir_path, name);
+	if (r < 0)
+		return error_set_errno(err, -r, "lock %s/%s", dir_path, name);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -177,19 +211,28 @@ void lock_release(int fds[LOCK_DIRS])
 
 int lock_card(const char *key, const char *run_dir, int ret_fds[LOCK_DIRS], struct error *err)
 {
-	int fds[LOCK_DIRS] = { -1, -1 };
+	int fds[LOCK_DIRS] = { -1, -1, -1 };
 	unsigned held = 0;
-	for (unsigned i = 0; i < LOCK_DIRS; i++) {
-		int r = lock_card_in(lock_dirs[i], key, run_dir, &fds[i], err);
-		if (r < 0) {
-			lock_release(fds);
-			return r;
-		}
+	char name[160];
+	snprintf(name, sizeof(name), "%.120s.lock", key);
+	int r = geteuid() == 0 ? lock_of_root(name, run_dir, &fds[LOCK_DIR_OF_ROOT], err) : 0;
+	bool is_roots = fds[LOCK_DIR_OF_ROOT] >= 0, is_contested = false;
+	for (unsigned i = LOCK_DIR_OF_ROOT + 1; i < LOCK_DIRS && r >= 0; i++) {
+		r = lock_shared(lock_dirs[i], name, is_roots ? CONTESTED_WAIT_NS : CARD_WAIT_NS,
+				&fds[i], err);
 		held += fds[i] >= 0;
+		if (r < 0 && is_roots) {
+			is_contested = true;
+			r = 0;
+		}
 	}
-	if (!held)
-		return error_set(err, EACCES, "neither %s nor %s can be used for locks",
-				 lock_dirs[0], lock_dirs[1]);
+	if (r >= 0 && !held && !is_roots)
+		r = error_set(err, EACCES, "neither %s nor %s can be used for locks", lock_dirs[1],
+			      lock_dirs[2]);
+	if (r < 0) {
+		lock_release(fds);
+		return r;
+	}
 	memcpy(ret_fds, fds, sizeof(fds));
-	return 0;
+	return is_contested;
 }

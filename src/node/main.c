@@ -75,30 +75,6 @@ static void say_ready(int *fd)
 
 /* ---- places ---- */
 
-/* A run directory that everybody may look into, for the system daemon. */
-static int make_system_dir(const char *dir, struct error *err)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	snprintf(path, sizeof(path), "%s", dir);
-	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {
-		if (slash == path)
-			continue;
-		*slash = '\0';
-		if (mkdir(path, 0755) == 0 && chmod(path, 0755) < 0)
-			return error_set_errno(err, errno, "chmod %s", path);
-		*slash = '/';
-	}
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return error_set_errno(err, errno, "make %s", path);
-	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return error_set(err, ENOTDIR, "%s: not a directory", path);
-	if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return error_set(err, EPERM,
-				 "%s: must belong to root and be writable by nobody else", path);
-	return chmod(path, 0755) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
-}
-
 /* The directory, made and checked, in its absolute form. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
@@ -113,7 +89,7 @@ static int prepare_run_dir(const struct options *options, struct error *err)
 	if (r < 0)
 		return r;
 	if (!node.is_private)
-		r = make_system_dir(dir, err);
+		r = paths_make_system(dir, err);
 	else if (options->run_dir && (mkdir(dir, 0700) == 0 || errno == EEXIST))
 		r = paths_check_private(dir, err);
 	else

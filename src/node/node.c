@@ -344,7 +344,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 	char key[GPU_UUID_TEXT_MAX + 32];
 
 	*card = (struct card){ .index = index,
-			       .lock_fd = { -1, -1 },
+			       .lock_fd = { -1, -1, -1 },
 			       .context_bytes = node->config.context_bytes };
 	node->card_count = index + 1;
 	int r = node->backend->info(node->gpu, index, &card->info, err);
@@ -352,6 +352,8 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 		return r;
 	card_key(node, card, key, sizeof(key));
 	r = lock_card(key, node->run_dir, card->lock_fd, err);
+	if (r > 0)
+		log_warning("GPU %u is shared by this daemon all the same: %s", index, err->text);
 	if (r >= 0)
 		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
 	const struct arbiter_config *policy = &node->config.arbiter;

@@ -20,6 +20,7 @@
 #include "node/census.h"
 #include "node/config.h"
 #include "node/health/health.h"
+#include "node/lock.h"
 #include "node/namespace_use.h"
 #include "net/loop.h"
 #include "node/promise.h"
@@ -64,7 +65,7 @@ struct card {
 	struct gpu_info info;
 	struct arbitration *arbitration;
 	struct sensor *sensor;  /* NULL unless the policy measures by NVML */
-	int lock_fd[2];         /* one arbiter per card: see lock.h; -1: none */
+	int lock_fd[LOCK_DIRS]; /* one arbiter per card: see lock.h; -1: none */
 	uint64_t context_bytes; /* charged for one: the setting, or what was learned since ... */
 	struct census_least context_least; /* ... from this */
 	bool memory_known;                 /* memory_used_bytes is NVML's, from the last census */

@@ -27,7 +27,7 @@ def start_servers(machine, directory, settings, card=""):
 
 
 def start_daemon(machine, directory):
-    """With the settings that start_servers() wrote."""
+    """With the settings that start_servers() wrote. Returns what it said while it started."""
     socket = machine.run_dir / "sim.sock"
     return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
                  "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")

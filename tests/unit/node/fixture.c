@@ -110,7 +110,7 @@ const struct gpu_backend fake_backend = {
 
 const char *fixture_base = "/tmp";
 static char lock_paths[LOCK_DIRS][80];
-static const char *lock_dirs[LOCK_DIRS] = { lock_paths[0], lock_paths[1] };
+static const char *lock_dirs[LOCK_DIRS] = { lock_paths[0], lock_paths[1], lock_paths[2] };
 
 /* Containers get a library; what is in it does not matter here. */
 static void write_library(const char *path)

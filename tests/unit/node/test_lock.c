@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,12 +19,12 @@
 #include "node/lock.h"
 
 static char base[64], paths[LOCK_DIRS][80];
-static const char *dirs[LOCK_DIRS] = { paths[0], paths[1] };
+static const char *dirs[LOCK_DIRS] = { paths[0], paths[1], paths[2] };
 
 static int setup(void **state)
 {
 	strcpy(base, "/tmp/allot-lock-XXXXXX");
-	if (!mkdtemp(base))
+	if (!mkdtemp(base) || chmod(base, 0755) < 0)
 		return -1;
 	for (unsigned i = 0; i < LOCK_DIRS; i++)
 		snprintf(paths[i], sizeof(paths[i]), "%s/dir%u", base, i);
@@ -40,20 +42,51 @@ static int teardown(void **state)
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* 0 when `what` says so in a process of another user than root. Tests by a user are skipped for others than root. */
+static int as_user(int (*what)(void))
+{
+	int status;
+	if (geteuid() != 0)
+		skip();
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(setgid(65534) < 0 || setuid(65534) < 0 ? 125 : -what());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static int lock_as_user(void)
+{
+	int fds[LOCK_DIRS];
+	struct error err;
+	int r = lock_card("GPU-1", "/user", fds, &err);
+	return r < 0 ? r : fds[0] >= 0 || fds[2] < 0 ? -ENOTRECOVERABLE : 0;
+}
+
+static void make_shared_dirs(void)
+{
+	for (unsigned i = 1; i < LOCK_DIRS; i++)
+		assert_int_equal(mkdir(paths[i], 01777) | chmod(paths[i], 01777), 0);
+}
+
 static void test_card(void **state)
 {
 	int a[LOCK_DIRS], b[LOCK_DIRS];
 	struct error err;
-	char pid[16];
+	char pid[32];
 	struct stat st;
 	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
-	assert_true(a[0] >= 0 && a[1] >= 0);
-	assert_int_equal(stat(paths[0], &st), 0);
+	assert_true((a[0] >= 0) == (geteuid() == 0) && a[1] >= 0 && a[2] >= 0);
+	assert_int_equal(stat(paths[1], &st), 0);
 	assert_int_equal(st.st_mode & 07777, 01777);
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	assert_int_equal(lock_card("GPU-1", "/y", b, &err), -EBUSY);
-	assert_non_null(strstr(err.text, pid));
-	assert_non_null(strstr(err.text, "/x"));
+	if (geteuid() == 0) {
+		snprintf(pid, sizeof(pid), "pid %d (/x)", (int)getpid());
+		assert_non_null(strstr(err.text, pid));
+		assert_int_equal(stat(paths[0], &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0755);
+	}
 	assert_int_equal(lock_card("GPU-2", "/y", b, &err), 0);
 	lock_release(b);
 	lock_release(a);
@@ -61,22 +94,80 @@ static void test_card(void **state)
 	lock_release(b);
 }
 
+static void test_users_meet_root(void **state)
+{
+	int a[LOCK_DIRS];
+	struct error err;
+	make_shared_dirs();
+	assert_int_equal(as_user(lock_as_user), 0);
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
+	assert_int_equal(as_user(lock_as_user), -EBUSY);
+	lock_release(a);
+	assert_int_equal(as_user(lock_as_user), 0);
+}
+
+static int flock_all(void)
+{
+	char path[256];
+	for (unsigned i = 0; i < LOCK_DIRS; i++) {
+		snprintf(path, sizeof(path), "%s/GPU-1.lock", paths[i]);
+		int fd = open(path, O_RDONLY | O_CREAT, 0666);
+		if (i == LOCK_DIR_OF_ROOT ? fd >= 0 || errno != EACCES
+					  : fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The descriptors are left open by the child that the user's process forked, until the pipe closes. */
+static int hold_pipe[2];
+
+static int flock_all_and_stay(void)
+{
+	char byte;
+	int r = flock_all();
+	if (r < 0 || fork() > 0)
+		return r;
+	close(hold_pipe[1]);
+	_exit(read(hold_pipe[0], &byte, 1) != 0);
+}
+
+static void test_users_do_not_keep_root_out(void **state)
+{
+	int a[LOCK_DIRS];
+	struct error err;
+	make_shared_dirs();
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
+	lock_release(a);
+	assert_int_equal(pipe(hold_pipe), 0);
+	assert_int_equal(as_user(flock_all_and_stay), 0);
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 1);
+	assert_true(a[LOCK_DIR_OF_ROOT] >= 0);
+	assert_non_null(strstr(err.text, paths[2]));
+	lock_release(a);
+	close(hold_pipe[1]);
+	close(hold_pipe[0]);
+}
+
 static void test_unusable_directories(void **state)
 {
 	int a[LOCK_DIRS];
 	struct error err;
-	/* A link may lead anywhere; one good directory is enough, none is not. */
-	assert_int_equal(symlink("/tmp", paths[0]), 0);
-	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
-	assert_true(a[0] == -1 && a[1] >= 0);
-	lock_release(a);
-	unlink(paths[0]);
-	assert_int_equal(symlink("/tmp", paths[0]), 0);
 	char other[160];
-	snprintf(other, sizeof(other), "%s.moved", paths[1]);
-	assert_int_equal(rename(paths[1], other), 0);
-	assert_int_equal(symlink(other, paths[1]), 0);
-	assert_int_equal(lock_card("GPU-1", "/x", a, &err), -EACCES);
+	make_shared_dirs();
+	/* A link may lead anywhere; one good directory is enough, none is not. Root has its own. */
+	assert_int_equal(rmdir(paths[1]) | symlink("/tmp", paths[1]), 0);
+	assert_int_equal(as_user(lock_as_user), 0);
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
+	assert_true(a[0] >= 0 && a[1] == -1 && a[2] >= 0);
+	lock_release(a);
+	snprintf(other, sizeof(other), "%s.moved", paths[2]);
+	assert_int_equal(rename(paths[2], other) | symlink(other, paths[2]), 0);
+	assert_int_equal(as_user(lock_as_user), -EACCES);
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
+	lock_release(a);
 }
 
 static void test_link_as_lock_file(void **state)
@@ -84,12 +175,13 @@ static void test_link_as_lock_file(void **state)
 	int a[LOCK_DIRS];
 	struct error err;
 	char path[160], target[160];
-	assert_int_equal(lock_card("GPU-0", "/x", a, &err), 0);
-	lock_release(a);
-	snprintf(path, sizeof(path), "%s/GPU-1.lock", paths[0]);
-	snprintf(target, sizeof(target), "%s/victim", base);
+	make_shared_dirs();
+	snprintf(path, sizeof(path), "%s/GPU-1.lock", paths[1]);
+	snprintf(target, sizeof(target), "%s/victim", paths[2]);
 	assert_int_equal(symlink(target, path), 0);
-	assert_true(lock_card("GPU-1", "/x", a, &err) < 0);
+	assert_int_equal(as_user(lock_as_user), -ELOOP);
+	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 1);
+	lock_release(a);
 	assert_int_equal(access(target, F_OK), -1);
 }
 
@@ -121,6 +213,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_card),
+		test(test_users_meet_root),
+		test(test_users_do_not_keep_root_out),
 		test(test_unusable_directories),
 		test(test_link_as_lock_file),
 		test(test_run_dir),
