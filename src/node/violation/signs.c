@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #define ANCESTORS_MOST 64
 #define ENVIRON_MOST 65536
 #define MOUNTINFO_MOST 262144
+#define MOUNT_POINT_MAX 512
 #define CGROUP_TEXT_MOST 8192
 
 /* ---- descent ---- */
@@ -62,18 +65,57 @@ bool signs_is_untouchable(int pid)
 
 /* ---- the mounted socket ---- */
 
-/* The root of a mount, the fourth word of its line (proc(5)): is it this tenant's directory, of either kind? */
-static bool is_tenants_dir(const char *line, const char *id)
+/*
+ * A line of mountinfo (proc(5)) that may be about this tenant's directory. Anyone can make a directory whose path
+ * looks like it: is_mounted() decides.
+ */
+static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
-	char root[NODE_PATH_MAX + 256];
-	if (sscanf(line, "%*s %*s %*s %400s", root) != 1)
+	char root[MOUNT_POINT_MAX];
+	if (sscanf(line, "%*s %*s %*s %511s %511s", root, ret_point) != 2)
 		return false;
 	char *last = strrchr(root, '/');
-	if (!last || strcmp(last + 1, id) != 0)
-		return false;
-	*last = '\0';
-	const char *folder = strrchr(root, '/');
-	return folder && (!strcmp(folder, "/tenants") || !strcmp(folder, "/claims"));
+	return last && !strcmp(last + 1, id);
+}
+
+/* Opens a path below a process's root. Its links could lead anywhere on the host: none is followed. */
+static int open_below_root(int pid, char *path)
+{
+	char root[32];
+	char *save = NULL;
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	cleanup_fd int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (char *part = strtok_r(path, "/", &save); part && fd >= 0;
+	     part = strtok_r(NULL, "/", &save)) {
+		int next = openat(fd, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close_fd(&fd);
+		fd = next;
+	}
+	return steal_fd(&fd);
+}
+
+/* Is what the process has at this place the tenant's directory itself? */
+static bool is_mounted(const struct tenant *t, int pid, char *point)
+{
+	char path[NODE_PATH_MAX];
+	struct stat own, its;
+	tenant_path(t, NULL, path);
+	cleanup_fd int fd = open_below_root(pid, point);
+	return fd >= 0 && fstat(fd, &its) == 0 && stat(path, &own) == 0 &&
+	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/*
+ * Who may mount in the process's mount namespace (ioctl_ns(2)): in a user namespace, the user who made it. Any user
+ * can mount any directory in one of their own.
+ */
+static bool find_mounter(int pid, uid_t *ret)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	cleanup_fd int mounts = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_fd int users = mounts >= 0 ? ioctl(mounts, NS_GET_USERNS) : -1;
+	return users >= 0 && ioctl(users, NS_GET_OWNER_UID, ret) == 0;
 }
 
 static bool is_in_own_namespace(int pid)
@@ -86,22 +128,32 @@ static bool is_in_own_namespace(int pid)
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
+/* Where two tenants' directories are mounted, neither is meant. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);
-	const struct tenant *t;
-	if (!text || is_in_own_namespace(pid) ||
+	const struct tenant *found = NULL;
+	struct tenant *t;
+	uid_t mounter;
+	if (!text || is_in_own_namespace(pid) || !find_mounter(pid, &mounter) ||
 	    procfs_read(pid, "mountinfo", text, MOUNTINFO_MOST) < 0)
 		return NULL;
-	char *save = NULL;
+	char *save = NULL, point[MOUNT_POINT_MAX];
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (!strstr(line, "/tenants/") && !strstr(line, "/claims/"))
 			continue;
 		TAILQ_FOREACH(t, &node->tenants, link)
-		if (is_tenants_dir(line, t->terms.id))
-			return t;
+		{
+			if (t == found || (mounter != 0 && mounter != t->terms.uid) ||
+			    !names_tenants_dir(line, t->terms.id, point) ||
+			    !is_mounted(t, pid, point))
+				continue;
+			if (found)
+				return NULL;
+			found = t;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 /* ---- the container ---- */
