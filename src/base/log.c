@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,36 +70,41 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 	errno = saved;
 }
 
-void log_write(enum log_level level, const char *format, ...)
+/* False: the bucket has no line left, and one more is counted. */
+static bool take_line(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
 {
-	va_list ap;
-	if (level > log_level_max)
-		return;
-	va_start(ap, format);
-	write_line(level, 0, format, ap);
-	va_end(ap);
+	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;
+	unsigned i = key == LOG_NO_KEY ? 0 : key % LOG_LIMIT_KEYS;
+	uint64_t now_ns = clock_now_ns(), from_ns;
+	uint64_t empty_ns = atomic_load(&limit->bucket[i].empty_ns);
+	do {
+		from_ns = empty_ns > now_ns ? empty_ns : now_ns;
+		if (from_ns - now_ns + line_ns > LIMIT_BURST * LIMIT_LINE_NS) {
+			atomic_fetch_add(&limit->bucket[i].left_out, 1);
+			return false;
+		}
+	} while (!atomic_compare_exchange_weak(&limit->bucket[i].empty_ns, &empty_ns,
+					       from_ns + line_ns));
+	*ret_left_out = atomic_exchange(&limit->bucket[i].left_out, 0);
+	return true;
 }
 
-void log_write_limited(struct log_limit *limit, unsigned key, enum log_level level,
+void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level level,
 		       const char *format, ...)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	uint64_t now_ns = clock_now_ns(), left_out;
+	uint64_t left_out = 0;
 	va_list ap;
-	if (level > log_level_max)
-		return;
-	pthread_mutex_lock(&lock);
-	uint64_t *empty_ns = &limit->key[key % LOG_LIMIT_KEYS].empty_ns;
-	uint64_t from_ns = *empty_ns > now_ns ? *empty_ns : now_ns;
-	bool is_let = from_ns - now_ns + LIMIT_LINE_NS <= LIMIT_BURST * LIMIT_LINE_NS;
-	left_out = limit->key[key % LOG_LIMIT_KEYS].left_out;
-	limit->key[key % LOG_LIMIT_KEYS].left_out = is_let ? 0 : left_out + 1;
-	if (is_let)
-		*empty_ns = from_ns + LIMIT_LINE_NS;
-	pthread_mutex_unlock(&lock);
-	if (!is_let)
+	if (level > log_level_max || (level != LOG_LEVEL_DEBUG && !take_line(limit, key, &left_out)))
 		return;
 	va_start(ap, format);
 	write_line(level, left_out, format, ap);
 	va_end(ap);
+}
+
+uint32_t log_key(const char *name)
+{
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619U;
+	return hash == LOG_NO_KEY ? 0 : hash;
 }

@@ -21,26 +21,35 @@ void log_init(const char *program);
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
-void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /*
- * For what somebody else can bring about at will: ten lines of one place in the source at once and one a
- * second after that, for each `key` (a uid; some share). The next line tells how many were left out.
+ * No line can fill the log, whoever brings it about: each place in the source has a token bucket. For what one user
+ * or namespace can bring about at will, it has one for each `key` (a uid, or log_key(); some share): ten lines at
+ * once and one a second after that, so that nobody hides what is said of others. Without a key it has one of as much
+ * as all keys together. The next line of a bucket tells how many were left out. Debug lines are not limited.
  */
 #define LOG_LIMIT_KEYS 16
+#define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		uint64_t empty_ns; /* the bucket has its lines back then */
-		uint64_t left_out;
-	} key[LOG_LIMIT_KEYS];
+		_Atomic uint64_t empty_ns; /* the bucket has its lines back then */
+		_Atomic uint64_t left_out;
+	} bucket[LOG_LIMIT_KEYS];
 };
-void log_write_limited(struct log_limit *limit, unsigned key, enum log_level level,
+void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level level,
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
-#define log_info_of(key, ...) \
+/* The key of a name: a namespace. */
+uint32_t log_key(const char *name);
+
+#define log_write_of(key, level, ...) \
 	do { \
 		static struct log_limit limit_; \
-		log_write_limited(&limit_, key, LOG_LEVEL_INFO, __VA_ARGS__); \
+		log_write_limited(&limit_, key, level, __VA_ARGS__); \
 	} while (0)
+#define log_write(level, ...) log_write_of(LOG_NO_KEY, level, __VA_ARGS__)
+
+#define log_error_of(key, ...) log_write_of(key, LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning_of(key, ...) log_write_of(key, LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info_of(key, ...) log_write_of(key, LOG_LEVEL_INFO, __VA_ARGS__)
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)

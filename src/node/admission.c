@@ -218,7 +218,8 @@ static void hold_what_it_has(struct tenant *t)
 	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		a->granted_bytes[i] = first_bytes(t, i);
-	log_info("tenant '%s': holds memory without a grant: has one now", t->terms.name);
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': holds memory without a grant: has one now", t->terms.name);
 	tenant_state_save_soon(t);
 	publish(t);
 	answer(t);
@@ -241,7 +242,8 @@ void admission_give_up(struct tenant *tenant)
 {
 	if (tenant->admission.state != ADMISSION_QUEUED)
 		return;
-	log_info("tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
+	log_info_of(tenant_log_key(&tenant->terms),
+		    "tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
 	count_end(tenant, &tenant->admission, WAIT_GIVEN_UP, clock_now_ns());
 	tenant->admission = (struct tenant_admission){ 0 };
 	answer(tenant);
@@ -372,9 +374,10 @@ static void log_grant(const struct node *node, const struct tenant *t, uint64_t 
 		snprintf(list + n, sizeof(list) - n, "%s%" PRIu64 " MiB of GPU %u", i ? ", " : "",
 			 t->admission.granted_bytes[i] / MIB, t->terms.device[i].card->index);
 	}
-	log_info("tenant '%s': granted %s after %.3f s (use %.3f s; %u more wait)", t->terms.name,
-		 list, (double)waited_ns / (double)NSEC_PER_SEC,
-		 use_ns(t, clock_now_ns()) / (double)NSEC_PER_SEC, waiting);
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': granted %s after %.3f s (use %.3f s; %u more wait)",
+		    t->terms.name, list, (double)waited_ns / (double)NSEC_PER_SEC,
+		    use_ns(t, clock_now_ns()) / (double)NSEC_PER_SEC, waiting);
 }
 
 static void grant(struct node *node, struct tenant *t, const struct admit_request *r,
@@ -414,7 +417,9 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 		publish(t);
 		answer(t);
 	} else if (r->verdict == ADMIT_REFUSED) {
-		log_info("tenant '%s': more memory refused: the card has none free", t->terms.name);
+		log_info_of(tenant_log_key(&t->terms),
+			    "tenant '%s': more memory refused: the card has none free",
+			    t->terms.name);
 		answer(t);
 	}
 }
@@ -429,7 +434,9 @@ static void renumber(struct admit_request *list, size_t count)
 			continue;
 		t->admission.place = ++place;
 		if (!t->admission.is_logged)
-			log_info("tenant '%s': waits for memory, number %u", t->terms.name, place);
+			log_info_of(tenant_log_key(&t->terms),
+				    "tenant '%s': waits for memory, number %u", t->terms.name,
+				    place);
 		t->admission.is_logged = true;
 	}
 }

@@ -43,9 +43,10 @@ static void log_device(struct tenant *t, unsigned i)
 
 	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)
 		return;
-	log_info("tenant '%s': GPU %u: limit %.1f %%, was %.1f, own %g: %s (%s)", t->terms.name,
-		 t->terms.device[i].card->index, f.limit_now_pct, before, own,
-		 elastic_reason_name(f.elastic_reason), explain(f.elastic_reason));
+	log_info_of(tenant_log_key(&t->terms),
+		    "tenant '%s': GPU %u: limit %.1f %%, was %.1f, own %g: %s (%s)", t->terms.name,
+		    t->terms.device[i].card->index, f.limit_now_pct, before, own,
+		    elastic_reason_name(f.elastic_reason), explain(f.elastic_reason));
 	device->limit_logged_pct = f.limit_now_pct;
 }
 

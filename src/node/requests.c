@@ -62,7 +62,8 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 		snprintf(text,
 			 sizeof(text), "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
 			 d->card->index, sum, d->promise.cores_pct, effective);
-		log_warning("tenant '%s': %s", tenant->terms.name, text);
+		log_warning_of(tenant_log_key(&tenant->terms), "tenant '%s': %s",
+			       tenant->terms.name, text);
 		json_array_append_new(warnings, json_string(text));
 	}
 	if (json_array_size(warnings) > 0)

@@ -144,7 +144,8 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	/* All have done what was asked or have given it up, and some are in. */
 	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind && f.in;
 	if (seen.has_refused && !t->terms.swapped_out)
-		log_info("tenant '%s': its memory can't leave the card for now", t->terms.name);
+		log_info_of(tenant_log_key(&t->terms),
+			    "tenant '%s': its memory can't leave the card for now", t->terms.name);
 	if (f.is_short && !t->was_short)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;

@@ -63,6 +63,11 @@ void tenant_dir_path(const struct node *node, enum tenant_place place, const cha
 		 leaf ? "/" : "", leaf ? leaf : "");
 }
 
+uint32_t tenant_log_key(const struct tenant_terms *terms)
+{
+	return terms->claim.key[0] ? log_key(terms->claim.key) : terms->uid;
+}
+
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX])
 {
 	tenant_dir_path(tenant->node, tenant_place(&tenant->terms), tenant->terms.id, leaf, path);
@@ -314,8 +319,8 @@ static void note_end(const struct tenant *tenant, const char *why)
 {
 	struct audit *audit = tenant->node->audit;
 	json_t *what = audit_about(audit, tenant);
-	log_info_of(tenant->terms.uid, "tenant '%s' (%s): ended: %s", tenant->terms.name,
-		    tenant->terms.id, why);
+	log_info_of(tenant_log_key(&tenant->terms), "tenant '%s' (%s): ended: %s",
+		    tenant->terms.name, tenant->terms.id, why);
 	if (what)
 		json_object_set_new(what, "reason", json_clean_string(why));
 	audit_write(audit, "end", what);

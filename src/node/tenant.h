@@ -236,6 +236,9 @@ void tenant_mark_corrupt(struct tenant *tenant, const char *what);
  * second nobody but the daemon's user sees the directory above: who may open the socket in it is whoever
  * has the directory mounted, as any user.
  */
+/* Whose lines in the log count together (log.h): a claim's for themselves, others by user. */
+uint32_t tenant_log_key(const struct tenant_terms *terms);
+
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
 /* The same by id; NULL id: the directory above. */
 void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,

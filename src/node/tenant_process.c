@@ -25,8 +25,9 @@ void tenant_mark_corrupt(struct tenant *tenant, const char *what)
 	if (tenant->corrupt)
 		return;
 	tenant->corrupt = true;
-	log_error("tenant '%s' (%s): its report is corrupt (%s): no more processes may join it",
-		  tenant->terms.name, tenant->terms.id, what);
+	log_error_of(tenant_log_key(&tenant->terms),
+		     "tenant '%s' (%s): its report is corrupt (%s): no more processes may join it",
+		     tenant->terms.name, tenant->terms.id, what);
 }
 
 uint64_t process_used_bytes(struct process *process, unsigned device)

@@ -61,8 +61,9 @@ static void count_review(struct scheduler *s, const json_t *request, const json_
 	if (json_is_true(json_object_get(response, "allowed")))
 		return;
 	s->metrics.denied++;
-	log_info("pod %.63s/%.253s is denied: %s", of ? of : "", name ? name : "(to be named)",
-		 json_string_value(json_object_get(why, "message")));
+	log_info_of(log_key(of ? of : ""), "pod %.63s/%.253s is denied: %s", of ? of : "",
+		    name ? name : "(to be named)",
+		    json_string_value(json_object_get(why, "message")));
 }
 
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret)

@@ -137,7 +137,7 @@ static void go_on(struct tenant *t, bool paused)
 
 static void say_failure(struct tenant *t, const char *what, const char *text)
 {
-	log_warning("tenant '%s': %s: %s", t->terms.name, what, text);
+	log_warning_of(tenant_log_key(&t->terms), "tenant '%s': %s: %s", t->terms.name, what, text);
 	t->checkpoint->failed = EIO;
 }
 
@@ -155,9 +155,10 @@ static void changed(void *data, struct checkpoint *checkpoint)
 		if (*error)
 			say_failure(t, "it stays off its GPU", error);
 		else
-			log_info("tenant '%s': %" PRIu64 " MiB are off its GPU, in %.1f s",
-				 t->terms.name, checkpoint_bytes(checkpoint) / MIB,
-				 (double)checkpoint_moved_ns(checkpoint) / (double)NSEC_PER_SEC);
+			log_info_of(tenant_log_key(&t->terms),
+				    "tenant '%s': %" PRIu64 " MiB are off its GPU, in %.1f s",
+				    t->terms.name, checkpoint_bytes(checkpoint) / MIB,
+				    (double)checkpoint_moved_ns(checkpoint) / (double)NSEC_PER_SEC);
 		set_terms(t, true, true, true);
 		publish_place(t);
 		break;

@@ -175,8 +175,8 @@ static void note_fault(struct health_watch *w, const struct gpu_fault *fault,
 	struct card *card = &w->node->card[fault->index];
 	card->faults[fault->kind]++;
 	if (fault->kind == GPU_FAULT_XID)
-		log_warning("GPU %u: Xid %" PRIu64 "%s%s", card->index, fault->number,
-			    xid ? ": " : "", xid ? xid->what : "");
+		log_warning_of(card->index, "GPU %u: Xid %" PRIu64 "%s%s", card->index,
+			       fault->number, xid ? ": " : "", xid ? xid->what : "");
 	bool is_change = fault->kind == GPU_FAULT_XID
 				 ? health_note_xid(&card->health, fault->number, &w->ignored, now)
 				 : health_note_ecc(&card->health, now);

@@ -101,7 +101,8 @@ static void say_changed(struct live_terms *live, const struct kube_pod *pod, con
 			      p->limit_pct);
 	}
 	live->node->live_changes++;
-	log_info("pod %s/%s, %s", pod->pod_namespace, pod->name, text);
+	log_info_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,
+		    text);
 	tell(live, pod, false, "GPUTermsChanged", text);
 }
 
@@ -112,7 +113,8 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 	snprintf(text, sizeof(text), "container %s: its terms stay: %.400s", container, why);
 	text_clean(text); /* as a cut character would be no JSON */
 	live->node->live_changes_refused++;
-	log_warning("pod %s/%s, %s", pod->pod_namespace, pod->name, text);
+	log_warning_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,
+		       text);
 	tell(live, pod, true, "GPUTermsRefused", text);
 }
 

@@ -202,8 +202,9 @@ static int start(struct mps_group *g, struct error *err)
 		g->state = MPS_OFF;
 		return r;
 	}
-	log_info("GPU %u: group '%s' of uid %u: MPS control daemon started (pid %d)",
-		 g->record.card->index, g->record.group, (unsigned)g->record.uid, g->record.pid);
+	log_info_of(g->record.uid,
+		    "GPU %u: group '%s' of uid %u: MPS control daemon started (pid %d)",
+		    g->record.card->index, g->record.group, (unsigned)g->record.uid, g->record.pid);
 	return 0;
 }
 
@@ -246,8 +247,8 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
 		return error_set_errno(err, -r, "group '%s'", record->group);
 	}
 	if (g->record.pid && take_over(g, &ignored) < 0)
-		log_info("GPU %u: group '%s': its MPS control daemon is gone (%s)",
-			 record->card->index, record->group, ignored.text);
+		log_info_of(g->record.uid, "GPU %u: group '%s': its MPS control daemon is gone (%s)",
+			    record->card->index, record->group, ignored.text);
 	*ret = g;
 	return 0;
 }
@@ -259,8 +260,8 @@ int mps_group_want(struct mps_group *g, struct error *err)
 	case MPS_OFF:
 	case MPS_FAILED: return start(g, err);
 	case MPS_HUNG:
-		log_warning("GPU %u: group '%s': %s: ended for a new start", g->record.card->index,
-			    g->record.group, g->why);
+		log_warning_of(g->record.uid, "GPU %u: group '%s': %s: ended for a new start",
+			       g->record.card->index, g->record.group, g->why);
 		mps_renew(g);
 		return 0;
 	case MPS_STARTING:
@@ -337,8 +338,8 @@ void mps_gone(struct mps_group *g)
 	if (!g->members) {
 		end_old(g);
 		mps_delete(g->node, g->record.id);
-		log_info("GPU %u: group '%s' of uid %u: MPS control daemon ended",
-			 g->record.card->index, g->record.group, (unsigned)g->record.uid);
+		log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS control daemon ended",
+			    g->record.card->index, g->record.group, (unsigned)g->record.uid);
 		g->ended(g);
 		return;
 	}

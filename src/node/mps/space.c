@@ -68,14 +68,16 @@ static void faulted(struct mps_group *group, enum mps_fault fault, int pid, cons
 	struct node *node = group->node;
 	struct tenant *t;
 	space_of(node)->faults[fault]++;
-	log_warning("GPU %u: group '%s' of uid %u: %s", group->record.card->index,
-		    group->record.group, (unsigned)group->record.uid, what);
+	log_warning_of(group->record.uid, "GPU %u: group '%s' of uid %u: %s",
+		       group->record.card->index, group->record.group, (unsigned)group->record.uid,
+		       what);
 	TAILQ_FOREACH(t, &node->tenants, link)
 	{
 		if (!concerns(t, group, fault, pid))
 			continue;
 		snprintf(t->space_fault, sizeof(t->space_fault), "%s", what);
-		log_warning("tenant '%s' (%s): %s", t->terms.name, t->terms.id, what);
+		log_warning_of(tenant_log_key(&t->terms), "tenant '%s' (%s): %s", t->terms.name,
+			       t->terms.id, what);
 	}
 }
 
@@ -258,8 +260,8 @@ static void log_choice(const struct tenant_terms *terms)
 	if (c->source != GAIN_UNKNOWN)
 		snprintf(gain, sizeof(gain), " (%+.0f %%, %s)", 100 * c->gain,
 			 gain_source_name(c->source));
-	log_info("tenant '%s': sharing auto: %s: %s%s", terms->name, sharing_way_name(c->way),
-		 c->why, gain);
+	log_info_of(tenant_log_key(terms), "tenant '%s': sharing auto: %s: %s%s", terms->name,
+		    sharing_way_name(c->way), c->why, gain);
 }
 
 int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,

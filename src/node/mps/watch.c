@@ -115,8 +115,8 @@ static void say_ready(struct mps_group *g)
 	g->again_ns = 0;
 	mps_look(g->record.pid, &g->sight);
 	g->asked_ns = clock_now_ns();
-	log_info("GPU %u: group '%s' of uid %u: MPS is ready", g->record.card->index,
-		 g->record.group, (unsigned)g->record.uid);
+	log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS is ready",
+		    g->record.card->index, g->record.group, (unsigned)g->record.uid);
 }
 
 static void status_answered(void *data, int status, const char *text)
@@ -203,7 +203,8 @@ static void go_on(struct mps_group *g)
 {
 	if (g->state != MPS_HUNG)
 		return;
-	log_info("GPU %u: group '%s': MPS goes on", g->record.card->index, g->record.group);
+	log_info_of(g->record.uid, "GPU %u: group '%s': MPS goes on", g->record.card->index,
+		    g->record.group);
 	g->state = MPS_READY;
 	*g->why = '\0';
 }

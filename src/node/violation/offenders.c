@@ -29,8 +29,10 @@ static void say_failure(struct suspect *s, const char *what, int error)
 	if (error == ESRCH)
 		return;
 	if (!s->violations->said_failure)
-		log_warning("tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
-			    s->tenant, s->pid, s->name, what, strerror(error));
+		log_warning_of(
+			log_key(s->tenant),
+			"tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
+			s->tenant, s->pid, s->name, what, strerror(error));
 	s->violations->said_failure = true;
 }
 
@@ -81,9 +83,11 @@ static void freeze(struct suspect *s)
 	}
 	s->violations->figures.frozen++;
 	offenders_note(s, "frozen");
-	log_warning("tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
-		    "it go on",
-		    s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
+	log_warning_of(
+		log_key(s->tenant),
+		"tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
+		"it go on",
+		s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
 }
 
 static void stop(struct suspect *s)
@@ -104,11 +108,14 @@ static void stop(struct suspect *s)
 	if (!again)
 		offenders_note(s, "stopped");
 	if (again)
-		log_info("tenant '%s': process %d (%s) had been continued, and is stopped again",
-			 s->tenant, s->pid, s->name);
-	else
-		log_warning("tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
+		log_info_of(log_key(s->tenant),
+			    "tenant '%s': process %d (%s) had been continued, and is stopped again",
 			    s->tenant, s->pid, s->name);
+	else
+		log_warning_of(
+			log_key(s->tenant),
+			"tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
+			s->tenant, s->pid, s->name);
 }
 
 static void tell_to_end(struct suspect *s)
@@ -123,7 +130,8 @@ static void tell_to_end(struct suspect *s)
 	}
 	s->violations->figures.told_to_end++;
 	offenders_note(s, "told_to_end");
-	log_warning("tenant '%s': process %d (%s) is told to end", s->tenant, s->pid, s->name);
+	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) is told to end", s->tenant,
+		       s->pid, s->name);
 }
 
 static void end(struct suspect *s)
@@ -138,8 +146,8 @@ static void end(struct suspect *s)
 	}
 	s->violations->figures.killed++;
 	offenders_note(s, "killed");
-	log_warning("tenant '%s': process %d (%s) did not end, and is killed", s->tenant, s->pid,
-		    s->name);
+	log_warning_of(log_key(s->tenant), "tenant '%s': process %d (%s) did not end, and is killed",
+		       s->tenant, s->pid, s->name);
 }
 
 /* ---- when ---- */

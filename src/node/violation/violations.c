@@ -68,9 +68,10 @@ static void note_unregistered(struct suspect *s, struct tenant *t)
 	if (suspects_watch(s) < 0)
 		return;
 	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
-	log_warning("tenant '%s' (%s): process %d (%s) holds %" PRIu64
-		    " MiB of GPU memory and never registered with the library (%s)",
-		    t->terms.name, t->terms.id, s->pid, s->name, s->held_bytes / MIB, s->how);
+	log_warning_of(tenant_log_key(&t->terms),
+		       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
+		       " MiB of GPU memory and never registered with the library (%s)",
+		       t->terms.name, t->terms.id, s->pid, s->name, s->held_bytes / MIB, s->how);
 }
 
 void violations_note_over(struct violations *v, struct tenant *t, int pid,
@@ -83,16 +84,19 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 	s->held_bytes = held_bytes;
 	become_offender(s, t, reason, NULL);
 	if (reason == VIOLATION_OVER_QUOTA)
-		log_warning("tenant '%s' (%s) holds %" PRIu64
-			    " MiB more than its quota on GPU %u: its process %d (%s) holds most, "
-			    "%" PRIu64 " MiB",
-			    t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid, s->name,
-			    held_bytes / MIB);
+		log_warning_of(
+			tenant_log_key(&t->terms),
+			"tenant '%s' (%s) holds %" PRIu64
+			" MiB more than its quota on GPU %u: its process %d (%s) holds most, "
+			"%" PRIu64 " MiB",
+			t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid, s->name,
+			held_bytes / MIB);
 	else
-		log_warning("tenant '%s' (%s): process %d (%s) holds %" PRIu64
-			    " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
-			    t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
-			    beyond_bytes / MIB);
+		log_warning_of(tenant_log_key(&t->terms),
+			       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
+			       " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
+			       t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
+			       beyond_bytes / MIB);
 }
 
 void violations_excuse(struct violations *v, const struct process *p)
@@ -199,7 +203,8 @@ static void forgive_registered(struct suspect *s)
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||
 	    !is_registered(s->violations->node, s->pid))
 		return;
-	log_info("tenant '%s': process %d (%s) has registered", s->tenant, s->pid, s->name);
+	log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) has registered", s->tenant,
+		    s->pid, s->name);
 	offenders_let_go(s);
 	s->is_offender = false;
 	offenders_write_list(s->violations);
@@ -267,8 +272,8 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 		s->is_pardoned = true;
 		offenders_note(s, "resumed");
 		count++;
-		log_info("tenant '%s': process %d (%s) goes on by request", s->tenant, s->pid,
-			 s->name);
+		log_info_of(log_key(s->tenant), "tenant '%s': process %d (%s) goes on by request",
+			    s->tenant, s->pid, s->name);
 	}
 	if (count)
 		offenders_write_list(v);

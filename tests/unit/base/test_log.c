@@ -49,6 +49,24 @@ static void test_a_flood_leaves_out_most_and_hides_nobody(void **state)
 	close(saved);
 }
 
+static void test_no_place_fills_the_log(void **state)
+{
+	static char text[65536];
+	int fds[2], saved = dup(STDERR_FILENO);
+	assert_int_equal(pipe(fds), 0);
+	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
+	for (unsigned i = 0; i < MOST; i++)
+		log_warning("flood %u", i);
+	log_warning("another place");
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	close(fds[1]);
+	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+	assert_in_range(count_lines(text, "flood"), 10 * LOG_LIMIT_KEYS, MOST / 2);
+	assert_int_equal(count_lines(text, "another place"), 1);
+	close(fds[0]);
+	close(saved);
+}
+
 /* A pod, a file or a process may be called like that. */
 static void test_a_name_begins_no_line(void **state)
 {
@@ -75,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_name_begins_no_line),
+		cmocka_unit_test(test_no_place_fills_the_log),
 		cmocka_unit_test(test_a_flood_leaves_out_most_and_hides_nobody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
