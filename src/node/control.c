@@ -102,6 +102,7 @@ static void set_ready(struct connection *c)
 		TAILQ_INSERT_TAIL(&c->control->ready, u, link);
 	TAILQ_INSERT_TAIL(&u->ready, c, link);
 	c->is_ready = true;
+	c->session.came_ns = clock_now_ns();
 	loop_arm(c->control->turn, 0, 0);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -514,6 +515,8 @@ void node_close(struct node *node)
 	node->watch = gpu_watch_stop(node->watch);
 	node->records = gpu_records_free(node->records);
 	node->control = control_close(node->control);
+	free(node->list_text);
+	node->list_text = NULL;
 	node->claims = claims_close(node->claims);
 	space_let_run(node);
 	while ((t = TAILQ_FIRST(&node->tenants)))

@@ -125,7 +125,9 @@ struct node {
 	unsigned waiter_count; /* of them: that wait for memory (on_full "wait") */
 	uint64_t arrivals;     /* that have begun to wait */
 	struct admission_counts waits;
-	uint64_t requests, refused;                        /* on the control socket */
+	uint64_t requests, refused; /* on the control socket */
+	char *list_text;            /* the last reply to `list` there; NULL: none yet */
+	uint64_t list_ns;           /* when it was begun */
 	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
 	uint64_t live_changes,
 		live_changes_refused; /* of containers' terms, by their pods' annotations */

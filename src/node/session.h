@@ -23,8 +23,9 @@ struct session {
 	struct peer *peer; /* the caller's process; NULL: not known, as by HTTP */
 	int pid;           /* of the caller when it connected, as the kernel says */
 	uid_t uid;
-	bool is_admin; /* root, or in group allot */
-	bool is_page;  /* by HTTP: the token is all that is known of the caller */
+	bool is_admin;    /* root, or in group allot */
+	bool is_page;     /* by HTTP: the token is all that is known of the caller */
+	uint64_t came_ns; /* when the request began to come; 0: not known */
 	/* By id: a tenant may end under its holder. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;

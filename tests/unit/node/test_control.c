@@ -118,6 +118,26 @@ static void test_a_client_that_does_not_read(void **state)
 	fixture_until(f, control_connections(f->node->control) == 0);
 }
 
+/* Nobody is told less than what was there when it asked; those who waited together are told the same. */
+static void test_one_list_for_all_who_wait(void **state)
+{
+	struct fixture *f = *state;
+	int first = connect_pair(f), maker = connect_pair(f), last = connect_pair(f);
+	put(first, LIST);
+	put(maker, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"hold\":true}\n" LIST);
+	put(last, LIST);
+	assert_null(strstr(get(f, first), "\"name\":\"a\""));
+	const char *made = strchr(get(f, maker), '\n');
+	assert_non_null(strstr(made, "\"name\":\"a\""));
+	assert_null(strstr(get(f, last), "\"name\":\"a\""));
+	put(last, LIST);
+	assert_non_null(strstr(get(f, last), "\"name\":\"a\""));
+	close(first);
+	close(maker);
+	close(last);
+	fixture_until(f, control_connections(f->node->control) == 0);
+}
+
 static void test_half_closed(void **state)
 {
 	struct fixture *f = *state;
@@ -326,6 +346,7 @@ int main(void)
 		test(test_a_line_in_pieces),
 		test(test_long_line),
 		test(test_a_client_that_does_not_read),
+		test(test_one_list_for_all_who_wait),
 		test(test_half_closed),
 		test(test_the_end_of_a_connection_lets_go),
 		test(test_too_many),
