@@ -3,7 +3,8 @@
  * session.h's. No client can hold the loop up: sockets never block, a line has CONTROL_LINE_MAX bytes,
  * a client that does not read its replies is not read from, and after CONTROL_DEADLINE_NS is dropped; one
  * that sends descriptors is dropped. Users take turns, a request each, and the loop sees to others in
- * between; all who wait for a list are told the same. When all places are taken, the user with the most connections loses one that is idle.
+ * between; all who wait for a list are told the same. When all places are taken, the user with the most
+ * connections loses one that is idle.
  */
 #ifndef ALLOT_NODE_CONTROL_H
 #define ALLOT_NODE_CONTROL_H
