@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/paths.h"
+#include "node/peer.h"
+#include "node/procfs.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
 #define CARD_WAIT_NS \
@@ -52,6 +54,13 @@ static void write_holder(int fd, const char *run_dir)
 		return;
 }
 
+/* The kernel lets a caller in for as long as the listener's descriptor is open: also when that was killed. */
+static bool is_answered(int fd)
+{
+	struct ucred peer;
+	return peer_credentials(fd, &peer) < 0 || peer.pid <= 0 || !procfs_is_ending(peer.pid);
+}
+
 static bool socket_answers(const char *run_dir)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -59,8 +68,10 @@ static bool socket_answers(const char *run_dir)
 	    (int)sizeof(address.sun_path))
 		return false;
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd >= 0 &&
-	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
+	if (fd < 0)
+		return false;
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? is_answered(fd)
+									      : errno == EAGAIN;
 }
 
 static int try_lock(int fd)

@@ -74,6 +74,18 @@ int procfs_parent(int pid)
 	return rest && sscanf(rest + 1, " %*c %d", &parent) == 1 && parent > 0 ? parent : 0;
 }
 
+bool procfs_is_ending(int pid)
+{
+	const unsigned exiting = 0x4; /* PF_EXITING, the kernel's sched.h; flags are field 9 */
+	char text[1024];
+	unsigned flags;
+	if (procfs_read(pid, "stat", text, sizeof(text)) < 0)
+		return true;
+	const char *rest = strrchr(text, ')');
+	return rest && sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %u", &flags) == 1 &&
+	       (flags & exiting);
+}
+
 int procfs_start_time(int pid, uint64_t *ret_ticks)
 {
 	char state;

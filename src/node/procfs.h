@@ -20,6 +20,9 @@ int procfs_parent(int pid);
 /* True when the process runs the same program as this one does: the same file. */
 bool procfs_is_same_program(int pid);
 
+/* True when the process has begun to end. Its descriptors may be open for a while yet. */
+bool procfs_is_ending(int pid);
+
 /* True when the process can't run: stopped by a signal or a debugger, or its cgroup is frozen. */
 bool procfs_is_stopped(int pid);
 

@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +43,18 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int teardown(void **state)
 {
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A fork whose child is the caller's parent's, as the caller ends before it. */
+static long fork_sibling(unsigned long flags)
+{
+	return syscall(SYS_clone, flags | CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0);
+}
+
+static void reap_all(void)
+{
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 }
 
 /* 0 when `what` says so in a process of another user than root. Tests by a user are skipped for others than root. */
@@ -126,7 +141,7 @@ static int flock_all_and_stay(void)
 {
 	char byte;
 	int r = flock_all();
-	if (r < 0 || fork() > 0)
+	if (r < 0 || fork_sibling(0) > 0)
 		return r;
 	close(hold_pipe[1]);
 	_exit(read(hold_pipe[0], &byte, 1) != 0);
@@ -149,6 +164,7 @@ static void test_users_do_not_keep_root_out(void **state)
 	lock_release(a);
 	close(hold_pipe[1]);
 	close(hold_pipe[0]);
+	reap_all();
 }
 
 static void test_unusable_directories(void **state)
@@ -207,6 +223,35 @@ static void test_run_dir(void **state)
 	close(fd);
 }
 
+static int listen_in_base(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/allotd.sock", base);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : listen(fd, 1000);
+}
+
+/* A killed daemon's socket and lock are open until all of it has gone: here until another lets its table go. */
+static void test_a_daemon_that_was_killed_is_waited_for(void **state)
+{
+	struct error err;
+	siginfo_t info;
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (lock_run_dir(base, &err) < 0 || listen_in_base() < 0)
+			_exit(1);
+		if (fork_sibling(CLONE_FILES) == 0)
+			usleep(300000);
+		_exit(0);
+	}
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_status, 0);
+	int fd = lock_run_dir(base, &err);
+	assert_true(fd >= 0);
+	close(fd);
+	reap_all();
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -218,6 +263,7 @@ int main(void)
 		test(test_unusable_directories),
 		test(test_link_as_lock_file),
 		test(test_run_dir),
+		test(test_a_daemon_that_was_killed_is_waited_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
