@@ -79,7 +79,7 @@ static const struct option_row cards_rows[] = {
 static const struct option_row remove_rows[] = {
 	OPTION("--force", OPTION_VALUE_NONE, NULL, option_flag, struct cdi_options, force,
 	       .help = "also while a container runs with it: its processes\n"
-		       "keep their last quotas, and new ones get no GPU"),
+		       "get no more memory, and new ones no GPU"),
 	OUTPUT_ROW,
 	TARGET_ROWS(struct cdi_options),
 	OPTION_END,
@@ -330,11 +330,17 @@ static int remove_device(const struct cdi_options *options, const char *name, st
 		r = daemon_find(&options->target, &client, err);
 	if (r < 0)
 		return r;
+	cleanup_json json_t *reply = NULL;
 	r = client_request(client, "release",
-			   json_pack("{s:s, s:b}", "name", name, "force", options->force), NULL,
+			   json_pack("{s:s, s:b}", "name", name, "force", options->force), &reply,
 			   err);
 	if (r < 0 && r != -ENOENT)
 		return r;
+	if (json_is_true(json_object_get(reply, "ending")))
+		fprintf(stderr,
+			"allot: cdi remove: processes of '%s' live: its GPU memory stays taken "
+			"until they have ended\n",
+			name);
 	/* A claim that is gone leaves its file to be removed all the same. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)

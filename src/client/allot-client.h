@@ -143,7 +143,7 @@ const char *allot_tenant_name(const allot_tenant *tenant);
 const char *allot_tenant_id(const allot_tenant *tenant);
 
 /*
- * "paused", "queued", "swapped", "starting", "running", "waiting" or "idle", as docs/protocol.md has them; a
+ * "paused", "queued", "swapped", "starting", "running", "waiting", "idle" or "ending", as docs/protocol.md has them; a
  * later daemon may have more.
  */
 const char *allot_tenant_state(const allot_tenant *tenant);

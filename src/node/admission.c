@@ -325,8 +325,9 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 {
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
 	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
-	/* Memory for one that may not work would lie idle. */
-	if (t->admission.state == ADMISSION_NONE || (!is_growth && t->terms.paused))
+	/* Memory for one that may not work would lie idle; a removed one gets no more. */
+	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
+	    (!is_growth && t->terms.paused))
 		return false;
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		uint64_t wanted = 0;

@@ -126,6 +126,9 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
+	/* A retired tenant's quota is what it holds, which is known only now. */
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		tenant_publish_quota(tenant, i);
 	admission_restore(tenant, &state.past);
 	/* Its own file is older than that of all use, and tells of no time that has passed since. */
 	if (!tenant->use.at_ns)

@@ -6,7 +6,7 @@
 static const char *const names[TENANT_CONDITIONS] = {
 	[TENANT_PAUSED] = "paused",     [TENANT_QUEUED] = "queued",   [TENANT_SWAPPED] = "swapped",
 	[TENANT_STARTING] = "starting", [TENANT_RUNNING] = "running", [TENANT_WAITING] = "waiting",
-	[TENANT_IDLE] = "idle",
+	[TENANT_IDLE] = "idle",         [TENANT_ENDING] = "ending",
 };
 
 const char *tenant_condition_name(enum tenant_condition condition)
@@ -17,6 +17,8 @@ const char *tenant_condition_name(enum tenant_condition condition)
 enum tenant_condition tenant_condition(const struct tenant *t, const struct lessee_figures *figures)
 {
 	bool waiting = false;
+	if (t->terms.is_retired)
+		return TENANT_ENDING;
 	if (t->terms.paused)
 		return t->terms.swapped_out ? TENANT_SWAPPED : TENANT_PAUSED;
 	if (t->admission.state == ADMISSION_QUEUED || t->wants_room)

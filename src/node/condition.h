@@ -16,6 +16,7 @@ enum tenant_condition {
 	TENANT_RUNNING,  /* has work in flight */
 	TENANT_WAITING,  /* held at the gate */
 	TENANT_IDLE,
+	TENANT_ENDING, /* removed, and processes of it live */
 	TENANT_CONDITIONS
 };
 

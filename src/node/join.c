@@ -36,7 +36,12 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	int r = previous_epoch == 0 ? space_check_process(tenant, err) : 0;
+	/* After a restart those that it has come again. */
+	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
+			? 0
+			: tenant_check_not_retired(tenant, err);
+	if (r >= 0 && previous_epoch == 0)
+		r = space_check_process(tenant, err);
 	if (r < 0)
 		return r;
 	/* exec keeps the pid, and with a first registration says that the old image is gone. */

@@ -157,7 +157,8 @@ void node_update_rest(struct node *node, const struct card *card)
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	for (unsigned i = 0; i < t->terms.device_count; i++)
-		if (t->terms.device[i].card == card && !t->terms.device[i].promise.memory_given)
+		if (t->terms.device[i].card == card && !t->terms.device[i].promise.memory_given &&
+		    !t->terms.is_retired)
 			tenant_set_quota(t, i, promise_rest_bytes(&p));
 }
 

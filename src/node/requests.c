@@ -85,8 +85,13 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 		r = parse_name(wanted, err);
 		if (r < 0)
 			return error_add(err, r, "name");
-		if (node_find_tenant(session->node, wanted) ||
-		    claims_has_parked(session->node->claims, wanted))
+		const struct tenant *used = node_find_tenant(session->node, wanted);
+		if (used && used->terms.is_retired)
+			return error_set(err, EEXIST,
+					 "name '%s' is in use: that tenant was removed, but %u "
+					 "processes of it live: end them, or choose another",
+					 wanted, tenant_living_count(used));
+		if (used || claims_has_parked(session->node->claims, wanted))
 			return error_set(err, EEXIST,
 					 "name '%s' is in use: choose another, or end that "
 					 "tenant first",
@@ -305,6 +310,8 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 	int r = session_find_own(session, request, json_object_get(request, "id") ? "id" : "name",
 				 &tenant, err);
 	if (r >= 0)
+		r = tenant_check_not_retired(tenant, err);
+	if (r >= 0)
 		r = note_command(session, request, tenant, err);
 	if (r >= 0)
 		r = session_hold(session, tenant, err);
@@ -337,6 +344,8 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
 	struct tenant *tenant;
 	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r >= 0)
+		r = tenant_check_not_retired(tenant, err);
 	if (r < 0)
 		return r;
 	struct terms_change change = terms_change_of(tenant);
@@ -485,12 +494,13 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r < 0)
 		return r;
-	if (*tenant->terms.claim.key)
+	if (*tenant->terms.claim.key && !tenant->terms.is_retired)
 		return error_set(err, EBUSY,
 				 "tenant '%s' is claim '%s''s, and ends when that is released",
 				 tenant->terms.name, tenant->terms.claim.key);
-	tenant_remove(tenant, "removed by request");
-	return 0;
+	bool is_ending = tenant_retire(tenant, "removed by request");
+	json_object_set_new(reply, "ending", json_boolean(is_ending));
+	return is_ending ? tenant_state_save(tenant, true, err) : 0;
 }
 
 /* By "index" or "uuid". */

@@ -29,7 +29,6 @@
 #include "node/tenant_state.h"
 #include "node/trace/tenant_trace.h"
 #include "node/use.h"
-#include "node/violation/violations.h"
 
 static const char *const on_full_names[] = {
 	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
@@ -331,17 +330,57 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	struct node *node = tenant->node;
 	if (why)
 		note_end(tenant, why);
-	for (unsigned i = 0; i < tenant->slot_limit; i++)
-		if (tenant->process[i])
-			violations_excuse(node->violations, tenant->process[i]);
 	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
 	node_tenants_changed(node);
 }
 
+unsigned tenant_living_count(const struct tenant *tenant)
+{
+	unsigned count = tenant->process_count;
+	for (const struct old_process *o = tenant->old; o; o = o->next)
+		count += !o->registered;
+	return count;
+}
+
+bool tenant_retire(struct tenant *tenant, const char *why)
+{
+	if (!tenant_living_count(tenant)) {
+		tenant_remove(tenant, why);
+		return false;
+	}
+	if (tenant->terms.is_retired)
+		return true;
+	tenant->terms.is_retired = true;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		tenant_publish_quota(tenant, i);
+	admission_give_up(tenant);
+	tenant_state_save_soon(tenant);
+	log_warning("tenant '%s' (%s): %s, but processes of it live: it keeps its name and what it "
+		    "was promised until they have ended",
+		    tenant->terms.name, tenant->terms.id, why);
+	return true;
+}
+
+int tenant_check_not_retired(const struct tenant *tenant, struct error *err)
+{
+	if (!tenant->terms.is_retired)
+		return 0;
+	return error_set(err, ESHUTDOWN,
+			 "tenant '%s' was removed, and ends when its %u processes have ended: make "
+			 "another one",
+			 tenant->terms.name, tenant_living_count(tenant));
+}
+
 void tenant_end_if_unused(struct tenant *tenant)
 {
-	if (!tenant->terms.hold || tenant->holders || tenant->process_count || tenant->old)
+	if (tenant_living_count(tenant))
+		return;
+	if (tenant->terms.is_retired) {
+		tenant_remove(tenant, "it was removed, and its processes have ended");
+		return;
+	}
+	if (!tenant->terms.hold || tenant->holders)
 		return;
 	if (tenant->grace && clock_now_ns() < tenant->grace_end_ns)
 		return;
@@ -411,7 +450,7 @@ void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_byt
 void tenant_publish_quota(struct tenant *tenant, unsigned device)
 {
 	uint64_t quota_bytes = tenant->terms.device[device].promise.quota_bytes;
-	if (tenant_is_off_card(tenant)) {
+	if (tenant_is_off_card(tenant) || tenant->terms.is_retired) {
 		uint64_t used_bytes = tenant_usage(tenant, device).used_bytes;
 		quota_bytes = used_bytes < quota_bytes ? used_bytes : quota_bytes;
 	}

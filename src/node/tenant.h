@@ -2,7 +2,8 @@
  * One tenant: its terms on each card, its region, its socket, its processes. Main thread only.
  *
  * Life: made by tenant_new() (create, or adoption after a restart), ended by tenant_remove(), or by
- * itself: a held tenant ends when neither a holder nor a live process of it is left.
+ * itself: a held tenant ends when neither a holder nor a live process of it is left, a retired one with
+ * its processes.
  */
 #ifndef ALLOT_NODE_TENANT_H
 #define ALLOT_NODE_TENANT_H
@@ -35,7 +36,8 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	bool hold; /* lives while held or populated; else until removed */
+	bool hold;       /* lives while held or populated; else until removed */
+	bool is_retired; /* removed, and ends with its processes: tenant_retire() */
 	bool paused;
 	int priority;
 	enum on_full on_full;
@@ -188,13 +190,23 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
  * to the next daemon. NULL is fine; returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
-/* Forgets the tenant and deletes its files. */
+/* Forgets the tenant and deletes its files. No process of it may live. */
 void tenant_remove(struct tenant *tenant, const char *why);
+/* Its processes that live, those of the daemon before that have not moved over included. */
+unsigned tenant_living_count(const struct tenant *tenant);
+/*
+ * Removes the tenant at once if no process of it lives. Otherwise no more may join, none may allocate
+ * beyond what the tenant holds, and its name and promise stay taken until the last has ended: a process
+ * that gets round its quota takes nothing that was promised to others. True: such processes live.
+ */
+bool tenant_retire(struct tenant *tenant, const char *why);
+/* -ESHUTDOWN of a retired tenant: its terms stay as they are. */
+int tenant_check_not_retired(const struct tenant *tenant, struct error *err);
 /* A place of the two that a tenant's directory may be in: see tenant_dir_path(). */
 enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
 /* Deletes the directory of a tenant that is not in memory, as far as it holds what is ours. */
 void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
-/* Removes a held tenant that nobody holds and no process lives in. */
+/* Removes a tenant that is held or retired, when nobody holds it and no process lives in it. */
 void tenant_end_if_unused(struct tenant *tenant);
 
 /* Puts new terms of a device into force. The tenant holds no more than the quota. */
@@ -214,7 +226,7 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_on_full(struct tenant *tenant, enum on_full on_full);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
-/* Tells its processes the quota in force: of one that is off its card, no more than it holds. */
+/* Tells its processes the quota in force: if it is off its card or retired, no more than it holds. */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);

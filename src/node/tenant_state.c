@@ -92,6 +92,8 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "program", json_string(t->sharing.program));
 	if (t->sharing.is_open)
 		json_object_set_new(json, "sharing_open", json_true());
+	if (t->is_retired)
+		json_object_set_new(json, "retired", json_true());
 	/* What its claim is made of again if the store is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

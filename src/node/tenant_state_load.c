@@ -225,6 +225,8 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	r = json_read_int(root, "swap_arena_bytes", 0, INT64_MAX, &arena_bytes, err);
 	if (r >= 0)
 		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
+	if (r >= 0)
+		r = json_read_bool(root, "retired", &t->is_retired, err);
 	/* Nor was there this. */
 	int has_choice = r < 0 ? r : json_read_string(root, "on_violation", &text, err);
 	if (has_choice < 0)

@@ -1,10 +1,11 @@
 """A card and a daemon of a test's own, with settings that `allot run` has no option for."""
 
 import os
+import select
 import signal
 import subprocess
 
-from conftest import BUILD, wait_until
+from conftest import BUILD
 
 
 def start(program, *arguments):
@@ -35,7 +36,10 @@ def start_daemon(machine, directory):
 
 def restart_daemon(machine, directory):
     """Kills the daemon; returns when the next one serves."""
-    for pid in machine.daemons():
-        os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not machine.daemons(), what="the daemon's end")
+    daemons = [os.pidfd_open(pid) for pid in machine.daemons()]
+    for daemon in daemons:
+        signal.pidfd_send_signal(daemon, signal.SIGKILL)
+        # Its command line is gone before its locks are.
+        assert select.select([daemon], [], [], 20)[0], "the daemon did not end"
+        os.close(daemon)
     start_daemon(machine, directory)

@@ -185,7 +185,7 @@ void claims_end(struct claim *claim, const char *why)
 	claims_let_go(claim);
 	forget(claim);
 	if (tenant)
-		tenant_remove(tenant, why);
+		tenant_retire(tenant, why);
 	else
 		tenant_delete_files(node, TENANT_PLACE_CLAIM, id);
 }

@@ -131,8 +131,9 @@ struct claims *claims_close(struct claims *claims);
 int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
 		    struct error *err);
 /*
- * Takes the claim out of the store, then ends its tenant: processes that still run in it keep their last
- * quotas. The key may be the claim's own text. -ENOENT: no such key; others: the store could not be written, and the claim is as before.
+ * Takes the claim out of the store, then ends its tenant: at once, or with the processes that still run
+ * in it (tenant_retire()). The key may be the claim's own text. -ENOENT: no such key; others: the store
+ * could not be written, and the claim is as before.
  */
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 

@@ -28,7 +28,7 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
 /* A process of the daemon before counts as well, until it has moved over or is gone. */
 static bool is_lived_in(const struct claim *claim)
 {
-	return claim->tenant && (claim->tenant->process_count || claim->tenant->old);
+	return claim->tenant && tenant_living_count(claim->tenant) > 0;
 }
 
 static bool is_needed(const struct claims *claims, const struct claim *claim)

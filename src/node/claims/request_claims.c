@@ -226,14 +226,17 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 		r = json_read_bool(request, "force", &force, err);
 	if (r < 0)
 		return r;
-	unsigned processes = claim->tenant ? claim->tenant->process_count : 0;
+	unsigned processes = claim->tenant ? tenant_living_count(claim->tenant) : 0;
 	strcpy(key.text, claim_terms(claim)->claim.key);
 	if (processes && !force)
 		return error_set(
 			err, EBUSY,
 			"claim '%s' has %u processes: end its container first, or force it",
 			key.text + strlen(KEY_PREFIX), processes);
-	return claims_release(session->node->claims, key.text, "released by request", err);
+	r = claims_release(session->node->claims, key.text, "released by request", err);
+	if (r >= 0)
+		json_object_set_new(reply, "ending", json_boolean(processes > 0));
+	return r;
 }
 
 int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err)

@@ -185,7 +185,8 @@ static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &claims->node->tenants, link)
-	if (*t->terms.claim.key && !claims_add(claims, -1, (uint64_t)time(NULL), t, NULL))
+	if (*t->terms.claim.key && !t->terms.is_retired &&
+	    !claims_add(claims, -1, (uint64_t)time(NULL), t, NULL))
 		return error_set_errno(err, ENOMEM, "claims");
 	return 0;
 }

@@ -32,7 +32,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 /* After a restart its processes may not have moved over yet. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
-	return claim->tenant && (claim->tenant->process_count || claim->tenant->old);
+	return claim->tenant && tenant_living_count(claim->tenant) > 0;
 }
 
 static int release_one(struct claims *claims, const struct claim *claim, const char *id,

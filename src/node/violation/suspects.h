@@ -22,9 +22,9 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* with the pid, names it for good */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;             /* in the census that is gone through */
-	uint64_t held_bytes;      /* on all cards, by that */
-	bool is_ours, is_excused; /* never an offender */
+	bool is_seen;        /* in the census that is gone through */
+	uint64_t held_bytes; /* on all cards, by that */
+	bool is_ours;        /* never an offender */
 	struct violation_track track;
 	const char *how; /* the sign that told its tenant; NULL: none did ... */
 	char owner[REGION_NAME_MAX];

@@ -79,7 +79,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			  uint64_t beyond_bytes)
 {
 	struct suspect *s = v ? suspects_get(v, pid) : NULL;
-	if (!s || s->is_offender || s->is_excused || suspects_watch(s) < 0)
+	if (!s || s->is_offender || suspects_watch(s) < 0)
 		return;
 	s->held_bytes = held_bytes;
 	become_offender(s, t, reason, NULL);
@@ -97,13 +97,6 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			       " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
 			       t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
 			       beyond_bytes / MIB);
-}
-
-void violations_excuse(struct violations *v, const struct process *p)
-{
-	struct suspect *s = v ? suspects_get(v, p->pid) : NULL;
-	if (s && suspects_watch(s) >= 0)
-		s->is_excused = true;
 }
 
 /* ---- looking ---- */
@@ -230,7 +223,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 		next = TAILQ_NEXT(s, link);
 		forgive_registered(s);
 		/* What a card that could not be read would have shown is not known. */
-		if (!s->is_offender && !s->is_excused && !s->is_ours)
+		if (!s->is_offender && !s->is_ours)
 			look_at(s, is_sound && (s->is_seen || is_whole), now_ns);
 		if (!s->source && !s->is_seen && is_whole)
 			suspects_remove(s);
@@ -244,7 +237,7 @@ bool violations_has_open(const struct violations *v)
 	if (!v)
 		return false;
 	TAILQ_FOREACH(s, &v->list, link)
-	if (!s->is_offender && !s->is_excused && !s->is_ours)
+	if (!s->is_offender && !s->is_ours)
 		return true;
 	return false;
 }

@@ -39,8 +39,6 @@ void violations_note_over(struct violations *violations, struct tenant *tenant, 
 			  uint64_t beyond_bytes);
 /* Is there anybody whose case is not decided yet, so that the next census matters? NULL is fine. */
 bool violations_has_open(const struct violations *violations);
-/* The process is of a tenant that is removed, and let be: nobody's offence from now on. */
-void violations_excuse(struct violations *violations, const struct process *process);
 
 /*
  * Lets the offenders of the tenant of that name go on, also of one that is gone: no more is done about them.

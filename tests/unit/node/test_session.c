@@ -346,6 +346,60 @@ static void test_held_tenant_is_removed(void **state)
 	assert_int_equal(f->node->tenant_count, 0);
 }
 
+static void hold_one_gib(struct client *c)
+{
+	c->report->slot[c->reply.slot].device[0].used_bytes = GIB;
+}
+
+/* A process may get round its quota: what it can take stays promised to its tenant. */
+static void test_a_removed_tenant_ends_with_its_processes(void **state)
+{
+	struct fixture *f = *state;
+	struct client late;
+	const char *six_gib = CREATE(
+		"\"name\":\"b\",\"devices\":[{\"index\":0,\"memory_bytes\":6442450944}]");
+	ok(f, CREATE("\"name\":\"a\",\"devices\":[{\"index\":0,\"memory_bytes\":6442450944}]"));
+	struct tenant *t = node_find_tenant(f->node, "a");
+	uint64_t epoch = f->node->epoch;
+	int pid = client_spawn(f, t, 0, hold_one_gib), again;
+	for (unsigned i = 0; i < 2; i++) {
+		json_t *reply = fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a\"}");
+		assert_true(json_is_true(json_object_get(reply, "ending")));
+		json_decref(reply);
+	}
+	assert_int_equal(t->region.control->device[0].quota_bytes, GIB);
+	fixture_refused(f, six_gib, ENOSPC, "promised to others");
+	fixture_refused(f, CREATE("\"name\":\"a\""), EEXIST, "was removed");
+	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"priority\":1}",
+			ESHUTDOWN, "was removed");
+	fixture_refused(f, "{\"version\":1,\"op\":\"attach\",\"name\":\"a\"}", ESHUTDOWN,
+			"was removed");
+	client_register(f, client_connect(t), 0, &late);
+	assert_null(late.control);
+	client_close(&late);
+
+	/* The next daemon knows it. */
+	fixture_stop(f);
+	fixture_start(f);
+	t = node_find_tenant(f->node, "a");
+	assert_int_equal(t->region.control->device[0].quota_bytes, GIB);
+	fixture_refused(f, six_gib, ENOSPC, "promised to others");
+	client_register(f, client_connect(t), 0, &late);
+	assert_null(late.control);
+	client_close(&late);
+	client_register(f, client_connect(t), epoch, &late);
+	assert_null(late.control); /* the process of the test was none of it */
+	client_close(&late);
+	client_kill(pid);
+	fixture_until(f, !node_find_tenant(f->node, "a"));
+	ok(f, six_gib);
+	again = client_spawn(f, node_find_tenant(f->node, "b"), 0, NULL);
+	ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}");
+	assert_int_equal(f->node->tenant_count, 1);
+	client_kill(again);
+	fixture_until(f, f->node->tenant_count == 0);
+}
+
 static void work(struct client *c)
 {
 	struct region_slot_device *d = &c->report->slot[c->reply.slot].device[0];
@@ -429,6 +483,7 @@ int main(void)
 		test(test_others_tenants),
 		test(test_hold),
 		test(test_held_tenant_is_removed),
+		test(test_a_removed_tenant_ends_with_its_processes),
 		test(test_list),
 		test(test_many_tenants),
 	};

@@ -54,19 +54,24 @@ static void test_made_and_released(void **state)
 	tenant_dir_path(f->node, TENANT_PLACE_CLAIM, NULL, NULL, path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
-	struct client c;
-	client_register(f, client_connect(claim->tenant), 0, &c);
-	assert_int_equal(c.reply.status, 0);
-	client_close(&c);
+	int pid = client_spawn(f, claim->tenant, 0, NULL);
 	claims_must_hold(f);
 	release(f, "pod-1/main");
-	assert_int_equal(f->node->tenant_count, 0);
-	claims_must_hold(f);
+	/* Its tenant ends with its processes, and is no claim's after a restart. */
+	assert_int_equal(f->node->tenant_count, 1);
 	struct error err = { 0 };
 	assert_int_equal(claims_release(f->node->claims, "pod-1/main", NULL, &err), -ENOENT);
 	struct claims_counts counts = claims_counts(f->node->claims);
 	assert_int_equal(counts.made, 1);
 	assert_int_equal(counts.released, 1);
+	fixture_stop(f);
+	fixture_start(f);
+	assert_int_equal(f->node->tenant_count, 1);
+	assert_null(claims_find(f->node->claims, "pod-1/main"));
+	claims_must_hold(f);
+	client_kill(pid);
+	fixture_until(f, f->node->tenant_count == 0);
+	claims_must_hold(f);
 }
 
 static void test_names(void **state)

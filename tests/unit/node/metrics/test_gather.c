@@ -189,11 +189,12 @@ static void test_one_that_goes_while_it_waits(void **state)
 	fixture_until(f, second->admission.state == ADMISSION_QUEUED);
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"second\"}"));
 	char *page = page_of(f);
-	assert_has(page, "allot_memory_waits_ended_total{outcome=\"left\"} 1");
-	assert_null(strstr(page, "tenant=\"second\""));
+	assert_has(page, "allot_memory_waits_ended_total{outcome=\"given_up\"} 1");
+	assert_has(page, "allot_tenant_state{tenant=\"second\",state=\"ending\"} 1");
 	free(page);
-	client_kill(one);
 	client_kill(two);
+	fixture_until(f, !node_find_tenant(f->node, "second"));
+	client_kill(one);
 }
 
 /* ---- the cost ---- */
