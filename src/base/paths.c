@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define BASE_VARIABLE "ALLOT_RUN_DIR"
 
 static bool is_word(const char *spec)
@@ -153,6 +155,20 @@ static int make_and_check(const char *dir, struct error *err)
 	return paths_check_private(dir, err);
 }
 
+int paths_check_text(const char *dir, struct error *err)
+{
+	char shown[PATHS_MAX];
+
+	if (!*text_end_of_clean(dir, SIZE_MAX))
+		return 0;
+	snprintf(shown, sizeof(shown), "%s", dir);
+	text_clean(shown);
+	return error_set(err, EILSEQ,
+			 "run directory '%s': its path is not UTF-8 (\"?\"), or has control "
+			 "characters: set ALLOT_RUN_DIR to another directory",
+			 shown);
+}
+
 int paths_make_private(const char *run_dir, struct error *err)
 {
 	const char *slash = strrchr(run_dir, '/');
@@ -161,6 +177,9 @@ int paths_make_private(const char *run_dir, struct error *err)
 
 	if (!slash || slash == run_dir || strlen(run_dir) >= sizeof(base))
 		return error_set(err, EINVAL, "'%s': not a run directory", run_dir);
+	r = paths_check_text(run_dir, err);
+	if (r < 0)
+		return r;
 	memcpy(base, run_dir, (size_t)(slash - run_dir));
 	base[slash - run_dir] = '\0';
 	r = make_and_check(base, err);

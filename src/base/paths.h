@@ -41,6 +41,9 @@ bool paths_base_is_overridden(void);
 /* The caller's own run directory for that hardware. Touches nothing: see paths_make_private. */
 int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
+/* -EILSEQ when the path can't be told in JSON: it is not UTF-8, or has control characters. */
+int paths_check_text(const char *dir, struct error *err);
+
 /* Makes a run directory and its base (0700), and checks both as below. Directories above must exist. */
 int paths_make_private(const char *run_dir, struct error *err);
 

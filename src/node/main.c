@@ -103,8 +103,10 @@ static int prepare_run_dir(const struct options *options, struct error *err)
 		return error_set(err, ENAMETOOLONG,
 				 "%s: too long: sockets below it need a path of at most %d bytes",
 				 real, NODE_RUN_DIR_MAX - 1);
-	strcpy(node.run_dir, real);
-	return 0;
+	r = paths_check_text(real, err);
+	if (r >= 0)
+		strcpy(node.run_dir, real);
+	return r;
 }
 
 static int prepare_sim(const char *socket_path, struct error *err)

@@ -165,6 +165,11 @@ def test_places(machine, tmp_path):
 
     long = tmp_path / ("x" * 90)
     check(start(long), str(long), "at most 79 bytes")
+    bad = os.fsencode(tmp_path) + b"/\xff"
+    check(start(bad), f"{tmp_path}/?", "set ALLOT_RUN_DIR to another directory")
+    done = machine.run("--", "true", environment={"ALLOT_RUN_DIR": bad})
+    assert done.returncode == 125
+    check(done.stderr, f"{tmp_path}/?", "set ALLOT_RUN_DIR to another directory")
     check(start(machine.run_dir), str(machine.run_dir), "end it first, or name another --run-dir")
     other = tmp_path / "other"
     other.mkdir(mode=0o700)

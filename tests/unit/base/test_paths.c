@@ -93,6 +93,9 @@ static void test_private_directory(void **state)
 	assert_int_equal(symlink("/tmp", link), 0);
 	assert_int_equal(paths_check_private(link, NULL), -ENOTDIR);
 	assert_int_equal(paths_make_private("/nonexistent/base/gpu", NULL), -ENOENT);
+	/* Replies in JSON name files in it. */
+	assert_int_equal(paths_make_private("/tmp/\xff/gpu", &err), -EILSEQ);
+	assert_non_null(strstr(err.text, "'/tmp/?/gpu'"));
 }
 
 static void test_join(void **state)
