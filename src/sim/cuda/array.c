@@ -93,7 +93,13 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	array->magic = MAGIC_ARRAY;
 	array->ctx = ctx;
-	array->desc = *desc;
+	/* Field by field: what a caller is told later has nothing of another's in its padding. */
+	array->desc.Width = desc->Width;
+	array->desc.Height = desc->Height;
+	array->desc.Depth = desc->Depth;
+	array->desc.Format = desc->Format;
+	array->desc.NumChannels = desc->NumChannels;
+	array->desc.Flags = desc->Flags;
 	array->bytes = rounded(raw_bytes(desc));
 	r = take(ctx, array->bytes, desc->Flags, &array->block);
 	if (r != CUDA_SUCCESS) {

@@ -8,6 +8,9 @@
 #include "sim/cuda/sim.h"
 #include "sim/cuda/vmm.h"
 
+#define COPY_MAX \
+	(1ull << 38) /* bytes: more than a card has, and no array or pitched copy is checked against */
+
 static bool on_card(uint64_t addr)
 {
 	return sim_va_is_device(addr);
@@ -91,7 +94,7 @@ static bool is_inside(uint64_t addr, uint64_t bytes)
 	if (!on_card(addr))
 		return true;
 	pthread_mutex_lock(&sim.lock);
-	inside = sim_allocation_at(addr, &base, &n, &region) && addr + bytes <= base + n;
+	inside = sim_allocation_at(addr, &base, &n, &region) && bytes <= base + n - addr;
 	pthread_mutex_unlock(&sim.lock);
 	return inside;
 }
@@ -109,7 +112,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 		SIM_UNSAFE();
 	if (!bytes)
 		return CUDA_SUCCESS;
-	if (!dst || !src || !is_inside(dst, bytes) || !is_inside(src, bytes))
+	if (!dst || !src || bytes > COPY_MAX || !is_inside(dst, bytes) || !is_inside(src, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	step = linear_step(stream, dst, src, bytes);
 	if (!wait && !sim_is_capturing(stream))
@@ -132,6 +135,8 @@ static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, boo
 
 	if (r != CUDA_SUCCESS)
 		return r;
+	if (bytes > COPY_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (wait)
 		SIM_UNSAFE();
 	step = copy_step(stream, bytes, way);
@@ -217,11 +222,15 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t height,
 			uint64_t depth, CUstream stream, bool ptds, bool wait)
 {
+	uint64_t bytes;
 	CUresult r;
 
+	if (__builtin_mul_overflow(width, height, &bytes) ||
+	    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (!wait)
 		move_rows(dst, src, width, height, depth);
-	r = cost_only(width * height * depth, way_of(dst.device, src.device), stream, ptds, wait);
+	r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);
 	if (r == CUDA_SUCCESS && wait)
 		move_rows(dst, src, width, height, depth);
 	return r;

@@ -52,16 +52,18 @@ static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
 	CUresult r = sim_need_context(&ctx);
+	void *at;
 
 	if (r != CUDA_SUCCESS)
 		return r;
 	if (!ptr || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	SIM_UNSAFE();
-	*ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (*ptr == MAP_FAILED)
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return host_add((uintptr_t)*ptr, bytes, flags, false);
+	*ptr = at;
+	return host_add((uintptr_t)at, bytes, flags, false);
 }
 
 CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)

@@ -14,11 +14,11 @@ struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_event_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ALLOT_SIM_FAULT, read once: `hang=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]`, `oom-after=N`, separated
+/* ALLOT_SIM_FAULT, read once: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]`, `oom-after=N`, separated
  * by commas. */
 struct fault {
 	char symbol[64];
-	bool hang;
+	bool hang, crash;
 	int code;
 	atomic_llong after; /* calls that still succeed */
 };
@@ -48,6 +48,10 @@ static void faults_read(void)
 				strcpy(f->symbol, word + 5);
 				f->hang = true;
 				faults_n++;
+			} else if (!strncmp(word, "crash=", 6) && n - 6 < sizeof(f->symbol)) {
+				strcpy(f->symbol, word + 6);
+				f->crash = true;
+				faults_n++;
 			} else if (!strncmp(word, "fail=", 5) && (colon = strchr(word, ':')) &&
 				   (size_t)(colon - word - 5) < sizeof(f->symbol)) {
 				*colon = '\0';
@@ -70,6 +74,8 @@ static CUresult fault_at(const char *name)
 			continue;
 		while (faults[i].hang)
 			pause();
+		if (faults[i].crash)
+			abort();
 		if (atomic_fetch_sub(&faults[i].after, 1) <= 0)
 			return (CUresult)faults[i].code;
 	}

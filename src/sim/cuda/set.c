@@ -20,15 +20,17 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 {
 	struct sim_step step = { .kind = STEP_SET, .way = SIM_WAY_WITHIN };
 	struct sim_region *region;
-	uint64_t base, n, bytes = width * size * height;
-	uint64_t span = height ? pitch * (height - 1) + width * size : 0;
+	uint64_t base, n, bytes, span;
 	CUstream stream;
 	bool inside, capturing;
 	CUresult r = sim_stream(handle, ptds, &stream);
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (dst % size || (height > 1 && pitch < width * size))
+	if (__builtin_mul_overflow(width, size, &span) || dst % size ||
+	    (height > 1 && pitch < span) || __builtin_mul_overflow(span, height, &bytes) ||
+	    (bytes && (__builtin_mul_overflow(pitch, height - 1, &n) ||
+		       __builtin_add_overflow(span, n, &span))))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!bytes)
 		return CUDA_SUCCESS;
@@ -36,7 +38,7 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 	pthread_mutex_lock(&sim.lock);
 	inside = sim_va_is_device(dst) ? sim_allocation_at(dst, &base, &n, &region)
 				       : sim_host_find(dst, &base, &n);
-	inside = inside && dst + span <= base + n;
+	inside = inside && span <= base + n - dst;
 	if (inside && !capturing && sim_va_has_bytes(dst, span))
 		for (uint64_t y = 0; y < height; y++)
 			fill(dst + y * pitch, value, width, size);

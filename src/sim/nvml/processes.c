@@ -91,12 +91,18 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	unsigned int room, n = 256;
 	nvmlReturn_t r;
 
+	if (!nvml_device(device, &r))
+		return r;
 	if (!details)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->version != nvmlProcessDetailList_v1)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (details->numProcArrayEntries && !details->procArray)
+		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return none(device, &details->numProcArrayEntries);
+	if (details->mode > NVML_PROCESS_MODE_ALL)
+		return NVML_ERROR_INVALID_ARGUMENT;
 	r = list(device, &n, infos, sizeof(*infos));
 	if (r != NVML_SUCCESS)
 		return r;
@@ -174,6 +180,8 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 	unsigned int n = 256;
 	nvmlReturn_t r;
 
+	if (!nvml_device(device, &r))
+		return r;
 	if (!info)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (info->version != nvmlProcessesUtilizationInfo_v1)

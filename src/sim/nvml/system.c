@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/nvml/nvml.h"
 
@@ -9,6 +10,7 @@ struct link nvml_link;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int users;
+static pid_t owner; /* of the link */
 /* The cards, in the order of PCI addresses, then their MIG instances. */
 static uint32_t cards_n, devices_n;
 static struct nvmlDevice_st devices[SIM_MAX_CARDS];
@@ -66,6 +68,7 @@ static nvmlReturn_t start(void)
 			return NVML_ERROR_UNKNOWN;
 		}
 	}
+	owner = getpid();
 	devices_n = nvml_link.cards;
 	qsort(devices, devices_n, sizeof(*devices), in_order);
 	number();
@@ -118,8 +121,22 @@ nvmlReturn_t nvmlShutdown(void)
 	return r;
 }
 
+/* A forked child goes on with a link of its own, as the driver's descriptors are its own too. */
+static void follow_fork(void)
+{
+	pthread_mutex_lock(&lock);
+	if (users && atomic_load(&nvml_link.dead) && owner != getpid()) {
+		link_close(&nvml_link);
+		if (link_open(&nvml_link, getenv("ALLOT_SIM_SOCKET"), SIM_KIND_NVML) == 0)
+			owner = getpid();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 bool nvml_is_up(void)
 {
+	if (atomic_load_explicit(&nvml_link.dead, memory_order_relaxed))
+		follow_fork();
 	return __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
 }
 
@@ -143,8 +160,11 @@ struct nvmlDevice_st *nvml_device_at(uint32_t card)
 
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result)
 {
-	*ret_result = nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
-	if (!nvml_is_up() || device < devices || device >= devices + devices_n)
+	bool is_up = nvml_is_up();
+
+	*ret_result = is_up ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+	if (!is_up || device < devices || device >= devices + devices_n ||
+	    ((uintptr_t)device - (uintptr_t)devices) % sizeof(*devices))
 		return NULL;
 	*ret_result = NVML_SUCCESS;
 	return device;
@@ -235,6 +255,8 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 
 	if (!nvml_is_up())
 		return NVML_ERROR_UNINITIALIZED;
+	if (!name || !length)
+		return NVML_ERROR_INVALID_ARGUMENT;
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
 	file = fopen(path, "re");
 	if (!file)
@@ -242,7 +264,8 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[n] = '\0'; /* the first word: the rest is behind a NUL */
-	return nvml_put_text(name, length, text);
+	snprintf(name, length, "%s", text);
+	return NVML_SUCCESS;
 }
 
 static nvmlReturn_t get_count(unsigned int *count)
