@@ -72,19 +72,29 @@ static uint64_t rounded(uint64_t bytes)
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
+/* Asking must not spoil a capture of the program's. */
+static void exchange_capture_mode(CUstreamCaptureMode *mode)
+{
+	if (real.cuThreadExchangeStreamCaptureMode)
+		real.cuThreadExchangeStreamCaptureMode(mode);
+}
+
 /* Bytes that this array will cost; levels 0: not a mipmap. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUdevice device;
 	uint64_t bytes = 0;
 
 	if (desc->Flags & HOLDS_NO_MEMORY)
 		return 0;
 	deferred.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
+	exchange_capture_mode(&mode);
 	bool is_known = real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
 			(levels ? mipmap_twin_bytes(&deferred, levels, device, &bytes)
 				: array_twin_bytes(&deferred, device, &bytes));
+	exchange_capture_mode(&mode);
 	return rounded(is_known ? bytes : computed_bytes(desc, levels));
 }
 
@@ -114,8 +124,8 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 			  CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	WITH_MEMORY_HELD();
-	if (!desc)
-		return create(array, desc);
+	if (!desc || charge_index() < 0)
+		return create(array, desc); /* the driver's to refuse, read or unread */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

@@ -95,14 +95,15 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	struct question q = { (const void *)get, hash_of(symbol), version, flags };
 	if (likely(known_ask(q.hash, version, flags, pfn) == KNOWN_FOUND))
 		return CUDA_SUCCESS;
-	struct answer a = { .pfn = *pfn };
+	struct answer a = { .pfn = NULL };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags);
 		if (substitute(&a, symbol, q.hash))
 			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
 		keep(&q, &a);
 	}
-	*pfn = a.pfn;
+	if (a.result == CUDA_SUCCESS || a.result == CUDA_ERROR_NOT_FOUND)
+		*pfn = a.pfn;
 	return a.result;
 }
 
@@ -127,7 +128,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 		return CUDA_SUCCESS;
 	case KNOWN_NOT: break;
 	}
-	struct answer a = { .pfn = *pfn, .status = *status };
+	struct answer a = { .pfn = NULL };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags, &a.status);
 		if (substitute(&a, symbol, q.hash))
@@ -135,7 +136,9 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 					     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
 		keep(&q, &a);
 	}
-	*pfn = a.pfn;
-	*status = a.status;
+	if (a.result == CUDA_SUCCESS) {
+		*pfn = a.pfn;
+		*status = a.status;
+	}
 	return a.result;
 }

@@ -150,7 +150,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
 			       unsigned int pid, char *name, unsigned int length)
 {
-	char path[32];
+	char path[32], line[4096];
 	int saved = errno;
 
 	if (!name || !length)
@@ -158,7 +158,7 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = errno;
-	ssize_t n = fd < 0 ? -1 : read(fd, name, length - 1);
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 	if (fd >= 0)
 		close(fd);
 	errno = saved;
@@ -166,6 +166,7 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 		return NVML_ERROR_NO_PERMISSION;
 	if (n < 0)
 		return NVML_ERROR_NOT_FOUND;
-	name[n] = '\0'; /* the program alone: its arguments are behind a NUL */
+	line[n] = '\0'; /* the program alone: its arguments are behind a NUL */
+	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

@@ -74,10 +74,12 @@ nvmlReturn_t nvml_process_details(int card,
 	struct nvml_process process;
 	unsigned int room, n = 0, gpu_instance, compute_instance;
 
-	if (!details || (details->numProcArrayEntries && !details->procArray))
+	if (!details)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->version != nvmlProcessDetailList_v1)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (details->numProcArrayEntries && !details->procArray)
+		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return list_none(&details->numProcArrayEntries);
 	if (details->mode > NVML_PROCESS_MODE_ALL)

@@ -3,6 +3,7 @@
  * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
  */
 #include "interpose/ahead.h"
+#include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/gate.h"
 #include "interpose/hooks.h"
@@ -130,7 +131,7 @@ static CUresult array_create_narrow(CUarray *array, const CUDA_ARRAY_DESCRIPTOR 
 CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
 			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 {
-	if (!d)
+	if (!d || charge_index() < 0)
 		return create(array, d);
 	CUDA_ARRAY_DESCRIPTOR wide = {
 		.Width = d->Width,
@@ -158,7 +159,7 @@ static CUresult array3d_create_narrow(CUarray *array, const CUDA_ARRAY3D_DESCRIP
 CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
 				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 {
-	if (!d)
+	if (!d || charge_index() < 0)
 		return create(array, d);
 	CUDA_ARRAY3D_DESCRIPTOR wide = {
 		.Width = d->Width,

@@ -45,12 +45,12 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* Bytes of a batch: 0 when there is no list of them, which is the driver's to refuse. */
+/* Bytes of a batch. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; sizes && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		bytes += sizes[i];
 	return bytes;
 }

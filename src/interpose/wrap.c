@@ -10,6 +10,9 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
+/* Without a context the driver refuses the call, and what is wrong with its pointers stays unseen. */
+#define WORK_READS(pointer) ((pointer) && guest_current_index() >= 0)
+
 static __attribute__((noinline, cold)) CUresult absent(void)
 {
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
