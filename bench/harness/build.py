@@ -21,6 +21,7 @@ PLACES = {
     "gpu-checkpoint": "tests/gpu",
     "gpu-fuzz": "tests/gpu",
     "gpu-answers": "tests/gpu",
+    "differential-calls": "tests/differential",
 }
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,0 +1,79 @@
+"""Where a tenant is told or given something else than without allot, on purpose. A difference that no
+row explains is a fault.
+
+A row: a regular expression for the function, what may differ, and why. What may differ is
+
+    OUTPUTS             what is written, where both results are the same
+    a pair              (plain result, tenant's result), and with it all that follows; None is any
+    a pair with CRASH   the process may end in a tenant alone
+
+A fourth, where there is one, is a regular expression of its arguments.
+"""
+
+import re
+
+OUTPUTS, CRASH = "outputs", "crash"
+INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, NOT_SUPPORTED = 1, 2, 3, 101, 801
+NVML_NOT_SUPPORTED = 3
+HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|6)\)"
+
+ROWS = [
+    (r"cuMemGetInfo|cuDeviceTotalMem|nvmlDeviceGetMemoryInfo", OUTPUTS,
+     "the tenant's quota is its GPU's size, and what it uses is what it is charged"),
+    (r"nvmlDeviceGet(Compute|Graphics|MPSCompute)RunningProcesses|nvmlDeviceGetRunningProcessDetailList"
+     r"|nvmlDeviceGetProcess(es)?Utilization", OUTPUTS,
+     "a tenant is shown its own processes, with the memory that they are charged"),
+    (r"nvmlDeviceGetUtilizationRates", OUTPUTS, "a tenant's utilization is what it used of its share"),
+    (r"nvmlDeviceGet(Samples|ProcessUtilization|ProcessesUtilizationInfo)", (None, None),
+     "a tenant's utilization is what it used of its share; whether there is a sample of it yet depends on the moment"),
+    (r"nvmlDeviceGet(UtilizationRates|Samples|PowerUsage|Temperature|ClockInfo|PcieThroughput"
+     r"|PerformanceState|FieldValues|TotalEnergyConsumption)$", OUTPUTS, "it is measured: every answer is another"),
+    (r"cuEventElapsedTime|cuStreamGetId|cuCtxGetId", OUTPUTS, "times, and numbers in the order of what the library makes too"),
+    (r"cuMem(Pool)?ExportToShareableHandle|cuMemGetHandleForAddressRange", OUTPUTS, "a descriptor's number"),
+    (r"nvmlDeviceGet(AccountingStats|AccountingPids|(En|De)coderUtilization|JpgUtilization|OfaUtilization"
+     r"|EncoderStats|EncoderSessions|FBCStats|FBCSessions|DynamicPstatesInfo)|nvmlGpm", (None, NVML_NOT_SUPPORTED),
+     "what only the whole GPU has is not told to a part of it"),
+    (r"cuMem.*(Alloc|Host(Register|Alloc))|cu(Array|Array3D|MipmappedArray|Mem)Create", (None, OUT_OF_MEMORY),
+     "a size that no quota has is refused before the driver looks at other arguments", HUGE),
+    (r"cuCtxSetLimit", (None, OUT_OF_MEMORY),
+     "a size that no quota has is refused before the driver looks at other arguments", HUGE),
+    (r"cu\w*Ctx(Create|Retain)", (None, INVALID_DEVICE), "of two wrong arguments the device is looked at first", r"0x[1-9f]\w*\)?$"),
+    (r"cuLaunchKernelEx|cuLaunchCooperativeKernelMultiDevice", (NOT_INITIALIZED, CRASH),
+     "the library reads how to launch before it asks whether the driver is initialized", r"^0x8\b|^0xf{16}"),
+    (r"cu(Mipmapped)?Array", (INVALID_VALUE, CRASH), "the library reads what is to be made before the driver refuses another argument",
+     r"\b0x8\b|0xf{16}"),
+    (r"cuMem(Discard|Prefetch|Batch)", (None, CRASH), "the simulated driver does not read these lists; a real one does",
+     r"\b0x8\b|0xf{16}"),
+    (r"cu(Mem|Fabric|Launch|Graph)", (None, CRASH),
+     "the library asks the driver about a stream or graph that is none, which ends the process; the driver itself refuses "
+     "another argument first", r"0x4000000000000000|\b0x1\b|0xf{16}|CUdeviceptr#\d+(\+1)?$"),
+    (r"cuCtxAttach|cuVDPAUCtxCreate|cuStreamBeginCaptureToCig|cuMemMapArrayAsync|cuLogicalEndpoint",
+     (None, NOT_SUPPORTED), "refused in a tenant: driver/driver_decisions.h says why of each"),
+]
+
+
+# Of a real GPU alone.
+REAL_ROWS = [
+    (r"cuMemcpy", OUTPUTS, "memory that the program has not written holds anything"),
+    (r"nvmlDeviceGet(BAR1MemoryInfo|TotalEccErrors|CurrPcieLink)", OUTPUTS, "it is measured: every answer is another"),
+]
+
+
+class Policy:
+    def __init__(self, is_real):
+        self.rows = [(re.compile(pattern), what, why, re.compile(*arguments or [""]))
+                     for pattern, what, why, *arguments in ROWS + (REAL_ROWS if is_real else [])]
+
+    def explain(self, plain, ours):
+        """(why, whether what follows may differ too), or None. Of two calls of one function with the same
+        arguments; `ours` may not have returned."""
+        for pattern, what, why, arguments in self.rows:
+            if not pattern.match(plain.function) or not arguments.search(plain.arguments):
+                continue
+            got = ours.result if ours.is_whole else CRASH
+            if what == OUTPUTS and plain.result == got:
+                return why, False
+            if isinstance(what, tuple) and what[0] in (None, plain.result) and (
+                    what[1] == got or what[1] is None and got != CRASH):
+                return why, True
+        return None

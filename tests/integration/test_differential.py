@@ -1,0 +1,63 @@
+"""tests/differential/run: the calls of the driver and of NVML with and without allot, for a while, and
+those that once differed. By hand it runs for longer, and on a real GPU."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+SECONDS = 45
+
+
+def run(*options, timeout=240):
+    return subprocess.run([sys.executable, ROOT / "tests/differential/run", "--build", BUILD, "--jobs", "1",
+                           *map(str, options)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def test_nothing_differs_that_no_policy_explains():
+    result = run("--seconds", SECONDS, "--seed", 1)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert int(re.search(r"^(\d+) calls in", result.stdout, re.MULTILINE).group(1)) > 1000, result.stdout
+
+
+# Pointers read of a call that the driver refuses
+# before it does; outputs of calls that failed; what lies behind a process's name.
+@pytest.mark.parametrize("function", ["cuArrayCreate", "cuArrayCreate_v2", "cuArray3DCreate", "cuMemcpy2D_v2",
+                                      "cuMemcpyBatchAsync", "cuGetProcAddress", "cuGetProcAddress_v2",
+                                      "nvmlSystemGetProcessName"])
+def test_what_once_differed(function):
+    result = run("--function", function)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+CAPTURE = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, stream, graph, array = (ctypes.c_void_p() for _ in range(4))
+description = (ctypes.c_size_t * 5)(64, 64, 0, 0x20 | 1 << 32, 0)
+assert cuda.cuInit(0) == 0 and cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
+assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+assert cuda.cuStreamBeginCapture_v2(stream, 1) == 0
+print(cuda.cuMipmappedArrayCreate(ctypes.byref(array), description, 0), cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
+"""
+
+
+def test_an_array_that_the_driver_refuses_leaves_a_capture_alone(machine, python):
+    result = machine.run("--memory", "1GiB", "--", python, "-c", CAPTURE)
+    assert (result.returncode, result.stdout) == (0, "1 0\n"), result.stdout + result.stderr
+
+
+def test_a_difference_is_seen_and_told():
+    result = run("--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=fail=cuStreamQuery:46")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert re.search(r"with: +\d+ cuStreamQuery\(.*\) = 46;", result.stdout), result.stdout
+    assert "--only function:" in result.stdout
+
+
+def test_a_crash_in_a_tenant_alone_is_told():
+    result = run("--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=crash=cuStreamQuery")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "signal 6 under allot alone" in result.stdout
