@@ -240,7 +240,9 @@ static uint64_t handle(const struct function *f, const struct param *p, enum cla
 	const struct object *o = NULL;
 	uint64_t word = 0;
 
-	/* For a word that is in memory it could wait for ever. */
+	/* A word in memory could be waited for in vain, and one in no memory ends the process later. */
+	if (has(f->name, "cuStreamWriteValue") && !strcmp(p->type, "CUdeviceptr") && class != GOOD)
+		class = ZERO;
 	if (has(f->name, "cuStreamWaitValue") && !strcmp(p->type, "CUdeviceptr") && class != STALE)
 		class = ZERO;
 	switch (class) {

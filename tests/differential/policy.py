@@ -13,9 +13,9 @@ A fourth, where there is one, is a regular expression of its arguments.
 import re
 
 OUTPUTS, CRASH = "outputs", "crash"
-INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, NOT_SUPPORTED = 1, 2, 3, 101, 801
-NVML_NOT_SUPPORTED = 3
-HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|6)\)"
+INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, NOT_READY, NOT_SUPPORTED = 1, 2, 3, 101, 600, 801
+NVML_NOT_SUPPORTED, NVML_INSUFFICIENT_SIZE = 3, 7
+HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|6)\)|\{[^}]*0x[0-9a-f]{8,}"
 
 ROWS = [
     (r"cuMemGetInfo|cuDeviceTotalMem|nvmlDeviceGetMemoryInfo", OUTPUTS,
@@ -23,11 +23,15 @@ ROWS = [
     (r"nvmlDeviceGet(Compute|Graphics|MPSCompute)RunningProcesses|nvmlDeviceGetRunningProcessDetailList"
      r"|nvmlDeviceGetProcess(es)?Utilization", OUTPUTS,
      "a tenant is shown its own processes, with the memory that they are charged"),
+    (r"nvmlDeviceGetComputeRunningProcesses|nvmlDeviceGetRunningProcessDetailList", (0, NVML_INSUFFICIENT_SIZE),
+     "a process that holds memory of a pool, or managed memory, is shown though its last context has ended"),
     (r"nvmlDeviceGetUtilizationRates", OUTPUTS, "a tenant's utilization is what it used of its share"),
     (r"nvmlDeviceGet(Samples|ProcessUtilization|ProcessesUtilizationInfo)", (None, None),
      "a tenant's utilization is what it used of its share; whether there is a sample of it yet depends on the moment"),
     (r"nvmlDeviceGet(UtilizationRates|Samples|PowerUsage|Temperature|ClockInfo|PcieThroughput"
      r"|PerformanceState|FieldValues|TotalEnergyConsumption)$", OUTPUTS, "it is measured: every answer is another"),
+    (r"cu(StreamQuery|EventQuery|EventElapsedTime)", (NOT_READY, 0), "whether work is done depends on the moment"),
+    (r"cu(StreamQuery|EventQuery|EventElapsedTime)", (0, NOT_READY), "whether work is done depends on the moment"),
     (r"cuEventElapsedTime|cuStreamGetId|cuCtxGetId", OUTPUTS, "times, and numbers in the order of what the library makes too"),
     (r"cuMem(Pool)?ExportToShareableHandle|cuMemGetHandleForAddressRange", OUTPUTS, "a descriptor's number"),
     (r"nvmlDeviceGet(AccountingStats|AccountingPids|(En|De)coderUtilization|JpgUtilization|OfaUtilization"

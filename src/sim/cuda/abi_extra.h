@@ -15,6 +15,7 @@
 
 #define CU_CTX_FLAGS_MASK 0xff
 #define CU_STREAM_NON_BLOCKING 0x1
+#define CU_MEM_ATTACH_GLOBAL 0x1
 
 /* Enumerations that are only passed through or switched on by number. */
 typedef int CUdevice_P2PAttribute;
@@ -103,6 +104,29 @@ typedef struct CUDA_HOST_NODE_PARAMS_st {
 	CUhostFn fn;
 	void *userData;
 } CUDA_HOST_NODE_PARAMS;
+
+/* Of cuGraphAddNode: one of the structures above, by the type. */
+typedef struct CUgraphNodeParams_st {
+	int type;
+	int reserved[3];
+	union {
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		struct {
+			int flags, reserved;
+			CUcontext ctx;
+			CUDA_MEMCPY3D copy;
+		} copy;
+		struct {
+			CUDA_MEMSET_NODE_PARAMS params;
+			CUcontext ctx;
+		} set;
+		CUDA_HOST_NODE_PARAMS host;
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		CUdeviceptr free;
+		long long whole[29];
+	};
+	long long reserved_too;
+} CUgraphNodeParams;
 
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	cuuint64_t flags;

@@ -317,6 +317,13 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 	return CUDA_ERROR_NOT_FOUND;
 }
 
+/* Of no use since CUDA 11: the profiler that it sets up is gone. */
+CUresult cuProfilerInitialize(const char *settings, const char *output, int mode)
+{
+	SIM_ENTER(cuProfilerInitialize);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult cuProfilerStart(void)
 {
 	SIM_ENTER(cuProfilerStart);

@@ -46,6 +46,21 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	return r;
 }
 
+CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int flags, int priority)
+{
+	CUcontext before = sim_current();
+	CUresult r;
+
+	SIM_ENTER(cuGreenCtxStreamCreate);
+	if (!stream || !green || flags != CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuCtxSetCurrent(green->primary);
+	if (r == CUDA_SUCCESS)
+		r = cuStreamCreateWithPriority(stream, flags, priority);
+	cuCtxSetCurrent(before);
+	return r;
+}
+
 CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUgreenCtx green)
 {
 	SIM_ENTER(cuCtxFromGreenCtx);

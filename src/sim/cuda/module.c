@@ -307,6 +307,28 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
+/* The host's, too: its bytes are kept. */
+CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	CUmodule module = (CUmodule)library;
+	CUdeviceptr at;
+	CUresult r;
+
+	SIM_ENTER(cuLibraryGetManaged);
+	if (!module || module->magic != MAGIC_MODULE)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name || !*name)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuMemAllocManaged(&at, GLOBAL_BYTES, CU_MEM_ATTACH_GLOBAL);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (ptr)
+		*ptr = at;
+	if (bytes)
+		*bytes = GLOBAL_BYTES;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	SIM_ENTER(cuLibraryGetGlobal);

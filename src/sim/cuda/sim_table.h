@@ -26,6 +26,7 @@
 	   (int *value, CUdevice_P2PAttribute attr, CUdevice src, CUdevice dst)) \
 	FN(cuDeviceGetExecAffinitySupport, (int *value, CUexecAffinityType type, CUdevice dev)) \
 	FN(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags)) \
+	FN(cuProfilerInitialize, (const char *settings, const char *output, int mode)) \
 	FN(cuProfilerStart, (void)) \
 	FN(cuProfilerStop, (void))
 
@@ -78,6 +79,8 @@
 	FN(cuLibraryGetModule, (CUmodule * module, CUlibrary library)) \
 	FN(cuLibraryGetGlobal, \
 	   (CUdeviceptr * ptr, size_t * bytes, CUlibrary library, const char *name)) \
+	FN(cuLibraryGetManaged, \
+	   (CUdeviceptr * ptr, size_t * bytes, CUlibrary library, const char *name)) \
 	FN(cuKernelGetFunction, (CUfunction * f, CUkernel kernel)) \
 	FN(cuKernelGetAttribute, \
 	   (int *value, CUfunction_attribute attr, CUkernel kernel, CUdevice dev)) \
@@ -109,6 +112,8 @@
 #define SIM_TABLE_STREAM(FN) \
 	FN(cuStreamCreate, (CUstream * stream, unsigned int flags)) \
 	FN(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority)) \
+	FN(cuGreenCtxStreamCreate, \
+	   (CUstream * stream, CUgreenCtx green, unsigned int flags, int priority)) \
 	FN_TWINS(FN, cuStreamQuery, _ptsz, (CUstream stream)) \
 	FN_TWINS(FN, cuStreamWaitEvent, _ptsz, \
 		 (CUstream stream, CUevent event, unsigned int flags)) \
@@ -219,7 +224,13 @@
 	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)) \
 	FN(cuGraphAddDependencies_v2, \
 	   (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, \
-	    const CUgraphEdgeData *edges, size_t count))
+	    const CUgraphEdgeData *edges, size_t count)) \
+	FN(cuGraphAddNode, (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, \
+			    size_t count, CUgraphNodeParams *params)) \
+	FN(cuGraphAddNode_v2, \
+	   (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, \
+	    const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)) \
+	FN(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned int flags))
 
 /* Of a driver to come: for the test of what the library does not know. See future.c. */
 #define SIM_TABLE_FUTURE(FN) FN(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes))
