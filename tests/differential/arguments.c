@@ -243,7 +243,7 @@ static uint64_t handle(const struct function *f, const struct param *p, enum cla
 	/* A word in memory could be waited for in vain, and one in no memory ends the process later. */
 	if (has(f->name, "cuStreamWriteValue") && !strcmp(p->type, "CUdeviceptr") && class != GOOD)
 		class = ZERO;
-	if (has(f->name, "cuStreamWaitValue") && !strcmp(p->type, "CUdeviceptr") && class != STALE)
+	if (has(f->name, "cuStreamWaitValue") && !strcmp(p->type, "CUdeviceptr"))
 		class = ZERO;
 	switch (class) {
 	case GOOD:

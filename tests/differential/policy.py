@@ -15,7 +15,9 @@ import re
 OUTPUTS, CRASH = "outputs", "crash"
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, NOT_READY, NOT_SUPPORTED = 1, 2, 3, 101, 600, 801
 NVML_NOT_SUPPORTED, NVML_INSUFFICIENT_SIZE = 3, 7
-HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|6)\)|\{[^}]*0x[0-9a-f]{8,}"
+HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|5|6)\)|\{[^}]*0x[0-9a-f]{8,}"
+NO_HANDLE = ("the library asks the driver about a stream or graph that is none, which ends the process; the driver itself "
+             "refuses another argument first")
 
 ROWS = [
     (r"cuMemGetInfo|cuDeviceTotalMem|nvmlDeviceGetMemoryInfo", OUTPUTS,
@@ -48,9 +50,9 @@ ROWS = [
      r"\b0x8\b|0xf{16}"),
     (r"cuMem(Discard|Prefetch|Batch)", (None, CRASH), "the simulated driver does not read these lists; a real one does",
      r"\b0x8\b|0xf{16}"),
-    (r"cu(Mem|Fabric|Launch|Graph)", (None, CRASH),
-     "the library asks the driver about a stream or graph that is none, which ends the process; the driver itself refuses "
-     "another argument first", r"0x4000000000000000|\b0x1\b|0xf{16}|CUdeviceptr#\d+(\+1)?$"),
+    (r"cuGraph", (None, CRASH), NO_HANDLE, r"CUdeviceptr#"),
+    (r"cu(Mem|Fabric|Launch|Graph)", (None, CRASH), NO_HANDLE,
+     r"0x4000000000000000|\b0x1\b|0xf{16}|CUdeviceptr#\d+(\+1)?$"),
     (r"cuCtxAttach|cuVDPAUCtxCreate|cuStreamBeginCaptureToCig|cuMemMapArrayAsync|cuLogicalEndpoint",
      (None, NOT_SUPPORTED), "refused in a tenant: driver/driver_decisions.h says why of each"),
 ]

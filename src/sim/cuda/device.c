@@ -309,7 +309,10 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
 	return peer_access(peer, false);
 }
 
-/* The runtime's private tables are not simulated: programs linked with libcudart need a card. */
+/*
+ * The runtime's private tables are not simulated: in one of them libcudart 12 and 13 have the driver prove
+ * by a keyed digest that it is NVIDIA's, which this one is not. Programs linked with it need a card.
+ */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	if (table)
