@@ -102,7 +102,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
 		keep(&q, &a);
 	}
-	if (a.result == CUDA_SUCCESS || a.result == CUDA_ERROR_NOT_FOUND)
+	if (a.result == CUDA_SUCCESS)
 		*pfn = a.pfn;
 	return a.result;
 }

@@ -37,7 +37,8 @@ def test_a_form_of_a_newer_driver_is_all_that_differs(machine):
     for difference in said["first"]:
         assert (difference["name"], difference["version"]) == ("cuMemAlloc", 13010)
         assert difference["expected"]
-        assert difference["our_pfn"] is None
+        # "Not found" is a status of the second version, and a failure of the first, which writes nothing.
+        assert difference["our_pfn"] == (None if difference["function"].endswith("_v2") else "left as it was")
     status, said = ask(machine, ALLOT_SIM_FUTURE="1", ALLOT_UNKNOWN="pass")
     assert status == 0 and said["differ"] == 0 and said["first"] == []
 

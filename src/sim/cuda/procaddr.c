@@ -150,10 +150,16 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_
 {
 	CUdriverProcAddressQueryResult status;
 	CUresult r = sim_enter_slow("cuGetProcAddress", false);
+	void *found;
 
 	if (r == CUDA_SUCCESS)
-		r = get(symbol, pfn, version, flags, &status);
-	return r == CUDA_SUCCESS && !*pfn ? CUDA_ERROR_NOT_FOUND : r;
+		r = get(symbol, pfn ? &found : NULL, version, flags, &status);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!found)
+		return CUDA_ERROR_NOT_FOUND; /* *pfn stays as it is */
+	*pfn = found;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
