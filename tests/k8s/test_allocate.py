@@ -122,7 +122,7 @@ def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
     first, _ = node.uuids()
     wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the cards")
     if is_bound:
-        node.bind(pod, f"{first},NVIDIA,3000,30:;", lock=False)
+        node.bind(pod, f"{first},NVIDIA,3000,30:;")
     else:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         node.cluster.patch(node.path, {"annotations": {LOCK: f"{stamp},default,{pod}"}})

@@ -150,9 +150,9 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
     writers = [token(cluster, where, one["metadata"]["name"]) for one in made if one["kind"] == "ServiceAccount"]
     assert len(writers) == 2
     policy = [one for one in made if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-pods")]
-    cluster.make_node("told-node")
-    cluster.make_pod("plain", "told-node", containers=("main",))
-    cluster.make_pod("told", "told-node", containers=("main",),
+    cluster.make_node("rights-told-node")
+    cluster.make_pod("rights-plain", "rights-told-node", containers=("main",))
+    cluster.make_pod("rights-told", "rights-told-node", containers=("main",),
                      annotations={name: "x" for name in of_the_protocol()})
 
     def refused(method, at, body, bearer=None, **more):
@@ -175,20 +175,20 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
     try:
         for one in policy:
             cluster.request("POST", path_of(one), one)
-        wait_until(lambda: annotate("plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy")
+        wait_until(lambda: annotate("rights-plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy")
         for name in of_the_protocol():
-            assert name in annotate("plain", {name: "1"}), "added"
-            assert name in annotate("plain", {name: "1"}, part="/status"), "added to its status"
-            assert name in annotate("told", {name: "2"}), "changed"
-            assert name in annotate("told", {name: None}), "removed"
+            assert name in annotate("rights-plain", {name: "1"}), "added"
+            assert name in annotate("rights-plain", {name: "1"}, part="/status"), "added to its status"
+            assert name in annotate("rights-told", {name: "2"}), "changed"
+            assert name in annotate("rights-told", {name: None}), "removed"
             assert name in create({name: "1"}), "created with"
-            binding = {"metadata": {"name": "plain", "annotations": {name: "1"}},
-                       "target": {"kind": "Node", "name": "told-node"}}
-            assert name in refused("POST", f"{path}/plain/binding", binding), "bound with"
+            binding = {"metadata": {"name": "rights-plain", "annotations": {name: "1"}},
+                       "target": {"kind": "Node", "name": "rights-told-node"}}
+            assert name in refused("POST", f"{path}/rights-plain/binding", binding), "bound with"
             for bearer in writers:
-                assert not annotate("plain", {name: "1"}, bearer)
+                assert not annotate("rights-plain", {name: "1"}, bearer)
         # All else is as before, also of pods that have such annotations.
-        for pod in ("plain", "told"):
+        for pod in ("rights-plain", "rights-told"):
             assert not annotate(pod, {"allot.dev/cores": "20", "team": "a"})
             assert not refused("PATCH", f"{path}/{pod}/status", {"status": {"phase": "Running"}},
                                kind="application/merge-patch+json")
@@ -196,7 +196,9 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
     finally:
         for one in policy:
             cluster.request("DELETE", f"{path_of(one)}/{one['metadata']['name']}")
-    wait_until(lambda: not annotate("plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy's end")
+    wait_until(lambda: not annotate("rights-plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy's end")
+    for pod in ("rights-plain", "rights-told"):
+        cluster.delete_pod(pod)
     for off in ("podPolicy.enabled=false", "vocabulary=slices"):
         more = ["scheduler.enabled=false"] if off.startswith("v") else []
         assert not [one for one in helm.render([off, *more]) if one["metadata"]["name"].endswith("-pods")]

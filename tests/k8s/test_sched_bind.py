@@ -147,7 +147,7 @@ def test_what_is_written(cluster, binder, node):
 @pytest.mark.parametrize("offered", [None, '[{"id": "GPU-b"}]'], ids=["none", "other"])
 def test_node_that_has_taken_back_its_cards(cluster, binder, node, offered):
     """A daemon that ends has: after that it waits for nobody who has not locked its node yet."""
-    pod = cluster.make_pod(f"late-{int(offered is None)}")
+    pod = cluster.make_pod(f"withdrawn-{int(offered is None)}")
     cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {REGISTER: offered}})
     assert binder.bind(pod, node).startswith("failed ")
     event, = events_of(cluster, pod)

@@ -67,8 +67,9 @@ def scheduler(cluster, kubelet, tmp_path):
 class Deployment:
     def __init__(self, cluster, kubelet, shared):
         self.cluster = cluster
-        # No controller takes away the taint that a new node has.
-        spec = {"schedulerName": PROFILE, "tolerations": [{"operator": "Exists"}], **kubelet.pod_spec({"main": ({GPU: 1, MEMORY: 1000, CORES: 5}, ["/bin/sleep", "100000"])}, shared)}
+        # No controller takes away the taint that a new node has. Nodes of other tests have no kubelet.
+        spec = {"schedulerName": PROFILE, "nodeSelector": {"kubernetes.io/hostname": kubelet.node},
+                "tolerations": [{"operator": "Exists"}], **kubelet.pod_spec({"main": ({GPU: 1, MEMORY: 1000, CORES: 5}, ["/bin/sleep", "100000"])}, shared)}
         cluster.request("POST", DEPLOYMENTS, {"metadata": {"name": NAME}, "spec": {
             "replicas": REPLICAS, "selector": {"matchLabels": {"app": NAME}},
             "template": {"metadata": {"labels": {"app": NAME}}, "spec": spec}}})
