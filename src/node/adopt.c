@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,27 @@ static void forget(struct old_process *old)
 	publish_unslotted(tenant);
 }
 
+/* Its command has ended: nobody comes back to hold it. */
+static void command_ended(void *data, uint32_t events)
+{
+	struct tenant *tenant = data;
+	adopt_forget_command(tenant);
+	tenant->grace = false;
+	tenant_end_if_unused(tenant);
+}
+
+void adopt_forget_command(struct tenant *tenant)
+{
+	if (!tenant->command_source)
+		return;
+	loop_remove(tenant->command_source);
+	tenant->command_source = NULL;
+	close_fd(&tenant->command_pidfd);
+}
+
 void adopt_forget_all(struct tenant *tenant)
 {
+	adopt_forget_command(tenant);
 	while (tenant->old) {
 		struct old_process *old = tenant->old;
 		tenant->old = old->next;
@@ -69,19 +89,47 @@ static void old_process_died(void *data, uint32_t events)
 	tenant_end_if_unused(tenant);
 }
 
+/* -ESRCH: it has ended, or the pid is another's by now. */
+static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
+{
+	struct pollfd ended = { .events = POLLIN };
+	uint64_t start_now;
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	/* Read after the pidfd was opened: it stands for this very process, or for none. */
+	int r = procfs_start_time(pid, &start_now);
+	ended.fd = pidfd;
+	if (r < 0 || start_now != start_time || poll(&ended, 1, 0) > 0)
+		return -ESRCH;
+	*ret_pidfd = pidfd;
+	pidfd = -1;
+	return 0;
+}
+
 /* Watches a process of the state file, when it is still the same one. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
-	uint64_t start_time;
-	old->pidfd = (int)syscall(SYS_pidfd_open, old->pid, 0);
-	if (old->pidfd < 0)
-		return -errno;
-	/* Read after the pidfd was opened: it stands for this very process, or for none. */
-	int r = procfs_start_time(old->pid, &start_time);
-	if (r < 0 || start_time != old->start_time)
-		return -ESRCH;
-	return loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
-			&old->source);
+	int r = open_process(old->pid, old->start_time, &old->pidfd);
+	return r < 0 ? r
+		     : loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
+				&old->source);
+}
+
+/* Whether the tenant's command may come back to hold it. Of one that can't be watched, it may. */
+static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
+{
+	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
+						  &tenant->command_pidfd)
+				   : -ENOENT;
+	if (r < 0)
+		return r != -ESRCH;
+	tenant->command_pid = state->command_pid;
+	tenant->command_start = state->command_start;
+	if (loop_add(tenant->node->loop, tenant->command_pidfd, EPOLLIN, command_ended, tenant,
+		     &tenant->command_source) < 0)
+		close_fd(&tenant->command_pidfd);
+	return true;
 }
 
 /* Takes the living ones of the list over, frees the rest. */
@@ -134,7 +182,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
-	tenant->grace = true;
+	tenant->grace = watch_command(tenant, &state);
 	tenant->grace_end_ns = now_ns + node->config.adopt_grace_ns;
 	tenant->adopting_end_ns = now_ns + node->config.adopt_wait_ns;
 	tenant->adopting = tenant->old != NULL;
@@ -174,6 +222,10 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 unsigned adopt_all(struct node *node)
 {
 	unsigned count = adopt_place(node, TENANT_PLACE_OWN) + adopt_place(node, TENANT_PLACE_CLAIM);
+	for (struct tenant *t = TAILQ_FIRST(&node->tenants), *next; t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		tenant_end_if_unused(t);
+	}
 	if (count)
 		loop_arm(node->adopt_timer, LOOK_NS, 0);
 	return count;

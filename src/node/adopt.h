@@ -31,7 +31,10 @@ void adopt_slot_gone(struct tenant *tenant, unsigned slot);
 /* Handler of node->adopt_timer: `data` is the node. */
 void adopt_look(void *data, uint32_t events);
 
-/* Stops waiting for any old process of the tenant. */
+/* Its command holds it again, or somebody else does. */
+void adopt_forget_command(struct tenant *tenant);
+
+/* Stops waiting for any old process of the tenant, and for its command. */
 void adopt_forget_all(struct tenant *tenant);
 
 #endif

@@ -317,6 +317,7 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 		r = session_hold(session, tenant, err);
 	if (r < 0)
 		return r;
+	tenant_state_save_soon(tenant);
 	request_describe_tenant(tenant, reply);
 	return 0;
 }

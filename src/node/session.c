@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/adopt.h"
 #include "node/audit/audit_request.h"
+#include "node/tenant_state.h"
 #include "node/trace/tenant_trace.h"
 
 #define PROTOCOL_VERSION 1
@@ -151,6 +153,7 @@ int session_hold(struct session *session, struct tenant *tenant, struct error *e
 	strcpy(session->held[session->held_count++], tenant->terms.id);
 	tenant->holders++;
 	tenant->grace = false;
+	adopt_forget_command(tenant);
 	return 0;
 }
 
@@ -171,6 +174,7 @@ void session_end(struct session *session)
 			break;
 		if (t) {
 			t->holders--;
+			tenant_state_save_soon(t);
 			tenant_end_if_unused(t);
 		}
 	}

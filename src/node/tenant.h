@@ -151,6 +151,8 @@ struct tenant {
 	char container_id[CONTAINER_ID_MAX]; /* where a process of it was seen last; "": in none */
 	int command_pid; /* what descends from this process is the tenant's; 0: none */
 	uint64_t command_start;
+	struct loop_source *command_source; /* of a command before the restart: when it ends */
+	int command_pidfd;                  /* of that; valid with command_source */
 	bool grace; /* adopted: may be without holder and process for a while */
 	uint64_t grace_end_ns;
 	struct old_process *old; /* adoption; NULL: all moved, or none */

@@ -94,6 +94,11 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "sharing_open", json_true());
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
+	/* While no one else holds it, it ends with this process. */
+	if (tenant->command_pid && tenant->holders <= 1)
+		json_object_set_new(json, "command",
+				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
+					      "start_time", (json_int_t)tenant->command_start));
 	/* What its claim is made of again if the store is lost. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

@@ -30,6 +30,8 @@ struct tenant_state {
 	struct admission_past past; /* see admission.h */
 	double use_ns;              /* faded, when it was written */
 	struct old_process *old;    /* its processes, owned */
+	int command_pid;            /* the one that holds it, as tenant.command_pid; 0: not known */
+	uint64_t command_start;
 };
 
 /*

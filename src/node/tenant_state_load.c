@@ -153,6 +153,21 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
+/* Absent: it is not known, or others hold the tenant too. */
+static int command_from_json(const json_t *root, struct tenant_state *state, struct error *err)
+{
+	const json_t *command = json_object_get(root, "command");
+	int64_t pid = 0, start = 0;
+	if (!command)
+		return 0;
+	if (!json_is_object(command) || json_read_int(command, "pid", 1, INT32_MAX, &pid, err) <= 0 ||
+	    json_read_int(command, "start_time", 0, INT64_MAX, &start, err) <= 0)
+		return error_set(err, EINVAL, "command: a value is missing or wrong");
+	state->command_pid = (int)pid;
+	state->command_start = (uint64_t)start;
+	return 0;
+}
+
 /* Absent: it takes turns. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
@@ -257,6 +272,8 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 		r = devices_from_json(node, root, &state, err);
 	if (r >= 0)
 		r = processes_from_json(root, &state, err);
+	if (r >= 0)
+		r = command_from_json(root, &state, err);
 	if (r < 0) {
 		tenant_state_free(&state);
 		return error_add(err, r, "%s", path);
