@@ -36,8 +36,10 @@ def test_a_pod_that_waits_and_finds_room(cluster, scheduler):
     cluster.make_pod("holder", node="shown-1", in_namespace="shown", annotations={
         "hami.io/vgpu-node": "shown-1", "hami.io/vgpu-devices-allocated": "GPU-shown-0,NVIDIA,81920,100:;",
         "hami.io/bind-phase": "success"}, limits={"main": {GPU: "1"}})
+    # The cluster has nodes of other tests.
     cluster.make_pod("waiter", in_namespace="shown", limits={"main": {GPU: "2", MEMORY: "60000", CORES: "50"}},
-                     more={"schedulerName": "nobody", "nodeSelector": {"gpu": "on"}})
+                     annotations={"nvidia.com/use-gpuuuid": "GPU-shown-0,GPU-shown-1"},
+                     more={"schedulerName": "nobody"})
 
     def row(name):
         return next((one for one in state("namespace=shown&pod_state=all")["pods"]["rows"] if one["pod"] == name), None)
