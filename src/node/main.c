@@ -147,23 +147,27 @@ static int signal_fd = -1;
 /*
  * In a cluster an end waits until the API server knows that this node offers nothing any more, and then until the kubelet has asked
  * for the shares of all pods that were bound before. A pod that finds no daemon is failed by the kubelet, which does not try again.
+ * A binding that a scheduler began before it saw the end of the offer is not to be seen at once: so none may be for a while.
  * A second signal ends it at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
+#define QUIET_NS NSEC_PER_SEC
 #define DEPART_NS (20 * NSEC_PER_SEC) /* less than the 30 s that a kubelet gives a pod to end */
 #define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
 static struct loop_source *departing;
-static uint64_t departing_since_ns;
+static uint64_t departing_since_ns, quiet_since_ns;
 
 static void look_at_departure(void *data, uint32_t events)
 {
-	uint64_t waited_ns = clock_now_ns() - departing_since_ns;
+	uint64_t now_ns = clock_now_ns(), waited_ns = now_ns - departing_since_ns;
 	enum kube_departure departure = node_kube_departure(node.kube);
 	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
 	if (departure == KUBE_PODS_ON_WAY && is_late)
 		log_warning(
 			"ending while a pod is being bound to this node: the kubelet may fail it");
-	if (departure == KUBE_MAY_END || is_late)
+	if (departure != KUBE_MAY_END)
+		quiet_since_ns = now_ns;
+	if (now_ns - quiet_since_ns > QUIET_NS || is_late)
 		loop_quit(node.loop);
 }
 
@@ -172,7 +176,7 @@ static bool depart(void)
 	if (departing || !node_kube_withdraw(node.kube) ||
 	    loop_add_timer(node.loop, look_at_departure, NULL, &departing) < 0)
 		return false;
-	departing_since_ns = clock_now_ns();
+	departing_since_ns = quiet_since_ns = clock_now_ns();
 	loop_arm(departing, DEPART_LOOK_NS, DEPART_LOOK_NS);
 	return true;
 }

@@ -1,4 +1,4 @@
-"""A way to the API server that a test can shut: connections through it are cut, or refused, at will."""
+"""A way to the API server that a test can shut: connections through it are cut, refused, or held up at will."""
 
 import select
 import socket
@@ -12,6 +12,8 @@ class Door:
         self.port = self.listener.getsockname()[1]
         self.open = True
         self.passed = 0  # connections that came through
+        self.passing = threading.Event()  # clear: what comes is held up
+        self.passing.set()
         self.lock = threading.Lock()
         self.pairs = set()
         threading.Thread(target=self.accept, daemon=True).start()
@@ -41,6 +43,7 @@ class Door:
         try:
             while True:
                 for one in select.select([client, server], [], [])[0]:
+                    self.passing.wait()
                     data = one.recv(65536)
                     if not data:
                         return
@@ -74,5 +77,6 @@ class Door:
             self.open = True
 
     def close(self):
+        self.passing.set()
         self.listener.close()
         self.cut()

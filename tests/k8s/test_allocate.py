@@ -33,6 +33,7 @@ class Node:
         plugins = directory / "plugins"
         plugins.mkdir()
         self.kubelet = Kubelet(plugins).start()
+        self.door = door
         self.daemon = Daemon(
             directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
                 f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = hami\nkube_pod_resources = none\n"
@@ -136,6 +137,26 @@ def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
     assert node.annotations(pod)[PHASE] == "success"
     assert daemon.wait(timeout=60) == 0 and not node.is_locked()
     assert "the kubelet may fail it" not in node.daemon.log
+    node.daemon.start()
+
+
+def test_an_end_before_the_node_was_seen(make_node):
+    """What the daemon before it offered is taken back, and whoever was bound to that is served."""
+    node = make_node()
+    first, _ = node.uuids()
+    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the cards")
+    node.daemon.stop()
+    node.bind("p-early", f"{first},NVIDIA,3000,30:;")
+    node.door.passing.clear()
+    node.daemon.start()
+    plugin = node.kubelet.wait_registered(2)
+    node.daemon.processes[-1].send_signal(signal.SIGTERM)
+    wait_until(lambda: "signal 15" in node.daemon.log, what="the end")
+    node.door.passing.set()
+    plugin.allocate([f"{first}-4"])
+    assert node.annotations("p-early")[PHASE] == "success"
+    assert node.daemon.processes[-1].wait(timeout=60) == 0
+    assert REGISTER not in node.cluster.annotations(node.name)
     node.daemon.start()
 
 

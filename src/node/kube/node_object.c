@@ -229,7 +229,8 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	if (!o->metadata || o->is_withdrawn)
+	/* Not seen yet, it may have what a daemon before this one published. */
+	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
 	alarm_clear(kube_client_reactor(o->client), &o->again);
