@@ -295,29 +295,36 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* It keeps nothing for its user, and waits for nothing. */
+/* No answer is on its way. */
 static bool is_idle(const struct connection *c)
 {
-	return !c->session.held_count && !c->session.trace && !c->out && !c->is_ready;
+	return !c->out && !c->is_ready;
+}
+
+/* Both are of users who may lose one: is `a` to go before `b`? */
+static bool goes_before(const struct connection *a, const struct connection *b)
+{
+	if (a->user->count != b->user->count)
+		return a->user->count > b->user->count;
+	if (is_idle(a) != is_idle(b))
+		return is_idle(a);
+	return a->active_ns < b->active_ns;
 }
 
 /*
- * All places that are not root's are taken: the user with the most connections gives up the one that was idle
- * for longest, if it has more than the one who comes.
+ * All places that are not root's are taken: the user with the most connections gives one up, if it has more than the one who
+ * comes, and one that keeps nothing for it.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
-	const struct user *most = NULL;
-	struct connection *longest = NULL;
-	for (const struct user *u = control->users; u; u = u->next)
-		if (u->uid != 0 && u->count > count_of_comer + 1 && (!most || u->count > most->count))
-			most = u;
-	for (struct connection *c = control->connections; most && c; c = c->next)
-		if (c->user == most && is_idle(c) && (!longest || c->active_ns < longest->active_ns))
-			longest = c;
-	if (longest)
-		connection_close(longest);
-	return longest;
+	struct connection *first = NULL;
+	for (struct connection *c = control->connections; c; c = c->next)
+		if (c->user->uid != 0 && c->user->count > count_of_comer + 1 &&
+		    !c->session.held_count && !c->session.trace && (!first || goes_before(c, first)))
+			first = c;
+	if (first)
+		connection_close(first);
+	return first;
 }
 
 /* How many there are of users who are not root. */
@@ -347,10 +354,13 @@ static int check_room(struct control *control, uid_t uid, struct error *err)
 				 "too many connections: uid %u has %u already: end some of its "
 				 "programs",
 				 (unsigned)uid, count);
-	bool is_full = control->count >= CONTROL_MAX_CONNECTIONS ||
-		       (is_bounded && count_of_others(control) >=
-					      CONTROL_MAX_CONNECTIONS - CONTROL_KEPT_FOR_ROOT);
-	if (is_full && !make_room(control, count))
+	bool is_over = control->count >= CONTROL_MAX_CONNECTIONS + CONTROL_MAX_ASSURED;
+	bool is_full = is_over || (control->node->is_private
+					   ? control->count >= CONTROL_MAX_CONNECTIONS
+					   : uid != 0 && count_of_others(control) >=
+								 CONTROL_MAX_CONNECTIONS -
+									 CONTROL_KEPT_FOR_ROOT);
+	if (is_full && !make_room(control, count) && (is_over || count >= CONTROL_ASSURED))
 		return error_set(err, EBUSY,
 				 "too many connections: all are in use: try again later");
 	return 0;

@@ -4,7 +4,7 @@
  * a client that does not read its replies is not read from, and after CONTROL_DEADLINE_NS is dropped; one
  * that sends descriptors is dropped. Users take turns, a request each, and the loop sees to others in
  * between; all who wait for a list are told the same. When all places are taken, the user with the most
- * connections loses one that is idle.
+ * connections loses one that holds no tenant; where none can be lost, whoever has few is let in beyond.
  */
 #ifndef ALLOT_NODE_CONTROL_H
 #define ALLOT_NODE_CONTROL_H
@@ -16,6 +16,9 @@
 #define CONTROL_MAX_CONNECTIONS 1024
 #define CONTROL_MAX_PER_UID 256 /* of one user who is not root */
 #define CONTROL_KEPT_FOR_ROOT 64
+#define CONTROL_ASSURED \
+	8 /* so many a user may have, though others hold tenants by all the places */
+#define CONTROL_MAX_ASSURED 1024 /* of all users together */
 
 struct node;
 struct control;

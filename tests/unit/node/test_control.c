@@ -207,7 +207,22 @@ static void test_a_descriptor_that_cannot_be_closed(void **state)
 	close(other);
 }
 
-/* A socketpair whose other end another user made: its credentials are those of its maker. */
+/* A socketpair's credentials are those of who made it. */
+static int connect_as_user(struct fixture *f, uid_t uid, struct error *err)
+{
+	int fds[2];
+	assert_int_equal(seteuid(uid), 0);
+	int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, 0);
+	if (control_serve(f->node->control, fds[1], err) >= 0)
+		return fds[0];
+	close(fds[0]);
+	close(fds[1]);
+	return -1;
+}
+
+/* The same of a process of theirs, which has ended. */
 static int connect_as(struct fixture *f, uid_t uid, struct error *err)
 {
 	int pair[2], fds[2] = { -1, -1 };
@@ -235,15 +250,19 @@ static int connect_as(struct fixture *f, uid_t uid, struct error *err)
 	return fds[0];
 }
 
-static bool has_ended(struct fixture *f, int fd)
+static bool has_ended_now(struct fixture *f, int fd)
 {
 	char byte;
-	for (unsigned i = 0; i < 200; i++) {
-		fixture_turn(f, 1);
-		ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
-		if (n == 0 || (n < 0 && errno != EAGAIN))
+	fixture_turn(f, 1);
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+static bool has_ended(struct fixture *f, int fd)
+{
+	for (unsigned i = 0; i < 200; i++)
+		if (has_ended_now(f, fd))
 			return true;
-	}
 	return false;
 }
 
@@ -256,18 +275,18 @@ static void test_users_who_fill_the_table(void **state)
 	if (geteuid() != 0)
 		skip();
 	f->node->is_private = false;
-	int small = connect_as(f, 2000, &err);
+	int small = connect_as_user(f, 2000, &err);
 	assert_true(small >= 0);
 	for (unsigned i = 0; i < CONTROL_MAX_PER_UID; i++)
 		for (unsigned u = 0; u < 4; u++)
-			fds[u][i] = connect_as(f, 1001 + u, &err);
+			fds[u][i] = connect_as_user(f, 1001 + u, &err);
 	assert_true(control_connections(f->node->control) <=
 		    CONTROL_MAX_CONNECTIONS - CONTROL_KEPT_FOR_ROOT);
-	int late = connect_as(f, 2001, &err);
+	int late = connect_as_user(f, 2001, &err);
 	assert_true(late >= 0);
 	put(late, LIST);
 	assert_non_null(strstr(get(f, late), "\"ok\":true"));
-	int root = connect_as(f, 0, &err);
+	int root = connect_as_user(f, 0, &err);
 	put(root, LIST);
 	assert_non_null(strstr(get(f, root), "\"ok\":true"));
 	assert_false(has_ended(f, small));
@@ -282,6 +301,70 @@ static void test_users_who_fill_the_table(void **state)
 	close(small);
 	close(late);
 	close(root);
+}
+
+/* The first of the reply, as soon as it is there. */
+static const char *get_soon(struct fixture *f, int fd)
+{
+	static char text[262144];
+	ssize_t n = -1;
+	for (unsigned turn = 0; turn < 10000 && n <= 0; turn++) {
+		loop_step(f->node->loop, 1);
+		n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+/* Four users fill what is not root's; so many of them hold a tenant by each connection. Then another comes. */
+static void fill_and_come(struct fixture *f, unsigned holders)
+{
+	struct error err;
+	static int fds[4][CONTROL_MAX_PER_UID];
+	char request[256];
+	int late[CONTROL_ASSURED];
+	f->node->is_private = false;
+	for (unsigned i = 0; i < CONTROL_MAX_PER_UID; i++)
+		for (unsigned u = 0; u < 4; u++) {
+			fds[u][i] = connect_as_user(f, 1001 + u, &err);
+			if (fds[u][i] < 0)
+				continue;
+			snprintf(request, sizeof(request),
+				 "{\"version\":1,\"op\":\"%s\",\"name\":\"u%u\",\"hold\":true,"
+				 "\"devices\":[{\"index\":0,\"memory_bytes\":1048576}]}\n",
+				 i ? "attach" : "create", u);
+			put(fds[u][i], u < holders ? request : LIST);
+			assert_non_null(strstr(get_soon(f, fds[u][i]), "\"ok\":true"));
+		}
+	for (unsigned i = 0; i < CONTROL_ASSURED; i++) {
+		late[i] = connect_as_user(f, 2001, &err);
+		assert_true(late[i] >= 0);
+		put(late[i], LIST);
+		assert_non_null(strstr(get_soon(f, late[i]), "\"ok\":true"));
+	}
+	assert_int_equal(connect_as_user(f, 2001, &err) < 0, holders == 4);
+	for (unsigned i = 0; i < CONTROL_ASSURED; i++)
+		close(late[i]);
+	for (unsigned u = 0; u < 4; u++)
+		for (unsigned i = 0; i < CONTROL_MAX_PER_UID; i++) {
+			assert_false(u < holders && fds[u][i] >= 0 && has_ended_now(f, fds[u][i]));
+			if (fds[u][i] >= 0)
+				close(fds[u][i]);
+		}
+}
+
+static void test_users_who_hold_tenants_by_most(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	fill_and_come(*state, 3);
+}
+
+static void test_users_who_hold_tenants_by_all(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	fill_and_come(*state, 4);
 }
 
 /* However much one user asks for, another's request is at most two behind. */
@@ -352,6 +435,8 @@ int main(void)
 		test(test_too_many),
 		test(test_a_descriptor_that_cannot_be_closed),
 		test(test_users_who_fill_the_table),
+		test(test_users_who_hold_tenants_by_most),
+		test(test_users_who_hold_tenants_by_all),
 		test(test_users_take_turns),
 		test(test_a_command_of_a_process_that_has_ended),
 	};
