@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, launch, matrix, order, oversubscribe,
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, matrix, order, oversubscribe,
                overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty, space_launch,
                space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
 
@@ -60,6 +60,8 @@ CASES = [
          scale.seconds_of, is_long=True, cuts=True),
     Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
          daemon_cpu.seconds_of, is_long=True, cuts=True),
+    Case("hostile", hostile.hostile, "users who flood the daemon: who begins meanwhile, and shares at work",
+         hostile.seconds_of, is_long=True, not_space="its tenants at work have hard caps of turns"),
     Case("topology", topology.topology, "copies and rings between GPUs by their places, and those chosen",
          topology.seconds_of, not_space=ONE_GPU),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",

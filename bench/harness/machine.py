@@ -27,6 +27,22 @@ def read_commit():
         return None
 
 
+@contextlib.contextmanager
+def server(command, path, environment=None):
+    """A process that serves at this socket."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while not os.path.exists(path):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise Failed(f"{command[0]} does not start")
+            time.sleep(0.02)
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
 class Machine:
     """Use it in a `with`. A tenant without processes on the GPU (the keeper) holds one daemon
     for the whole time, so that no case measures a daemon's start."""
@@ -105,6 +121,33 @@ class Machine:
             yield
         finally:
             self._open_keeper()
+
+    @contextlib.contextmanager
+    def system_daemon(self, settings=""):
+        """A daemon that every user may ask, as a node has it, in place of the private one. Yields its run directory.
+        `settings`: lines of its file."""
+        with self.without_daemon(), tempfile.TemporaryDirectory(prefix="allot-gpu-", dir="/tmp") as folder, \
+                contextlib.ExitStack() as servers:
+            os.chmod(folder, 0o755)
+            run_dir, card, config = (os.path.join(folder, name) for name in ("run", "card", "settings"))
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(settings)
+            before = self.sim, self.tenant_environment
+            self.tenant_environment = dict(before[1], ALLOT_RUN_DIR=run_dir)
+            command = [self.build.program("allotd"), "--foreground", "--run-dir", run_dir, "--config", config]
+            try:
+                if self.sim:
+                    servers.enter_context(server([self.build.program("allot-sim"), "--foreground", "--linger", "0",
+                                                  "--spec", self.sim, "--socket", card], card))
+                    self.tenant_environment.update(ALLOT_SIM_SOCKET=card, LD_LIBRARY_PATH=self.build.sim_dir())
+                    command += ["--sim-socket", card]
+                    self.sim = None
+                servers.enter_context(server(command, os.path.join(run_dir, "allotd.sock"), self.tenant_environment))
+                yield run_dir
+            finally:
+                for job in self.jobs:
+                    job.kill()
+                self.sim, self.tenant_environment = before
 
     def close(self):
         for job in self.jobs:
