@@ -131,6 +131,8 @@ static void forget_parent(void)
 	hook_ipc_reset();
 	shared_reset();
 	hook_graph_reset();
+	for (int i = 0; i < MAX_CUDA_DEVICES; i++)
+		atomic_store(&device_index[i], 0);
 	atomic_store(&guest.captures, 0);
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();
@@ -352,10 +354,16 @@ CUresult guest_find_device(CUdevice device, int *ret_index)
 			atomic_store_explicit(&device_index[device], (int8_t)known,
 					      memory_order_relaxed);
 	}
-	if (known < 0)
-		return CUDA_ERROR_INVALID_DEVICE;
-	*ret_index = known - 1;
+	*ret_index = known < 0 ? -1 : known - 1;
 	return CUDA_SUCCESS;
+}
+
+bool guest_device_is_there(CUdevice device)
+{
+	int index;
+	CUresult result = guest_find_device(device, &index);
+
+	return result != CUDA_ERROR_INVALID_DEVICE && result != CUDA_ERROR_NOT_INITIALIZED;
 }
 
 int guest_device_index(CUdevice device)

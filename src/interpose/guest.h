@@ -84,12 +84,14 @@ static inline bool guest_is_active(void)
 enum guest_mode guest_join(void);
 
 /*
- * Index of a CUDA device in the tenant's list. CUDA_ERROR_INVALID_DEVICE: not one of the tenant's; else what the
- * driver says of a device that it can't name, as before cuInit.
+ * Index of a CUDA device in the tenant's list, or -1. An error is what the driver says of a device that it can't
+ * name, as before cuInit.
  */
 CUresult guest_find_device(CUdevice device, int *ret_index);
 /* The same; -1: it was not found. */
 int guest_device_index(CUdevice device);
+/* Whether the driver has the device. If not, it refuses every call that names it, by whatever is wrong first. */
+bool guest_device_is_there(CUdevice device);
 
 /* Index for a UUID (16 bytes); -1: not one of the tenant's. */
 int guest_uuid_index(const void *uuid);

@@ -2,6 +2,8 @@
  * Contexts: the memory that no allocation call names (518 MiB each on an H200), and the end of
  * everything that was allocated in one.
  */
+#include "interpose/hook_context.h"
+
 #include <string.h>
 
 #include "interpose/admission.h"
@@ -46,17 +48,24 @@ static void context_gone(CUcontext context)
 }
 
 /*
- * May this process use `device` at all, and at which index? CUDA_SUCCESS with -1: not governed. A
- * device outside the tenant's list (a tenant that cleared CUDA_VISIBLE_DEVICES) is not there.
+ * May this process use `device` at all, and at which index? CUDA_SUCCESS with -1: not governed, or not there,
+ * which the driver is to say itself: it may find another argument wrong first. A device outside the tenant's
+ * list (a tenant that cleared CUDA_VISIBLE_DEVICES) is refused.
  */
 static CUresult admit(CUdevice device, int *ret_index)
 {
+	CUresult result;
+
 	*ret_index = -1;
 	switch (guest_join()) {
 	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
-	case GUEST_ACTIVE: return guest_find_device(device, ret_index);
+	case GUEST_ACTIVE: break;
 	default: return CUDA_SUCCESS;
 	}
+	if (!guest_device_is_there(device))
+		return CUDA_SUCCESS;
+	result = guest_find_device(device, ret_index);
+	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
 /* False when the note can't be kept (no memory): a context that is not charged may not live. */
@@ -152,24 +161,28 @@ static bool is_active(CUdevice device)
 	       real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* Holds primary_lock; `end` is the driver's release or reset. */
-static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_last)
+/*
+ * Around the driver's release or reset, with primary_lock. Marks die with the context: nobody may query them once it is
+ * gone.
+ */
+static void begin_end(CUdevice device, bool is_last)
+{
+	if (!is_last)
+		return;
+	flight_drop_context(primary[device].context);
+	swap_context_ends(primary[device].context);
+}
+
+static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 {
 	CUcontext context = primary[device].context;
+	bool is_left = result != CUDA_SUCCESS || is_active(device);
 
-	/* Marks die with the context: nobody may query them once it is gone. */
-	if (is_last) {
-		flight_drop_context(context);
-		swap_context_ends(context);
-	}
-	CUresult result = end(device);
-	if (is_last && (result != CUDA_SUCCESS || is_active(device)))
+	if (is_last && is_left)
 		swap_context_made(context);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (primary[device].retained)
+	if (result == CUDA_SUCCESS && primary[device].retained)
 		primary[device].retained--;
-	if (!is_active(device)) {
+	if (!is_left) {
 		flight_drop_context(context);
 		context_gone(context);
 		primary[device].context = NULL;
@@ -178,26 +191,54 @@ static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_
 	return result;
 }
 
-CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
+static bool is_kept(CUdevice device)
+{
+	return guest_is_active() && device >= 0 && device < DEVICES;
+}
+
+static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_reset)
 {
 	WITH_MEMORY_STILL();
-	if (!guest_is_active() || device < 0 || device >= DEVICES)
-		return release(device);
+	if (!is_kept(device))
+		return end(device);
 	WITH_LOCK(&primary_lock);
 	if (!primary[device].context)
-		return release(device);
-	return end_primary(release, device, primary[device].retained <= 1);
+		return end(device);
+	bool is_last = is_reset || primary[device].retained <= 1;
+	begin_end(device, is_last);
+	return end_ended(device, is_last, end(device));
+}
+
+CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
+{
+	return end_primary(release, device, false);
 }
 
 CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
 {
+	return end_primary(reset, device, true);
+}
+
+void context_of_green_retained(CUdevice device)
+{
+	if (!is_kept(device))
+		return;
+	WITH_LOCK(&primary_lock);
+	if (primary[device].context)
+		primary[device].retained++;
+}
+
+CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device)
+{
 	WITH_MEMORY_STILL();
-	if (!guest_is_active() || device < 0 || device >= DEVICES)
-		return reset(device);
+	if (!is_kept(device))
+		return destroy(green);
 	WITH_LOCK(&primary_lock);
 	if (!primary[device].context)
-		return reset(device);
-	return end_primary(reset, device, true);
+		return destroy(green);
+	bool is_last = primary[device].retained <= 1;
+	begin_end(device, is_last);
+	return end_ended(device, is_last, destroy(green));
 }
 
 /*

@@ -1,9 +1,11 @@
 /*
  * Green contexts: parts of a device's processors. Each retains the primary context by itself, past our
- * hook; so we retain it first, which charges it, and release it when the green context is gone.
+ * hook. We retain it first, which charges it, and then leave the green context its own reference alone:
+ * with another one of ours, the context would live longer than the program has it.
  */
 #include "interpose/flight.h"
 #include "interpose/guest.h"
+#include "interpose/hook_context.h"
 #include "interpose/hooks.h"
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
@@ -33,7 +35,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 {
 	CUcontext primary;
 
-	if (!guest_is_active() || !green)
+	if (!guest_is_active() || !green || !guest_device_is_there(device))
 		return create(green, desc, device, flags);
 	CUresult result = hook_primary_retain(real.cuDevicePrimaryCtxRetain, &primary, device);
 	if (result != CUDA_SUCCESS)
@@ -46,8 +48,9 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 		real.cuGreenCtxDestroy(*green);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (result != CUDA_SUCCESS)
-		hook_primary_release(real.cuDevicePrimaryCtxRelease_v2, device);
+	if (result == CUDA_SUCCESS)
+		context_of_green_retained(device);
+	hook_primary_release(real.cuDevicePrimaryCtxRelease_v2, device);
 	return result;
 }
 
@@ -61,10 +64,8 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 	/* Marks die with its streams: nobody may query them afterwards. */
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
 		flight_drop_context(context);
-	CUresult result = destroy(green);
-	if (result == CUDA_SUCCESS)
-		hook_primary_release(real.cuDevicePrimaryCtxRelease_v2, (CUdevice)h.related);
-	else
+	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);
+	if (result != CUDA_SUCCESS)
 		ptrmap_insert(&h);
 	return result;
 }

@@ -112,6 +112,23 @@ def test_green_contexts_hold_a_charged_primary_context(client):
     assert out == "2\n"
 
 
+def test_a_green_context_ends_with_the_primary_one(client):
+    client("""
+        ok(cu.cuInit(0))
+        green, flags, active = c.c_void_p(), u32(), c.c_int(1)
+        ok(cu.cuGreenCtxCreate(c.byref(green), None, 0, 1))
+        ok(cu.cuDevicePrimaryCtxRelease_v2(0))  # the green context's own reference: there is no other
+        ok(cu.cuDevicePrimaryCtxGetState(0, c.byref(flags), c.byref(active)))
+        assert active.value == 0
+        assert cu.cuDevicePrimaryCtxRelease_v2(0) == 201 and cu.cuGreenCtxDestroy(green) == 201
+        first, second = c.c_void_p(), c.c_void_p()
+        ok(cu.cuCtxCreate_v2(c.byref(first), 0, 0))
+        one = used()
+        ok(cu.cuCtxCreate_v2(c.byref(second), 0, 0))
+        assert used() == 2 * one   # the primary context's memory was given back
+        """, "--memory", "2GiB")
+
+
 def test_refused_in_a_tenant(client):
     client("""
         start()

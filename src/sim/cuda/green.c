@@ -7,9 +7,15 @@
 #include "sim/cuda/sim.h"
 
 struct CUgreenCtx_st {
+	uint32_t magic;
 	CUdevice dev;
 	CUcontext primary;
 };
+
+static bool is_green(CUgreenCtx green)
+{
+	return green && green->magic == MAGIC_GREEN;
+}
 
 CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevice dev,
 			  unsigned int flags)
@@ -23,6 +29,7 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 	green = calloc(1, sizeof(*green));
 	if (!green)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	green->magic = MAGIC_GREEN;
 	green->dev = dev;
 	r = cuDevicePrimaryCtxRetain(&green->primary, dev);
 	if (r != CUDA_SUCCESS) {
@@ -38,11 +45,13 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	CUresult r;
 
 	SIM_ENTER(cuGreenCtxDestroy);
-	if (!green)
+	if (!is_green(green))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	r = cuDevicePrimaryCtxRelease_v2(green->dev);
-	if (r == CUDA_SUCCESS)
+	if (r == CUDA_SUCCESS) {
+		green->magic = 0;
 		free(green);
+	}
 	return r;
 }
 
@@ -52,7 +61,7 @@ CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int
 	CUresult r;
 
 	SIM_ENTER(cuGreenCtxStreamCreate);
-	if (!stream || !green || flags != CU_STREAM_NON_BLOCKING)
+	if (!stream || !is_green(green) || flags != CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = cuCtxSetCurrent(green->primary);
 	if (r == CUDA_SUCCESS)
@@ -64,7 +73,7 @@ CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx green, unsigned int
 CUresult cuCtxFromGreenCtx(CUcontext *ctx, CUgreenCtx green)
 {
 	SIM_ENTER(cuCtxFromGreenCtx);
-	if (!ctx || !green)
+	if (!ctx || !is_green(green))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ctx = green->primary;
 	return CUDA_SUCCESS;

@@ -38,6 +38,7 @@ enum sim_magic {
 	MAGIC_ARRAY,
 	MAGIC_MIPMAP,
 	MAGIC_VMM,
+	MAGIC_GREEN,
 };
 
 struct sim_device {
