@@ -20,16 +20,16 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
+/* Of a call that fails the driver writes zeros, as that of 580 does; so do we where it was not asked. */
 CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
 			   unsigned int bytes)
 {
 	CUdeviceptr wide = 0;
 
-	if (!ptr)
+	if (!ptr || charge_index() < 0)
 		return alloc(ptr, bytes);
 	CUresult result = hook_mem_alloc(alloc_wide, &wide, bytes);
-	if (result == CUDA_SUCCESS)
-		*ptr = (CUdeviceptr_v1)wide;
+	*ptr = result == CUDA_SUCCESS ? (CUdeviceptr_v1)wide : 0;
 	return result;
 }
 
@@ -54,14 +54,12 @@ CUresult hook_mem_alloc_pitch_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned in
 	CUdeviceptr wide = 0;
 	size_t wide_pitch = 0;
 
-	if (!ptr || !pitch)
+	if (!ptr || !pitch || charge_index() < 0)
 		return alloc(ptr, pitch, width_bytes, height, element_bytes);
 	CUresult result = hook_mem_alloc_pitch(alloc_pitch_wide, &wide, &wide_pitch, width_bytes,
 					       height, element_bytes);
-	if (result == CUDA_SUCCESS) {
-		*ptr = (CUdeviceptr_v1)wide;
-		*pitch = (unsigned int)wide_pitch;
-	}
+	*ptr = result == CUDA_SUCCESS ? (CUdeviceptr_v1)wide : 0;
+	*pitch = result == CUDA_SUCCESS ? (unsigned int)wide_pitch : 0;
 	return result;
 }
 
@@ -131,7 +129,7 @@ static CUresult array_create_narrow(CUarray *array, const CUDA_ARRAY_DESCRIPTOR 
 CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
 			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
 {
-	if (!d || charge_index() < 0)
+	if (!array || !d || charge_index() < 0)
 		return create(array, d);
 	CUDA_ARRAY_DESCRIPTOR wide = {
 		.Width = d->Width,
@@ -159,7 +157,7 @@ static CUresult array3d_create_narrow(CUarray *array, const CUDA_ARRAY3D_DESCRIP
 CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
 				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 {
-	if (!d || charge_index() < 0)
+	if (!array || !d || charge_index() < 0)
 		return create(array, d);
 	CUDA_ARRAY3D_DESCRIPTOR wide = {
 		.Width = d->Width,
@@ -227,7 +225,7 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	if (!launches || count > REGION_MAX_DEVICES)
+	if (!guest_is_active() || !launches || count > REGION_MAX_DEVICES)
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);

@@ -14,9 +14,10 @@
 	OLD(symbol, params, __VA_ARGS__) \
 	OLD(symbol##suffix, params, __VA_ARGS__)
 
-/* Keeps an allocation whose address fits, and undoes any other. */
+/* Keeps an allocation whose address fits, and undoes any other. A card's driver writes zeros when it fails. */
 static CUresult narrow(CUresult r, CUdeviceptr wide, CUdeviceptr_v1 *ret_ptr)
 {
+	*ret_ptr = 0;
 	if (r != CUDA_SUCCESS)
 		return r;
 	if (wide > UINT32_MAX) {
@@ -68,8 +69,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 		return CUDA_ERROR_INVALID_VALUE;
 	r = narrow(cuMemAllocPitch_v2(&wide, &wide_pitch, width_bytes, height, element_bytes), wide,
 		   ptr);
-	if (r == CUDA_SUCCESS)
-		*pitch = (unsigned int)wide_pitch;
+	*pitch = r == CUDA_SUCCESS ? (unsigned int)wide_pitch : 0;
 	return r;
 }
 

@@ -138,13 +138,22 @@ static void test_memory_is_refused_or_fails(void **state)
 	start();
 	fake_control->device[0].quota_bytes = 4 * MIB - 1;
 	assert_int_equal(hook_mem_alloc_v1(alloc, &ptr, 3 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(ptr, 0);
+	ptr = 1;
 	assert_int_equal(hook_mem_alloc_pitch_v1(alloc_pitch, &ptr, &pitch, 1 * MIB, 4, 4),
 			 CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(ptr, 0);
+	assert_int_equal(pitch, 0);
 	assert_int_equal(calls, 0);
 	fake_control->device[0].quota_bytes = UINT64_MAX;
 	driver_result = CUDA_ERROR_INVALID_CONTEXT;
+	ptr = pitch = 1;
 	assert_int_equal(hook_mem_alloc_v1(alloc, &ptr, 3 * MIB), CUDA_ERROR_INVALID_CONTEXT);
-	assert_int_equal(ptr, 1);
+	assert_int_equal(ptr, 0);
+	assert_int_equal(hook_mem_alloc_pitch_v1(alloc_pitch, &ptr, &pitch, 1 * MIB, 4, 4),
+			 CUDA_ERROR_INVALID_CONTEXT);
+	assert_int_equal(ptr, 0);
+	assert_int_equal(pitch, 0);
 	assert_int_equal(fake_guest_used(), 0);
 }
 
