@@ -59,7 +59,7 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 	nvmlReturn_t result = nvml_card_of(device, &card);
 
 	if (result != NVML_SUCCESS)
-		return result;
+		return NVML_REFUSED(result, get(device, index, instance));
 	if (!nvml_is_instance(card))
 		return get(device, index, instance);
 	result = get(device, index, instance); /* says whether the arguments are any */
@@ -166,7 +166,9 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 		return NVML_ERROR_NO_PERMISSION;
 	if (n < 0)
 		return NVML_ERROR_NOT_FOUND;
-	line[n] = '\0'; /* the program alone: its arguments are behind a NUL */
+	if (!n)
+		return NVML_ERROR_NO_DATA; /* a kernel thread has none, nor a process that has ended */
+	line[n] = '\0';                    /* the program alone: its arguments are behind a NUL */
 	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

@@ -94,7 +94,7 @@ nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
 	if (card < 0)
 		card = instance_on(uuid);
 	if (card < 0)
-		return NVML_ERROR_INVALID_ARGUMENT;
+		return NVML_ERROR_NOT_FOUND;
 	*ret_card = card;
 	return NVML_SUCCESS;
 }

@@ -27,8 +27,18 @@ bool nvml_is_governed(void);
 bool nvml_is_started(void);
 
 int nvml_card_count(void);
-/* Of an instance, or of the GPU that it is on. INVALID_ARGUMENT: no card of this tenant's. */
+/* Of an instance, or of the GPU that it is on. NOT_FOUND: no card of this tenant's; else NVML does not know it. */
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
+/*
+ * What a call is answered whose device nvml_card_of() refused as `why`. NVML is asked by the same `call`: another function
+ * may see something else wrong with a handle that it does not know.
+ */
+#define NVML_REFUSED(why, call) \
+	((why) == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : nvml_error_of((call), (why)))
+static inline nvmlReturn_t nvml_error_of(nvmlReturn_t answer, nvmlReturn_t otherwise)
+{
+	return answer != NVML_SUCCESS ? answer : otherwise;
+}
 nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
 /* The GPU that it is, or is a part of. */
 nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);

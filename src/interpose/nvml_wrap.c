@@ -26,21 +26,22 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/* Not initialized comes before any argument that is wrong; of a device, its UUID says so. */
+/* Not initialized comes before any argument that is wrong; of a device, NVML says so. */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \
 				      : NVML_ERROR_UNINITIALIZED;)
 
-#define OF_CARD(answer) \
+#define OF_CARD(symbol, args, answer) \
 	int card; \
 	nvmlReturn_t result = nvml_card_of(device, &card); \
-	return result == NVML_SUCCESS ? (answer) : result;
+	return result == NVML_SUCCESS ? (answer) : NVML_REFUSED(result, real_nvml.symbol args);
 
 #define WRAP_CARD(symbol, hook, params, args) \
-	WRAP(symbol, params, args, OF_CARD(nvml_##hook(card, real_nvml.symbol, UNWRAP args)))
+	WRAP(symbol, params, args, \
+	     OF_CARD(symbol, args, nvml_##hook(card, real_nvml.symbol, UNWRAP args)))
 
 #define WRAP_NONE(symbol, params, args) \
-	WRAP(symbol, params, args, OF_CARD(NVML_ERROR_NOT_SUPPORTED))
+	WRAP(symbol, params, args, OF_CARD(symbol, args, NVML_ERROR_NOT_SUPPORTED))
 
 NVML_TABLE(WRAP_LOOK, WRAP_CARD, WRAP_NONE)

@@ -131,6 +131,27 @@ static size_t note_window(unsigned int number, const unsigned char *before,
 	return used;
 }
 
+/* What lies behind the end of a text, in the buffer that it was written to, is nobody's. */
+static void ignore_rest_of_text(const struct function *f, unsigned int i,
+				const struct argument *args, const unsigned char *before)
+{
+	const struct param *p = &f->params[i];
+	uint64_t length = i + 1 < f->params_n && f->params[i + 1].kind == SCALAR ? args[i + 1].word
+										 : 0;
+	char *window = args[i].window, *end = window + WINDOW_BYTES;
+	char *text = (char *)(uintptr_t)args[i].word, *nul;
+
+	if (p->is_const || p->stars != 1 || strcmp(p->type, "char") || text < window || text >= end)
+		return;
+	if (length > (uint64_t)(end - text))
+		length = (uint64_t)(end - text);
+	nul = memchr(text, 0, length);
+	if (nul)
+		memcpy(nul, before + (nul - window), length - (size_t)(nul - text));
+	if (nul)
+		*nul = '\0';
+}
+
 typedef int generic(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 		    uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 		    uint64_t, uint64_t, uint64_t, uint64_t);
@@ -184,6 +205,7 @@ static void perform(long number, const struct function *f, struct argument *args
 
 		if (!window)
 			continue;
+		ignore_rest_of_text(f, i, args, before[i]);
 		shift = shift < 8 ? shift : 0;
 		/* First, so that what was made now is called by its name. */
 		if (!result && memcmp(before[i] + shift, window + shift, 8))

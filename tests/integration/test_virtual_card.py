@@ -89,6 +89,8 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
         start()
         ok(cu.cuMemAlloc(1 << 30))
         child, = loads(["--mib", "256"])
+        ended = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         h = nv.nvmlDeviceGetHandleByIndex(0)
         m1, m2 = nv.nvmlDeviceGetMemoryInfo(h), nv.nvmlDeviceGetMemoryInfo(h, version=nv.nvmlMemory_v2)
         free, total = map(int, ok(cu.cuMemGetInfo()))
@@ -120,7 +122,8 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
             "wrong_versions": [failure(nv.nvmlDeviceGetRunningProcessDetailList, h, 0x2000018, 0),
                                failure(nv.nvmlDeviceGetMemoryInfo, h, 0x3000028)],
             "names": [nv.nvmlSystemGetProcessName(os.getpid()), sys.executable],
-            "no_process": failure(nv.nvmlSystemGetProcessName, 1 << 30)}))
+            "no_process": failure(nv.nvmlSystemGetProcessName, 1 << 30),
+            "no_name": failure(nv.nvmlSystemGetProcessName, ended.pid)}))
         child.kill()
         """, "--memory", "4GiB", "--cores", "30", "--name", "own")
     own, child = said["self"], said["child"]
@@ -137,6 +140,7 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
     assert said["detail"] == {"0": listed, "1": [], "2": []}
     assert said["wrong_versions"] == [25, 25]   # NVML_ERROR_ARGUMENT_VERSION_MISMATCH
     assert said["names"][0] == said["names"][1] and said["no_process"] == 6
+    assert said["no_name"] == 21   # NVML_ERROR_NO_DATA
 
 
 def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):

@@ -108,8 +108,13 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 	return nvml_put_text(name, length, d->info.name);
 }
 
+/* Of a handle that is none, 580 says here that the text does not fit, and in other functions that it is invalid. */
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
+	nvmlReturn_t result;
+
+	if (device && uuid && !nvml_device(device, &result) && result == NVML_ERROR_INVALID_ARGUMENT)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
 	GETTER_OF_ANY(uuid);
 	return nvml_put_text(uuid, length, d->info.uuid);
 }

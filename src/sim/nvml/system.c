@@ -263,7 +263,9 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 		return NVML_ERROR_NOT_FOUND;
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
-	text[n] = '\0'; /* the first word: the rest is behind a NUL */
+	if (!n)
+		return NVML_ERROR_NO_DATA; /* a kernel thread */
+	text[n] = '\0';                    /* the first word: the rest is behind a NUL */
 	snprintf(name, length, "%s", text);
 	return NVML_SUCCESS;
 }
