@@ -353,11 +353,19 @@ typedef enum CUpointer_attribute_enum {
 	CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
 } CUpointer_attribute;
 
+#define CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD 2
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+	cuuint64_t flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
 /* Passed on unread. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
-typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
 
 /* Names memory, or an event, of another process. */

@@ -398,11 +398,7 @@
 	WORK_TWINS(WORK, cuLaunchKernelEx, _ptsz, \
 		   (const CUlaunchConfig *config, CUfunction f, void **params, void **extra), \
 		   (config, f, params, extra), \
-		   WORK_KERNEL(config ? config->hStream : NULL, f, \
-			       config ? (uint64_t)config->gridDimX * config->gridDimY * \
-						config->gridDimZ : 0, \
-			       config ? (uint64_t)config->blockDimX * config->blockDimY * \
-						config->blockDimZ : 0)) \
+		   work_configured(WORK_READS(config) ? config : NULL, f)) \
 	WORK_TWINS(WORK, cuLaunchCooperativeKernel, _ptsz, \
 		   (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, \
 		    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared_bytes, \
@@ -410,11 +406,12 @@
 		   (f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params), \
 		   WORK_KERNEL(stream, f, (uint64_t)gx *gy *gz, (uint64_t)bx *by *bz))
 
-/* WORK_READS(pointer), given by the user of the table: whether the driver would look at it now. */
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-#define BYTES_BATCH(sizes, count) (WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
+/* Of a list that stands beside others, without which the driver refuses the call. */
+#define BYTES_BATCH(others, sizes, count) \
+	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 
 #define DRIVER_TABLE_COPY(WORK) \
 	WORK_TWINS(WORK, cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t bytes), \
@@ -536,13 +533,13 @@
 		    CUmemcpyAttributes *attributes, size_t *attribute_of, size_t attributes_n, \
 		    size_t *fail, CUstream stream), \
 		   (dsts, srcs, sizes, count, attributes, attribute_of, attributes_n, fail, stream), \
-		   WORK_COPY(stream, BYTES_BATCH(sizes, count))) \
+		   WORK_COPY(stream, BYTES_BATCH(dsts && srcs, sizes, count))) \
 	WORK_TWINS(WORK, cuMemcpyBatchAsync_v2, _ptsz, \
 		   (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, \
 		    CUmemcpyAttributes *attributes, size_t *attribute_of, size_t attributes_n, \
 		    CUstream stream), \
 		   (dsts, srcs, sizes, count, attributes, attribute_of, attributes_n, stream), \
-		   WORK_COPY(stream, BYTES_BATCH(sizes, count))) \
+		   WORK_COPY(stream, BYTES_BATCH(dsts && srcs, sizes, count))) \
 	WORK_TWINS(WORK, cuMemcpy3DBatchAsync, _ptsz, \
 		   (size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, size_t *fail, \
 		    unsigned long long flags, CUstream stream), \
@@ -578,18 +575,18 @@
 		    size_t *location_of, size_t locations_n, unsigned long long flags, \
 		    CUstream stream), \
 		   (ptrs, sizes, count, locations, location_of, locations_n, flags, stream), \
-		   WORK_COPY(stream, BYTES_BATCH(sizes, count))) \
+		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count))) \
 	WORK_TWINS(WORK, cuMemDiscardBatchAsync, _ptsz, \
 		   (CUdeviceptr *ptrs, size_t *sizes, size_t count, unsigned long long flags, \
 		    CUstream stream), \
 		   (ptrs, sizes, count, flags, stream), \
-		   WORK_COPY(stream, BYTES_BATCH(sizes, count))) \
+		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count))) \
 	WORK_TWINS(WORK, cuMemDiscardAndPrefetchBatchAsync, _ptsz, \
 		   (CUdeviceptr *ptrs, size_t *sizes, size_t count, CUmemLocation *locations, \
 		    size_t *location_of, size_t locations_n, unsigned long long flags, \
 		    CUstream stream), \
 		   (ptrs, sizes, count, locations, location_of, locations_n, flags, stream), \
-		   WORK_COPY(stream, BYTES_BATCH(sizes, count)))
+		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count)))
 
 /*
  * Work by old ABIs. The oldest launches know their block's shape from an earlier call, and have no

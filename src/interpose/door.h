@@ -57,6 +57,12 @@ void door_offer(int device);
 /* After the change that it is shut for. */
 void door_shut(uint32_t devices);
 
+/* Of any device. */
+static inline bool door_is_open(void)
+{
+	return atomic_load_explicit(&door.open, memory_order_relaxed) != 0;
+}
+
 /* The stream's record if a launch may pass now, without gate_enter(); then door_leave(). NULL: the gate. */
 static inline struct flight_stream *door_pass(CUstream stream)
 {

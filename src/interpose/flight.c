@@ -178,12 +178,24 @@ static struct flight_stream *add(CUstream handle, uint64_t owner, CUcontext cont
 	return &flight_streams[at];
 }
 
+/*
+ * The driver reads what a handle points to, unasked. Where nothing can be read, it is never asked about the handle: it
+ * may refuse the program's call because of another argument.
+ */
+bool flight_is_handle(CUstream handle)
+{
+	return !handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD ||
+	       sys_is_readable(handle);
+}
+
 struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t gone = atomic_load_explicit(&guest.streams_gone, memory_order_acquire);
 	struct flight_stream *s = find(handle, owner);
 
 	if (!s) {
+		if (!flight_is_handle(handle))
+			return NULL;
 		if (!context && real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
 			return NULL;
 		s = context ? add(handle, owner, context) : NULL;
@@ -203,7 +215,8 @@ bool flight_is_capturing(const struct work *work)
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
 	/* An error means a legacy stream beside a capture: nothing may be recorded there either. */
-	return real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+	return !flight_is_handle(stream) ||
+	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

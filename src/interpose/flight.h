@@ -127,6 +127,9 @@ SYS_DATA __thread struct flight_cache flight_cache;
 /* The same as flight_stream_of(), of a stream that is another one. Context NULL: not asked for yet. */
 struct flight_stream *flight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
+/* Whether the driver can be asked about it. A default stream, or what may be one of the program's. */
+bool flight_is_handle(CUstream handle);
+
 /* The stream that `work` goes to, by a handle that means the same in every call. */
 static inline CUstream flight_handle_of(const struct work *work)
 {
@@ -135,7 +138,7 @@ static inline CUstream flight_handle_of(const struct work *work)
 	return work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
 }
 
-/* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context. */
+/* The record of the stream that `work` goes to, or its device's overflow record; NULL when there is no context or no stream. */
 static inline struct flight_stream *flight_stream_of(const struct work *work)
 {
 	CUstream handle = flight_handle_of(work);

@@ -108,10 +108,11 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* Without a description the driver is to refuse by itself. */
-static struct holding charge_of(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
+/* Without a description, or a place for the answer, the driver is to refuse by itself. */
+static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				unsigned levels)
 {
-	int index = desc ? charge_index() : -1;
+	int index = ret_array && desc ? charge_index() : -1;
 
 	return (struct holding){
 		.kind = HOLDING_ARRAY,
@@ -124,7 +125,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 			  CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
 	WITH_MEMORY_HELD();
-	if (!desc || charge_index() < 0)
+	if (!array || !desc || charge_index() < 0)
 		return create(array, desc); /* the driver's to refuse, read or unread */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
@@ -132,7 +133,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 		.Format = desc->Format,
 		.NumChannels = desc->NumChannels,
 	};
-	struct holding h = charge_of(&same, 0);
+	struct holding h = charge_of(array, &same, 0);
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(array, desc), array, undo_array);
@@ -148,7 +149,7 @@ static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DES
 			    CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 {
 	WITH_MEMORY_HELD();
-	struct holding h = charge_of(desc, 0);
+	struct holding h = charge_of(array, desc, 0);
 
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -167,7 +168,7 @@ static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARR
 			   unsigned int levels)
 {
 	WITH_MEMORY_HELD();
-	struct holding h = charge_of(desc, levels ? levels : 1);
+	struct holding h = charge_of(mipmap, desc, levels ? levels : 1);
 
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -99,25 +99,30 @@ static struct holding need_of(CUgraph graph)
 	return h;
 }
 
-/* A graph that no quota of this size can hold is refused here, not at its first launch. */
+/* A graph that no quota of this size can hold is refused when it is instantiated, not at its first launch. */
 static bool fits(const struct holding *need)
 {
 	return need->device < 0 || need->bytes <= ledger_quota(need->device);
 }
 
-static CUresult note(CUresult result, struct holding *need, const CUgraphExec *exec)
+/* After the driver took the graph for one: it is asked nothing about a handle that may be none. */
+static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
-	if (result != CUDA_SUCCESS || need->device < 0)
+	if (result != CUDA_SUCCESS)
 		return result;
-	need->key = (uint64_t)(uintptr_t)*exec;
-	if (!ptrmap_insert(need)) {
+	struct holding need = need_of(graph);
+	if (need.device < 0)
+		return result;
+	need.key = (uint64_t)(uintptr_t)*exec;
+	if (!fits(&need) || !ptrmap_insert(&need)) {
 		real.cuGraphExecDestroy(*exec);
+		*exec = NULL;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	WITH_LOCK(&graph_lock);
-	ledger_mark_unsure(need->device);
-	reserved[need->device].is_known = true;
-	reserved[need->device].device = (CUdevice)need->related;
+	ledger_mark_unsure(need.device);
+	reserved[need.device].is_known = true;
+	reserved[need.device].device = (CUdevice)need.related;
 	atomic_fetch_add(&graphs, 1);
 	return result;
 }
@@ -128,22 +133,14 @@ CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraph
 				char *log, size_t log_size)
 {
 	WITH_MEMORY_HELD();
-	struct holding need = need_of(graph);
-
-	if (!fits(&need))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return note(make(exec, graph, error_node, log, log_size), &need, exec);
+	return note(make(exec, graph, error_node, log, log_size), graph, exec);
 }
 
 CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, unsigned long long),
 				      CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	WITH_MEMORY_HELD();
-	struct holding need = need_of(graph);
-
-	if (!fits(&need))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return note(make(exec, graph, flags), &need, exec);
+	return note(make(exec, graph, flags), graph, exec);
 }
 
 CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
@@ -152,11 +149,14 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	WITH_MEMORY_HELD();
-	struct holding need = need_of(graph);
-
-	if (!fits(&need))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return note(make(exec, graph, params), &need, exec);
+	/* An upload maps the memory at once: too late to refuse it afterwards. */
+	if (exec && graph && params && charge_index() >= 0 &&
+	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
+		struct holding need = need_of(graph);
+		if (!fits(&need))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return note(make(exec, graph, params), graph, exec);
 }
 
 /* Its estimate stays; a new graph at the same address corrects it within a few launches. */

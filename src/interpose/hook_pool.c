@@ -3,6 +3,7 @@
 #include "interpose/admission.h"
 #include "interpose/charge.h"
 #include "interpose/fd_tag.h"
+#include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
@@ -265,7 +266,8 @@ static bool is_captured(CUstream stream)
 {
 	CUstreamCaptureStatus status;
 
-	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing)
+	if (likely(!atomic_load(&guest.captures)) || !real.cuStreamIsCapturing ||
+	    !flight_is_handle(stream))
 		return false;
 	if (!stream && real.cuStreamIsCapturing(CU_STREAM_PER_THREAD, &status) == CUDA_SUCCESS &&
 	    status == CU_STREAM_CAPTURE_STATUS_ACTIVE)

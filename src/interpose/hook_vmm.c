@@ -101,7 +101,8 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
-	if (guest_is_active() && prop)
+	/* Before cuInit the driver refuses the call, and reads nothing. */
+	if (guest_is_active() && handle && prop && guest_device_is_there(0))
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
 		return create(handle, bytes, prop, flags);

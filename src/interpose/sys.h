@@ -62,6 +62,16 @@ static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count
 	errno = saved;
 }
 
+/* Whether the eight bytes there can be read. The kernel refuses this call in any case, and looks at the bytes first. */
+static inline bool sys_is_readable(const void *address)
+{
+	int saved = errno;
+	bool is_fault = syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) && errno == EFAULT;
+
+	errno = saved;
+	return !is_fault;
+}
+
 static inline void sys_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {

@@ -1,6 +1,6 @@
 #include "interpose/trace_launch.h"
 
-#include "interpose/flight.h"
+#include "interpose/door.h"
 #include "interpose/trace_work.h"
 
 /*
@@ -13,7 +13,9 @@
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \
+		bool (*const work_reads)(void) = door_is_open; \
 		struct work work = __VA_ARGS__; \
+		(void)work_reads; \
 		int device = flight_place(flight_hash(work.stream, 0))->device; \
 		uint64_t begin = trace_ticks(TRACE_COUNTER); \
 		CUresult result = real.symbol args; \

@@ -9,6 +9,12 @@
 
 #include "driver/cuda_abi.h"
 
+/*
+ * Whether the driver would look at what is there now: of a call that it refuses before, a wrong pointer stays
+ * unseen. For all pointers work_reads() says so, of the scope that the work is described in.
+ */
+#define WORK_READS(pointer) ((pointer) && work_reads())
+
 /* What a NULL stream means to an entry point. */
 enum stream_meaning { LEGACY, PER_THREAD };
 
@@ -44,6 +50,16 @@ struct work {
 	{ \
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
+
+/* A kernel of cuLaunchKernelEx; NULL: its configuration can't be looked at. */
+static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
+{
+	if (!c)
+		return (struct work)WORK_KERNEL(NULL, f, 0, 0);
+	return (struct work)WORK_KERNEL(c->hStream, f,
+					(uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ,
+					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
+}
 
 /* Bytes of a batch. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)

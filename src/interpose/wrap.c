@@ -10,8 +10,11 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Without a context the driver refuses the call, and what is wrong with its pointers stays unseen. */
-#define WORK_READS(pointer) ((pointer) && guest_current_index() >= 0)
+/* Without a context the driver refuses all work. */
+static bool has_context(void)
+{
+	return guest_current_index() >= 0;
+}
 
 static __attribute__((noinline, cold)) CUresult absent(void)
 {
@@ -57,9 +60,11 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	{ \
 		if (unlikely(!real.symbol) && !(real_find_driver() && real.symbol)) \
 			return absent(); \
+		bool (*const work_reads)(void) = has_context; \
 		struct work work = __VA_ARGS__; \
 		struct gate_pass pass; \
 		CUresult result; \
+		(void)work_reads; \
 		work.streams = meaning; \
 		if (ahead_is_pending() && (QUEUE(symbol) || (result = ahead_settle(#symbol)))) \
 			return result; \
@@ -101,7 +106,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	}
 #define QUEUE_KERNEL ~, ahead_launch(&work, KERNEL, &result)
 #define PROVE_KERNEL ~, ahead_prove_launch(&work, KERNEL)
-#define QUEUE_CONFIGURED ~, (config && ahead_launch(&work, CONFIGURED_KERNEL, &result))
+#define QUEUE_CONFIGURED ~, (WORK_READS(config) && ahead_launch(&work, CONFIGURED_KERNEL, &result))
 #define PROVE_CONFIGURED ~, ahead_prove_launch(&work, CONFIGURED_KERNEL)
 #define PROVE_STREAM ~, ahead_prove_stream(&work)
 #define YES ~, true
@@ -157,7 +162,9 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params; \
 	ALLOT_EXPORT __attribute__((hot, aligned(64))) CUresult symbol params \
 	{ \
+		bool (*const work_reads)(void) = door_is_open; \
 		struct work work = __VA_ARGS__; \
+		(void)work_reads; \
 		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
 		struct flight_stream *s = door_pass(is_own_threads ? CU_STREAM_PER_THREAD \
 								   : work.stream); \

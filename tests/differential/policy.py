@@ -5,19 +5,17 @@ A row: a regular expression for the function, what may differ, and why. What may
 
     OUTPUTS             what is written, where both results are the same
     a pair              (plain result, tenant's result), and with it all that follows; None is any
-    a pair with CRASH   the process may end in a tenant alone
 
-A fourth, where there is one, is a regular expression of its arguments.
+A fourth, where there is one, is a regular expression of its arguments. No row explains a call that ends the
+process in a tenant alone.
 """
 
 import re
 
-OUTPUTS, CRASH = "outputs", "crash"
-INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, NOT_READY, NOT_SUPPORTED = 1, 2, 3, 101, 600, 801
+OUTPUTS = "outputs"
+OUT_OF_MEMORY, NOT_READY, NOT_SUPPORTED = 2, 600, 801
 NVML_NOT_SUPPORTED, NVML_INSUFFICIENT_SIZE = 3, 7
 HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|5|6)\)|\{[^}]*0x[0-9a-f]{8,}"
-NO_HANDLE = ("the library asks the driver about a stream or graph that is none, which ends the process; the driver itself "
-             "refuses another argument first")
 
 ROWS = [
     (r"cuMemGetInfo|cuDeviceTotalMem|nvmlDeviceGetMemoryInfo", OUTPUTS,
@@ -43,16 +41,6 @@ ROWS = [
      "a size that no quota has is refused before the driver looks at other arguments", HUGE),
     (r"cuCtxSetLimit", (None, OUT_OF_MEMORY),
      "a size that no quota has is refused before the driver looks at other arguments", HUGE),
-    (r"cu\w*Ctx(Create|Retain)", (None, INVALID_DEVICE), "of two wrong arguments the device is looked at first", r"0x[1-9f]\w*\)?$"),
-    (r"cuLaunchKernelEx|cuLaunchCooperativeKernelMultiDevice", (NOT_INITIALIZED, CRASH),
-     "the library reads how to launch before it asks whether the driver is initialized", r"^0x8\b|^0xf{16}"),
-    (r"cu(Mipmapped)?Array", (INVALID_VALUE, CRASH), "the library reads what is to be made before the driver refuses another argument",
-     r"\b0x8\b|0xf{16}"),
-    (r"cuMem(Discard|Prefetch|Batch)", (None, CRASH), "the simulated driver does not read these lists; a real one does",
-     r"\b0x8\b|0xf{16}"),
-    (r"cuGraph", (None, CRASH), NO_HANDLE, r"CUdeviceptr#"),
-    (r"cu(Mem|Fabric|Launch|Graph)", (None, CRASH), NO_HANDLE,
-     r"0x4000000000000000|\b0x1\b|0xf{16}|CUdeviceptr#\d+(\+1)?$"),
     (r"cuCtxAttach|cuVDPAUCtxCreate|cuStreamBeginCaptureToCig|cuMemMapArrayAsync|cuLogicalEndpoint",
      (None, NOT_SUPPORTED), "refused in a tenant: driver/driver_decisions.h says why of each"),
 ]
@@ -72,14 +60,12 @@ class Policy:
 
     def explain(self, plain, ours):
         """(why, whether what follows may differ too), or None. Of two calls of one function with the same
-        arguments; `ours` may not have returned."""
+        arguments."""
         for pattern, what, why, arguments in self.rows:
             if not pattern.match(plain.function) or not arguments.search(plain.arguments):
                 continue
-            got = ours.result if ours.is_whole else CRASH
-            if what == OUTPUTS and plain.result == got:
+            if what == OUTPUTS and plain.result == ours.result:
                 return why, False
-            if isinstance(what, tuple) and what[0] in (None, plain.result) and (
-                    what[1] == got or what[1] is None and got != CRASH):
+            if isinstance(what, tuple) and what[0] in (None, plain.result) and what[1] in (None, ours.result):
                 return why, True
         return None

@@ -128,13 +128,6 @@ typedef struct CUgraphNodeParams_st {
 	long long reserved_too;
 } CUgraphNodeParams;
 
-typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
-	cuuint64_t flags;
-	CUstream hUploadStream;
-	CUgraphNode hErrNode_out;
-	int result_out;
-} CUDA_GRAPH_INSTANTIATE_PARAMS;
-
 typedef struct CUgraphExecUpdateResultInfo_st {
 	int result;
 	CUgraphNode errorNode;

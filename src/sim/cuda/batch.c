@@ -79,15 +79,26 @@ SIM_TWINS(cuMemBatchDecompressAsync, _ptsz,
 	  return CUDA_ERROR_NOT_SUPPORTED;)
 
 /* Managed memory is where it is: as cuMemPrefetchAsync has it. */
+static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count, CUstream stream,
+		      bool ptds)
+{
+	if (!ptrs || !sizes || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++)
+		if (!ptrs[i] || !sizes[i])
+			return CUDA_ERROR_INVALID_VALUE;
+	return sim_stream(stream, ptds, &stream);
+}
+
 SIM_TWINS(cuMemPrefetchBatchAsync, _ptsz,
 	  (CUdeviceptr * ptrs, size_t *sizes, size_t count, CUmemLocation *locations,
 	   size_t *location_of, size_t locations_n, unsigned long long flags, CUstream stream),
-	  return sim_stream(stream, ptds, &stream);)
+	  return hints(ptrs, sizes, count, stream, ptds);)
 SIM_TWINS(cuMemDiscardBatchAsync, _ptsz,
 	  (CUdeviceptr * ptrs, size_t *sizes, size_t count, unsigned long long flags,
 	   CUstream stream),
-	  return sim_stream(stream, ptds, &stream);)
+	  return hints(ptrs, sizes, count, stream, ptds);)
 SIM_TWINS(cuMemDiscardAndPrefetchBatchAsync, _ptsz,
 	  (CUdeviceptr * ptrs, size_t *sizes, size_t count, CUmemLocation *locations,
 	   size_t *location_of, size_t locations_n, unsigned long long flags, CUstream stream),
-	  return sim_stream(stream, ptds, &stream);)
+	  return hints(ptrs, sizes, count, stream, ptds);)

@@ -109,6 +109,8 @@ CUresult cuMemFreeHost(void *ptr)
 	return CUDA_SUCCESS;
 }
 
+#define ADDRESSES_END (1ull << 47) /* of a process */
+
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
 	CUcontext ctx;
@@ -119,7 +121,7 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 	r = sim_need_context(&ctx);
 	if (r != CUDA_SUCCESS)
 		return r;
-	if (!ptr || !bytes)
+	if (!ptr || !bytes || bytes > ADDRESSES_END || (uintptr_t)ptr > ADDRESSES_END - bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	SIM_UNSAFE();
 	pthread_mutex_lock(&sim.lock);

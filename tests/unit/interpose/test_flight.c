@@ -271,6 +271,23 @@ static void test_samples_are_given_back(void **state)
 	fake_control->space_pct_x100[0] = 0;
 }
 
+/* The driver would crash if it were asked about one. */
+static void test_a_handle_of_nothing_is_the_drivers_to_refuse(void **state)
+{
+	CUstream none[] = { (CUstream)(1ULL << 62), (CUstream)8, (CUstream)UINT64_MAX };
+
+	fake_guest_set_lease(LEASE_GO);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		assert_int_equal(launch_with(none[i], CUDA_ERROR_INVALID_HANDLE),
+				 CUDA_ERROR_INVALID_HANDLE);
+		flight_capture_begins();
+		assert_int_equal(launch_with(none[i], CUDA_ERROR_INVALID_HANDLE),
+				 CUDA_ERROR_INVALID_HANDLE);
+		flight_capture_ended();
+	}
+	assert_int_equal(fake_counts().records, 0);
+}
+
 static void test_synchronous_work_leaves_nothing_in_flight(void **state)
 {
 	struct work w = { .kind = WORK_IS_SYNC, .subject = "cuMemcpy", .blocks = 4096 };
@@ -437,6 +454,7 @@ int main(void)
 		launching_test(test_marks_that_fail_leave_nothing),
 		launching_test(test_many_are_timed_at_once_in_a_trial_of_space),
 		launching_test(test_samples_are_given_back),
+		launching_test(test_a_handle_of_nothing_is_the_drivers_to_refuse),
 		launching_test(test_synchronous_work_leaves_nothing_in_flight),
 		launching_test(test_streams_beyond_the_records_are_counted),
 		launching_test(test_depth_bounds_streams_beyond_the_records),
