@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -268,14 +269,24 @@ static void perform_all(const char *const *names, size_t n)
 		perform_good(names[i]);
 }
 
+/* However the parent ends. Its process group is another one, and a call may wait for ever. */
+static void end_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(97); /* it has ended already */
+}
+
 /* The parent's end is the child's: a signal too. */
 static void go_on_in_child(void)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
-	if (!pid)
+	if (!pid) {
+		end_with(parent);
 		return;
+	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		_exit(99);
 	if (WIFSIGNALED(status)) {
@@ -382,8 +393,10 @@ static void silence(void)
 	dup2(null, 2);
 }
 
-static void run_child(const char *kind, uint64_t number, enum mode mode, long start, long length)
+static void run_child(pid_t parent, const char *kind, uint64_t number, enum mode mode, long start,
+		      long length)
 {
+	end_with(parent);
 	setpgid(0, 0);
 	silence();
 	/* Whatever name a file is given, none can be made there. */
@@ -424,13 +437,13 @@ static void run(const char *kind, uint64_t number, enum mode mode, long start, l
 {
 	bool hung;
 	int status;
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	transcript->used = 0;
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		run_child(kind, number, mode, start, length);
+		run_child(parent, kind, number, mode, start, length);
 	if (pid < 0) {
 		printf(". fork failed\n");
 		return;

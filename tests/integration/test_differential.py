@@ -4,8 +4,8 @@ those that once differed. By hand it runs for longer, and on a real GPU."""
 import re
 import subprocess
 import sys
-
-import pytest
+import time
+from pathlib import Path
 
 from conftest import BUILD, ROOT
 
@@ -52,6 +52,30 @@ print(cuda.cuMipmappedArrayCreate(ctypes.byref(array), description, 0), cuda.cuS
 def test_an_array_that_the_driver_refuses_leaves_a_capture_alone(machine, python):
     result = machine.run("--memory", "1GiB", "--", python, "-c", CAPTURE)
     assert (result.returncode, result.stdout) == (0, "1 0\n"), result.stdout + result.stderr
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_sequence_ends_with_its_caller():
+    caller = subprocess.Popen([BUILD / "meson/tests/differential/differential-calls"], stdin=subprocess.PIPE, text=True,
+                              env={"LD_LIBRARY_PATH": str(BUILD / "sim"), "ALLOT_SIM_FAULT": "hang=cuInit"})
+    caller.stdin.write("random 1 1 0 1 600\n")
+    caller.stdin.flush()
+    children = Path(f"/proc/{caller.pid}/task/{caller.pid}/children")
+    deadline = time.monotonic() + 60
+    while not (child := children.read_text().split()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert is_alive(child[0])
+    caller.kill()
+    caller.wait()
+    while is_alive(child[0]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_alive(child[0])
 
 
 def test_a_difference_is_seen_and_told():
