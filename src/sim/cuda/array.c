@@ -140,9 +140,8 @@ static void array_end(CUarray *at)
 	CUarray array = *at;
 
 	*at = array->next;
-	array->magic = 0;
 	sim_block_free(array->block);
-	free(array);
+	sim_free_handle(array);
 }
 
 CUresult cuArrayDestroy(CUarray array)
@@ -268,9 +267,8 @@ static void mipmap_end(CUmipmappedArray *at)
 	CUmipmappedArray mipmap = *at;
 
 	*at = mipmap->next;
-	mipmap->magic = 0;
 	sim_block_free(mipmap->block);
-	free(mipmap);
+	sim_free_handle(mipmap);
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)

@@ -85,7 +85,7 @@ static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count
 	if (!ptrs || !sizes || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++)
-		if (!ptrs[i] || !sizes[i])
+		if (!sizes[i] || !ptrs[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	return sim_stream(stream, ptds, &stream);
 }

@@ -276,7 +276,7 @@ SIM_TWINS(cuStreamBeginCapture_v2, _ptsz, (CUstream stream, CUstreamCaptureMode 
 SIM_TWINS(cuStreamBeginCaptureToGraph, _ptsz,
 	  (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
 	   const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode),
-	  return graph ? begin(stream, ptds, graph, mode) : CUDA_ERROR_INVALID_VALUE;)
+	  return sim_is_graph(graph) ? begin(stream, ptds, graph, mode) : CUDA_ERROR_INVALID_VALUE;)
 
 static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
 {

@@ -213,7 +213,9 @@ static struct end end_of(CUmemorytype type, uint64_t host, uint64_t device, uint
 static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t height,
 		      uint64_t depth)
 {
-	for (uint64_t z = 0; dst.addr && src.addr && z < depth; z++)
+	if (!dst.addr || !src.addr || !width || !height)
+		return; /* nothing to move, however many layers of it */
+	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,
 			     src.addr + z * src.plane + y * src.pitch, width);

@@ -45,10 +45,9 @@ CUresult cuEventDestroy_v2(CUevent event)
 	SIM_ENTER(cuEventDestroy_v2);
 	if (!is_event(event))
 		return CUDA_ERROR_INVALID_HANDLE;
-	event->magic = 0;
 	sim_post((struct sim_request_msg){ .type = SIM_EVENT_FREE, .id = event->id });
 	sim_id_put(SIM_ID_EVENT, event->id);
-	free(event);
+	sim_free_handle(event);
 	return CUDA_SUCCESS;
 }
 

@@ -30,7 +30,7 @@ struct CUgraphExec_st {
 	uint64_t memory_bytes;  /* that a launch maps */
 };
 
-static bool is_graph(CUgraph graph)
+bool sim_is_graph(CUgraph graph)
 {
 	return graph && graph->magic == MAGIC_GRAPH;
 }
@@ -79,24 +79,22 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 CUresult cuGraphDestroy(CUgraph graph)
 {
 	SIM_ENTER(cuGraphDestroy);
-	if (!is_graph(graph))
+	if (!sim_is_graph(graph))
 		return CUDA_ERROR_INVALID_VALUE;
-	graph->magic = 0;
 	while (graph->first) {
 		CUgraphNode node = graph->first;
 
 		graph->first = node->next;
-		node->magic = 0;
-		free(node);
+		sim_free_handle(node);
 	}
-	free(graph);
+	sim_free_handle(graph);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 {
 	SIM_ENTER(cuGraphClone);
-	if (!clone || !is_graph(graph) || !(*clone = sim_graph_new()))
+	if (!clone || !sim_is_graph(graph) || !(*clone = sim_graph_new()))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (CUgraphNode node = graph->first; node; node = node->next) {
 		CUgraphNode copy;
@@ -153,7 +151,7 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph, cuuint64_t fla
 {
 	CUgraphExec exec;
 
-	if (!ret_exec || !is_graph(graph))
+	if (!ret_exec || !sim_is_graph(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	exec = calloc(1, sizeof(*exec));
 	if (!exec)
@@ -220,9 +218,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 	SIM_ENTER(cuGraphExecDestroy);
 	if (!exec || exec->magic != MAGIC_EXEC)
 		return CUDA_ERROR_INVALID_VALUE;
-	exec->magic = 0;
 	free(exec->steps);
-	free(exec);
+	sim_free_handle(exec);
 	return CUDA_SUCCESS;
 }
 
@@ -241,7 +238,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	size_t count;
 
 	SIM_ENTER(cuGraphExecUpdate_v2);
-	if (!exec || exec->magic != MAGIC_EXEC || !is_graph(graph))
+	if (!exec || exec->magic != MAGIC_EXEC || !sim_is_graph(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	steps = flatten(graph, &count);
 	if (!steps)
@@ -296,7 +293,7 @@ static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size
 {
 	size_t n = 0;
 
-	if (!is_graph(graph) || !count)
+	if (!sim_is_graph(graph) || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (CUgraphNode node = graph->first; nodes && node && n < have && n < *count;
 	     node = node->next)
@@ -308,13 +305,13 @@ static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, size
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
 	SIM_ENTER(cuGraphGetNodes);
-	return get_nodes(graph, nodes, count, is_graph(graph) ? graph->count : 0);
+	return get_nodes(graph, nodes, count, sim_is_graph(graph) ? graph->count : 0);
 }
 
 CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
 	SIM_ENTER(cuGraphGetRootNodes);
-	return get_nodes(graph, nodes, count, is_graph(graph) && graph->count);
+	return get_nodes(graph, nodes, count, sim_is_graph(graph) && graph->count);
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
@@ -339,7 +336,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 
 static CUresult add(CUgraphNode *ret_node, CUgraph graph, const struct sim_step *step)
 {
-	if (!ret_node || !is_graph(graph))
+	if (!ret_node || !sim_is_graph(graph))
 		return CUDA_ERROR_INVALID_VALUE;
 	return sim_graph_add(graph, step, ret_node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -516,12 +513,12 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 				size_t count)
 {
 	SIM_ENTER(cuGraphAddDependencies);
-	return is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				   const CUgraphEdgeData *edges, size_t count)
 {
 	SIM_ENTER(cuGraphAddDependencies_v2);
-	return is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sim_is_graph(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -48,10 +48,8 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	if (!is_green(green))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	r = cuDevicePrimaryCtxRelease_v2(green->dev);
-	if (r == CUDA_SUCCESS) {
-		green->magic = 0;
-		free(green);
-	}
+	if (r == CUDA_SUCCESS)
+		sim_free_handle(green);
 	return r;
 }
 

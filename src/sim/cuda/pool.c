@@ -270,8 +270,7 @@ void sim_pool_end(CUmemoryPool pool)
 	for (at = &pools; *at != pool; at = &(*at)->next)
 		;
 	*at = pool->next;
-	pool->magic = 0;
-	free(pool);
+	sim_free_handle(pool);
 }
 
 static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream handle,

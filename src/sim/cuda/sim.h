@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "sim/client/link.h"
 #include "sim/cuda/sim_table.h"
@@ -53,6 +54,16 @@ struct sim_device {
 	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
 };
+
+/*
+ * Frees what a handle names, so that the handle is no longer known. The store is volatile: the compiler would leave out
+ * one that nobody reads before free().
+ */
+static inline void sim_free_handle(void *handle)
+{
+	*(volatile uint32_t *)handle = 0; /* its magic, which is first */
+	free(handle);
+}
 
 struct CUctx_st {
 	uint32_t magic;
@@ -263,6 +274,7 @@ void sim_capture_stream_gone(CUstream stream);
 
 /* graph.c */
 CUgraph sim_graph_new(void);
+bool sim_is_graph(CUgraph graph);
 bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node);
 
 /* graph_memory.c: memory that graphs allocate. Addresses for it; 0: none left. */

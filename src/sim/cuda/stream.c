@@ -38,8 +38,7 @@ void sim_stream_free(CUstream stream)
 					   .card = sim_context_device(stream->ctx)->card,
 					   .id = stream->id });
 	sim_id_put(SIM_ID_STREAM, stream->id);
-	stream->magic = 0;
-	free(stream);
+	sim_free_handle(stream);
 }
 
 /* The default stream of this thread in its current context. */
