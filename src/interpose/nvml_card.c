@@ -193,7 +193,7 @@ static uint64_t held_bytes(const struct region_slot_device *d)
 	       atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
 }
 
-/* The next slot with a process that holds memory on the card. */
+/* The next slot with a process that has a context on the card: NVML shows no other, whatever memory is left of one. */
 static const struct region_slot *next_slot(int card, uint32_t *at)
 {
 	const struct region_control *control = atomic_load(&guest.control);
@@ -203,7 +203,7 @@ static const struct region_slot *next_slot(int card, uint32_t *at)
 	while (*at < limit && *at < REGION_MAX_SLOTS) {
 		const struct region_slot *slot = &report->slot[(*at)++];
 		if (atomic_load_explicit(&slot->state, memory_order_acquire) == SLOT_LIVE &&
-		    held_bytes(&slot->device[card]))
+		    atomic_load(&slot->device[card].context_used_bytes))
 			return slot;
 	}
 	return NULL;

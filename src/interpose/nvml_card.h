@@ -57,7 +57,7 @@ unsigned int nvml_card_busy_pct(int card);
 /* `bytes` in percent of the quota. */
 unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
 
-/* A process that holds memory on the card. */
+/* A process that has a context on the card. */
 struct nvml_process {
 	unsigned int pid; /* what getpid() says in it */
 	uint64_t used_bytes;

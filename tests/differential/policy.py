@@ -14,7 +14,7 @@ import re
 
 OUTPUTS = "outputs"
 OUT_OF_MEMORY, NOT_READY, NOT_SUPPORTED = 2, 600, 801
-NVML_NOT_SUPPORTED, NVML_INSUFFICIENT_SIZE = 3, 7
+NVML_NOT_SUPPORTED = 3
 HUGE = r"0x([48]0{7,15}|f{8,16})|\((2|4|5|6)\)|\{[^}]*0x[0-9a-f]{8,}"
 
 ROWS = [
@@ -23,8 +23,6 @@ ROWS = [
     (r"nvmlDeviceGet(Compute|Graphics|MPSCompute)RunningProcesses|nvmlDeviceGetRunningProcessDetailList"
      r"|nvmlDeviceGetProcess(es)?Utilization", OUTPUTS,
      "a tenant is shown its own processes, with the memory that they are charged"),
-    (r"nvmlDeviceGetComputeRunningProcesses|nvmlDeviceGetRunningProcessDetailList", (0, NVML_INSUFFICIENT_SIZE),
-     "a process that holds memory of a pool, or managed memory, is shown though its last context has ended"),
     (r"nvmlDeviceGetUtilizationRates", OUTPUTS, "a tenant's utilization is what it used of its share"),
     (r"nvmlDeviceGet(Samples|ProcessUtilization|ProcessesUtilizationInfo)", (None, None),
      "a tenant's utilization is what it used of its share; whether there is a sample of it yet depends on the moment"),

@@ -28,6 +28,7 @@ static struct region_slot_device *live(uint32_t slot, int own_pid, uint64_t used
 	fake_report->slot[slot].pid = 1000 + own_pid;
 	fake_report->slot[slot].own_pid = own_pid;
 	fake_report->slot[slot].device[0].used_bytes = used_bytes;
+	fake_report->slot[slot].device[0].context_used_bytes = used_bytes ? 1 : 0;
 	return &fake_report->slot[slot].device[0];
 }
 
@@ -37,7 +38,7 @@ static void start(void)
 	fake_control->device[0].quota_bytes = 1000;
 }
 
-static void test_lists_who_holds_memory(void **state)
+static void test_lists_processes_with_contexts(void **state)
 {
 	nvmlProcessInfo_t infos[4];
 	nvmlProcessInfo_v1_t old[4];
@@ -47,6 +48,7 @@ static void test_lists_who_holds_memory(void **state)
 	live(0, 10, 0); /* asks NVML, and holds nothing */
 	live(2, 12, 300);
 	live(5, 15, 200)->unnamed_bytes = 50;
+	live(7, 17, 100)->context_used_bytes = 0; /* memory of a pool outlives the last context */
 	fake_report->slot[6].device[0].used_bytes = 7; /* nobody's */
 	assert_int_equal(nvml_compute_processes(0, NULL, NULL, &count, NULL),
 			 NVML_ERROR_INSUFFICIENT_SIZE);
@@ -187,7 +189,7 @@ static void test_unset_means_the_tenants_devices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists_who_holds_memory),
+		cmocka_unit_test(test_lists_processes_with_contexts),
 		cmocka_unit_test(test_busy_is_of_what_it_may_reach),
 		cmocka_unit_test(test_processes_share_what_the_card_did),
 		cmocka_unit_test(test_numbers_count_the_tenants_devices),
