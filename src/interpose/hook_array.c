@@ -168,7 +168,7 @@ static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARR
 			   unsigned int levels)
 {
 	WITH_MEMORY_HELD();
-	struct holding h = charge_of(mipmap, desc, levels ? levels : 1);
+	struct holding h = charge_of(mipmap, levels ? desc : NULL, levels);
 
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;

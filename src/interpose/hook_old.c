@@ -225,7 +225,8 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	if (!guest_is_active() || !launches || count > REGION_MAX_DEVICES)
+	if (!guest_is_active() || !launches || count > REGION_MAX_DEVICES ||
+	    !guest_device_is_there(0)) /* before cuInit it refuses the call, and reads nothing */
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);
