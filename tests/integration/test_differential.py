@@ -26,8 +26,8 @@ def test_nothing_differs_that_no_policy_explains():
 # Pointers and handles that are looked at before the driver refuses the call; outputs of calls that failed; errors of
 # another function than the program called.
 ONCE_DIFFERED = ["cuArrayCreate", "cuArrayCreate_v2", "cuArray3DCreate", "cuMemcpy2D_v2", "cuMemcpyBatchAsync",
-                 "cuMemPrefetchBatchAsync", "cuMemCreate", "cuMemAlloc", "cuMemAllocPitch", "cuLaunchKernelEx",
-                 "cuGraphLaunch", "cuGraphInstantiateWithFlags", "cuGreenCtxDestroy", "cuCtxCreate_v3",
+                 "cuMemPrefetchBatchAsync", "cuMemCreate", "cuMipmappedArrayCreate", "cuMemAlloc", "cuMemAllocPitch",
+                 "cuLaunchKernelEx", "cuGraphLaunch", "cuGraphInstantiateWithFlags", "cuGreenCtxDestroy", "cuCtxCreate_v3",
                  "cuGetProcAddress", "cuGetProcAddress_v2", "nvmlSystemGetProcessName",
                  "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetGraphicsRunningProcesses_v2"]
 
@@ -61,21 +61,42 @@ def is_alive(pid):
         return False
 
 
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not (result := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return result
+
+
+def child_of(pid, name):
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if Path(f"/proc/{child}/comm").read_text() == name + "\n":
+            return child
+    return None
+
+
 def test_a_sequence_ends_with_its_caller():
     caller = subprocess.Popen([BUILD / "meson/tests/differential/differential-calls"], stdin=subprocess.PIPE, text=True,
                               env={"LD_LIBRARY_PATH": str(BUILD / "sim"), "ALLOT_SIM_FAULT": "hang=cuInit"})
     caller.stdin.write("random 1 1 0 1 600\n")
     caller.stdin.flush()
-    children = Path(f"/proc/{caller.pid}/task/{caller.pid}/children")
-    deadline = time.monotonic() + 60
-    while not (child := children.read_text().split()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert is_alive(child[0])
+    child = until(lambda: child_of(caller.pid, "differential-ca"))
     caller.kill()
     caller.wait()
-    while is_alive(child[0]) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_alive(child[0])
+    until(lambda: not is_alive(child))
+
+
+def test_a_run_that_is_ended_waits_for_no_sequence():
+    process = subprocess.Popen([sys.executable, ROOT / "tests/differential/run", "--build", BUILD, "--jobs", "1",
+                                "--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=hang=cuStreamQuery"],
+                               stdout=subprocess.DEVNULL)
+    tenant = until(lambda: child_of(process.pid, "allot"))
+    caller = until(lambda: child_of(tenant, "differential-ca"))
+    child = until(lambda: child_of(caller, "differential-ca"))
+    process.terminate()
+    assert process.wait(timeout=30) == 143
+    until(lambda: not is_alive(child))
 
 
 def test_a_difference_is_seen_and_told():
