@@ -438,6 +438,10 @@ static void pointer(const struct function *f, const struct param *p, enum class 
 			return;
 		}
 	}
+	/* Whether there is anything to write there depends on the moment. */
+	if ((class == ONE || class == ALL_ONES) &&
+	    (has(f->name, "GetProcessUtilization") || has(f->name, "GetSamples")))
+		class = ZERO;
 	snprintf(a->text, sizeof(a->text), "&%s", p->name);
 	if (is_late) {
 		window = window_of(LATE);

@@ -6,6 +6,7 @@
  * transcript, one line a call, and a last line of a dot and how the process ended.
  *
  *     random SEED    LENGTH functions at random with arguments at random, of which most are good
+ *     calm SEED      the same without handles and addresses that a driver may crash on
  *     sweep GROUP    each of the group's functions with each argument of each class, the others good;
  *                    calls before START are left out in both, as one of them ended the process
  *     function N     one function swept
@@ -73,9 +74,12 @@ static void note_end(const struct function *f, const struct argument *args)
 	for (size_t i = 0; i < sizeof(ending_words) / sizeof(*ending_words); i++)
 		ends |= strstr(f->name, ending_words[i]) != NULL;
 	for (unsigned int i = 0; ends && i < f->params_n; i++)
-		if (f->params[i].kind == HANDLE || strstr(f->name, "Host")) {
-			objects_end(f->params[i].kind == HANDLE ? f->params[i].type : "host",
-				    args[i].word);
+		if (f->params[i].kind == HANDLE) {
+			objects_end(f->params[i].type, args[i].word);
+			return;
+		} else if (strstr(f->name, "Host")) {
+			objects_end("host", args[i].word);
+			objects_end("CUdeviceptr", args[i].word); /* by which the device had it */
 			return;
 		}
 }
@@ -322,15 +326,16 @@ static void prepare(enum mode mode)
 }
 
 /* An address in no page mostly ends the process: now and then is enough. */
-static enum class pick_class(const struct param *p) {
+static enum class pick_class(const struct param *p, bool is_calm) {
 	enum class class = (enum class)random_below(CLASSES);
 
+	if (is_calm && (p->kind == POINTER || p->kind == HANDLE)) return ZERO;
 	if ((class == ONE || class == ALL_ONES) && (p->kind == POINTER || p->kind == HANDLE) &&
 	    random_below(8)) return ZERO;
 	return class;
 }
 
-static void run_random(uint64_t seed, long start, long length)
+static void run_random(uint64_t seed, bool is_calm, long start, long length)
 {
 	for (long k = start; k < length; k++) {
 		struct argument args[PARAMS_MAX];
@@ -340,7 +345,9 @@ static void run_random(uint64_t seed, long start, long length)
 		f = &functions[random_below(functions_n)];
 		for (unsigned int i = 0; i < f->params_n; i++)
 			argument_make(f, i,
-				      random_below(100) < BAD_PCT ? pick_class(&f->params[i]) : GOOD,
+				      random_below(100) < BAD_PCT
+					      ? pick_class(&f->params[i], is_calm)
+					      : GOOD,
 				      &args[i]);
 		perform(k, f, args);
 	}
@@ -403,8 +410,8 @@ static void run_child(pid_t parent, const char *kind, uint64_t number, enum mode
 	if (chdir("/proc"))
 		_exit(98);
 	prepare(mode);
-	if (!strcmp(kind, "random"))
-		run_random(number, start, length);
+	if (!strcmp(kind, "random") || !strcmp(kind, "calm"))
+		run_random(number, !strcmp(kind, "calm"), start, length);
 	else if (!strcmp(kind, "function") && number < functions_n)
 		sweep(&functions[number], 0, start);
 	else

@@ -4,7 +4,8 @@ row explains is a fault.
 A row: a regular expression for the function, what may differ, and why. What may differ is
 
     OUTPUTS             what is written, where both results are the same
-    a pair              (plain result, tenant's result), and with it all that follows; None is any
+    a pair              (plain result, tenant's result), where None is any; where one of the two is a success, all
+                        that follows may differ too
 
 A fourth, where there is one, is a regular expression of its arguments. No row explains a call that ends the
 process in a tenant alone.
@@ -32,6 +33,7 @@ ROWS = [
     (r"cu(StreamQuery|EventQuery|EventElapsedTime)", (0, NOT_READY), "whether work is done depends on the moment"),
     (r"cuEventElapsedTime|cuStreamGetId|cuCtxGetId", OUTPUTS, "times, and numbers in the order of what the library makes too"),
     (r"cuMem(Pool)?ExportToShareableHandle|cuMemGetHandleForAddressRange", OUTPUTS, "a descriptor's number"),
+    (r"cuIpcGet(Mem|Event)Handle|cuMemPoolExportPointer", OUTPUTS, "it names the process"),
     (r"nvmlDeviceGet(AccountingStats|AccountingPids|(En|De)coderUtilization|JpgUtilization|OfaUtilization"
      r"|EncoderStats|EncoderSessions|FBCStats|FBCSessions|DynamicPstatesInfo)|nvmlGpm", (None, NVML_NOT_SUPPORTED),
      "what only the whole GPU has is not told to a part of it"),
@@ -65,5 +67,5 @@ class Policy:
             if what == OUTPUTS and plain.result == ours.result:
                 return why, False
             if isinstance(what, tuple) and what[0] in (None, plain.result) and what[1] in (None, ours.result):
-                return why, True
+                return why, (plain.result == 0) != (ours.result == 0)
         return None
