@@ -143,8 +143,8 @@ const char *allot_tenant_name(const allot_tenant *tenant);
 const char *allot_tenant_id(const allot_tenant *tenant);
 
 /*
- * "paused", "queued", "swapped", "starting", "running", "waiting", "idle" or "ending", as docs/protocol.md has them; a
- * later daemon may have more.
+ * "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending", as
+ * docs/protocol.md has them; a later daemon may have more.
  */
 const char *allot_tenant_state(const allot_tenant *tenant);
 

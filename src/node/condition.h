@@ -10,11 +10,13 @@ struct tenant;
 
 enum tenant_condition {
 	TENANT_PAUSED,
-	TENANT_QUEUED,   /* an allocation waits for memory */
-	TENANT_SWAPPED,  /* its memory is off the card, or on its way */
-	TENANT_STARTING, /* no process has registered yet */
-	TENANT_RUNNING,  /* has work in flight */
-	TENANT_WAITING,  /* held at the gate */
+	TENANT_QUEUED,    /* an allocation waits for memory */
+	TENANT_LEAVING,   /* asked to leave the card, and not all of its swappable memory is off */
+	TENANT_SWAPPED,   /* all of its swappable memory is off the card */
+	TENANT_RETURNING, /* its memory comes back */
+	TENANT_STARTING,  /* no process has registered yet */
+	TENANT_RUNNING,   /* has work in flight */
+	TENANT_WAITING,   /* held at the gate */
 	TENANT_IDLE,
 	TENANT_ENDING, /* removed, and processes of it live */
 	TENANT_CONDITIONS

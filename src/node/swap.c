@@ -159,7 +159,7 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 		f->moved_ns = moved;
 }
 
-struct swap_figures swap_figures(struct tenant *tenant)
+struct swap_figures swap_figures(const struct tenant *tenant)
 {
 	struct swap_figures f = { 0 };
 	uint32_t word = load(tenant->region.control->swap);
@@ -175,15 +175,30 @@ struct swap_figures swap_figures(struct tenant *tenant)
 	return f;
 }
 
-const char *swap_state_text(struct tenant *tenant)
+static enum checkpoint_place place_of(const struct tenant *tenant, const struct swap_figures *f)
+{
+	if (swap_order_of(load(tenant->region.control->swap)) != SWAP_ORDER_OUT)
+		return (f->out || f->moving) && !f->is_short ? PLACE_RETURNING : PLACE_IN;
+	/* All have carried the order out or given up on it. */
+	if (f->in && !f->moving && !f->behind)
+		return f->out ? PLACE_STUCK : PLACE_IN;
+	if (f->in || f->moving)
+		return PLACE_LEAVING;
+	return f->out ? PLACE_OUT : PLACE_IN;
+}
+
+enum checkpoint_place swap_place(const struct tenant *tenant)
+{
+	if (tenant->terms.on_full != ON_FULL_SWAP)
+		return PLACE_IN;
+	struct swap_figures f = swap_figures(tenant);
+	return place_of(tenant, &f);
+}
+
+const char *swap_state_text(const struct tenant *tenant)
 {
 	struct swap_figures f = swap_figures(tenant);
-	bool is_leaving = swap_order_of(load(tenant->region.control->swap)) == SWAP_ORDER_OUT;
 	if (tenant->terms.on_full != ON_FULL_SWAP || !(f.in + f.moving + f.out))
 		return NULL;
-	if (f.is_short)
-		return "short";
-	if (is_leaving)
-		return f.in + f.moving ? "leaving" : "out";
-	return f.out + f.moving ? "returning" : "in";
+	return f.is_short ? "short" : checkpoint_place_name(place_of(tenant, &f));
 }

@@ -5,6 +5,7 @@
 #ifndef ALLOT_NODE_SWAP_H
 #define ALLOT_NODE_SWAP_H
 
+#include "node/checkpoint/checkpoint.h"
 #include "node/tenant.h"
 
 /* What they say of one of its devices, every value bounded by the card. */
@@ -49,8 +50,13 @@ uint64_t swap_reserved_bytes(const struct node *node);
 /* The tenant's processes are to be on their cards, or to leave them. */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
 
-struct swap_figures swap_figures(struct tenant *tenant);
-/* "in", "leaving", "out", "returning", "short"; NULL where there is nothing to say. */
-const char *swap_state_text(struct tenant *tenant);
+struct swap_figures swap_figures(const struct tenant *tenant);
+/*
+ * Where the memory of a tenant of this kind is. PLACE_IN also where its processes have given up on leaving, or have none
+ * that could leave; PLACE_STUCK: some of them are out, and some have given up on it.
+ */
+enum checkpoint_place swap_place(const struct tenant *tenant);
+/* The place's name or "short"; NULL where there is nothing to say. */
+const char *swap_state_text(const struct tenant *tenant);
 
 #endif

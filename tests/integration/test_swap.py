@@ -316,6 +316,34 @@ def test_killed_while_it_is_out(machine, python):
     machine.wait_until_gone()
 
 
+def test_states_say_where_the_memory_is(machine, python):
+    """One that stands still neither leaves nor returns, whatever was asked for."""
+    tenant = swappable(machine, python, """
+        look()
+        check()
+        """)
+    tenant.line()
+    process = machine.tenants()["a"]["processes"][0]["pid"]
+    os.kill(process, signal.SIGSTOP)
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 0, done.stderr
+    assert machine.tenants()["a"]["state"] == "leaving"
+    assert "leaving" in machine.allot("ps", *machine.sim).stdout
+    assert card_used(machine) == CONTEXT + HELD
+    os.kill(process, signal.SIGCONT)
+    machine.wait_for_tenant("a", lambda t: t["state"] == "swapped")
+    assert card_used(machine) == CONTEXT
+    os.kill(process, signal.SIGSTOP)
+    resume(machine)
+    machine.wait_for_tenant("a", lambda t: t["state"] == "returning")
+    assert card_used(machine) == CONTEXT
+    os.kill(process, signal.SIGCONT)
+    machine.wait_for_tenant("a", lambda t: t["state"] == "idle")
+    assert card_used(machine) == CONTEXT + HELD
+    tenant.go()
+    tenant.end()
+
+
 @pytest.mark.parametrize("after_ms", [0, 2, 5, 10, 20, 50])
 def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
     """Whatever it was doing: its memory is given back, and another's is as it was."""

@@ -113,7 +113,8 @@ static void draw_state(const struct subject *of, const struct place *at)
 	const char *state = of->tenant->state;
 	bool is_quiet = strcmp(state, "idle") == 0 || strcmp(state, "starting") == 0;
 	bool stands = strcmp(state, "queued") == 0 || strcmp(state, "paused") == 0 ||
-		      strcmp(state, "swapped") == 0;
+		      strcmp(state, "leaving") == 0 || strcmp(state, "swapped") == 0 ||
+		      strcmp(state, "returning") == 0;
 	char text[64];
 
 	if (of->tenant->is_queued)

@@ -91,7 +91,8 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
 	/* By checkpoint nobody is away but by request; of the others in turns `swapped` is no pause. */
-	is_out = tenant && strcmp(tenant->state, "swapped") == 0 &&
+	is_out = tenant &&
+		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&
 		 strcmp(tenant->on_full, "swap") != 0;
 	return begin_change(view, snapshot, rows,
 			    tenant && (is_out || strcmp(tenant->state, "paused") == 0)

@@ -21,8 +21,9 @@
 /* Adds ": 2 running, 1 queued". A state that is not known here is counted by nobody. */
 static void count_states(const struct snapshot *snapshot, char *text, size_t size)
 {
-	static const char *const states[] = { "running", "waiting", "idle",   "starting", "queued",
-					      "swapped", "paused",  "ending", NULL };
+	static const char *const states[] = { "running", "waiting", "idle",    "starting",
+					      "queued",  "leaving", "swapped", "returning",
+					      "paused",  "ending",  NULL };
 	size_t used = strlen(text), told = 0;
 
 	for (const char *const *state = states; *state && used < size; state++) {

@@ -363,7 +363,8 @@ static bool read_list(struct span list, struct snapshot *snapshot)
 static bool stands_still(const char *state)
 {
 	return strcmp(state, "waiting") == 0 || strcmp(state, "paused") == 0 ||
-	       strcmp(state, "swapped") == 0;
+	       strcmp(state, "leaving") == 0 || strcmp(state, "swapped") == 0 ||
+	       strcmp(state, "returning") == 0 || strcmp(state, "stuck") == 0;
 }
 
 static bool read_frozen(const json_t *containers, struct snapshot *snapshot)

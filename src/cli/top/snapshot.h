@@ -79,7 +79,7 @@ struct top_share {
 /* A container that stands still, or did, by the daemon's doing. */
 struct top_frozen {
 	char name[SNAPSHOT_TEXT_MAX];
-	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, swapped */
+	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, leaving, swapped, returning, stuck */
 	double frozen_s;
 };
 

@@ -35,6 +35,11 @@ static enum checkpoint_place place_of(const struct tenant *t)
 	return t->checkpoint ? checkpoint_place(t->checkpoint->checkpoint) : PLACE_IN;
 }
 
+enum checkpoint_place tenant_checkpoint_place(const struct tenant *t)
+{
+	return t->checkpoint && t->checkpoint->is_parking ? PLACE_LEAVING : place_of(t);
+}
+
 bool tenant_is_off_card(const struct tenant *t)
 {
 	return place_of(t) == PLACE_OUT;
@@ -42,7 +47,7 @@ bool tenant_is_off_card(const struct tenant *t)
 
 bool tenant_is_checkpointing(const struct tenant *t)
 {
-	return place_of(t) != PLACE_IN || (t->checkpoint && t->checkpoint->is_parking);
+	return tenant_checkpoint_place(t) != PLACE_IN;
 }
 
 static int need(struct tenant *t, struct error *err)
@@ -222,11 +227,10 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
 			"the card; pause it without",
 			t->terms.name);
-	if (t->checkpoint && t->checkpoint->is_parking)
-		return error_set(err, EBUSY, "it is on its way already: leaving");
-	if (place_of(t) != PLACE_IN && place_of(t) != PLACE_STUCK)
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	if (place != PLACE_IN && place != PLACE_STUCK)
 		return error_set(err, EBUSY, "it is on its way already: %s",
-				 checkpoint_place_name(place_of(t)));
+				 checkpoint_place_name(place));
 	if (!t->process_count)
 		return error_set(
 			err, ESRCH,
@@ -291,11 +295,10 @@ static int check_room(struct tenant *t, struct error *err)
 
 int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 {
-	enum checkpoint_place place = place_of(t);
-	if ((t->checkpoint && t->checkpoint->is_parking) || place == PLACE_LEAVING ||
-	    place == PLACE_RETURNING)
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
 		return error_set(err, EBUSY, "it is on its way already: %s",
-				 place == PLACE_RETURNING ? "returning" : "leaving");
+				 checkpoint_place_name(place));
 	int r = check_room(t, err);
 	if (r >= 0)
 		r = give(t, CHECKPOINT_IN, err);
@@ -313,9 +316,10 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {
 	struct tenant_checkpoint *c = t->checkpoint;
+	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (!c)
 		return 0;
-	if (c->is_parking || place_of(t) == PLACE_LEAVING || place_of(t) == PLACE_RETURNING)
+	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
 		return 1;
 	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(c->checkpoint)) : 0;
 }
@@ -323,12 +327,11 @@ int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 json_t *tenant_checkpoint_to_json(struct tenant *t)
 {
 	const struct tenant_checkpoint *c = t->checkpoint;
-	if (!c || (place_of(t) == PLACE_IN && !c->is_parking && !checkpoint_failed(c->checkpoint)))
+	if (!c || (!tenant_is_checkpointing(t) && !checkpoint_failed(c->checkpoint)))
 		return json_null();
 	const char *error = checkpoint_error(c->checkpoint);
 	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "kind", "checkpoint", "state",
-			 c->is_parking ? "leaving" : checkpoint_place_name(place_of(t)),
-			 "swapped_bytes",
+			 checkpoint_place_name(tenant_checkpoint_place(t)), "swapped_bytes",
 			 (json_int_t)(tenant_is_off_card(t) ? checkpoint_bytes(c->checkpoint) : 0),
 			 "failed", (json_int_t)checkpoint_failed(c->checkpoint), "moved_s",
 			 (double)checkpoint_moved_ns(c->checkpoint) / (double)NSEC_PER_SEC, "error",

@@ -39,6 +39,8 @@ int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);
 void tenant_checkpoint_adopted(struct tenant *tenant);
 void tenant_checkpoint_forget(struct tenant *tenant);
 
+/* A tenant that its library still parks is leaving. */
+enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
 /* It is out: nothing of it is on a card. */
 bool tenant_is_off_card(const struct tenant *tenant);
 /* It is out or on its way: what NVML says of its processes means nothing. */

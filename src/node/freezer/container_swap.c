@@ -36,6 +36,14 @@ bool container_swap_is_away(const struct gpu_container *c)
 	return place_of(c) != PLACE_IN;
 }
 
+const char *container_swap_state(const struct gpu_container *c)
+{
+	enum checkpoint_place place = place_of(c);
+	if (place == PLACE_IN)
+		return NULL;
+	return place == PLACE_OUT ? "swapped" : checkpoint_place_name(place);
+}
+
 static void reserve(struct container_swap *s, bool reserved)
 {
 	struct node *node = s->watch->node;

@@ -21,6 +21,8 @@ int container_swap(struct gpu_watch *watch, struct gpu_container *container, boo
 
 /* It is out, or on its way. */
 bool container_swap_is_away(const struct gpu_container *container);
+/* Its state while it is: "leaving", "swapped", "returning" or, of one of which a part is out, "stuck"; NULL: it is not. */
+const char *container_swap_state(const struct gpu_container *container);
 /* "swap" of the container's JSON; null when there is nothing to say. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 

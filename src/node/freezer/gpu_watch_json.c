@@ -83,7 +83,7 @@ static json_t *container_to_json(const struct gpu_watch *w, const struct gpu_con
 {
 	const char *path = c->what.v2_path[0] ? c->what.v2_path : c->what.v1_path;
 	uint64_t half_life_ns = w->node->config.use_half_life_ns;
-	const char *state = container_swap_is_away(c) ? "swapped" : freezer_state_name(c);
+	const char *moved = container_swap_state(c), *state = moved ? moved : freezer_state_name(c);
 	json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:i, s:b, s:f, s:f, s:o, s:o}", "id",
 				 c->what.id, "engine", c->what.engine, "cgroup",
 				 json_clean_string(path), "state", state, "tasks", (int)c->live,

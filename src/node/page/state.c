@@ -214,7 +214,8 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_string(t, "name", text_or_null(c->name.name));
 	json_text_string(t, "pod", text_or_null(c->name.pod));
 	json_text_string(t, "namespace", text_or_null(c->name.namespace));
-	json_text_string(t, "state", container_swap_is_away(c) ? "swapped" : freezer_state_name(c));
+	const char *moved = container_swap_state(c);
+	json_text_string(t, "state", moved ? moved : freezer_state_name(c));
 	json_text_bool(t, "library", c->has_library);
 	json_text_whole(t, "tasks", c->live);
 	json_text_real(t, "frozen_now_s", seconds(frozen_ns));

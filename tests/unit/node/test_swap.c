@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "node/arena.h"
+#include "node/condition.h"
 #include "node/swap.h"
 
 #define CREATE(more) "{\"version\":1,\"op\":\"create\"," more "}"
@@ -153,6 +154,47 @@ static struct region_slot *say(struct tenant *t, enum swap_state state, uint64_t
 	return slot;
 }
 
+static enum tenant_condition condition_of(const struct tenant *t)
+{
+	struct lessee_figures figures[REGION_MAX_DEVICES] = { 0 };
+	return tenant_condition(t, figures);
+}
+
+/* As its processes say, not as was asked for. */
+static void test_states(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make(f, "a");
+	int process = client_spawn(f, t, 0, do_nothing);
+	say(t, SWAP_IN, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_IDLE);
+	ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"swap_out\":true}");
+	assert_int_equal(condition_of(t), TENANT_LEAVING); /* it has not heard yet */
+	say(t, SWAP_LEAVING, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_LEAVING);
+	say(t, SWAP_OUT, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_SWAPPED);
+	/* A second one that has given up keeps its memory there. */
+	int other = client_spawn(f, t, 0, do_nothing);
+	t->region.report->slot[1].swap_word = t->region.control->swap;
+	t->region.report->slot[1].swap_state = SWAP_IN;
+	assert_string_equal(swap_state_text(t), "stuck");
+	assert_int_equal(condition_of(t), TENANT_PAUSED);
+	client_kill(other);
+	fixture_until(f, t->process_count == 1);
+	ok(f, "{\"version\":1,\"op\":\"resume\",\"name\":\"a\"}");
+	assert_int_equal(condition_of(t), TENANT_RETURNING);
+	say(t, SWAP_RETURNING, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_RETURNING);
+	say(t, SWAP_IN, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_IDLE);
+	/* Given up: it is paused, with its memory on the card. */
+	ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"swap_out\":true}");
+	say(t, SWAP_IN, 48 * MIB, false);
+	assert_int_equal(condition_of(t), TENANT_PAUSED);
+	client_kill(process);
+}
+
 static bool has_no_lease(const struct tenant *t)
 {
 	return lease_state_of(t->region.control->device[0].lease) == LEASE_STOP;
@@ -213,6 +255,7 @@ int main(void)
 		test(test_arenas_keep_to_the_budget),
 		test(test_pause_and_resume),
 		test(test_figures_are_bounded),
+		test(test_states),
 		test(test_turns),
 	};
 

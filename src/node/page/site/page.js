@@ -52,7 +52,7 @@ function summarize(state) {
   const states = new Map();
   for (const tenant of state.tenants) states.set(tenant.state, (states.get(tenant.state) ?? 0) + 1);
   // Who computes changes too often to be read out.
-  const settled = ["queued", "paused", "swapped"].filter((name) => states.has(name))
+  const settled = ["queued", "paused", "leaving", "swapped", "returning"].filter((name) => states.has(name))
     .map((name) => `${states.get(name)} ${name === "queued" ? "waiting for memory" : name}`);
   const frozen = state.containers.filter((container) => container.state === "waiting").length;
   if (frozen) settled.push(`${count(frozen, "container")} frozen`);

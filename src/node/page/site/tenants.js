@@ -6,7 +6,8 @@ import { Figures, RowMeter, Word } from "./meter.js";
 
 const states = {
   running: ["●", "good"], waiting: ["◐", ""], idle: ["○", ""], starting: ["◌", ""],
-  queued: ["◷", "warn"], swapped: ["⇄", "warn"], paused: ["‖", "warn"], ending: ["◍", "warn"],
+  queued: ["◷", "warn"], leaving: ["⇤", "warn"], swapped: ["⇄", "warn"], returning: ["⇥", "warn"],
+  paused: ["‖", "warn"], ending: ["◍", "warn"],
 };
 
 const sum = (tenant, field) => tenant.devices.reduce((all, device) => all + device[field], 0);
