@@ -12,6 +12,7 @@ from ._list import List, read_list
 
 _ONLY_DEVICE = -1
 _SWAP_OUT = 1
+_NO_WAIT = 2
 
 
 class Client:
@@ -97,9 +98,10 @@ class Client:
             library().allot_change_free(change)
         return tuple(library().allot_client_warnings(self._open()).decode().splitlines())
 
-    def pause(self, tenant: str, *, swap_out: bool = False) -> None:
-        """Lets a tenant start no more work; with swap_out its memory leaves the devices too."""
-        call("allot_client_pause", self._open(), tenant.encode(), _SWAP_OUT if swap_out else 0)
+    def pause(self, tenant: str, *, swap_out: bool = False, wait: bool = True) -> None:
+        """Lets a tenant start no more work; with swap_out its memory leaves the devices too, which is waited for."""
+        flags = (_SWAP_OUT if swap_out else 0) | (0 if wait else _NO_WAIT)
+        call("allot_client_pause", self._open(), tenant.encode(), flags)
 
     def resume(self, tenant: str) -> None:
         """Lets a paused tenant go on; returns when memory that was checkpointed is back."""

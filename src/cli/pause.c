@@ -4,10 +4,13 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/pause.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "cli/operand.h"
 #include "cli/target.h"
 
@@ -15,12 +18,14 @@
 
 struct pause_options {
 	struct daemon_target target;
-	bool swap_out;
+	bool swap_out, no_wait;
 };
 
 static const struct option_row pause_rows[] = {
 	OPTION("--swap-out", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, swap_out,
-	       .help = "take its memory off its GPUs too, to host memory"),
+	       .help = "take its memory off its GPUs too, to host memory, and wait for that"),
+	OPTION("--no-wait", OPTION_VALUE_NONE, NULL, option_flag, struct pause_options, no_wait,
+	       .help = "with --swap-out: return once the request is taken"),
 	TARGET_ROWS(struct pause_options),
 	OPTION_END,
 };
@@ -30,16 +35,124 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
+/* ---- progress of a way off the GPUs ---- */
+
+static volatile sig_atomic_t interrupted;
+
+/* The second one ends it as it would any program. */
+static void note_signal(int number)
+{
+	interrupted = number;
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = note_signal, .sa_flags = SA_RESETHAND };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+struct progress {
+	const char *name;
+	bool is_terminal; /* then a line is drawn again and again, else one at the start and one at the end */
+	bool is_begun;
+	uint64_t moved_bytes, total_bytes, stays_bytes;
+};
+
+static uint64_t bytes_in(const json_t *reply, const char *field)
+{
+	return (uint64_t)json_integer_value(json_object_get(reply, field));
+}
+
+/* Of a container it is not known how much will leave. */
+static void print_moving(const struct progress *p)
+{
+	char moved[FORMAT_MAX], total[FORMAT_MAX];
+
+	format_bytes(p->moved_bytes, moved);
+	format_bytes(p->total_bytes, total);
+	fprintf(stderr, "%sallot: pause: '%s': ", p->is_terminal ? "\r\033[K" : "", p->name);
+	if (p->total_bytes)
+		fprintf(stderr, "%s of %s moved off its GPUs", moved, total);
+	else
+		fputs("its memory leaves its GPUs", stderr);
+	if (!p->is_terminal)
+		fputc('\n', stderr);
+	fflush(stderr);
+}
+
+static void clear_line(const struct progress *p)
+{
+	if (p->is_terminal && p->is_begun)
+		fputs("\r\033[K", stderr);
+}
+
+static void print_end(const struct progress *p)
+{
+	char total[FORMAT_MAX], stays[FORMAT_MAX];
+
+	format_bytes(p->total_bytes, total);
+	format_bytes(p->stays_bytes, stays);
+	fprintf(stderr, "allot: pause: '%s': ", p->name);
+	if (p->stays_bytes)
+		fprintf(stderr, "%s off its GPUs; %s can't be moved and stays there\n", total,
+			stays);
+	else if (p->total_bytes)
+		fprintf(stderr, "%s off its GPUs\n", total);
+	else
+		fputs("nothing of it is on its GPUs\n", stderr);
+}
+
+static bool watch(void *data, const json_t *reply)
+{
+	struct progress *p = data;
+	bool is_moving = json_is_true(json_object_get(reply, "moving"));
+
+	p->moved_bytes = bytes_in(reply, "moved_bytes");
+	p->total_bytes = bytes_in(reply, "total_bytes");
+	p->stays_bytes = bytes_in(reply, "stays_bytes");
+	if (is_moving && (p->is_terminal || !p->is_begun))
+		print_moving(p);
+	p->is_begun |= is_moving;
+	return !interrupted;
+}
+
+static int swap_out(struct client *client, const char *name, struct error *err)
+{
+	struct progress progress = { .name = name, .is_terminal = isatty(STDERR_FILENO) };
+	struct client_pause_options options = { .swap_out = true, .watch = watch, .data = &progress };
+	int r;
+
+	catch_signals();
+	r = client_pause(client, "pause", name, &options, err);
+	clear_line(&progress);
+	if (r >= 0)
+		print_end(&progress);
+	return r != -EINTR
+		       ? r
+		       : error_set(err, EINTR,
+				   "no longer waiting: '%s' stays paused, and its memory goes on "
+				   "leaving its GPUs: allot ps shows how far it is, allot resume "
+				   "%s takes it back",
+				   name, name);
+}
+
 /* The subcommand's name is the protocol's operation. */
 static int tell_daemon(const struct pause_options *options, const char *op, const char *name,
 		       struct error *err)
 {
 	cleanup_client struct client *client = NULL;
+	struct client_pause_options request = { .swap_out = options->swap_out,
+						.no_wait = options->no_wait };
 	int r = daemon_find(&options->target, &client, err);
 
 	if (r < 0)
 		return error_add(err, r, "'%s'", name);
-	return client_pause(client, op, name, options->swap_out, err);
+	if (options->swap_out && !options->no_wait)
+		return swap_out(client, name, err);
+	return client_pause(client, op, name, &request, err);
 }
 
 /* A tenant's name, a container's, or "namespace/pod/name"; an id is a word as well. */
@@ -67,8 +180,14 @@ static int pause_run(const struct command *self, int argc, char **argv)
 		return status;
 	if (check_name(name, &err) < 0)
 		return command_fail(self, &err, EXIT_USAGE);
-	if (tell_daemon(&options, self->name, name, &err) < 0)
-		return command_fail(self, &err, EXIT_REFUSED);
+	if (options.no_wait && !options.swap_out) {
+		error_set(&err, EINVAL,
+			  "--no-wait: only --swap-out is waited for: add that, or leave it out");
+		return command_fail(self, &err, EXIT_USAGE);
+	}
+	int r = tell_daemon(&options, self->name, name, &err);
+	if (r < 0)
+		return command_fail(self, &err, r == -EINTR ? 128 + interrupted : EXIT_REFUSED);
 	return 0;
 }
 
@@ -82,8 +201,9 @@ const struct command command_pause = {
 		 "back: of a\n"
 		 "tenant run with --on-full swap by its library, as far as it can be, of others by "
 		 "the\n"
-		 "driver's checkpoint call, contexts too (driver 570; allot ps --json: swap). NAME "
-		 "may also\n"
+		 "driver's checkpoint call, contexts too (driver 570; allot ps --json: swap). That "
+		 "is waited\n"
+		 "for, and how far it is is shown; Ctrl-C ends the waiting alone. NAME may also\n"
 		 "be a container with GPU work (allot tasks), by its name, \"namespace/pod/name\" "
 		 "or "
 		 "the\n"

@@ -222,11 +222,14 @@ const char *allot_client_warnings(const allot_client *client);
 
 /* Of allot_client_pause(): its memory leaves the devices too, for host memory. */
 #define ALLOT_PAUSE_SWAP_OUT 1U
+/* Of allot_client_pause(): returns once the request is taken. Since 0.1. */
+#define ALLOT_PAUSE_NO_WAIT 2U
 
 /*
- * A paused tenant starts no more work on its devices; what runs already ends. Where its memory is moved by
- * the driver's checkpoint call, either way, these return when that is over: that takes as long as the bytes
- * take. `tenant` may also be a container with GPU work, by name or by the beginning of its id, for root and
+ * A paused tenant starts no more work on its devices; what runs already ends. Where its memory leaves, or comes
+ * back by the driver's checkpoint call, these return when that is over: that takes as long as the bytes
+ * take. -EBUSY, -ENOSPC: it is paused, but its memory can't leave; -ECANCELED: resumed by somebody meanwhile; -ESRCH:
+ * it ended meanwhile. `tenant` may also be a container with GPU work, by name or by the beginning of its id, for root and
  * group allot. -EINVAL: flags that this version does not have.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,

@@ -154,11 +154,13 @@ ALLOT_PUBLIC const char *allot_client_warnings(const allot_client *client)
 	return client->warnings ? client->warnings : "";
 }
 
-static int tell(allot_client *client, const char *op, const char *tenant, bool swap_out,
+static int tell(allot_client *client, const char *op, const char *tenant, unsigned int flags,
 		struct allot_error *err)
 {
 	struct error own = { 0 };
-	int r = client_pause(client->connection, op, tenant, swap_out, &own);
+	struct client_pause_options options = { .swap_out = flags & ALLOT_PAUSE_SWAP_OUT,
+						.no_wait = flags & ALLOT_PAUSE_NO_WAIT };
+	int r = client_pause(client->connection, op, tenant, &options, &own);
 
 	return r < 0 ? handle_fail(r, &own, err) : 0;
 }
@@ -168,17 +170,19 @@ ALLOT_PUBLIC int allot_client_pause(allot_client *client, const char *tenant, un
 {
 	struct error own = { 0 };
 
-	if (flags & ~ALLOT_PAUSE_SWAP_OUT)
+	if (flags & ~(ALLOT_PAUSE_SWAP_OUT | ALLOT_PAUSE_NO_WAIT))
 		return handle_fail(error_set(&own, EINVAL,
-					     "flags: %#x: must be 0 or ALLOT_PAUSE_SWAP_OUT", flags),
+					     "flags: %#x: must be of ALLOT_PAUSE_SWAP_OUT and "
+					     "ALLOT_PAUSE_NO_WAIT",
+					     flags),
 				   &own, err);
-	return tell(client, "pause", tenant, flags & ALLOT_PAUSE_SWAP_OUT, err);
+	return tell(client, "pause", tenant, flags, err);
 }
 
 ALLOT_PUBLIC int allot_client_resume(allot_client *client, const char *tenant,
 				     struct allot_error *err)
 {
-	return tell(client, "resume", tenant, false, err);
+	return tell(client, "resume", tenant, 0, err);
 }
 
 ALLOT_PUBLIC int allot_client_request(allot_client *client, const char *op, const char *members,

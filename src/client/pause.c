@@ -1,33 +1,61 @@
 #include "client/pause.h"
 
+#include <errno.h>
 #include <time.h>
 
 #define POLL_NS 50000000
 
-/* A move goes on in the daemon: asks until there is an outcome. */
-static int await(struct client *client, const char *op, const char *name, struct error *err)
+/* By its id, where it has one: another tenant may get the name. */
+static int ask(struct client *client, const char *op, const char *name, const json_t *first,
+	       bool swap_out, json_t **ret_reply, struct error *err)
 {
-	for (;;) {
-		cleanup_json json_t *reply = NULL;
-		json_t *body = json_pack("{s:s, s:b}", "name", name, "poll", 1);
-		int r = client_request(client, op, body, &reply, err);
-		if (r < 0 || !json_is_true(json_object_get(reply, "moving")))
-			return r;
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-	}
+	const char *id = json_string_value(json_object_get(first, "id"));
+	json_t *body = json_pack("{s:s, s:b}", "name", id ? id : name, "poll", 1);
+	int r;
+
+	if (swap_out)
+		json_object_set_new(body, "swap_out", json_true());
+	r = client_request(client, op, body, ret_reply, err);
+	if (r == -ENOENT)
+		return error_set(err, ESRCH,
+				 "'%s' has ended meanwhile, and holds no memory any more", name);
+	return r;
 }
 
-int client_pause(struct client *client, const char *op, const char *name, bool swap_out,
-		 struct error *err)
+/* A move goes on in the daemon: asks until there is an outcome. */
+static int await(struct client *client, const char *op, const char *name,
+		 const struct client_pause_options *options, const json_t *first, struct error *err)
+{
+	bool goes_on = true;
+
+	while (goes_on) {
+		cleanup_json json_t *reply = NULL;
+
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		int r = ask(client, op, name, first, options->swap_out, &reply, err);
+		if (r < 0)
+			return r;
+		goes_on = json_is_true(json_object_get(reply, "moving"));
+		if (options->watch && !options->watch(options->data, reply) && goes_on)
+			return error_set(err, EINTR, "interrupted");
+	}
+	return 0;
+}
+
+int client_pause(struct client *client, const char *op, const char *name,
+		 const struct client_pause_options *options, struct error *err)
 {
 	cleanup_json json_t *reply = NULL;
 	json_t *body = json_pack("{s:s}", "name", name);
 	int r;
 
-	if (swap_out)
+	if (options->swap_out)
 		json_object_set_new(body, "swap_out", json_true());
 	r = client_request(client, op, body, &reply, err);
-	if (r >= 0 && json_is_true(json_object_get(reply, "moving")))
-		r = await(client, op, name, err);
-	return r;
+	if (r < 0)
+		return r;
+	bool goes_on = json_is_true(json_object_get(reply, "moving")) && !options->no_wait;
+	if (options->watch && !options->watch(options->data, reply) && goes_on)
+		return error_set(err, EINTR, "interrupted");
+	return goes_on ? await(client, op, name, options, reply, err) : 0;
 }

@@ -6,12 +6,20 @@
 
 #include "client/client.h"
 
+struct client_pause_options {
+	bool swap_out;
+	bool no_wait; /* returns once the request is taken */
+	/* May be NULL. Gets each reply, the first and the last too; false: wait no longer. */
+	bool (*watch)(void *data, const json_t *reply);
+	void *data;
+};
+
 /*
- * op: "pause" or "resume", as in docs/protocol.md. Where memory is checkpointed or comes back, this waits
+ * op: "pause" or "resume", as in docs/protocol.md. Where memory leaves, or comes back by checkpoint, this waits
  * until that is over, which takes as long as the bytes take; the move goes on in the daemon when the
- * caller ends meanwhile. 0, or the daemon's refusal.
+ * caller ends meanwhile. 0, or the daemon's refusal; -ESRCH: it ended meanwhile; -EINTR: `watch` said false.
  */
-int client_pause(struct client *client, const char *op, const char *name, bool swap_out,
-		 struct error *err);
+int client_pause(struct client *client, const char *op, const char *name,
+		 const struct client_pause_options *options, struct error *err);
 
 #endif

@@ -315,6 +315,7 @@ static void wait_for_arena(void)
 
 static void try_leave(uint32_t word)
 {
+	atomic_store(&atomic_load(&guest.slot)->swap_copied_mib, 0);
 	tell(SWAP_LEAVING);
 	wait_for_arena();
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();

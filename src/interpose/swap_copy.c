@@ -92,8 +92,10 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 }
 
 /* A part of each, so that the daemon sees that it goes on. False in *ret_goes_on: that was the last. */
-static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way, bool *ret_goes_on)
+static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way,
+			   uint64_t *copied_bytes, bool *ret_goes_on)
 {
+	struct region_slot *slot = atomic_load(&guest.slot);
 	CUresult result = CUDA_SUCCESS;
 	uint64_t bytes = 0;
 
@@ -104,7 +106,9 @@ static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy wa
 		CUresult end = real.cuStreamSynchronize(lanes[i].stream);
 		result = result == CUDA_SUCCESS ? end : result;
 	}
-	atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, bytes);
+	*copied_bytes += bytes;
+	atomic_fetch_add(&slot->swap_progress_bytes, bytes);
+	atomic_store(&slot->swap_copied_mib, (uint32_t)(*copied_bytes >> 20));
 	*ret_goes_on = bytes;
 	return result;
 }
@@ -114,10 +118,11 @@ CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void))
 	struct lane lanes[REGION_MAX_DEVICES];
 	uint32_t count;
 	bool is_more = true;
+	uint64_t copied_bytes = 0;
 	CUresult result = make_lanes(lanes, &count);
 
 	while (is_more && result == CUDA_SUCCESS) {
-		result = copy_parts(lanes, count, way, &is_more);
+		result = copy_parts(lanes, count, way, &copied_bytes, &is_more);
 		if (is_more && result == CUDA_SUCCESS && !goes_on())
 			result = CUDA_ERROR_NOT_READY;
 	}

@@ -252,6 +252,7 @@ void region_host_clear_slot(struct region_host *host, unsigned slot)
 	atomic_store_explicit(&s->swap_failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_moved_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->swap_progress_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->swap_copied_mib, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
 }
 

@@ -21,6 +21,7 @@
 #include "node/terms_change.h"
 #include "node/violation/violations.h"
 
+#define MIB (UINT64_C(1) << 20)
 #define WAIT_TIMEOUT_MOST_S 31536000.0 /* a year */
 
 static json_t *terms_to_json(const struct tenant *tenant)
@@ -391,7 +392,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 /* What is paused or resumed, as the request says. */
 struct pausing {
 	bool paused, swap_out;
-	bool is_poll; /* asks only what came of a request before */
+	bool is_poll; /* asks only what came of a request before, which swap_out names */
 };
 
 static int read_pausing(const json_t *request, bool paused, struct pausing *ret, struct error *err)
@@ -405,6 +406,24 @@ static int read_pausing(const json_t *request, bool paused, struct pausing *ret,
 	return r;
 }
 
+static void tell_progress(json_t *reply, bool is_moving, const struct swap_progress *p)
+{
+	json_object_set_new(reply, "moving", json_boolean(is_moving));
+	json_object_set_new(reply, "moved_bytes", json_integer((json_int_t)p->moved_bytes));
+	json_object_set_new(reply, "total_bytes", json_integer((json_int_t)p->total_bytes));
+	json_object_set_new(reply, "stays_bytes", json_integer((json_int_t)p->stays_bytes));
+}
+
+static int check_still_to_leave(const struct tenant *tenant, struct error *err)
+{
+	if (tenant->terms.swapped_out)
+		return 0;
+	return error_set(err, ECANCELED,
+			 "tenant '%s': the request to leave is no longer in force: somebody "
+			 "resumed it, or paused it without --swap-out",
+			 tenant->terms.name);
+}
+
 static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, json_t *reply,
 			      struct error *err)
 {
@@ -414,10 +433,40 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 				: tenant_checkpoint_return(tenant, p->paused, err);
 	if (r >= 0)
 		r = tenant_checkpoint_outcome(tenant, err);
+	bool is_moving = r > 0;
+	if (r >= 0 && p->swap_out)
+		r = check_still_to_leave(tenant, err);
 	if (r < 0)
 		return r;
-	json_object_set_new(reply, "moving", json_boolean(r > 0));
+	struct swap_progress progress = tenant_checkpoint_progress(tenant);
+	tell_progress(reply, is_moving, &progress);
 	return 0;
+}
+
+/* Of a tenant whose library moves its memory off its GPUs. */
+static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
+{
+	struct swap_progress p = swap_progress(tenant);
+	uint64_t ready_bytes = atomic_load(&tenant->region.control->arena_ready_bytes);
+	int r = check_still_to_leave(tenant, err);
+	if (r < 0)
+		return r;
+	tell_progress(reply, swap_place(tenant) == PLACE_LEAVING, &p);
+	if (!swap_has_refused(tenant))
+		return 0;
+	if (tenant->arena && ready_bytes < p.total_bytes)
+		return error_set(
+			err, ENOSPC,
+			"tenant '%s' is paused, but its memory stays on its GPUs: it needs "
+			"%" PRIu64 " MiB of host memory, and has %" PRIu64
+			" MiB: run it with a larger --swap-arena, or free host memory and "
+			"pause it again",
+			tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
+	return error_set(err, EBUSY,
+			 "tenant '%s' is paused, but its memory stays on its GPUs: work or a graph "
+			 "capture of it does not end, or copying failed: pause it again, or allot "
+			 "resume",
+			 tenant->terms.name);
 }
 
 static int pause_container(struct node *node, const char *name, const struct pausing *p,
@@ -454,20 +503,21 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 				      session->is_admin || session->node->is_private, err);
 	if (r < 0)
 		return r;
+	json_object_set_new(reply, "id", json_string(tenant->terms.id));
 	bool swap_out = p.swap_out;
 	bool was_paused = tenant->terms.paused, was_out = tenant->terms.swapped_out;
 	if (swap_way_of(&tenant->terms) == SWAP_BY_CHECKPOINT &&
 	    (swap_out || tenant_is_checkpointing(tenant) || p.is_poll))
 		return move_by_checkpoint(tenant, &p, reply, err);
-	if (p.is_poll)
-		return 0; /* its library moves it: the list says how far it is */
-	if (was_paused == paused && was_out == swap_out)
-		return 0;
-	tenant_set_paused(tenant, paused, swap_out);
-	r = tenant_state_save(tenant, true, err);
-	if (r < 0)
-		tenant_set_paused(tenant, was_paused, was_out);
-	return r;
+	if (!p.is_poll && (was_paused != paused || was_out != swap_out)) {
+		tenant_set_paused(tenant, paused, swap_out);
+		r = tenant_state_save(tenant, true, err);
+		if (r < 0)
+			tenant_set_paused(tenant, was_paused, was_out);
+	} else if (!p.is_poll && swap_out && swap_has_refused(tenant)) {
+		swap_repeat_order(tenant);
+	}
+	return r >= 0 && swap_out ? tell_leaving(tenant, reply, err) : r;
 }
 
 int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err)

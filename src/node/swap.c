@@ -104,14 +104,28 @@ void swap_close(struct tenant *tenant)
 	tenant->arena = arena_free(tenant->arena);
 }
 
-void swap_set_order(struct tenant *tenant, enum swap_order order)
+static enum swap_order order_of(const struct tenant *tenant)
+{
+	return swap_order_of(load(tenant->region.control->swap));
+}
+
+static void give_order(struct tenant *tenant, enum swap_order order)
 {
 	_Atomic uint32_t *word = &tenant->region.control->swap;
-	uint32_t old = load(*word);
-	if (swap_order_of(old) == order)
-		return;
-	atomic_store(word, ((old & ~SWAP_ORDER_MASK) + SWAP_SEQUENCE_STEP) | (uint32_t)order);
+	uint32_t sequence = load(*word) & ~SWAP_ORDER_MASK;
+	atomic_store(word, (sequence + SWAP_SEQUENCE_STEP) | (uint32_t)order);
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void swap_set_order(struct tenant *tenant, enum swap_order order)
+{
+	if (order_of(tenant) != order)
+		give_order(tenant, order);
+}
+
+void swap_repeat_order(struct tenant *tenant)
+{
+	give_order(tenant, order_of(tenant));
 }
 
 static uint64_t bounded(uint64_t value, uint64_t most)
@@ -144,7 +158,10 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 	switch (load(slot->swap_state)) {
 	case SWAP_IN: f->in++; break;
 	case SWAP_LEAVING:
-	case SWAP_RETURNING: f->moving++; break;
+	case SWAP_RETURNING:
+		f->moving++;
+		f->copied_bytes += (uint64_t)load(slot->swap_copied_mib) << 20;
+		break;
 	case SWAP_OUT: f->out++; break;
 	case SWAP_SHORT:
 		f->out++;
@@ -175,12 +192,37 @@ struct swap_figures swap_figures(const struct tenant *tenant)
 	return f;
 }
 
+static bool has_refused(const struct tenant *tenant, const struct swap_figures *f)
+{
+	return order_of(tenant) == SWAP_ORDER_OUT && f->in && !f->moving && !f->behind;
+}
+
+bool swap_has_refused(const struct tenant *tenant)
+{
+	struct swap_figures f = swap_figures(tenant);
+	return has_refused(tenant, &f);
+}
+
+struct swap_progress swap_progress(struct tenant *tenant)
+{
+	struct swap_figures f = swap_figures(tenant);
+	struct swap_progress p = { .moved_bytes = f.copied_bytes };
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		uint64_t used = tenant_usage(tenant, i).used_bytes;
+		uint64_t movable = f.device[i].movable_bytes;
+		p.moved_bytes += f.device[i].out_bytes;
+		p.total_bytes += movable;
+		p.stays_bytes += used > movable ? used - movable : 0;
+	}
+	p.moved_bytes = bounded(p.moved_bytes, p.total_bytes);
+	return p;
+}
+
 static enum checkpoint_place place_of(const struct tenant *tenant, const struct swap_figures *f)
 {
-	if (swap_order_of(load(tenant->region.control->swap)) != SWAP_ORDER_OUT)
+	if (order_of(tenant) != SWAP_ORDER_OUT)
 		return (f->out || f->moving) && !f->is_short ? PLACE_RETURNING : PLACE_IN;
-	/* All have carried the order out or given up on it. */
-	if (f->in && !f->moving && !f->behind)
+	if (has_refused(tenant, f))
 		return f->out ? PLACE_STUCK : PLACE_IN;
 	if (f->in || f->moving)
 		return PLACE_LEAVING;

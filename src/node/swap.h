@@ -20,10 +20,11 @@ struct swap_device_figures {
 /* What a tenant's processes say. */
 struct swap_figures {
 	unsigned in, moving, out, is_short; /* processes; out includes is_short */
-	unsigned behind;   /* have not carried out or given up on the order in force */
-	uint64_t failed;   /* orders that came to nothing */
-	uint64_t moved_ns; /* the longest of their last moves */
-	uint64_t progress; /* changes while any of them moves */
+	unsigned behind;       /* have not carried out or given up on the order in force */
+	uint64_t copied_bytes; /* by those that move, of this move */
+	uint64_t failed;       /* orders that came to nothing */
+	uint64_t moved_ns;     /* the longest of their last moves */
+	uint64_t progress;     /* changes while any of them moves */
 	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
@@ -49,6 +50,8 @@ uint64_t swap_reserved_bytes(const struct node *node);
 
 /* The tenant's processes are to be on their cards, or to leave them. */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
+/* Asks anew, also those that have given up on the order in force. */
+void swap_repeat_order(struct tenant *tenant);
 
 struct swap_figures swap_figures(const struct tenant *tenant);
 /*
@@ -56,6 +59,14 @@ struct swap_figures swap_figures(const struct tenant *tenant);
  * that could leave; PLACE_STUCK: some of them are out, and some have given up on it.
  */
 enum checkpoint_place swap_place(const struct tenant *tenant);
+/* On a way off the cards: what has left or is copied, of all that can be moved; and what stays there. */
+struct swap_progress {
+	uint64_t moved_bytes, total_bytes, stays_bytes;
+};
+struct swap_progress swap_progress(struct tenant *tenant);
+
+/* All processes have done what was asked or have given up on it, and some memory is on the cards all the same. */
+bool swap_has_refused(const struct tenant *tenant);
 /* The place's name or "short"; NULL where there is nothing to say. */
 const char *swap_state_text(const struct tenant *tenant);
 

@@ -141,8 +141,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 		t->wants_room |= f.device[k].wanted_bytes;
 	}
 	seen.has_work |= t->wants_room;
-	/* All have done what was asked or have given it up, and some are in. */
-	seen.has_refused = seen.place == RESIDENCE_LEAVING && !f.behind && f.in;
+	seen.has_refused = swap_has_refused(t);
 	if (seen.has_refused && !t->terms.swapped_out)
 		log_info_of(tenant_log_key(&t->terms),
 			    "tenant '%s': its memory can't leave the card for now", t->terms.name);

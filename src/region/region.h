@@ -240,6 +240,7 @@ struct region_slot {
 	_Atomic uint64_t swap_moved_ns;       /* how long the last whole move took */
 	_Atomic uint64_t swap_progress_bytes; /* moved so far, ever: a move that goes on is awaited */
 	_Atomic uint32_t heeds_owner;         /* T: 1: it looks at `owner`; of an older library 0 */
+	_Atomic uint32_t swap_copied_mib;     /* T: of the move under way; of an older library 0 */
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST]: memory alone */
 };

@@ -88,6 +88,7 @@ COMMANDS = [
     (["set", "taken", "--memory", "4GiBB"], 2, "'4GiBB'", "write for example 4GiB"),
     (["set", "taken", "--gpu", "7", "--cores", "5"], 1, "'7'", "there is 0"),
     (["pause", "taken", "--swap-out"], 1, "'taken'", "pause it without"),
+    (["pause", "taken", "--no-wait"], 2, "--no-wait", "add that, or leave it out"),
     (["resume", "nobody"], 1, "'nobody'", "allot tasks list them"),
     (["uncordon", "9"], 1, "9", "must be 0 to 0"),
     (["trace", "nobody"], 1, "'nobody'", "allot ps lists them"),

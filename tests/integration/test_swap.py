@@ -2,12 +2,13 @@
 
 import os
 import signal
+import subprocess
 import textwrap
 import time
 
 import pytest
 
-from conftest import wait_until
+from conftest import BUILD, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")
@@ -88,7 +89,7 @@ def stays(machine):
 def pause(machine, name="a", state="out"):
     done = machine.allot("pause", name, "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine, name)["state"] == state, 10, f"{name} {state}")
+    assert swap_of(machine, name)["state"] == state
 
 
 def resume(machine, name="a"):
@@ -291,9 +292,9 @@ def test_a_capture_under_way_ends_first(machine, python):
         """)
     tenant.line()
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
-    assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["failed"] == 1, what="a move given up")
-    assert swap_of(machine)["swapped_bytes"] == 0
+    assert done.returncode == 1 and "a graph capture of it does not end" in done.stderr, done.stderr
+    assert swap_of(machine)["failed"] == 1 and swap_of(machine)["swapped_bytes"] == 0
+    assert machine.tenants()["a"]["state"] == "paused"
     resume(machine)
     tenant.go()
     tenant.line()
@@ -325,8 +326,8 @@ def test_states_say_where_the_memory_is(machine, python):
     tenant.line()
     process = machine.tenants()["a"]["processes"][0]["pid"]
     os.kill(process, signal.SIGSTOP)
-    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
-    assert done.returncode == 0, done.stderr
+    done = machine.allot("pause", "a", "--swap-out", "--no-wait", *machine.sim)
+    assert done.returncode == 0 and not done.stderr, done.stderr
     assert machine.tenants()["a"]["state"] == "leaving"
     assert "leaving" in machine.allot("ps", *machine.sim).stdout
     assert card_used(machine) == CONTEXT + HELD
@@ -344,6 +345,79 @@ def test_states_say_where_the_memory_is(machine, python):
     tenant.end()
 
 
+def test_pause_waits_for_a_busy_tenant(machine, python):
+    """Until all is off; and says how much that is, and how much stays."""
+    tenant = swappable(machine, python, "SIZE, OTHER = 4 * MIB, 2 * MIB\n" + WORKERS)
+    tenant.line()
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 0 and not done.stdout, done
+    listed = machine.tenants()["a"]
+    assert listed["state"] == "swapped" and listed["swap"]["swapped_bytes"] >= HELD
+    assert card_used(machine) == CONTEXT
+    first, last = done.stderr.splitlines()
+    assert "moved off its GPUs" in first and " MiB off its GPUs; 518.0 MiB can't be moved" in last
+    # Nothing is left to do.
+    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+    assert done.returncode == 0 and done.stderr.splitlines() == [last], done
+    resume(machine)
+    tenant.go()
+    assert tenant.line()
+    tenant.end()
+
+
+@pytest.fixture
+def waiting(machine, python):
+    """A pause that waits, as the process of its tenant stands still; that process."""
+    tenant = swappable(machine, python, """
+        look()
+        check()
+        """)
+    tenant.line()
+    process = machine.tenants()["a"]["processes"][0]["pid"]
+    os.kill(process, signal.SIGSTOP)
+    pausing = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
+                               env=machine.environment, stderr=subprocess.PIPE, text=True)
+    machine.started.append(pausing)
+    assert "0 B of 50.0 MiB moved" in pausing.stderr.readline()
+    assert pausing.poll() is None
+    return tenant, process, pausing
+
+
+def test_the_waiting_can_be_interrupted(machine, waiting):
+    """The request stays in force."""
+    tenant, process, pausing = waiting
+    pausing.send_signal(signal.SIGINT)
+    said = pausing.communicate(timeout=20)[1]
+    assert pausing.returncode == 128 + signal.SIGINT
+    assert "'a' stays paused" in said and "allot resume a" in said, said
+    assert machine.tenants()["a"]["state"] == "leaving"
+    os.kill(process, signal.SIGCONT)
+    machine.wait_for_tenant("a", lambda t: t["state"] == "swapped")
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
+def test_the_tenant_ends_while_it_is_waited_for(machine, waiting):
+    tenant, process, pausing = waiting
+    os.kill(process, signal.SIGKILL)
+    said = pausing.communicate(timeout=20)[1]
+    assert pausing.returncode == 1 and "'a' has ended meanwhile" in said, said
+    tenant.process.wait(timeout=10)
+
+
+@pytest.mark.parametrize("words", [("resume", "a"), ("pause", "a")])
+def test_the_tenant_is_resumed_while_it_is_waited_for(machine, waiting, words):
+    tenant, process, pausing = waiting
+    assert machine.allot(*words, *machine.sim).returncode == 0
+    said = pausing.communicate(timeout=20)[1]
+    assert pausing.returncode == 1 and "no longer in force" in said, said
+    os.kill(process, signal.SIGCONT)
+    resume(machine)
+    tenant.go()
+    tenant.end()
+
+
 @pytest.mark.parametrize("after_ms", [0, 2, 5, 10, 20, 50])
 def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
     """Whatever it was doing: its memory is given back, and another's is as it was."""
@@ -355,7 +429,7 @@ def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
         pause(machine)
     process = machine.tenants()["a"]["processes"][0]["pid"]
     command = "resume" if after_ms % 20 else "pause"
-    options = ["--swap-out"] if command == "pause" else []
+    options = ["--swap-out", "--no-wait"] if command == "pause" else []
     done = machine.allot(command, "a", *options, *machine.sim)
     assert done.returncode == 0, done.stderr
     time.sleep(after_ms / 1000)
@@ -372,11 +446,13 @@ def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
         check()
         """, environment={"ALLOT_SIM_FAULT": "fail=cuMemcpyDtoHAsync_v2:999:2"})
     tenant.line()
-    done = machine.allot("pause", "a", "--swap-out", *machine.sim)
-    assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["failed"] == 1, what="a move given up")
-    assert swap_of(machine)["swapped_bytes"] == 0
-    assert card_used(machine) == CONTEXT + HELD
+    for failed in (1, 2):
+        done = machine.allot("pause", "a", "--swap-out", *machine.sim)
+        assert done.returncode == 1 and "copying failed" in done.stderr, done.stderr
+        # The same request again tries again.
+        assert swap_of(machine)["failed"] == failed
+        assert swap_of(machine)["swapped_bytes"] == 0
+        assert card_used(machine) == CONTEXT + HELD
     resume(machine)
     tenant.go()
     tenant.end()

@@ -1,6 +1,7 @@
 """Tenants whose memory does not fit on the card together: they take turns on it, and lose nothing."""
 
 import os
+import pty
 import signal
 import subprocess
 import textwrap
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import make_machine, wait_until
+from conftest import BUILD, make_machine, wait_until
 from python_tenant import MIB, Tenant
 
 pytest.importorskip("cuda.bindings.driver")
@@ -395,13 +396,33 @@ def test_a_way_out_that_is_called_off_ends_at_once(slow, python):
     a = tenant(slow, python, "a", HOLDER)
     a.line()
     for _ in range(3):
-        order(slow, "pause", "a", "--swap-out")
+        order(slow, "pause", "a", "--swap-out", "--no-wait")
         state_is(slow, "leaving")
         begin = time.monotonic()
         order(slow, "resume", "a")
         state_is(slow, "in")
         assert time.monotonic() - begin < 800 * MIB / SLOW_BYTES_S / 2
     assert swaps(slow)["a"]["failed"] == 0 and swaps(slow)["a"]["swapped_bytes"] == 0
+    a.go()
+    a.end()
+
+
+def test_progress_is_drawn_again_and_again_on_a_terminal(slow, python):
+    a = tenant(slow, python, "a", HOLDER)
+    a.line()
+    master, slave = pty.openpty()
+    pausing = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *slow.sim],
+                               env=slow.environment, stderr=slave)
+    slow.started.append(pausing)
+    os.close(slave)
+    shown = b""
+    while b": 0 B of 800.0 MiB moved" not in shown or b": 256.0 MiB of 800.0 MiB moved" not in shown:
+        shown += os.read(master, 4096)
+    assert b"\n" not in shown and shown.count(b"\r\x1b[K") > 2, shown
+    assert swaps(slow)["a"]["state"] == "leaving" and swaps(slow)["a"]["swapped_bytes"] == 0
+    order(slow, "resume", "a")
+    assert pausing.wait(timeout=20) == 1
+    os.close(master)
     a.go()
     a.end()
 

@@ -324,6 +324,16 @@ int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(c->checkpoint)) : 0;
 }
 
+struct swap_progress tenant_checkpoint_progress(struct tenant *t)
+{
+	struct swap_progress p = { 0 };
+	for (unsigned i = 0; i < t->terms.device_count; i++)
+		p.total_bytes += tenant_usage(t, i).used_bytes;
+	if (tenant_is_off_card(t))
+		p.moved_bytes = p.total_bytes = checkpoint_bytes(t->checkpoint->checkpoint);
+	return p;
+}
+
 json_t *tenant_checkpoint_to_json(struct tenant *t)
 {
 	const struct tenant_checkpoint *c = t->checkpoint;

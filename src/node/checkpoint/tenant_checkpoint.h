@@ -13,6 +13,7 @@
 
 #include "node/checkpoint/checkpoint.h"
 #include "node/json.h"
+#include "node/swap.h"
 #include "node/tenant.h"
 
 /* How a tenant's memory leaves its card: the one place where that is decided. */
@@ -34,6 +35,9 @@ int tenant_checkpoint_leave(struct tenant *tenant, struct error *err);
 int tenant_checkpoint_return(struct tenant *tenant, bool paused, struct error *err);
 /* Of a request that was accepted: 1 while it is carried out, 0 when it was, -errno when it failed. */
 int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);
+
+/* All at once: nothing has left before all has. */
+struct swap_progress tenant_checkpoint_progress(struct tenant *tenant);
 
 /* It is adopted, and its state says that it was out: it leaves again. */
 void tenant_checkpoint_adopted(struct tenant *tenant);
