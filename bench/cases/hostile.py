@@ -257,6 +257,9 @@ def measure(bench, run_dir, hostile):
     processes = {}
 
     def begin():
+        names = {tenant["name"] for tenant in Control(run_dir).ask("list")["tenants"]}
+        if not {f"work-{pct}" for pct in SHARES} <= names:
+            raise Failed(f"the tenants at work are with another daemon: {run_dir} has {sorted(names)}")
         for user in range(USERS if hostile else 0):
             processes[user] = As(FIRST_UID + user, attack, run_dir)
         for what, (uid, work) in watched.items():

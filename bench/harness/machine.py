@@ -129,11 +129,12 @@ class Machine:
         with self.without_daemon(), tempfile.TemporaryDirectory(prefix="allot-gpu-", dir="/tmp") as folder, \
                 contextlib.ExitStack() as servers:
             os.chmod(folder, 0o755)
-            run_dir, card, config = (os.path.join(folder, name) for name in ("run", "card", "settings"))
+            # Where allot run looks for a daemon of this base.
+            run_dir, card, config = (os.path.join(folder, name) for name in ("gpu", "card", "settings"))
             with open(config, "w", encoding="utf-8") as file:
                 file.write(settings)
             before = self.sim, self.tenant_environment
-            self.tenant_environment = dict(before[1], ALLOT_RUN_DIR=run_dir)
+            self.tenant_environment = dict(before[1], ALLOT_RUN_DIR=folder)
             command = [self.build.program("allotd"), "--foreground", "--run-dir", run_dir, "--config", config]
             try:
                 if self.sim:
