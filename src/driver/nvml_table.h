@@ -28,7 +28,7 @@
 #define NVML_TABLE_LOOKS(LOOK) \
 	LOOK(nvmlDeviceGetCount, count, (unsigned int *count), (count)) \
 	LOOK(nvmlDeviceGetCount_v2, count, (unsigned int *count), (count)) \
-	LOOK(nvmlDeviceGetHandleByIndex, by_index, \
+	LOOK(nvmlDeviceGetHandleByIndex, by_index_v1, \
 	     (unsigned int index, nvmlDevice_t *device), (index, device)) \
 	LOOK(nvmlDeviceGetHandleByIndex_v2, by_index, \
 	     (unsigned int index, nvmlDevice_t *device), (index, device)) \

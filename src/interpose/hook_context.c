@@ -92,9 +92,38 @@ static void not_made(int index, uint64_t cost, CUresult result)
 	swap_room_note(result, index, cost);
 }
 
+/* How a primary context gets a reference more: by cuDevicePrimaryCtxRetain, or by a green context of it. */
+struct reference {
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*create_green)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int);
+	CUgreenCtx *green;
+	CUdevResourceDesc desc;
+	unsigned int flags;
+};
+
+/* By the driver. */
+static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
+{
+	if (r->retain)
+		return r->retain(context, device);
+	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
+	/* The green context has made it: one reference more, for its handle, makes nothing. */
+	if (result == CUDA_SUCCESS && real.cuDevicePrimaryCtxRetain(context, device) == CUDA_SUCCESS)
+		real.cuDevicePrimaryCtxRelease_v2(device);
+	return result;
+}
+
+static void give_back_reference(const struct reference *r, CUdevice device)
+{
+	if (r->retain)
+		real.cuDevicePrimaryCtxRelease_v2(device);
+	else
+		real.cuGreenCtxDestroy(*r->green);
+}
+
 /* Writes *ret_lacks: the bytes that it would take and the ledger has not; 0: it was the driver's word. */
-static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
-			       CUdevice device, int index, uint64_t *ret_lacks)
+static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
+			       int index, uint64_t *ret_lacks)
 {
 	WITH_MEMORY_HELD();
 	CUresult result;
@@ -102,7 +131,7 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 	*ret_lacks = 0;
 	WITH_LOCK(&primary_lock);
 	if (primary[device].context) {
-		result = retain(context, device);
+		result = take_reference(r, context, device);
 		if (result == CUDA_SUCCESS)
 			primary[device].retained++;
 		return result;
@@ -112,13 +141,14 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 		*ret_lacks = cost;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	result = swap_room_is_kept(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY : retain(context, device);
+	result = swap_room_is_kept(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY
+						: take_reference(r, context, device);
 	if (result != CUDA_SUCCESS) {
 		not_made(index, cost, result);
 		return result;
 	}
 	if (!remember_context(*context, index, cost)) {
-		real.cuDevicePrimaryCtxRelease_v2(device);
+		give_back_reference(r, device);
 		ledger_release_context(index, cost);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -127,8 +157,7 @@ static CUresult retain_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcont
 	return result;
 }
 
-static CUresult try_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
-			    CUdevice device)
+static CUresult try_primary(const struct reference *r, CUcontext *context, CUdevice device)
 {
 	struct admission wait = { 0 };
 	uint64_t lacks = 0;
@@ -136,10 +165,10 @@ static CUresult try_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext
 	CUresult result = admit(device, &index);
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
-		return result != CUDA_SUCCESS ? result : retain(context, device);
+		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
 	/* Waits without the lock: other devices' contexts come and go meanwhile. */
 	do
-		result = retain_primary(retain, context, device, index, &lacks);
+		result = retain_primary(r, context, device, index, &lacks);
 	while (lacks && admission_wait(index, lacks, &wait));
 	if (lacks)
 		ledger_count_denial(index);
@@ -149,7 +178,22 @@ static CUresult try_primary(CUresult (*retain)(CUcontext *, CUdevice), CUcontext
 CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
 			     CUdevice device)
 {
-	return WITH_ROOM(try_primary(retain, context, device));
+	const struct reference by_retain = { .retain = retain };
+
+	return WITH_ROOM(try_primary(&by_retain, context, device));
+}
+
+CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
+						 unsigned int),
+			      CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
+			      unsigned int flags)
+{
+	const struct reference by_green = {
+		.create_green = create, .green = green, .desc = desc, .flags = flags
+	};
+	CUcontext context;
+
+	return WITH_ROOM(try_primary(&by_green, &context, device));
 }
 
 static bool is_active(CUdevice device)
@@ -217,15 +261,6 @@ CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
 CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
 {
 	return end_primary(reset, device, true);
-}
-
-void context_of_green_retained(CUdevice device)
-{
-	if (!is_kept(device))
-		return;
-	WITH_LOCK(&primary_lock);
-	if (primary[device].context)
-		primary[device].retained++;
 }
 
 CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device)

@@ -4,8 +4,11 @@
 
 #include "driver/cuda_abi.h"
 
-/* A green context of the device was made. The caller holds a reference of its own meanwhile. */
-void context_of_green_retained(CUdevice device);
+/* Calls `create`, with a charge for the device's primary context where there is none yet. */
+CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
+						 unsigned int),
+			      CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
+			      unsigned int flags);
 /* Calls `destroy`; the device's primary context may end with the green one. */
 CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device);
 

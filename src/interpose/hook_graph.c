@@ -143,6 +143,15 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 	return note(make(exec, graph, flags), graph, exec);
 }
 
+/* The driver looks at the stream of an upload before it looks at the graph, which may be none. */
+static bool is_stream(CUstream stream)
+{
+	CUcontext context;
+
+	return !stream || !real.cuStreamGetCtx ||
+	       real.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS;
+}
+
 CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 							CUDA_GRAPH_INSTANTIATE_PARAMS *),
 				       CUgraphExec *exec, CUgraph graph,
@@ -151,7 +160,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	WITH_MEMORY_HELD();
 	/* An upload maps the memory at once: too late to refuse it afterwards. */
 	if (exec && graph && params && charge_index() >= 0 &&
-	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
+	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
 		struct holding need = need_of(graph);
 		if (!fits(&need))
 			return CUDA_ERROR_OUT_OF_MEMORY;

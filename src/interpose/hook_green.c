@@ -1,7 +1,6 @@
 /*
- * Green contexts: parts of a device's processors. Each retains the primary context by itself, past our
- * hook. We retain it first, which charges it, and then leave the green context its own reference alone:
- * with another one of ours, the context would live longer than the program has it.
+ * Green contexts: parts of a device's processors. Each holds a reference to the primary context, which it makes where
+ * there is none: that is charged as one that the program makes itself.
  */
 #include "interpose/flight.h"
 #include "interpose/guest.h"
@@ -33,25 +32,17 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 			   CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
 			   unsigned int flags)
 {
-	CUcontext primary;
-
 	if (!guest_is_active() || !green || !guest_device_is_there(device))
 		return create(green, desc, device, flags);
-	CUresult result = hook_primary_retain(real.cuDevicePrimaryCtxRetain, &primary, device);
+	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = create(green, desc, device, flags);
 	/* Its default stream is another one, whoever makes it current. */
-	if (result == CUDA_SUCCESS)
-		flight_context_seen((CUcontext)*green);
-	if (result == CUDA_SUCCESS && !note(*green, device)) {
-		real.cuGreenCtxDestroy(*green);
-		result = CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	if (result == CUDA_SUCCESS)
-		context_of_green_retained(device);
-	hook_primary_release(real.cuDevicePrimaryCtxRelease_v2, device);
-	return result;
+	flight_context_seen((CUcontext)*green);
+	if (note(*green, device))
+		return CUDA_SUCCESS;
+	context_end_green(real.cuGreenCtxDestroy, *green, device);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)

@@ -11,20 +11,41 @@
 
 #define MAX_DEVICES 64 /* of a machine: NVML has no more */
 
+/* NVML that was begun with NVML_INIT_FLAG_NO_ATTACH knows no device. */
 nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
 {
 	nvmlReturn_t result = get(count);
 
-	if (result == NVML_SUCCESS)
+	if (result == NVML_SUCCESS && *count)
 		*count = (unsigned int)nvml_card_count();
 	return result;
+}
+
+static bool has_devices(void)
+{
+	unsigned int count;
+
+	return !real_nvml.nvmlDeviceGetCount_v2 ||
+	       real_nvml.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || count;
 }
 
 nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
 			   nvmlDevice_t *device)
 {
-	return device && index < (unsigned int)nvml_card_count() ? nvml_gpu_of((int)index, device)
-								 : NVML_ERROR_INVALID_ARGUMENT;
+	return device && index < (unsigned int)nvml_card_count() && has_devices()
+		       ? nvml_gpu_of((int)index, device)
+		       : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* For an index that there is none of it leaves the last device behind (NVML 580, seen on an H200). */
+nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
+			      nvmlDevice_t *device)
+{
+	int count = nvml_card_count();
+
+	if (device && count && index >= (unsigned int)count && has_devices())
+		nvml_gpu_of(count - 1, device);
+	return nvml_by_index(get, index, device);
 }
 
 /* A device that is another tenant's is not there. */

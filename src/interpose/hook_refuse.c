@@ -9,12 +9,16 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-static CUresult refuse(const char *symbol)
+/* Before cuInit nothing can be done, and the driver says so, or what is wrong with the arguments. */
+static bool is_initialized(void)
 {
 	CUcontext context;
 
-	if (real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) == CUDA_ERROR_NOT_INITIALIZED)
-		return CUDA_ERROR_NOT_INITIALIZED;
+	return !real.cuCtxGetCurrent || real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult refuse(const char *symbol)
+{
 	log_debug("%s: refused in a tenant", symbol);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -22,7 +26,8 @@ static CUresult refuse(const char *symbol)
 #define REFUSE(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, UNWRAP params) \
 	{ \
-		return guest_is_active() ? refuse(#symbol) : real_function args; \
+		return guest_is_active() && is_initialized() ? refuse(#symbol) \
+							     : real_function args; \
 	}
 
 DRIVER_TABLE_REFUSED(REFUSE)

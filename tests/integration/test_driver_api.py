@@ -112,6 +112,23 @@ def test_green_contexts_hold_a_charged_primary_context(client):
     assert out == "2\n"
 
 
+def test_a_green_context_that_is_refused_makes_no_primary_one(client):
+    client("""
+        ok(cu.cuInit(0))
+        ctx, green, flags, active = c.c_void_p(), c.c_void_p(), u32(), c.c_int(1)
+        ok(cu.cuDevicePrimaryCtxRetain(c.byref(ctx), 0))
+        ok(cu.cuDevicePrimaryCtxReset_v2(0))
+        assert cu.cuGreenCtxCreate(c.byref(green), None, 0, 0) == 1
+        ok(cu.cuDevicePrimaryCtxGetState(0, c.byref(flags), c.byref(active)))
+        assert active.value == 0
+        ok(cu.cuCtxCreate_v2(c.byref(ctx), 0, 0))
+        one = used()
+        ok(cu.cuCtxDestroy_v2(ctx))
+        ok(cu.cuCtxCreate_v2(c.byref(ctx), 0, 0))
+        assert used() == one
+        """, "--memory", "2GiB")
+
+
 def test_a_green_context_ends_with_the_primary_one(client):
     client("""
         ok(cu.cuInit(0))
@@ -220,3 +237,12 @@ def test_unknown_forms_of_governed_names(client, tmp_path):
     log.unlink()
     assert client(UNKNOWN, **future, ALLOT_UNKNOWN="pass") == "0 0 True 0\n"
     assert "unknown to this version of allot: passed" in log.read_text()
+
+
+def test_what_is_refused_is_refused_by_the_driver_before_cuinit(client):
+    client("""
+        assert cu.cuMemMapArrayAsync(None, 1, None) == 1
+        assert cu.cuMemMapArrayAsync(None, 0, None) == 3
+        ok(cu.cuInit(0))
+        assert cu.cuMemMapArrayAsync(None, 0, None) == 801
+        """, "--memory", "2GiB")

@@ -84,6 +84,28 @@ def neighbour(machine):
     return machine.wait_for_tenant("neighbour")
 
 
+def test_devices_that_nvml_has_not_or_leaves_behind(machine, python):
+    """As NVML does on a GPU: none without attaching; the old call leaves the last one behind for an index too high."""
+    said = run_json(machine, python, """
+        def by_index(function, index):
+            h = ctypes.c_void_p(0x1234)
+            return [getattr(lib, function)(index, ctypes.byref(h)), h.value]
+
+        last = nv.nvmlDeviceGetHandleByIndex(0)
+        last = ctypes.cast(last, ctypes.c_void_p).value
+        found = {"last": last, "old": by_index("nvmlDeviceGetHandleByIndex", 7),
+                 "new": by_index("nvmlDeviceGetHandleByIndex_v2", 7)}
+        nv.nvmlShutdown()
+        nv.nvmlInitWithFlags(2)
+        found["count"] = nv.nvmlDeviceGetCount()
+        found["old without"] = by_index("nvmlDeviceGetHandleByIndex", 0)
+        found["new without"] = by_index("nvmlDeviceGetHandleByIndex_v2", 0)
+        print(json.dumps(found))
+        """)
+    assert said == {"last": said["last"], "old": [2, said["last"]], "new": [2, 0x1234], "count": 0,
+                    "old without": [2, 0x1234], "new without": [2, 0x1234]}
+
+
 def test_memory_and_processes_by_every_version(machine, python, neighbour):
     said = run_json(machine, python, """
         start()

@@ -6,6 +6,8 @@
 
 #include "sim/cuda/sim.h"
 
+#define DEFAULT_STREAM 1 /* CU_GREEN_CTX_DEFAULT_STREAM, which there must be */
+
 struct CUgreenCtx_st {
 	uint32_t magic;
 	CUdevice dev;
@@ -24,7 +26,7 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret_green, CUdevResourceDesc desc, CUdevic
 	CUresult r;
 
 	SIM_ENTER(cuGreenCtxCreate);
-	if (!ret_green)
+	if (!ret_green || flags != DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
 	green = calloc(1, sizeof(*green));
 	if (!green)

@@ -185,8 +185,17 @@ OLD(cuVDPAUCtxCreate_v2,
     CUDA_ERROR_NOT_SUPPORTED)
 OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
 	  CUDA_ERROR_INVALID_CONTEXT)
-OLD_TWINS(cuMemMapArrayAsync, _ptsz, (CUarrayMapInfo * maps, unsigned int count, CUstream stream),
-	  CUDA_ERROR_NOT_SUPPORTED)
+/* It looks at the list before anything else (CUDA 13.0 on an H200). */
+#define MAP_ARRAY(symbol) \
+	CUresult symbol(CUarrayMapInfo *maps, unsigned int count, CUstream stream) \
+	{ \
+		if (count && !maps) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		SIM_ENTER(symbol); \
+		return CUDA_ERROR_NOT_SUPPORTED; \
+	}
+MAP_ARRAY(cuMemMapArrayAsync)
+MAP_ARRAY(cuMemMapArrayAsync_ptsz)
 OLD(cuLogicalEndpointCreate, (CUlogicalEndpointId id, const CUlogicalEndpointProp *prop),
     CUDA_ERROR_NOT_SUPPORTED)
 OLD(cuLogicalEndpointImport,

@@ -6,6 +6,8 @@
 
 #include "sim/nvml/nvml.h"
 
+#define NO_ATTACH 2 /* NVML_INIT_FLAG_NO_ATTACH */
+
 struct link nvml_link;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,7 +48,7 @@ static void number(void)
 	}
 }
 
-static nvmlReturn_t start(void)
+static nvmlReturn_t start(unsigned int flags)
 {
 	const char *path = getenv("ALLOT_SIM_SOCKET");
 
@@ -72,10 +74,13 @@ static nvmlReturn_t start(void)
 	devices_n = nvml_link.cards;
 	qsort(devices, devices_n, sizeof(*devices), in_order);
 	number();
+	/* Then there are none, as NVML 580 has it on an H200. */
+	if (flags & NO_ATTACH)
+		cards_n = devices_n = 0;
 	return NVML_SUCCESS;
 }
 
-static nvmlReturn_t init(void)
+static nvmlReturn_t init(unsigned int flags)
 {
 	nvmlReturn_t r = NVML_SUCCESS;
 
@@ -86,7 +91,7 @@ static nvmlReturn_t init(void)
 		users = 0;
 	}
 	if (!users)
-		r = start();
+		r = start(flags);
 	if (r == NVML_SUCCESS)
 		users++;
 	pthread_mutex_unlock(&lock);
@@ -95,17 +100,17 @@ static nvmlReturn_t init(void)
 
 nvmlReturn_t nvmlInit(void)
 {
-	return init();
+	return init(0);
 }
 
 nvmlReturn_t nvmlInit_v2(void)
 {
-	return init();
+	return init(0);
 }
 
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
-	return init();
+	return init(flags);
 }
 
 nvmlReturn_t nvmlShutdown(void)
@@ -300,8 +305,11 @@ static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 	return NVML_SUCCESS;
 }
 
+/* The old one leaves the last device behind for an index that there is none of (NVML 580, seen on an H200). */
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
 {
+	if (nvml_is_up() && device && cards_n && index >= cards_n)
+		*device = &devices[cards_n - 1];
 	return by_index(index, device);
 }
 
