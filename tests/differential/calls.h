@@ -50,6 +50,7 @@ struct param {
 struct function {
 	const char *name, *params_text;
 	bool is_nvml;
+	enum { ALL_ARGUMENTS, GOOD_ARGUMENTS, LEFT_OUT } calm_use;
 	void *address; /* NULL: this driver lacks it */
 	struct param params[PARAMS_MAX];
 	unsigned int params_n;
@@ -74,6 +75,8 @@ struct object {
 void objects_add(const char *type, uint64_t value);
 void objects_add_text(const char *text);
 void objects_end(const char *type, uint64_t value);
+/* All of the type are none any more, not even stale ones. */
+void objects_forget(const char *type);
 /* One of a type, or of any other type where that is said; NULL: there is none. */
 const struct object *objects_pick(const char *type, bool is_live, bool other_type);
 unsigned int object_number(const struct object *o);

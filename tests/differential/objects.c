@@ -4,17 +4,19 @@
 #include <string.h>
 
 #define OBJECTS_MAX 512
+#define NOWHERE 0x5a0000
 #define OBJECT_SPAN (64u << 10) /* an address so far within one is told from it */
 
 static struct object objects[OBJECTS_MAX];
 static unsigned int objects_n;
 
-/* An address that comes back is no longer stale: the same in both processes, as none is picked as such. */
-static void forget_stale(uint64_t value)
+/* An address that comes back is no longer stale. It may do so in one of the two processes alone, and what is picked must not
+ * depend on that: what was there is at an address then where nothing ever is. */
+static void move_stale(uint64_t value)
 {
 	for (unsigned int i = 0; i < objects_n; i++)
 		if (!objects[i].is_live && objects[i].value == value)
-			objects[i].value = 0;
+			objects[i].value = NOWHERE;
 }
 
 void objects_add(const char *type, uint64_t value)
@@ -26,7 +28,7 @@ void objects_add(const char *type, uint64_t value)
 			return;
 	if (objects_n == OBJECTS_MAX || !value)
 		return;
-	forget_stale(value);
+	move_stale(value);
 	snprintf(o->type, sizeof(o->type), "%s", type);
 	o->value = value;
 	o->is_live = true;
@@ -53,6 +55,13 @@ void objects_end(const char *type, uint64_t value)
 	for (unsigned int i = 0; i < objects_n; i++)
 		if (objects[i].value == value && !strcmp(objects[i].type, type))
 			objects[i].is_live = false;
+}
+
+void objects_forget(const char *type)
+{
+	for (unsigned int i = 0; i < objects_n; i++)
+		if (!strcmp(objects[i].type, type))
+			objects[i].value = 0;
 }
 
 static bool fits(const struct object *o, const char *type, bool is_live, bool other_type)
