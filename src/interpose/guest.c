@@ -7,6 +7,7 @@
 #include "interpose/admission.h"
 #include "interpose/ahead.h"
 #include "interpose/bell.h"
+#include "interpose/captures.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
 #include "interpose/elf_lookup.h"
@@ -137,6 +138,7 @@ static void forget_parent(void)
 	memset(&previous, 0, sizeof(previous));
 	ptrmap_reset();
 	piece_reset();
+	captures_reset();
 	flight_reset();
 	ahead_reset();
 	helper_reset();

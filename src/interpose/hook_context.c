@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "interpose/admission.h"
+#include "interpose/captures.h"
 #include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
@@ -40,6 +41,7 @@ static void context_gone(CUcontext context)
 {
 	struct holding h;
 
+	captures_context_gone(context);
 	hook_ipc_context_gone(context);
 	swap_context_gone(context);
 	charge_context_gone(context);

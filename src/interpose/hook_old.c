@@ -3,6 +3,7 @@
  * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
  */
 #include "interpose/ahead.h"
+#include "interpose/captures.h"
 #include "interpose/charge.h"
 #include "interpose/flight.h"
 #include "interpose/gate.h"
@@ -172,18 +173,11 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 
 /* ---- captures ---- */
 
-static CUresult capture_began(CUresult result)
-{
-	if (result != CUDA_SUCCESS)
-		flight_capture_ended();
-	return result;
-}
-
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
-	flight_capture_begins();
+	captures_begin();
 	CUresult result = ahead_flush("cuStreamBeginCapture");
-	return capture_began(result == CUDA_SUCCESS ? begin(stream) : result);
+	return captures_began(stream, result == CUDA_SUCCESS ? begin(stream) : result);
 }
 
 CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
@@ -191,11 +185,11 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 			      CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
 			      CUgraphRecaptureCallback callback, void *data)
 {
-	flight_capture_begins();
+	captures_begin();
 	CUresult result = ahead_flush("cuStreamBeginCapture");
 	if (result != CUDA_SUCCESS)
-		return capture_began(result);
-	return capture_began(begin(stream, mode, graph, callback, data));
+		return captures_began(stream, result);
+	return captures_began(stream, begin(stream, mode, graph, callback, data));
 }
 
 /* ---- one launch on several devices ---- */

@@ -1,0 +1,23 @@
+/*
+ * Stream captures of this process, from the call that begins one to what ends it: cuStreamEndCapture, or the end of the stream
+ * or of the context that it began in. While there is one (guest.captures), the library records nothing in any stream
+ * (flight.h), and memory stays on the GPU (swap.h). Thread safe.
+ */
+#ifndef ALLOT_INTERPOSE_CAPTURES_H
+#define ALLOT_INTERPOSE_CAPTURES_H
+
+#include "driver/cuda_abi.h"
+
+/* Before and after the driver's call that begins one; returns its result. */
+void captures_begin(void);
+CUresult captures_began(CUstream stream, CUresult result);
+/* After cuStreamEndCapture, whatever its result. */
+void captures_end_called(CUstream stream, CUresult result);
+/* What was captured in it has ended. */
+void captures_stream_gone(CUstream stream);
+void captures_context_gone(CUcontext context);
+
+/* In a forked child. */
+void captures_reset(void);
+
+#endif
