@@ -20,7 +20,9 @@
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until calls are told that there is no room */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
-#define LOCK_PAUSES 19 /* times as long as what was locked took, of a program at work */
+/* Times as long as what was locked took, of a program at work: ahead of any move, and when it is to leave. */
+#define AHEAD_PAUSES 19
+#define LEAVING_PAUSES 1
 #define EXIT_PATIENCE_NS (5 * NS_PER_S)
 #define CONTEXTS_MAX 64
 
@@ -43,8 +45,7 @@ enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
-static uint64_t copied_ns; /* of the last move, the copies alone */
-static uint64_t locked_ns; /* of the last way out, what was page-locked for it, once and for all */
+static uint64_t copied_ns;       /* of the last move, the copies alone */
 static uint64_t return_since_ns; /* 0: no return is under way */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
@@ -256,17 +257,46 @@ static uint64_t lock_next(void)
 	return bytes;
 }
 
-/* What was not locked ahead: the program is held in any case, and copies to unlocked memory take far longer. */
-static void lock_for_leaving(uint64_t leaves)
+static bool is_at_work(void)
 {
-	uint64_t bytes = 1, begin_ns = sys_now_ns();
+	uint32_t count = atomic_load(&guest.control)->device_count;
 
-	while (!swap_arena_is_locked(leaves) && leaves_on() && bytes) {
-		bytes = swap_arena_map_next();
-		bytes += lock_next();
+	for (uint32_t i = 0; i < count; i++) {
+		const struct region_slot_device *d = guest_slot_device((int)i);
+		if (atomic_load(&d->busy) || atomic_load(&d->launching) || atomic_load(&d->waiting))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Maps the next part of the arena, or when all is mapped page-locks it, and lets a program at work go on for `pauses` times as
+ * long: while it locks, the driver lets no other call of the process in. Mapping is in nobody's way. Its bytes; 0: all is
+ * locked that can be.
+ */
+static uint64_t prepare_next(uint64_t pauses)
+{
+	uint64_t bytes = swap_arena_map_next();
+
+	if (bytes)
+		return bytes;
+	uint64_t begin_ns = sys_now_ns();
+	bytes = lock_next();
+	if (bytes && is_at_work())
+		sys_sleep_ns(pauses * (sys_now_ns() - begin_ns));
+	return bytes;
+}
+
+/* What was not locked ahead, while the program goes on: copies to unlocked memory take far longer than locking it. */
+static void prepare_to_leave(void)
+{
+	uint64_t bytes = 1;
+
+	while (!swap_arena_is_locked(swap_backing_figures(-1).movable_bytes) && leaves_on() &&
+	       bytes) {
+		bytes = prepare_next(LEAVING_PAUSES);
 		atomic_fetch_add(&atomic_load(&guest.slot)->swap_progress_bytes, bytes);
 	}
-	locked_ns = sys_now_ns() - begin_ns;
 }
 
 /* The hold is shut. False: all is on the card as before. */
@@ -279,7 +309,6 @@ static bool leave_card(void)
 		give_up("the host has too little memory");
 		return false;
 	}
-	lock_for_leaving(leaves);
 	uint64_t begin_ns = sys_now_ns();
 	if (swap_copy_all(SWAP_COPY_OUT, leaves_on) != CUDA_SUCCESS) {
 		give_up("copying failed");
@@ -318,6 +347,7 @@ static void try_leave(uint32_t word)
 	atomic_store(&atomic_load(&guest.slot)->swap_copied_mib, 0);
 	tell(SWAP_LEAVING);
 	wait_for_arena();
+	prepare_to_leave();
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
 	bool is_at_rest = leaves_on() && come_to_rest();
 	bool is_out = is_at_rest && leave_card();
@@ -326,21 +356,18 @@ static void try_leave(uint32_t word)
 		give_up("work or a capture does not end");
 	else if (!is_out)
 		swap_hold_open(true);
-	/* As the next one will be. */
 	if (is_out)
-		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns - locked_ns);
+		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
 	/* Called off it was not tried. */
 	atomic_store(&own.word, is_out || leaves_on() ? word : 0);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
 		   is_out ? 0 : ECANCELED);
 	if (is_out)
-		log_debug(
-			"swap: %llu bytes out in %llu us, of which copies %llu, page-locking %llu",
-			(unsigned long long)swap_backing_figures(-1).out_bytes,
-			(unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
-			(unsigned long long)(copied_ns / NS_PER_US),
-			(unsigned long long)(locked_ns / NS_PER_US));
+		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
+			  (unsigned long long)swap_backing_figures(-1).out_bytes,
+			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
+			  (unsigned long long)(copied_ns / NS_PER_US));
 }
 
 static void take_all(uint32_t end)
@@ -471,46 +498,24 @@ static uint64_t look(uint32_t word)
 	return order == SWAP_ORDER_IN && !is_on_card() ? RETRY_NS : NAP_NS;
 }
 
-static bool is_at_work(void)
-{
-	uint32_t count = atomic_load(&guest.control)->device_count;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct region_slot_device *d = guest_slot_device((int)i);
-		if (atomic_load(&d->busy) || atomic_load(&d->launching) || atomic_load(&d->waiting))
-			return true;
-	}
-	return false;
-}
-
 static bool is_likely_to_leave(void)
 {
 	return atomic_load(&atomic_load(&guest.control)->swap_is_likely);
 }
 
 /*
- * Ahead of any move, and never in the way of one; nor of a program at work: while it locks, the driver lets no
- * other call of the process in. (On an H200 one step of a training took 11 s beside 29 GiB without pauses;
- * with three times as long ones two tenants lost 15 % until all was locked. What is not locked when it has to
- * leave is locked then.)
+ * Ahead of any move, and never in the way of one; hardly in that of a program at work. (On an H200 one step of a training took
+ * 11 s beside the locking of 29 GiB without pauses; with three times as long ones two tenants lost 15 % until all was locked.)
  */
-static void lock_ahead(uint32_t word)
+static void prepare_ahead(uint32_t word)
 {
-	uint32_t locked = 0;
+	bool has_locked = false;
 
-	while (is_likely_to_leave() && atomic_load(order_word()) == word && goes_on()) {
-		/* Mapping is in nobody's way. */
-		if (swap_arena_map_next())
-			continue;
-		uint64_t begin_ns = sys_now_ns();
-		if (!lock_next())
-			break;
-		locked++;
-		if (is_at_work())
-			sys_sleep_ns(LOCK_PAUSES * (sys_now_ns() - begin_ns));
-	}
-	if (locked)
-		log_debug("swap: %u more chunks of the arena are page-locked", locked);
+	while (is_likely_to_leave() && atomic_load(order_word()) == word && goes_on() &&
+	       prepare_next(AHEAD_PAUSES))
+		has_locked = true;
+	if (has_locked)
+		log_debug("swap: the arena is page-locked, as far as it has memory");
 }
 
 static void *swap_main(void *unused)
@@ -530,7 +535,7 @@ static void *swap_main(void *unused)
 			return NULL;
 		}
 		uint64_t sleep_ns = look(word);
-		lock_ahead(word);
+		prepare_ahead(word);
 		atomic_store(&is_in_driver, false);
 		sys_futex_wait(order_word(), word, sleep_ns, true);
 	}

@@ -440,6 +440,28 @@ def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
     other.end()
 
 
+def test_a_program_goes_on_while_the_arena_is_locked(machine, python):
+    """However long that takes: here for ever."""
+    tenant = swappable(machine, python, """
+        look()
+        for step in range(300):
+            ok0(cu.cuMemFree(ok(cu.cuMemAlloc(64 << 10))))
+            time.sleep(0.005)
+        look()
+        """, environment={"ALLOT_SIM_FAULT": "hang=cuMemHostRegister_v2"})
+    tenant.line()
+    done = machine.allot("pause", "a", "--swap-out", "--no-wait", *machine.sim)
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: swap_of(machine)["state"] == "leaving", what="leaving")
+    tenant.go()
+    tenant.line()
+    assert swap_of(machine)["state"] == "leaving" and swap_of(machine)["swapped_bytes"] == 0
+    resume(machine)
+    tenant.go()
+    tenant.process.kill()
+    tenant.process.wait()
+
+
 def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
     tenant = swappable(machine, python, """
         look()
