@@ -11,7 +11,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	CUresult result = get(free_bytes, total_bytes);
 	int index = result == CUDA_SUCCESS && guest_is_active() ? guest_current_index() : -1;
 
-	if (index < 0)
+	if (index < 0 || (!free_bytes && !total_bytes))
 		return result;
 	/* The driver takes NULL for what is not wanted; one is reckoned from the other. */
 	if (!free_bytes || !total_bytes) {

@@ -89,7 +89,8 @@ CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 	size_t wide_free = 0, wide_total = 0;
 	CUresult result = get(free_bytes, total_bytes);
 
-	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2)
+	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2 ||
+	    (!free_bytes && !total_bytes))
 		return result;
 	result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
 	if (result == CUDA_SUCCESS) {

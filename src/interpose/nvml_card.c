@@ -9,6 +9,8 @@
 
 #define WHOLE_PCT_X100 10000U
 
+static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES]; /* of each of the tenant's GPUs */
+
 bool nvml_is_governed(void)
 {
 	enum guest_mode mode = guest_join();
@@ -83,18 +85,36 @@ static int instance_on(const uint8_t uuid[16])
 	return -1;
 }
 
+/*
+ * A device from before NVML was shut down and begun again tells its UUID no more, while some functions still answer of it
+ * (NVML 580, seen on an H200). It is what it was.
+ */
+static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
+{
+	if (why == NVML_ERROR_UNINITIALIZED)
+		return why;
+	for (int i = 0; device && i < nvml_card_count(); i++)
+		if (atomic_load_explicit(&last_seen[i], memory_order_relaxed) == device) {
+			*ret_card = i;
+			return NVML_SUCCESS;
+		}
+	return why;
+}
+
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card)
 {
 	uint8_t uuid[16];
 	nvmlReturn_t result = read_uuid(device, uuid);
 
 	if (result != NVML_SUCCESS)
-		return result;
+		return remembered(device, result, ret_card);
 	int card = nvml_card_count() ? guest_uuid_index(uuid) : -1;
 	if (card < 0)
 		card = instance_on(uuid);
 	if (card < 0)
 		return NVML_ERROR_NOT_FOUND;
+	if (!nvml_is_instance(card))
+		atomic_store_explicit(&last_seen[card], device, memory_order_relaxed);
 	*ret_card = card;
 	return NVML_SUCCESS;
 }

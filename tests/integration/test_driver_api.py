@@ -61,6 +61,14 @@ def test_old_functions_show_the_quota(client):
         """, "--memory", "2GiB")
 
 
+def test_the_old_function_asked_for_nothing_needs_no_context(client):
+    client("""
+        ok(cu.cuInit(0))
+        assert cu.cuMemGetInfo(None, None) == 0
+        assert cu.cuMemGetInfo(c.byref(u32()), None) == 201
+        """, "--memory", "2GiB")
+
+
 def test_old_functions_are_charged(client):
     client("""
         start()

@@ -110,6 +110,8 @@ CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
 	CUresult r;
 
 	SIM_ENTER(cuMemGetInfo);
+	if (!free_bytes && !total_bytes)
+		return CUDA_SUCCESS; /* with no context either (CUDA 13.0 on an H200) */
 	r = cuMemGetInfo_v2(&wide_free, &wide_total);
 	if (r == CUDA_SUCCESS && free_bytes)
 		*free_bytes = saturated(wide_free);

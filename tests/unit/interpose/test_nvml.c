@@ -186,9 +186,42 @@ static void test_unset_means_the_tenants_devices(void **state)
 	visible_end(NULL);
 }
 
+static nvmlReturn_t uuid_result;
+
+static nvmlReturn_t tell_uuid(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+	if (uuid_result == NVML_SUCCESS)
+		snprintf(uuid, length, "%s", FIRST);
+	return uuid_result;
+}
+
+/* As NVML 580 tells none of a device from before it was shut down and begun again. */
+static void test_a_device_that_tells_its_uuid_no_more(void **state)
+{
+	nvmlDevice_t known = (nvmlDevice_t)0x100, other = (nvmlDevice_t)0x200;
+	int card = -1;
+
+	start();
+	fake_control->device_count = 1;
+	fake_control->device[0].uuid[0] = 1;
+	real_nvml.nvmlDeviceGetUUID = tell_uuid;
+	uuid_result = NVML_ERROR_INVALID_ARGUMENT;
+	assert_int_equal(nvml_card_of(known, &card), NVML_ERROR_INVALID_ARGUMENT);
+	uuid_result = NVML_SUCCESS;
+	assert_int_equal(nvml_card_of(known, &card), NVML_SUCCESS);
+	uuid_result = NVML_ERROR_INSUFFICIENT_SIZE;
+	card = -1;
+	assert_int_equal(nvml_card_of(known, &card), NVML_SUCCESS);
+	assert_int_equal(card, 0);
+	assert_int_equal(nvml_card_of(other, &card), NVML_ERROR_INSUFFICIENT_SIZE);
+	uuid_result = NVML_ERROR_UNINITIALIZED;
+	assert_int_equal(nvml_card_of(known, &card), NVML_ERROR_UNINITIALIZED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_device_that_tells_its_uuid_no_more),
 		cmocka_unit_test(test_lists_processes_with_contexts),
 		cmocka_unit_test(test_busy_is_of_what_it_may_reach),
 		cmocka_unit_test(test_processes_share_what_the_card_did),
