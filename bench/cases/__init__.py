@@ -48,6 +48,8 @@ CASES = [
          lambda s: 3 * (s.cell_seconds + s.native_seconds + 8.5)),
     Case("many_streams", together.many_streams, "4 processes x 4 streams beside one",
          lambda s: s.native_seconds + 4.5 + s.cell_seconds + s.native_seconds + 9),
+    Case("thousands_of_streams", together.thousands_of_streams, "4,000 streams of a capped tenant beside one",
+         lambda s: 2 * 4.5 + s.cell_seconds + 12),
     Case("priority", response.priority, "5 ms of inference each 50 ms beside a trainer",
          lambda s: 2 * (s.native_seconds + 4.5) + 3 * (s.cell_seconds + 4) + s.native_seconds + 8),
     Case("step", response.step, "step responses: allot set, and a tenant that comes",

@@ -78,3 +78,13 @@ def many_streams(bench):
                    [100 * o.share_pct / most for o, most in zip(outcomes, full)],
                    [100 * o.share_pct / most for o, most in zip(native, full)])
     add_bars(bench, "16 streams of 4 processes beside one, equal cores: work done")
+
+
+def thousands_of_streams(bench):
+    """A tenant with more streams than the library keeps a record of each, capped, beside one that takes all that is left."""
+    many = capped("many", FIFTY_US, 10)
+    many.more = ("--streams", "4000")
+    outcomes = bench.loads.run([many, fair("one", LARGE, 50)], bench.settings.cell_seconds)
+    bench.result.add(at_most(Row("4,000 streams, capped at 10 %: work", "%", outcomes[0].share_pct, 10), bench.bar(11, 15)))
+    bench.result.add(at_least(Row("beside them, one stream: work", "%", outcomes[1].share_pct, 90), bench.bar(88, 75)))
+    add_bars(bench, "4,000 streams beside one, caps of 10 and 100 %: work done")

@@ -16,7 +16,7 @@
 
 #include <pthread.h>
 
-#define LANES_MAX 64
+#define LANES_MAX 4096
 #define LANE_MARKS 8
 
 struct lane {
