@@ -204,6 +204,47 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
         assert not [one for one in helm.render([off, *more]) if one["metadata"]["name"].endswith("-pods")]
 
 
+def test_pods_that_the_webhook_has_not_seen(helm, cluster):
+    """It does not run here. Those that ask for GPUs are refused rather than stored for a scheduler that chooses none."""
+    policy = [one for one in helm.render([], release="unseen-allot", namespace="unseen")
+              if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-unseen")]
+    assert len(policy) == 2
+
+    def refused(resources=None, part="limits", kind="containers", labels=None, namespace="default", **spec):
+        container = {"name": "main", "image": "none"}
+        asking = {**container, "name": "asks", "resources": {part: resources or {}}}
+        body = {"metadata": {"name": "unseen", "labels": labels or {}},
+                "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec}}
+        body["spec"][kind] = [*body["spec"].get(kind, []), asking]
+        try:
+            cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", body, query="?dryRun=All")
+        except ApiError as error:
+            assert error.status == 403 and "webhook of allot-scheduler" in str(error), error
+            return True
+        return False
+
+    gpu = {"nvidia.com/gpu": "1"}
+    try:
+        for one in policy:
+            cluster.request("POST", path_of(one), one)
+        wait_until(lambda: refused(gpu), 60, what="the policy")
+        for name in ("nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores",
+                     "tencent.com/vcuda-core", "tencent.com/vcuda-memory"):
+            assert refused({name: "1"}), name
+            assert not refused({name: "0"}), name
+        assert refused(gpu, kind="initContainers") and refused(gpu, schedulerName="default-scheduler")
+        assert not refused() and not refused({"cpu": "1"}) and not refused({"nvidia.com/priority": "1"})
+        assert not refused(gpu, schedulerName="allot-scheduler") and not refused(gpu, nodeName="a-node")
+        assert not refused(gpu, labels={"allot.dev/webhook": "ignore"})
+        assert not refused(gpu, labels={"hami.io/webhook": "ignore"}) and not refused(gpu, namespace="kube-system")
+    finally:
+        for one in policy:
+            cluster.request("DELETE", f"{path_of(one)}/{one['metadata']['name']}")
+    wait_until(lambda: not refused(gpu), 60, what="the policy's end")
+    for off in ("webhook.refuseUnseen=false", "webhook.enabled=false", "scheduler.settings.scheduler_name=default-scheduler"):
+        assert not [one for one in helm.render([off]) if one["metadata"]["name"].endswith("-unseen")], off
+
+
 @pytest.mark.parametrize("values, line", [
     ([], None),
     (["scheduler.settings.place_by_use=off"], None),

@@ -105,6 +105,19 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{ .Values.scheduler.settings.scheduler_name | default "allot-scheduler" }}
 {{- end }}
 
+{{/* Whose pods the webhook completes and checks. */}}
+{{- define "allot.seenPods" -}}
+- { key: allot.dev/webhook, operator: NotIn, values: [ignore] }
+- { key: hami.io/webhook, operator: NotIn, values: [ignore] }
+{{- end }}
+
+{{- define "allot.seenNamespaces" -}}
+{{ include "allot.seenPods" . }}
+{{- with .Values.webhook.skipNamespaces }}
+- { key: kubernetes.io/metadata.name, operator: NotIn, values: {{ toJson . }} }
+{{- end }}
+{{- end }}
+
 {{/* What several values are together: said here, once, for all templates. */}}
 {{- define "allot.check" -}}
 {{- $scheduler := .Values.scheduler -}}
