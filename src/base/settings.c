@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/text.h"
 
 #define FILE_MAX 65536
 #define LINE_MAX_BYTES 1024
@@ -27,7 +28,9 @@ static int set_text(const struct settings_row *row, char *field, const char *val
 	if (!*value || strlen(value) >= SETTINGS_TEXT_MAX)
 		return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 				 SETTINGS_TEXT_MAX - 1);
-	int r = row->check ? row->check(value, err) : 0;
+	int r = text_check(value, err);
+	if (r >= 0 && row->check)
+		r = row->check(value, err);
 	if (r < 0)
 		return r;
 	strcpy(field, value);

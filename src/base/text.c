@@ -1,7 +1,9 @@
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -40,4 +42,16 @@ void text_clean(char *text)
 			return;
 		*text++ = '?';
 	}
+}
+
+int text_check(const char *text, struct error *err)
+{
+	char shown[ERROR_TEXT_MAX / 2];
+
+	if (!*text_end_of_clean(text, SIZE_MAX))
+		return 0;
+	snprintf(shown, sizeof(shown), "%s", text);
+	text_clean(shown);
+	return error_set(err, EILSEQ, "'%s': is not UTF-8 (\"?\"), or has control characters",
+			 shown);
 }

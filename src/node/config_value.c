@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "node/config_inside.h"
 #include "node/health/health_policy.h"
 #include "web/address.h"
@@ -233,6 +234,9 @@ int setting_set(const struct setting *s, struct config *config, const char *valu
 		if (!*value || strlen(value) >= CONFIG_PATH_MAX)
 			return error_set(err, EINVAL, "'%.40s': must be 1 to %d bytes", value,
 					 CONFIG_PATH_MAX - 1);
+		r = text_check(value, err);
+		if (r < 0)
+			return r;
 		if (s->kind == KIND_ENGINES && engines_parse(value, &engines, err) < 0)
 			return -EINVAL;
 		if (s->kind == KIND_NAMES && metrics_names_parse(value, &names, err) < 0)

@@ -156,6 +156,19 @@ def test_settings(tmp_path):
         check(command_line(program, "now"), "'now'", f"{program} --help")
 
 
+@pytest.mark.parametrize("program, settings", [("allotd", ("state_dir = /tmp/x", "audit_log = /x", "kube_labels = x")),
+                                               ("allot-scheduler", ("audit_log = /x", "scheduler_name = x"))])
+def test_settings_are_text(program, settings, tmp_path):
+    """What is not can't be told in JSON, on a page, or by a Node's annotation."""
+    file = tmp_path / "settings"
+    for setting in settings:
+        for bad in (b"\xff", b"\x1b", b"\xed\xa0\x80"):
+            file.write_bytes(setting.encode() + bad + b"\n")
+            done = subprocess.run([BUILD / program, "--check-config", file], capture_output=True, text=True, check=False)
+            assert done.returncode == 1
+            check(done.stderr, setting.split()[0], "is not UTF-8")
+
+
 def test_places(machine, tmp_path):
     """A daemon that can't begin where it is told to."""
     start_servers(machine, tmp_path, "")

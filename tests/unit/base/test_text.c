@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "base/text.h"
 
 static void check(const char *before, const char *after)
@@ -52,12 +54,26 @@ static void test_size(void **state)
 	assert_ptr_equal(text_end_of_clean(text, 4), text + 4);
 }
 
+static void test_it_is_told_what_is_none(void **state)
+{
+	struct error err;
+	char text[2000];
+
+	assert_int_equal(text_check("a \303\266", &err), 0);
+	assert_int_equal(text_check("a\xff", &err), -EILSEQ);
+	assert_string_equal(err.text, "'a?': is not UTF-8 (\"?\"), or has control characters");
+	memset(text, '\n', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(text_check(text, &err), -EILSEQ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_text_stays),
 		cmocka_unit_test(test_what_is_none_does_not),
 		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_it_is_told_what_is_none),
 	};
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
