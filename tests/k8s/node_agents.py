@@ -44,11 +44,24 @@ class Server:
                 if not left:
                     raise
 
-    def watch(self, path, version):
-        self.open()
-        self.connection.request("GET", f"{path}?watch=1&resourceVersion={version}", headers=self.headers)
-        for line in self.connection.getresponse():
-            yield json.loads(line)
+    def watch(self, path):
+        """All objects as they are and as they become, over watches that the server ends; ended ones not."""
+        while True:
+            _, found = self.ask("GET", path)
+            yield from found["items"]
+            version = found["metadata"]["resourceVersion"]
+            try:
+                self.open()
+                self.connection.request("GET", f"{path}?watch=1&resourceVersion={version}", headers=self.headers)
+                for line in self.connection.getresponse():
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        break
+                    if event["type"] != "DELETED":
+                        yield event["object"]
+            except (OSError, http.client.HTTPException, ValueError):
+                pass    # it was cut, amid a line too
+            self.connection = None
 
 
 def give(server, pod):
@@ -68,7 +81,10 @@ def work(server, jobs):
     while True:
         due, pod = jobs.get()
         time.sleep(max(0, due - time.monotonic()))
-        give(server, pod)
+        try:
+            give(server, pod)
+        except (OSError, http.client.HTTPException):
+            jobs.put((time.monotonic() + DELAY_S, pod))
 
 
 def main():
@@ -77,13 +93,10 @@ def main():
     for _ in range(WORKERS):
         threading.Thread(target=work, args=(Server(*access), jobs), daemon=True).start()
     seen = set()
-    server = Server(*access)
-    _, pods = server.ask("GET", "/api/v1/pods?limit=1")
     print("ready", flush=True)
-    for event in server.watch("/api/v1/pods", pods["metadata"]["resourceVersion"]):
-        pod = event["object"]
-        uid = pod["metadata"].get("uid")
-        if event["type"] == "DELETED" or not pod.get("spec", {}).get("nodeName") or uid in seen:
+    for pod in Server(*access).watch("/api/v1/pods"):
+        uid = pod["metadata"]["uid"]
+        if not pod["spec"].get("nodeName") or uid in seen:
             continue
         seen.add(uid)
         print(pod["metadata"]["name"], f"{time.time():.3f}", flush=True)
