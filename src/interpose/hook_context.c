@@ -109,9 +109,14 @@ static CUresult take_reference(const struct reference *r, CUcontext *context, CU
 	if (r->retain)
 		return r->retain(context, device);
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
+	if (result != CUDA_SUCCESS)
+		return result;
 	/* The green context has made it: one reference more, for its handle, makes nothing. */
-	if (result == CUDA_SUCCESS && real.cuDevicePrimaryCtxRetain(context, device) == CUDA_SUCCESS)
+	result = real.cuDevicePrimaryCtxRetain(context, device);
+	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
+	else
+		real.cuGreenCtxDestroy(*r->green);
 	return result;
 }
 
