@@ -82,7 +82,7 @@ def many_streams(bench):
 
 def thousands_of_streams(bench):
     """A tenant with more streams than the library keeps a record of each, capped, beside one that takes all that is left."""
-    many = capped("many", FIFTY_US, 10)
+    many = capped("many", Kernel(200, 264), 10)
     many.more = ("--streams", "4000")
     outcomes = bench.loads.run([many, fair("one", LARGE, 50)], bench.settings.cell_seconds)
     bench.result.add(at_most(Row("4,000 streams, capped at 10 %: work", "%", outcomes[0].share_pct, 10), bench.bar(11, 15)))
