@@ -306,6 +306,27 @@ uint64_t gpu_model_take_latency_ns(struct gpu_model *m, int tenant, double part)
 	return t->latency_ns[rank < count ? rank : count - 1];
 }
 
+uint64_t gpu_model_take_other_latency_ns(struct gpu_model *m, int tenant, double part)
+{
+	struct model_tenant *t = m->tenant[tenant];
+	unsigned count = t->other_count, rank = (unsigned)(part * count);
+
+	t->other_count = 0;
+	if (!count)
+		return 0;
+	qsort(t->other_latency_ns, count, sizeof(t->other_latency_ns[0]), compare_u64);
+	return t->other_latency_ns[rank < count ? rank : count - 1];
+}
+
+uint64_t gpu_model_latency_ns(struct gpu_model *m, int tenant, double part)
+{
+	unsigned count = m->tenant[tenant]->latency_count;
+	uint64_t found = gpu_model_take_latency_ns(m, tenant, part);
+
+	m->tenant[tenant]->latency_count = count;
+	return found;
+}
+
 uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *m, int tenant)
 {
 	struct model_tenant *t = m->tenant[tenant];

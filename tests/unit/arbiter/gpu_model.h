@@ -46,6 +46,14 @@ struct gpu_model_load {
 	 */
 	uint64_t launch_ns, tail_kernel_ns;
 	double tail_part;
+	/*
+	 * When set: each so many bursts one is of this load instead: its kernels, burst, launches and rests. The other's other
+	 * is not looked at.
+	 */
+	unsigned other_every;
+	const struct gpu_model_load *other;
+	unsigned gap_every; /* when set: each so many launches the thread does something else first, for so long */
+	uint64_t gap_ns, gap_max_ns;
 	bool tells_rests; /* of a burst's end, which it waits for */
 	bool on_schedule; /* think_ns is from one burst's arrival to the next's; a late one follows at once */
 	uint64_t start_ns; /* begins then */
@@ -65,6 +73,7 @@ struct gpu_model_config {
 	uint64_t seed;
 	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
+	bool is_native;          /* nobody arbitrates: all go, the hardware slices */
 	bool has_turns;          /* a tenant's processes take turns (arbiter/turns.h) */
 	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
@@ -112,6 +121,10 @@ uint64_t gpu_model_bursts(const struct gpu_model *model, int tenant);
  * How long the bursts took that ended since the last call, from their arrival: this part of them took no
  * longer (0.5: the median).
  */
+/* The same, and they are kept. */
+uint64_t gpu_model_latency_ns(struct gpu_model *model, int tenant, double part);
+/* Of the bursts of its load's other alone. */
+uint64_t gpu_model_take_other_latency_ns(struct gpu_model *model, int tenant, double part);
 uint64_t gpu_model_take_latency_ns(struct gpu_model *model, int tenant, double part);
 /* The longest time spent held at the gate since the last call. */
 uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *model, int tenant);

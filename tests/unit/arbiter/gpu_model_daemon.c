@@ -107,7 +107,7 @@ static void check(struct gpu_model *m)
 	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
 			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
-	if (arbiter_mode(m->arbiter) != ARBITER_LEASES) {
+	if (m->config.is_native || arbiter_mode(m->arbiter) != ARBITER_LEASES) {
 		m->lost_since = 0;
 		return;
 	}
@@ -161,7 +161,7 @@ static void write_words(struct gpu_model *m)
 
 		if (!t || !t->used)
 			continue;
-		word = arbiter_state(m->arbiter, i);
+		word = m->config.is_native ? LEASE_FREE : arbiter_state(m->arbiter, i);
 		t->closings += word == LEASE_CLOSING && t->word != LEASE_CLOSING;
 		t->leases += word == LEASE_GO && t->word != LEASE_GO;
 		t->word = word;

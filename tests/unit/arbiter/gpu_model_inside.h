@@ -51,6 +51,8 @@ struct model_tenant {
 	uint64_t longest_wait_ns;
 	uint64_t latency_ns[LATENCIES];
 	unsigned latency_count;
+	uint64_t other_latency_ns[LATENCIES];
+	unsigned other_count;
 };
 
 /* One thread and one context on the GPU. */
@@ -62,6 +64,7 @@ struct model_process {
 	enum thread_state thread;
 	uint64_t thread_at;
 	uint64_t burst_left_ns;
+	unsigned bursts;     /* since its load began */
 	uint64_t arrival_ns; /* of the present burst */
 	uint64_t held_since_ns;
 

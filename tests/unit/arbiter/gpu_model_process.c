@@ -11,6 +11,14 @@ unsigned process_queued(const struct model_process *p)
 	return p->tail - p->head;
 }
 
+/* What the present burst is of. */
+static const struct gpu_model_load *part_of(const struct model_process *p)
+{
+	unsigned every = p->load.other_every;
+
+	return every && p->bursts % every == every - 1 ? p->load.other : &p->load;
+}
+
 static double predicted(const struct model_process *p, uint64_t kernel_ns)
 {
 	return (double)kernel_ns * (p->load.prediction > 0 ? p->load.prediction : 1.0);
@@ -18,13 +26,14 @@ static double predicted(const struct model_process *p, uint64_t kernel_ns)
 
 static void draw_kernel(struct gpu_model *m, struct model_process *p)
 {
-	p->next_kernel_ns = p->load.kernel_ns;
-	if (p->load.tail_kernel_ns &&
-	    (double)p->burst_left_ns <= p->load.tail_part * (double)p->load.burst_ns)
-		p->next_kernel_ns = p->load.tail_kernel_ns;
-	if (p->load.kernel_max_ns)
-		p->next_kernel_ns = random_between(&m->random, p->load.kernel_ns,
-						   p->load.kernel_max_ns);
+	const struct gpu_model_load *load = part_of(p);
+
+	p->next_kernel_ns = load->kernel_ns;
+	if (load->tail_kernel_ns &&
+	    (double)p->burst_left_ns <= load->tail_part * (double)load->burst_ns)
+		p->next_kernel_ns = load->tail_kernel_ns;
+	if (load->kernel_max_ns)
+		p->next_kernel_ns = random_between(&m->random, load->kernel_ns, load->kernel_max_ns);
 }
 
 void process_begin_load(struct gpu_model *m, struct model_process *p)
@@ -33,7 +42,8 @@ void process_begin_load(struct gpu_model *m, struct model_process *p)
 		return;
 	p->thread = p->load.kernel_ns ? THREAD_AT_GATE : THREAD_OFF;
 	p->thread_at = m->now > p->load.start_ns + BEGIN_NS ? m->now : p->load.start_ns + BEGIN_NS;
-	p->burst_left_ns = p->load.burst_ns;
+	p->bursts = 0;
+	p->burst_left_ns = part_of(p)->burst_ns;
 	p->arrival_ns = p->thread_at;
 	draw_kernel(m, p);
 }
@@ -123,7 +133,10 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 			p->tenant->filled_ns += (uint64_t)(predicted(p, p->next_kernel_ns) *
 							   (p->load.part > 0 ? p->load.part : 1));
 		p->thread = THREAD_LAUNCHES;
-		p->thread_at = m->now + (p->load.launch_ns ? p->load.launch_ns : LAUNCH_NS);
+		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
+		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
+			p->thread_at += random_between(&m->random, part_of(p)->gap_ns,
+						       part_of(p)->gap_max_ns);
 	}
 }
 
@@ -178,8 +191,8 @@ void process_run_thread(struct gpu_model *m, struct model_process *p)
 
 	switch (p->thread) {
 	case THREAD_THINKS:
-		p->burst_left_ns = p->load.burst_ns;
-		if (p->load.tail_kernel_ns)
+		p->burst_left_ns = part_of(p)->burst_ns;
+		if (p->load.tail_kernel_ns || p->load.other)
 			draw_kernel(m, p);
 		look_at_word(m, p);
 		break;
@@ -195,18 +208,30 @@ void process_run_thread(struct gpu_model *m, struct model_process *p)
 	}
 }
 
+static void note_latency(const struct gpu_model *m, const struct model_process *p)
+{
+	struct model_tenant *t = p->tenant;
+	uint64_t took_ns = m->now - p->arrival_ns;
+
+	if (part_of(p) == &p->load && t->latency_count < LATENCIES)
+		t->latency_ns[t->latency_count++] = took_ns;
+	if (part_of(p) != &p->load && t->other_count < LATENCIES)
+		t->other_latency_ns[t->other_count++] = took_ns;
+}
+
 static void end_burst(struct gpu_model *m, struct model_process *p)
 {
-	uint64_t think = random_between(&m->random, p->load.think_ns, p->load.think_max_ns);
+	const struct gpu_model_load *load = part_of(p);
+	uint64_t think = random_between(&m->random, load->think_ns, load->think_max_ns);
 
 	p->tenant->bursts++;
-	p->rests += p->load.tells_rests;
-	if (p->load.tells_rests && arbiter_wants_rest(m->arbiter, p->tenant->index))
+	p->rests += load->tells_rests;
+	if (load->tells_rests && arbiter_wants_rest(m->arbiter, p->tenant->index))
 		ring(m, p);
-	if (p->tenant->latency_count < LATENCIES)
-		p->tenant->latency_ns[p->tenant->latency_count++] = m->now - p->arrival_ns;
+	note_latency(m, p);
+	p->bursts++;
 	p->thread = THREAD_THINKS;
-	p->arrival_ns = p->load.on_schedule ? p->arrival_ns + think : m->now + 10 * US + think;
+	p->arrival_ns = load->on_schedule ? p->arrival_ns + think : m->now + 10 * US + think;
 	p->thread_at = p->arrival_ns > m->now ? p->arrival_ns : m->now;
 }
 
