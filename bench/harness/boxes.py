@@ -2,6 +2,7 @@
 made for this; and a system daemon that watches them. Nothing else on the machine is touched. For the bench
 and for tests/integration."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -9,6 +10,8 @@ import signal
 import socket
 import subprocess
 import time
+
+NUMBERS = itertools.count(1)
 
 
 def wait_until(condition, seconds=10.0, what="the condition"):
@@ -126,7 +129,8 @@ class Boxes:
         self.allotd = allotd
         self.wrapper = []       # what starts the daemon
         directory = pathlib.Path(directory)
-        self.top = hierarchies()[version] / f"allot-test-{os.getpid()}"
+        # Of no other, even where the one before could not be removed.
+        self.top = hierarchies()[version] / f"allot-test-{os.getpid()}-{next(NUMBERS)}"
         self.top.mkdir()
         (self.top / "docker").mkdir()
         self.directory = directory
