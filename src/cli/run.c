@@ -27,9 +27,10 @@
 #define CREATE_TRIES 5  /* a private daemon may end at the very moment that we come */
 #define POLICY_TRIES 30 /* while one of another policy, without tenants, is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
-#define RETRY_FIRST_MS 50  /* between attempts to come back to a daemon that died ... */
-#define RETRY_MOST_MS 2000 /* ... doubled each time up to this */
-#define POLICY_MAX 32      /* bytes of a policy's name */
+#define RETRY_FIRST_MS 50             /* between attempts to come back to a daemon that died ... */
+#define RETRY_MOST_MS 2000            /* ... doubled each time up to this */
+#define RETURN_NS (30 * NSEC_PER_SEC) /* for a daemon to come back before the command has begun */
+#define POLICY_MAX 32                 /* bytes of a policy's name */
 #define TENANT_VARIABLE "ALLOT_SOCKET"
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
 
@@ -432,6 +433,24 @@ static int try_return(struct run *run, struct error *err)
 	return 0;
 }
 
+/*
+ * Until the tenant's group is there. A daemon that ends meanwhile is started again, or waited for, as later on: the next one
+ * knows the tenant.
+ */
+static int await_space(struct run *run, struct error *err)
+{
+	struct timespec pause = clock_to_timespec(RETRY_FIRST_MS * NSEC_PER_MSEC);
+	uint64_t until_ns = clock_now_ns() + RETURN_NS;
+	int r = space_await(run->client, run->tenant, err);
+
+	while (r == -ECONNRESET && clock_now_ns() < until_ns)
+		if (try_return(run, err) < 0)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		else
+			r = space_await(run->client, run->tenant, err);
+	return r;
+}
+
 /* When to look after a daemon that died; is_lost false: it is there. */
 struct comeback {
 	bool is_lost;
@@ -543,7 +562,7 @@ static int run_tenant(struct run *run, int *ret_status, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = space_await(run->client, run->tenant, err);
+	r = await_space(run, err);
 	if (r >= 0)
 		r = make_environment(run, err);
 	if (r < 0)

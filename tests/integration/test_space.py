@@ -225,6 +225,19 @@ def test_stopped(machine):
     assert one.wait(timeout=20) != 0
 
 
+def test_a_daemon_that_ends_while_a_tenant_waits_for_mps(machine):
+    """The next one goes on, and the command begins."""
+    start(machine, "one")
+    control = control_of(machine)
+    os.kill(control, signal.SIGSTOP)
+    machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "hung")
+    # What hangs is ended for who comes new: that takes a moment.
+    two = machine.start("--name", "two", *SPACE, "--", *machine.load("--seconds", 0.2))
+    machine.wait_for_tenant("two")
+    machine.kill_daemon()
+    assert two.wait(timeout=60) == 0, two.stderr.read()
+
+
 def test_the_next_daemon_takes_over(machine):
     one, pid = start(machine, "one")
     control = control_of(machine)
