@@ -17,8 +17,9 @@ from sim_peers import start_sim  # noqa: F401
 GIB = 1 << 30
 CARD_GIB = 139    # of a simulated H200, less than that
 NEED_MIB = 44 << 10  # three fit, not four
-# From cuInit to the context: 90 to 190 ms on an H200; the simulated one takes none.
-CONTEXT_MS = 100
+# From cuInit to the context: 90 to 190 ms on an H200; the simulated one takes none. More here, as on a loaded machine the
+# daemon has been too late for 100.
+CONTEXT_MS = 300
 
 VERSIONS = [pytest.param(v, marks=pytest.mark.skipif(why_not(v) is not None,
                                                      reason=f"{v}: {why_not(v)}"))
