@@ -13,7 +13,7 @@ void captures_begin(void);
 CUresult captures_began(CUstream stream, CUresult result);
 /* After cuStreamEndCapture, whatever its result. */
 void captures_end_called(CUstream stream, CUresult result);
-/* What was captured in it has ended. */
+/* The stream, or the context, has been destroyed: captures that began in it have ended. */
 void captures_stream_gone(CUstream stream);
 void captures_context_gone(CUcontext context);
 

@@ -287,7 +287,9 @@ static uint64_t prepare_next(uint64_t pauses)
 	return bytes;
 }
 
-/* What was not locked ahead, while the program goes on: copies to unlocked memory take far longer than locking it. */
+/*
+ * Locks the rest of the arena while the program goes on: copies to unlocked memory take far longer than locking it.
+ */
 static void prepare_to_leave(void)
 {
 	uint64_t bytes = 1;

@@ -231,7 +231,7 @@ def test_a_daemon_that_ends_while_a_tenant_waits_for_mps(machine):
     control = control_of(machine)
     os.kill(control, signal.SIGSTOP)
     machine.wait_for_tenant("one", lambda t: t["space"]["state"] == "hung")
-    # What hangs is ended for who comes new: that takes a moment.
+    # A control daemon that hangs is replaced when a new tenant comes: that takes a moment.
     two = machine.start("--name", "two", *SPACE, "--", *machine.load("--seconds", 0.2))
     machine.wait_for_tenant("two")
     machine.kill_daemon()

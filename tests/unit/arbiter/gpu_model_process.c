@@ -11,7 +11,7 @@ unsigned process_queued(const struct model_process *p)
 	return p->tail - p->head;
 }
 
-/* What the present burst is of. */
+/* The load that the present burst belongs to. */
 static const struct gpu_model_load *part_of(const struct model_process *p)
 {
 	unsigned every = p->load.other_every;

@@ -42,7 +42,7 @@ static const struct gpu_model_load training = {
 	.tells_rests = true,
 };
 
-/* What the servers of a scene did; the training, which takes steps of 270 ms, is asked for its work alone. */
+/* Results of one tenant. A training takes steps of 270 ms: only its work is looked at. */
 struct got {
 	double tokens_s, work_pct, p50_ms, p99_ms, prefill_ms;
 };
@@ -138,7 +138,7 @@ static void test_by_turns(void **state)
 	assert_true(fabs(got[0].work_pct - got[1].work_pct) < 0.5);
 	assert_true(got[0].tokens_s + got[1].tokens_s >= native[0].tokens_s + native[1].tokens_s);
 	run("40 beside a training, turns", false, 2, mixed, uneven, got);
-	/* What the server leaves between its steps is the training's. */
+	/* The training gets the time that the server leaves between its steps. */
 	assert_true(got[0].work_pct > 35 && got[1].work_pct > 59);
 }
 
