@@ -294,36 +294,37 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t gpu_model_take_latency_ns(struct gpu_model *m, int tenant, double part)
+static uint64_t quantile(uint64_t *ns, unsigned count, double part)
 {
-	struct model_tenant *t = m->tenant[tenant];
-	unsigned count = t->latency_count, rank = (unsigned)(part * count);
+	unsigned rank = (unsigned)(part * count);
 
-	t->latency_count = 0;
 	if (!count)
 		return 0;
-	qsort(t->latency_ns, count, sizeof(t->latency_ns[0]), compare_u64);
-	return t->latency_ns[rank < count ? rank : count - 1];
+	qsort(ns, count, sizeof(*ns), compare_u64);
+	return ns[rank < count ? rank : count - 1];
+}
+
+uint64_t gpu_model_latency_ns(struct gpu_model *m, int tenant, double part)
+{
+	struct model_tenant *t = m->tenant[tenant];
+
+	return quantile(t->latency_ns, t->latency_count, part);
+}
+
+uint64_t gpu_model_take_latency_ns(struct gpu_model *m, int tenant, double part)
+{
+	uint64_t found = gpu_model_latency_ns(m, tenant, part);
+
+	m->tenant[tenant]->latency_count = 0;
+	return found;
 }
 
 uint64_t gpu_model_take_other_latency_ns(struct gpu_model *m, int tenant, double part)
 {
 	struct model_tenant *t = m->tenant[tenant];
-	unsigned count = t->other_count, rank = (unsigned)(part * count);
+	uint64_t found = quantile(t->other_latency_ns, t->other_count, part);
 
 	t->other_count = 0;
-	if (!count)
-		return 0;
-	qsort(t->other_latency_ns, count, sizeof(t->other_latency_ns[0]), compare_u64);
-	return t->other_latency_ns[rank < count ? rank : count - 1];
-}
-
-uint64_t gpu_model_latency_ns(struct gpu_model *m, int tenant, double part)
-{
-	unsigned count = m->tenant[tenant]->latency_count;
-	uint64_t found = gpu_model_take_latency_ns(m, tenant, part);
-
-	m->tenant[tenant]->latency_count = count;
 	return found;
 }
 

@@ -42,7 +42,7 @@ static const struct gpu_model_load training = {
 	.tells_rests = true,
 };
 
-/* Results of one tenant. A training takes steps of 270 ms: only its work is looked at. */
+/* Results of one tenant; of a training, whose steps take 270 ms, only work_pct is compared. */
 struct got {
 	double tokens_s, work_pct, p50_ms, p99_ms, prefill_ms;
 };
