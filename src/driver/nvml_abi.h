@@ -85,7 +85,6 @@ enum nvml_process_mode {
 	NVML_PROCESS_MODE_COMPUTE = 0,
 	NVML_PROCESS_MODE_GRAPHICS = 1,
 	NVML_PROCESS_MODE_MPS = 2,
-	NVML_PROCESS_MODE_ALL = 3,
 };
 
 /* nvmlDeviceGetProcessUtilization: microseconds since 1970, percent. */

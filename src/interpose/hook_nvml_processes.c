@@ -82,7 +82,7 @@ nvmlReturn_t nvml_process_details(int card,
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return list_none(&details->numProcArrayEntries);
-	if (details->mode > NVML_PROCESS_MODE_ALL)
+	if (details->mode != NVML_PROCESS_MODE_COMPUTE)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	room = details->numProcArrayEntries;
 	nvml_instance_ids(card, &gpu_instance, &compute_instance);

@@ -80,8 +80,9 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /*
- * The newer call's answer, as far as 32 bits can tell it: so the quota is seen through it too. Where the
- * driver answers the old call with an error, as that of 580 does, so do we.
+ * The newer call's answer, as far as 32 bits can tell it, so that the program sees its quota. The driver of
+ * 580 usually refuses the old call, and sometimes answers it where it refuses the newer one. Both results
+ * are the old call's own.
  */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)
@@ -92,13 +93,12 @@ CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuMemGetInfo_v2 ||
 	    (!free_bytes && !total_bytes))
 		return result;
-	result = hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total);
-	if (result == CUDA_SUCCESS) {
-		if (free_bytes)
-			*free_bytes = narrowed(wide_free);
-		if (total_bytes)
-			*total_bytes = narrowed(wide_total);
-	}
+	if (hook_mem_get_info(real.cuMemGetInfo_v2, &wide_free, &wide_total) != CUDA_SUCCESS)
+		return result;
+	if (free_bytes)
+		*free_bytes = narrowed(wide_free);
+	if (total_bytes)
+		*total_bytes = narrowed(wide_total);
 	return result;
 }
 
@@ -110,8 +110,7 @@ CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), uns
 
 	if (result != CUDA_SUCCESS || !guest_is_active() || !real.cuDeviceTotalMem_v2)
 		return result;
-	result = hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device);
-	if (result == CUDA_SUCCESS && bytes)
+	if (hook_device_total_mem(real.cuDeviceTotalMem_v2, &wide, device) == CUDA_SUCCESS && bytes)
 		*bytes = narrowed(wide);
 	return result;
 }

@@ -48,7 +48,8 @@ ROWS = [
 
 # Of a real GPU alone.
 REAL_ROWS = [
-    (r"nvmlDeviceGet(Compute|Graphics|MPSCompute)RunningProcesses", (NVML_INSUFFICIENT_SIZE, None),
+    (r"nvmlDeviceGet((Compute|Graphics|MPSCompute)RunningProcesses|RunningProcessDetailList)",
+     (NVML_INSUFFICIENT_SIZE, None),
      "a tenant is shown its own processes: the other's may be more than there is room for"),
     (r"cu", (None, ILLEGAL_ADDRESS), "whether a kernel's bad access is known yet depends on the moment"),
     (r"cu", (ILLEGAL_ADDRESS, None), "whether a kernel's bad access is known yet depends on the moment"),

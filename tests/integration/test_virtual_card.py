@@ -143,6 +143,7 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
             "lists": lists, "detail": detail,
             "wrong_versions": [failure(nv.nvmlDeviceGetRunningProcessDetailList, h, 0x2000018, 0),
                                failure(nv.nvmlDeviceGetMemoryInfo, h, 0x3000028)],
+            "no_mode": failure(nv.nvmlDeviceGetRunningProcessDetailList, h, 0x1000018, 3),
             "names": [nv.nvmlSystemGetProcessName(os.getpid()), sys.executable],
             "no_process": failure(nv.nvmlSystemGetProcessName, 1 << 30),
             "no_name": failure(nv.nvmlSystemGetProcessName, ended.pid)}))
@@ -161,6 +162,7 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
             assert said["lists"][kind + version] == [[0, 0, []]] * 3
     assert said["detail"] == {"0": listed, "1": [], "2": []}
     assert said["wrong_versions"] == [25, 25]   # NVML_ERROR_ARGUMENT_VERSION_MISMATCH
+    assert said["no_mode"] == 2   # NVML_ERROR_INVALID_ARGUMENT
     assert said["names"][0] == said["names"][1] and said["no_process"] == 6
     assert said["no_name"] == 21   # NVML_ERROR_NO_DATA
 

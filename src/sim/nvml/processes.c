@@ -101,7 +101,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return none(device, &details->numProcArrayEntries);
-	if (details->mode > NVML_PROCESS_MODE_ALL)
+	if (details->mode != NVML_PROCESS_MODE_COMPUTE)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	r = list(device, &n, infos, sizeof(*infos));
 	if (r != NVML_SUCCESS)

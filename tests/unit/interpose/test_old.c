@@ -69,6 +69,16 @@ static CUresult get_total_v1(unsigned int *bytes, CUdevice device)
 	return driver_result;
 }
 
+static CUresult refuse_info(size_t *free_bytes, size_t *total_bytes)
+{
+	return CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult refuse_total(size_t *bytes, CUdevice device)
+{
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
 static CUresult create_array_v1(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *desc)
 {
 	calls++;
@@ -184,6 +194,20 @@ static void test_the_card_is_the_quota(void **state)
 	assert_int_equal(free_bytes, 7);
 }
 
+/* The driver of 580 has been seen to answer an old call where it refuses the newer one. */
+static void test_the_old_call_alone_is_answered(void **state)
+{
+	unsigned int free_bytes = 0, total = 0;
+
+	start();
+	real.cuMemGetInfo_v2 = refuse_info;
+	real.cuDeviceTotalMem_v2 = refuse_total;
+	assert_int_equal(hook_mem_get_info_v1(get_info_v1, &free_bytes, &total), CUDA_SUCCESS);
+	assert_int_equal(free_bytes, 7);
+	assert_int_equal(hook_device_total_mem_v1(get_total_v1, &total, 0), CUDA_SUCCESS);
+	assert_int_equal(total, 7);
+}
+
 static void test_arrays(void **state)
 {
 	const CUDA_ARRAY_DESCRIPTOR_v1 flat = { 1 << 20, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
@@ -271,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_memory_is_refused_or_fails),
 		cmocka_unit_test(test_the_card_is_the_quota),
+		cmocka_unit_test(test_the_old_call_alone_is_answered),
 		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_captures),
 		cmocka_unit_test(test_one_launch_on_several_devices),
