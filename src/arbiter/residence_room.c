@@ -120,9 +120,12 @@ static void room_without_others(const struct residence *r, const struct residenc
 bool residence_has_hope(const struct residence *r, int tenant)
 {
 	const struct residence_tenant *t = &r->tenant[tenant];
-	struct room room;
-	room_without_others(r, t, false, &room);
-	return t->needs_since_ns && room_fits(&room, t);
+	struct room now, later;
+	if (!t->needs_since_ns || t->is_granted)
+		return false;
+	room_free(r, &now);
+	room_without_others(r, t, false, &later);
+	return !room_fits(&now, t) && room_fits(&later, t);
 }
 
 bool room_can_ever(const struct residence *r, int tenant, bool is_return)

@@ -2,16 +2,19 @@
 
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
+#include "interpose/real.h"
 #include "interpose/swap_hold.h"
 #include "interpose/trace_record.h"
 
 #define PATIENCE_NS (60 * NS_PER_S) /* without hope, or a daemon, until it fails */
 #define NAP_NS (10 * NS_PER_MS)
+#define ROUNDING_BYTES (128ULL << 20)
 
 static _Atomic uint64_t wanted_bytes[REGION_MAX_DEVICES];
 static __thread struct {
 	int device;
 	uint64_t bytes;
+	bool is_drivers;
 } lack; /* bytes 0: none */
 
 /* What is in use is more than the daemon leaves to it. */
@@ -48,23 +51,36 @@ bool swap_wait_for_room(uint64_t *since_ns)
 	return true;
 }
 
-void swap_room_lacks(int device, uint64_t bytes)
+void swap_room_lacks(int device, uint64_t bytes, bool is_drivers)
 {
 	lack.device = device;
 	lack.bytes = bytes;
+	lack.is_drivers = is_drivers;
 }
 
 bool swap_room_is_kept(int device, uint64_t bytes)
 {
 	if (likely(!swap_is_on()) || device < 0 || device == REGION_HOST || !is_beyond_bound(device))
 		return false;
-	swap_room_lacks(device, bytes);
+	swap_room_lacks(device, bytes, false);
 	return true;
+}
+
+/* More than enough for what was lacking, whatever the driver rounds it up to. False where no context can tell. */
+static bool gpu_has_room(void)
+{
+	size_t free_bytes, total_bytes;
+
+	return real.cuMemGetInfo_v2 && !atomic_load(&guest.captures) &&
+	       guest_current_index() == lack.device &&
+	       real.cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
+	       free_bytes / 2 > lack.bytes + ROUNDING_BYTES;
 }
 
 void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
+	room->had_room = false;
 	/* Inside another call: what that lacks is kept for it. */
 	if (swap_is_on() && !swap_is_inside())
 		lack.bytes = 0;
@@ -87,6 +103,11 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		return end(room, result);
 	if (swap_is_inside() || !lack.bytes)
 		return end(room, result);
+	/* Twice in a row: between a refusal and the first look at the GPU another may have left it. */
+	bool has_room = lack.is_drivers && gpu_has_room();
+	if (has_room && room->had_room)
+		return end(room, result);
+	room->had_room = has_room;
 	if (!room->bytes) {
 		room->device = lack.device;
 		room->bytes = lack.bytes;

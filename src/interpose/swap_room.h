@@ -4,7 +4,9 @@
  *
  *     return WITH_ROOM(try_to_allocate(...));
  *
- * makes the call until it succeeds, or fails for another reason, or there is no hope of room. The call notes
+ * makes the call until it succeeds, or fails for another reason, or there is no hope of room. Out of memory is another
+ * reason too where the GPU has more than enough before and after the try: a driver says so of what it can't do, such as
+ * a context by the cuCtxCreate of before CUDA 3.2. The call notes
  * by swap_room_lacks() that it failed for that; charge.h does for what is charged. Between two tries the process
  * holds nothing (swap_hold.h), so that its own memory may leave the card meanwhile; a call that is made by another
  * one inside the hold leaves the waiting to that.
@@ -24,16 +26,17 @@ struct swap_room {
 	uint64_t bytes; /* wanted; 0: it has not waited */
 	uint64_t since_ns;
 	uint64_t trace_begin; /* for the trace; 0: it is in none */
+	bool had_room;        /* of a refusal by the driver: the GPU had room all the same */
 };
 
-/* The thread's last try found no room for so many bytes on the device, which its quota allows. */
-void swap_room_lacks(int device, uint64_t bytes);
+/* The thread's last try found no room for so many bytes on the device, which its quota allows; `is_drivers`: said the driver. */
+void swap_room_lacks(int device, uint64_t bytes, bool is_drivers);
 
 /* The same after a call of the driver's, if that is what it said. Memory of no device of ours is nobody's affair here. */
 static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 {
 	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
-		swap_room_lacks(device, bytes);
+		swap_room_lacks(device, bytes, true);
 }
 
 /*

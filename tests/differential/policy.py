@@ -51,6 +51,8 @@ REAL_ROWS = [
     (r"nvmlDeviceGet((Compute|Graphics|MPSCompute)RunningProcesses|RunningProcessDetailList)",
      (NVML_INSUFFICIENT_SIZE, None),
      "a tenant is shown its own processes: the other's may be more than there is room for"),
+    (r"nvmlDeviceGet", (0, NVML_INSUFFICIENT_SIZE),
+     "a handle of before a fork and a new nvmlInit, whose UUID NVML does not tell any more, is refused in a tenant"),
     (r"cu", (None, ILLEGAL_ADDRESS), "whether a kernel's bad access is known yet depends on the moment"),
     (r"cu", (ILLEGAL_ADDRESS, None), "whether a kernel's bad access is known yet depends on the moment"),
     (r"cuMemcpy", OUTPUTS, "memory that the program has not written holds anything"),

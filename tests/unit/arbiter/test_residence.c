@@ -190,7 +190,11 @@ static void test_hope(void **state)
 	model_run(S);
 	assert_false(residence_has_hope(&m.r, second));
 	assert_true(residence_has_hope(&m.r, first));
-	/* Nor for what no card has. */
+	/* Nor for what no card has, nor for what it need only take. */
+	assert_true(residence_has_hope(&m.r, first));
+	m.r.tenant[first].is_granted = true;
+	assert_false(residence_has_hope(&m.r, first));
+	m.r.tenant[first].is_granted = false;
 	int large = model_add(1, 110 * GIB, S, 0, false);
 	model_run(2 * TICK);
 	assert_false(residence_has_hope(&m.r, large));

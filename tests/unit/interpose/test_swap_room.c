@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "fake_guest.h"
+#include "interpose/real.h"
 #include "interpose/swap_hold.h"
 #include "interpose/swap_room.h"
 
@@ -64,7 +65,7 @@ static CUresult try_three_times(void)
 		most_wanted = swap_wanted(1);
 	if (++tries == 3)
 		return CUDA_SUCCESS;
-	swap_room_lacks(1, 4096);
+	swap_room_lacks(1, 4096, false);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -89,11 +90,50 @@ static void test_what_fails_for_another_reason_is_not_made_again(void **state)
 {
 	guest.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
-	swap_room_lacks(0, 1); /* of a call before */
+	swap_room_lacks(0, 1, true); /* of a call before */
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_OUT_OF_MEMORY)), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_INVALID_VALUE)), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(tries, 2);
 	assert_int_equal(swap_wanted(0), 0);
+	guest.detours = 0;
+}
+
+static size_t free_bytes;
+
+static CUresult get_info(size_t *ret_free, size_t *ret_total)
+{
+	*ret_free = free_bytes;
+	*ret_total = 80ULL << 30;
+	return CUDA_SUCCESS;
+}
+
+/* Refused by the driver until the tenth try. */
+static CUresult refuse(void)
+{
+	if (++tries == 10)
+		return CUDA_SUCCESS;
+	swap_room_lacks(0, 1ULL << 30, true);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void test_a_refusal_beside_free_memory_is_final(void **state)
+{
+	guest.detours = DETOUR_HOLD;
+	fake_control->swap_hope = 1;
+	real.cuMemGetInfo_v2 = get_info;
+	free_bytes = 40ULL << 30;
+	assert_int_equal(WITH_ROOM(refuse()), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(tries, 2); /* one more, for a GPU that was full until just now */
+	assert_int_equal(swap_wanted(0), 0);
+	tries = 0;
+	free_bytes = 1ULL << 30;
+	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);
+	assert_int_equal(tries, 10);
+	/* Where no context can tell, it waits. */
+	tries = 0;
+	real.cuMemGetInfo_v2 = NULL;
+	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);
+	assert_int_equal(tries, 10);
 	guest.detours = 0;
 }
 
@@ -127,6 +167,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_process_that_ends_does_not_wait, set_up),
 		cmocka_unit_test_setup(test_a_call_is_made_until_there_is_room, set_up),
 		cmocka_unit_test_setup(test_what_fails_for_another_reason_is_not_made_again, set_up),
+		cmocka_unit_test_setup(test_a_refusal_beside_free_memory_is_final, set_up),
 		cmocka_unit_test_setup(test_inside_the_hold_nobody_waits, set_up),
 	};
 
