@@ -4,11 +4,14 @@ import json
 import pathlib
 import time
 
+import pytest
+
 from held import PROGRAMS, compile_c, link_with_driver
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs" / "many_streams.c"
 
 
+@pytest.mark.alone  # shares
 def test_many_streams_take_no_more_than_one(machine, tmp_path):
     program = compile_c(tmp_path / "many_streams", f"-I{PROGRAMS}", PROGRAM, *link_with_driver())
     begin = time.time() + 5
