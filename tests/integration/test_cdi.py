@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from conftest import BUILD, GIB, wait_until
 from engines import Podman, find
-from held import GOVERNED, compile_c, link_with_driver
+from held import GOVERNED, can_mount, compile_c, link_with_driver
 from servers import restart_daemon, start_servers
 
 MOUNTS = {"/run/allot/tenant", "/etc/ld.so.preload", "/run/allot/sim", "/run/allot/sim.sock"}
@@ -256,8 +256,7 @@ class CdiPodman(Podman):
     def why_not(cls):
         if why := super().why_not():
             return why
-        done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
-        return None if done.returncode == 0 else "no mount namespaces"
+        return None if can_mount() else "no mount namespaces"
 
     def start(self):
         self.configure()

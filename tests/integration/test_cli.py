@@ -12,6 +12,7 @@ import time
 import pytest
 
 from conftest import BUILD, GIB, make_machine, wait_until
+from held import can_mount
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")
 
@@ -30,11 +31,6 @@ def ending(tmp_path_factory, endings):
     """One simulated H200, of which nothing may be left: test_nothing_is_left looks."""
     endings.append(make_machine(tmp_path_factory, "h200"))
     return endings[-1]
-
-
-def can_mount():
-    return os.geteuid() == 0 and subprocess.run(
-        ["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
 def one_line(result, status, *parts):

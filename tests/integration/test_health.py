@@ -1,6 +1,8 @@
 """Faults of cards while the daemon runs: they take no new tenants, those on them go on, and it is over when it is."""
 
 import json
+import os
+import signal
 import subprocess
 
 import pytest
@@ -133,7 +135,7 @@ def test_cordon(two, tmp_path):
     # The next daemon knows.
     assert (two.run_dir / "cordoned").read_text() == uuid + "\n"
     daemon, = [pid for pid, line in two.servers().items() if "allotd" in line]
-    subprocess.run(["kill", "-KILL", str(daemon)], check=True)
+    os.kill(daemon, signal.SIGKILL)
     wait_until(lambda: two.servers().keys() - {daemon} and two.tenants().get("held"),
                what="the next daemon")
     assert device(two, 1)["cordoned"]
