@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -72,6 +73,16 @@ class Share:
     def is_sound(self):
         """Something was done, and nothing that was not charged."""
         return 0 < self.work_pct < self.charged_pct + 3
+
+
+def kill_servers(*pids):
+    """Returns when they have ended: until then their sockets take connections, and their locks are held."""
+    servers = [os.pidfd_open(pid) for pid in pids]
+    for server in servers:
+        signal.pidfd_send_signal(server, signal.SIGKILL)
+    for server in servers:
+        assert select.select([server], [], [], 20)[0], "a server did not end"
+        os.close(server)
 
 
 class Machine:
@@ -170,8 +181,7 @@ class Machine:
         """Kills the daemon, and `more` pids with it; returns when the next one, which `allot run` starts, has
         its tenants back."""
         old = self.daemons()
-        for pid in [*old, *more]:
-            os.kill(pid, signal.SIGKILL)
+        kill_servers(*old, *more)
         wait_until(lambda: self.daemons() - old and self.ps()["devices"], what="the next daemon")
 
     def wait_until_gone(self, seconds=20.0):

@@ -1,11 +1,8 @@
 """A card and a daemon of a test's own, with settings that `allot run` has no option for."""
 
-import os
-import select
-import signal
 import subprocess
 
-from conftest import BUILD
+from conftest import BUILD, kill_servers
 
 
 def start(program, *arguments):
@@ -36,10 +33,5 @@ def start_daemon(machine, directory):
 
 def restart_daemon(machine, directory):
     """Kills the daemon; returns when the next one serves."""
-    daemons = [os.pidfd_open(pid) for pid in machine.daemons()]
-    for daemon in daemons:
-        signal.pidfd_send_signal(daemon, signal.SIGKILL)
-        # Its command line is gone before its locks are.
-        assert select.select([daemon], [], [], 20)[0], "the daemon did not end"
-        os.close(daemon)
+    kill_servers(*machine.daemons())
     start_daemon(machine, directory)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, processes_of, wait_until
+from conftest import BUILD, kill_servers, processes_of, wait_until
 from servers import start_servers
 from python_tenant import CONTEXT, MIB, PREAMBLE, Tenant, card_used
 from test_swap import BUFFERS, WORKERS, resume, tenant_says as says
@@ -348,7 +348,7 @@ def test_the_helper_is_killed_while_it_is_out(machine, python):
     pause(machine)
     first = list(keepers(machine))
     assert len(first) == 1
-    os.kill(first[0], signal.SIGKILL)
+    kill_servers(first[0])
     wait_until(lambda: keepers(machine) and first[0] not in keepers(machine), what="another helper")
     wait_until(lambda: swap_of(machine)["state"] == "out", what="its answer")
     assert card_used(machine) == 0

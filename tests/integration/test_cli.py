@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, make_machine, wait_until
+from conftest import BUILD, GIB, kill_servers, make_machine, wait_until
 from held import can_mount
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")
@@ -405,7 +405,7 @@ def test_daemon_killed_is_started_again(ending):
     assert process.stdout.readline() == "up\n"
     daemon = [pid for pid, line in ending.servers().items() if "/allotd " in line]
     assert len(daemon) == 1
-    os.kill(daemon[0], signal.SIGKILL)
+    kill_servers(daemon[0])
     tenant = ending.wait_for_tenant("a")
     assert tenant["devices"][0]["memory_quota_bytes"] == 3 * GIB
     assert [pid for pid, line in ending.servers().items() if "/allotd " in line] != daemon

@@ -1,13 +1,11 @@
 """Faults of cards while the daemon runs: they take no new tenants, those on them go on, and it is over when it is."""
 
 import json
-import os
-import signal
 import subprocess
 
 import pytest
 
-from conftest import BUILD, make_machine, wait_until
+from conftest import BUILD, kill_servers, make_machine, wait_until
 from scrape import address_in, scrape
 from servers import start, start_servers
 
@@ -135,7 +133,7 @@ def test_cordon(two, tmp_path):
     # The next daemon knows.
     assert (two.run_dir / "cordoned").read_text() == uuid + "\n"
     daemon, = [pid for pid, line in two.servers().items() if "allotd" in line]
-    os.kill(daemon, signal.SIGKILL)
+    kill_servers(daemon)
     wait_until(lambda: two.servers().keys() - {daemon} and two.tenants().get("held"),
                what="the next daemon")
     assert device(two, 1)["cordoned"]

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, ROOT, make_machine, wait_until
+from conftest import BUILD, GIB, ROOT, kill_servers, make_machine, wait_until
 from python_tenant import MIB, Tenant
 from scrape import TOKEN, address_in, listen, request, scrape, wait_for_page
 from servers import start_servers
@@ -468,7 +468,7 @@ def test_after_a_kill_the_next_daemon_serves_at_the_same_place(machine, tmp_path
     machine.wait_for_tenant("a")
     before = scrape(address)
     (daemon,) = [pid for pid, line in machine.servers().items() if "/allotd " in line]
-    os.kill(daemon, signal.SIGKILL)
+    kill_servers(daemon)
 
     def serves_again():
         try:

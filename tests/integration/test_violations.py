@@ -9,7 +9,7 @@ import time
 import pytest
 
 from boxes import Boxes, why_not
-from conftest import BUILD, ROOT, wait_until
+from conftest import BUILD, ROOT, kill_servers, wait_until
 from held import SIM, compile_c, link_with_driver
 from scrape import address_in, scrape
 from servers import start_servers
@@ -211,7 +211,7 @@ def test_a_killed_daemon_leaves_nobody_stopped(machine, tmp_path, programs):
     found = find_offender(machine, action="stopped")
     wait_until(lambda: state_of(found["pid"]) == "T", what="the stop")
     daemon, = [pid for pid, line in machine.servers().items() if "allotd" in line]
-    os.kill(daemon, signal.SIGKILL)
+    kill_servers(daemon)
     # `allot run` starts the next one, which has no such setting.
     wait_until(lambda: state_of(found["pid"]) != "T", what="the next daemon")
     machine.wait_for_tenant("round", lambda t: t["offenders"] and
