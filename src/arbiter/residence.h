@@ -126,8 +126,8 @@ uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_
 uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part);
 
 /*
- * What the tenant lacks comes, if it waits long enough: it is in need, there is no room for it yet, and there would be
- * without those that left when they were last ordered to. Room that is there already is nothing to wait for.
+ * True if waiting will bring the room that the tenant lacks: there is none yet, and there would be without the tenants
+ * that left when they were last ordered to. False when the room is there already: that is nothing to wait for.
  */
 bool residence_has_hope(const struct residence *r, int tenant);
 
