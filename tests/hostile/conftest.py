@@ -1,16 +1,8 @@
-"""Tests that attack allot, with the fixtures of tests/integration: a daemon on a simulated GPU in a run
-directory of the test's own."""
+"""Tests that attack allot, with the modules and fixtures of tests/integration."""
 
-import importlib.util
 import pathlib
 import sys
 
-INTEGRATION = pathlib.Path(__file__).resolve().parent.parent / "integration"
-sys.path.append(str(INTEGRATION))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 
-# Two modules can't both be named conftest, so the other one is loaded under another name and its
-# names, fixtures and hooks are made this module's.
-_spec = importlib.util.spec_from_file_location("integration_conftest", INTEGRATION / "conftest.py")
-_module = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-globals().update({name: value for name, value in vars(_module).items() if not name.startswith("__")})
+from fixtures import built, machine, machine2, pytest_configure, python  # noqa: E402, F401

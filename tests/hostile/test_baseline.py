@@ -1,7 +1,7 @@
 """The machine that the other files attack: without an attack, a tenant has its quota and nothing is
 reported against it."""
 
-from conftest import GIB
+from machines import GIB
 
 
 def test_an_honest_tenant_has_its_quota_and_no_violation(machine, python):

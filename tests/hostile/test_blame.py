@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from held import SIM
 from test_violations import HOLD, find_offender, holders, programs, settle  # noqa: F401
 

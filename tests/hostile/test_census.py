@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from conftest import GIB, ROOT
+from machines import GIB, ROOT
 from held import SIM, compile_c
 from servers import start_servers
 from test_violations import SETTINGS, log_of

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import threading
 
-from conftest import BUILD
+from machines import BUILD
 
 
 def test_ps_tells_that_the_daemon_does_not_answer(tmp_path):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from servers import start_daemon, start_servers
 from test_violations import SETTINGS
 

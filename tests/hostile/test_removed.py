@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from machines import ROOT
 from held import compile_c, link_with_driver
 from servers import start_servers
 from test_cdi import request

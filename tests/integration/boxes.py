@@ -3,7 +3,7 @@
 import importlib.util
 import subprocess
 
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 
 _spec = importlib.util.spec_from_file_location("harness_boxes", ROOT / "bench/harness/boxes.py")
 _boxes = importlib.util.module_from_spec(_spec)

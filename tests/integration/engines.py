@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import time
 
-from conftest import ROOT, wait_until
+from machines import ROOT, wait_until
 from processes import end_process
 
 UNPACKED = ROOT / "build/engines"

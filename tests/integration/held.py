@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from machines import BUILD
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SIM = BUILD / "sim"

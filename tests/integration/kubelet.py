@@ -8,7 +8,7 @@ import time
 from concurrent import futures
 
 import pytest
-from conftest import wait_until
+from machines import wait_until
 from engines import field
 
 grpc = pytest.importorskip("grpc")

@@ -10,7 +10,7 @@ import urllib.parse
 
 import yaml
 
-from conftest import BUILD, ROOT, wait_until
+from machines import BUILD, ROOT, wait_until
 
 FILES = ROOT / "deploy" / "prometheus"
 # Grafana's variables, as it fills them in.

@@ -5,7 +5,7 @@ import json
 import subprocess
 import textwrap
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 MIB = 1 << 20
 CONTEXT = 518 * MIB

@@ -7,7 +7,7 @@ import re
 import ssl
 import subprocess
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 PROGRAM = BUILD / "allot-scheduler"
 

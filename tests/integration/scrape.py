@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from servers import start_servers
 
 parser = pytest.importorskip("prometheus_client.parser")

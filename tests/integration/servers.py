@@ -2,7 +2,7 @@
 
 import subprocess
 
-from conftest import BUILD, kill_servers
+from machines import BUILD, kill_servers
 
 
 def start(program, *arguments):

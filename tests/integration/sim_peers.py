@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD
+from machines import BUILD
 
 pytest.importorskip("cuda.bindings.driver")
 pytest.importorskip("pynvml")

@@ -8,7 +8,7 @@ import secrets
 import socket
 import subprocess
 
-from conftest import ROOT, wait_until
+from machines import ROOT, wait_until
 from processes import end_process
 
 UNPACKED = ROOT / "build/slurm"

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 pyte = pytest.importorskip("pyte", reason="the terminal emulator of these tests is not installed")
 

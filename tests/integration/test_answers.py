@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 from held import SIM
 
 sys.path.append(str(ROOT / "bench"))

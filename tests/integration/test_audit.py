@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from scrape import address_in, wait_for_page
 from servers import start, start_servers
 from test_cdi import Devices

@@ -12,7 +12,7 @@ import sys
 import types
 
 import pytest
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from harness import regress, stats      # noqa: E402

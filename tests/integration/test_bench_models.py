@@ -11,7 +11,7 @@ import types
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from cases.epochs import expected_s                 # noqa: E402

@@ -7,7 +7,7 @@ import sys
 import types
 
 import pytest
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from cases import CASES, space_lend     # noqa: E402

@@ -10,7 +10,7 @@ import subprocess
 
 
 import pytest
-from conftest import BUILD, GIB, wait_until
+from machines import BUILD, GIB, wait_until
 from engines import Podman, find
 from held import GOVERNED, can_mount, compile_c, link_with_driver
 from servers import restart_daemon, start_servers

@@ -6,7 +6,7 @@ import os
 import shutil
 
 import pytest
-from conftest import wait_until
+from machines import wait_until
 from engines import Containerd, Docker, too_old_for_cdi
 from held import GOVERNED, compile_c, link_with_driver
 from test_cdi import Devices

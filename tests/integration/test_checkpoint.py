@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, kill_servers, processes_of, wait_until
+from machines import BUILD, kill_servers, processes_of, wait_until
 from servers import start_servers
 from python_tenant import CONTEXT, MIB, PREAMBLE, Tenant, card_used
 from test_swap import BUFFERS, WORKERS, resume, tenant_says as says

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from boxes import why_not
-from conftest import wait_until
+from machines import wait_until
 from python_tenant import PREAMBLE
 from test_checkpoint import BUFFERS, HELD, says
 from test_freezer import make_boxes  # noqa: F401

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, kill_servers, make_machine, wait_until
+from machines import BUILD, GIB, kill_servers, make_machine, wait_until
 from held import can_mount
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from api_server import ApiServer, node, pod
-from conftest import ROOT, wait_until
+from machines import ROOT, wait_until
 from page import ask, page_in
 from page_cost import Watch, resident_bytes
 from scheduler import Scheduler, run_scheduler

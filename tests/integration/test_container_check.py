@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 from test_freezer_runc import remove_left, why_not_runc
 
 

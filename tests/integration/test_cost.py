@@ -5,7 +5,7 @@ import os
 import pathlib
 import signal
 
-from conftest import BUILD, processes_of, wait_until
+from machines import BUILD, processes_of, wait_until
 
 
 class Process:

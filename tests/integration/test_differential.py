@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 
 SECONDS = 45
 

@@ -14,7 +14,7 @@ import yaml
 
 import foreign
 import tutorial
-from conftest import BUILD, FOREIGN, ROOT
+from machines import BUILD, FOREIGN, ROOT
 
 markdown_it = pytest.importorskip("markdown_it")
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import BUILD
+from machines import BUILD
 
 VERSION = "580.65.06"
 GPU = "0000:17:00.0"

@@ -3,7 +3,7 @@ answers as it does without the library."""
 
 import pytest
 
-from conftest import ROOT
+from machines import ROOT
 from held import compile_c
 
 NVML_UNINITIALIZED = "1"

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 pytestmark = pytest.mark.alone  # shares
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from boxes import why_not
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from engines import Containerd, Docker, Podman, field, pairs
 from sim_peers import start_sim  # noqa: F401
 from test_freezer import hoard, make_boxes  # noqa: F401

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from machines import BUILD
 from scheduler import Scheduler
 
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 from boxes import Boxes, why_not
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from held import compile_c, link_with_driver
 from page import ask, page_in
 from scrape import address_in, wait_for_page

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from boxes import Boxes, hierarchies, why_not
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from sim_peers import start_sim  # noqa: F401
 from test_freezer import CARD_GIB, CONTEXT_MS, hoard  # noqa: F401
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from held import compile_c, link_with_driver
 
 pytestmark = pytest.mark.alone  # shares

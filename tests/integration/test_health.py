@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, kill_servers, make_machine, wait_until
+from machines import BUILD, kill_servers, make_machine, wait_until
 from scrape import address_in, scrape
 from servers import start, start_servers
 

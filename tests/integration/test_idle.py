@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD, GIB, wait_until
+from machines import BUILD, GIB, wait_until
 
 TENANTS = 8
 WINDOW_S = 6

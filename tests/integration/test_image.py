@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from conftest import BUILD, ROOT, wait_until
+from machines import BUILD, ROOT, wait_until
 from engines import Containerd, Podman, version_of
 from servers import start
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 from scrape import address_in, wait_for_page
 from servers import start_servers
 from test_cdi import Devices

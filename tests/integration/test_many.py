@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyte")
 
 from chromium import Chromium, find_chromium  # noqa: E402
-from conftest import BUILD, make_machine, wait_until  # noqa: E402
+from machines import BUILD, make_machine, wait_until  # noqa: E402
 from page import READ, Page  # noqa: E402
 from page_cost import STATES, Watch, count_changes, measure  # noqa: E402
 from terminal import Terminal  # noqa: E402

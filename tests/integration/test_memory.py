@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")

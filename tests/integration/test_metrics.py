@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, ROOT, kill_servers, make_machine, wait_until
+from machines import BUILD, GIB, ROOT, kill_servers, make_machine, wait_until
 from python_tenant import MIB, Tenant
 from scrape import TOKEN, address_in, listen, request, scrape, wait_for_page
 from servers import start_servers

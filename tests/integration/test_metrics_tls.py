@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import GIB, wait_until
+from machines import GIB, wait_until
 from scrape import TOKEN, Page, listen, request
 
 

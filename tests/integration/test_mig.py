@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, GIB, make_machine, wait_until
+from machines import BUILD, GIB, make_machine, wait_until
 from scrape import address_in, scrape
 from servers import start_servers
 from sim_peers import PREAMBLE, start_sim  # noqa: F401

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from machines import ROOT
 from held import GOVERNED, SIM, Held, compile_c, find_library, link_with_driver
 
 VERSION = "580.159.04"

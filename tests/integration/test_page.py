@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, ROOT, wait_until
+from machines import BUILD, GIB, ROOT, wait_until
 from page import CHANGE, READ, Page, ask, hold_tenants, page_in
 from servers import start, start_servers
 from test_metrics import start_fails

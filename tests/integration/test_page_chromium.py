@@ -10,7 +10,7 @@ import time
 import pytest
 
 from chromium import find_chromium
-from conftest import BUILD, GIB
+from machines import BUILD, GIB
 from page import CHANGE, READ, Page, hold_tenants
 from servers import start
 

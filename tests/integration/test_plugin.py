@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from held import can_mount, compile_c, link_with_driver
 from kubelet import PATIENCE, Kubelet, Plugin, field, grpc, names
 from scrape import Page, request

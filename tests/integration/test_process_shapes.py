@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import make_machine
+from machines import make_machine
 from held import Held, PROGRAMS, compile_c, link_with_driver
 
 

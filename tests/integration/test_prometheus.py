@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import yaml
 
-from conftest import ROOT, wait_until
+from machines import ROOT, wait_until
 from prometheus import FILES, Prometheus, alerts_of_rules, dashboard_queries, find, metric_names
 from python_tenant import Tenant
 from scrape import address_in

@@ -5,7 +5,7 @@ import select
 import signal
 from pathlib import Path
 
-from conftest import wait_until
+from machines import wait_until
 from servers import start_daemon, start_servers
 
 

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from scheduler import Scheduler, gpu_pod, issue, patch_of, review, run_scheduler
 
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 
 TOKEN = "a-token-of-the-test"

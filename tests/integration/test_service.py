@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from machines import BUILD
 from servers import start
 
 

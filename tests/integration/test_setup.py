@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from machines import ROOT
 
 
 @pytest.fixture

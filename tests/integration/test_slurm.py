@@ -4,7 +4,7 @@ places that a test has not got."""
 import pytest
 
 import slurm
-from conftest import BUILD, ROOT, wait_until
+from machines import BUILD, ROOT, wait_until
 from test_docs import fences
 
 pytestmark = pytest.mark.skipif(bool(slurm.why_not()), reason=f"Slurm: {slurm.why_not()}")

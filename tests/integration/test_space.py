@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 SPACE = ["--sharing", "space", "--memory", "4GiB"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 
 pytestmark = pytest.mark.alone  # shares
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 
 pytestmark = pytest.mark.alone  # shares
 

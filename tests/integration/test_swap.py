@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from conftest import make_machine, wait_until
+from machines import make_machine, wait_until
 from python_tenant import CONTEXT, MIB, Tenant
 from test_swap import BUFFERS, pause, resume, swap_of
 from test_swap_turns import WORKER

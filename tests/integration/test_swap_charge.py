@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from python_tenant import MIB, Tenant
 from test_swap import BUFFERS, pause, resume, swap_of
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from conftest import make_machine, wait_until
+from machines import make_machine, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
 from test_memory import ACROSS, IPC, hand_over
 from test_swap import pause, resume, swap_of

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, make_machine, wait_until
+from machines import BUILD, make_machine, wait_until
 from python_tenant import MIB, Tenant
 
 pytest.importorskip("cuda.bindings.driver")

@@ -9,7 +9,7 @@ import termios
 
 import pytest
 
-from conftest import BUILD, GIB, wait_until
+from machines import BUILD, GIB, wait_until
 from terminal import Terminal
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*\b(3[0-7]|38;5;\d+)[;m]")

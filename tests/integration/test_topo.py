@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from conftest import GIB, make_machine
+from machines import GIB, make_machine
 from sim_peers import start_sim
 
 LAYOUTS = ["dgx-1v", "dgx-a100", "pcie", "mixed"]

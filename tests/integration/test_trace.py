@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, wait_until
+from machines import BUILD, wait_until
 from python_tenant import Tenant
 from trace_events import Trace
 

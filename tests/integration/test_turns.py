@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from machines import wait_until
 from held import compile_c, link_with_driver
 from servers import start_servers
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from boxes import Boxes, why_not
-from conftest import BUILD, ROOT, kill_servers, wait_until
+from machines import BUILD, ROOT, kill_servers, wait_until
 from held import SIM, compile_c, link_with_driver
 from scrape import address_in, scrape
 from servers import start_servers

@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, make_machine
+from machines import BUILD, GIB, make_machine
 
 pytest.importorskip("pynvml")
 pytest.importorskip("cuda.bindings.driver")

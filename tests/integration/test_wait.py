@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, GIB, wait_until
+from machines import BUILD, GIB, wait_until
 from python_tenant import PREAMBLE, Tenant, card_used
 
 cuda = pytest.importorskip("cuda.bindings.driver")

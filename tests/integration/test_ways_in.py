@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from machines import BUILD, ROOT
 from held import (GOVERNED, SIM, Held, can_mount, compile_c, environment_of_commands,
                   find_library, link_with_driver)
 

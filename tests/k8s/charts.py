@@ -8,7 +8,7 @@ import subprocess
 import yaml
 
 from cluster import ADMIN_TOKEN
-from daemon import BUILD, ROOT
+from machines import BUILD, ROOT
 
 CHART = ROOT / "deploy/helm/allot"
 KUSTOMIZATION = ROOT / "deploy/kustomize"

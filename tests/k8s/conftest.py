@@ -1,5 +1,4 @@
-"""What every test against a real API server uses. build/ has the programs; ALLOT_BUILD names another
-directory for allot's own."""
+"""What every test against a real API server uses."""
 
 import pathlib
 import subprocess
@@ -12,7 +11,6 @@ sys.path += [str(HERE), str(HERE.parent / "integration")]
 
 import stillness  # noqa: E402
 from cluster import Cluster  # noqa: E402
-from daemon import BUILD, ROOT, wait_until  # noqa: E402, F401  (what integration's helpers have of theirs)
 
 
 def pytest_configure(config):

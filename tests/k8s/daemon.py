@@ -1,27 +1,10 @@
 """allotd on simulated cards, as a test's node: in the foreground, so that its log is the test's."""
 
 import os
-import pathlib
 import signal
 import subprocess
-import time
 
-import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
-
-
-def wait_until(condition, seconds=60.0, what="the condition"):
-    """Waits until condition() is true, and returns what it returned."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what}: not within {seconds} s")
-        time.sleep(0.05)
+from machines import BUILD, wait_until
 
 
 class Daemon:

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from cluster import ApiError
-from daemon import BUILD
+from machines import BUILD
 
 LOCK = "hami.io/mutex.lock"
 TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"

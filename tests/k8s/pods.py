@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from cluster import ADMIN_TOKEN, ApiError, free_ports
-from daemon import wait_until
+from machines import wait_until
 from engines import HOST, Containerd
 from place import Place, pid_within
 

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from daemon import Daemon, wait_until
+from daemon import Daemon
+from machines import wait_until
 from door import Door
 from kubelet import Kubelet, grpc
 from test_binding import LOCK, PHASE, TO_ALLOCATE

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from door import Door
 
 LOCK = "hami.io/mutex.lock"

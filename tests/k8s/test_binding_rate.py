@@ -18,7 +18,7 @@ import yaml
 
 from charts import Helm, of_kind
 from cluster import ADMIN_TOKEN, SCHEDULER_TOKEN, Cluster, free_ports
-from daemon import wait_until
+from machines import wait_until
 from node_agents import Server
 from scheduler import Scheduler, issue
 

@@ -13,7 +13,7 @@ import yaml
 
 from charts import CHART, NAMESPACE, VALUES, Helm, check_settings, objects, of_kind, path_of, sets
 from cluster import ADMIN_TOKEN, ApiError
-from daemon import BUILD, ROOT
+from machines import BUILD, ROOT
 from scheduler import Scheduler
 
 # Of operators that are not there: an API server knows them by their definitions alone.

@@ -12,8 +12,8 @@ import yaml
 
 from charts import VALUES, Helm, of_kind, path_of
 from cluster import ADMIN_TOKEN, ALLOTD_RULES, SCHEDULER_RULES, ApiError, free_ports
-from conftest import wait_until
-from daemon import ROOT
+from machines import wait_until
+from machines import ROOT
 from scheduler import Scheduler
 
 REVIEWS = "/apis/authorization.k8s.io/v1"

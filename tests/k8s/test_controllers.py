@@ -6,7 +6,7 @@ import re
 import pytest
 
 from cluster import ADMIN_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from test_sched import CARD_MIB, CORES, GPU, MEMORY, Nodes, Scheduler, shares_of
 
 PROFILE = "controllers-of-the-test"

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from daemon import BUILD, Daemon, wait_until
+from daemon import Daemon
+from machines import BUILD, wait_until
 from held import compile_c, link_with_driver
 from kubelet import Kubelet
 from scrape import Page, request

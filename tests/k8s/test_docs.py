@@ -8,7 +8,7 @@ import yaml
 
 import foreign
 from charts import CHART, Helm
-from daemon import ROOT
+from machines import ROOT
 
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), CHART / "README.md"]
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from daemon import BUILD
+from machines import BUILD
 
 
 def findings(*options):

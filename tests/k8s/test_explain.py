@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from scheduler import Scheduler, issue
 
 SPACE = "explain-system"

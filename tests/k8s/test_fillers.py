@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from cluster import SCHEDULER_TOKEN, ApiError, free_ports
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from test_allocate import make_node  # noqa: F401
 
 ALLOCATED, BORROWED = "hami.io/vgpu-devices-allocated", "allot.dev/borrowed"

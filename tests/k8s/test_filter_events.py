@@ -4,7 +4,7 @@ a pod is asked about, it is told seldom."""
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 
 GPU, MEMORY = "nvidia.com/gpu", "nvidia.com/gpumem"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from daemon import wait_until
+from machines import wait_until
 from test_sched import CARD_MIB, KILLS, Nodes, Scheduler, events_of
 
 PROFILE = "gangs-of-the-test"  # the schedulerName of this file's pods alone

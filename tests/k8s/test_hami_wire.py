@@ -11,7 +11,7 @@ import pytest
 
 import hami
 from cluster import SCHEDULER_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 from test_allocate import make_node, quotas  # noqa: F401
 

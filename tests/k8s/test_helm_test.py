@@ -10,7 +10,7 @@ import pytest
 import pods
 from charts import CHART, Helm
 from cluster import ADMIN_TOKEN, ApiError
-from daemon import BUILD, ROOT, wait_until
+from machines import BUILD, ROOT, wait_until
 
 SPACE, RELEASE, NODE = "tested", "gpu", "helm-tests"
 REPOSITORY, TAG = "allot.test/allot", "1"

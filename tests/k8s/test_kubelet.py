@@ -15,7 +15,8 @@ import time
 import pytest
 
 import pods
-from daemon import BUILD, Daemon, wait_until
+from daemon import Daemon
+from machines import BUILD, wait_until
 from held import compile_c, link_with_driver
 from test_allocate import PRIORITY
 from test_binding import LOCK, PHASE, TO_ALLOCATE

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import test_kubelet
-from daemon import wait_until
+from machines import wait_until
 from test_kubelet import KILLS, MIB, kubelet, quota_program  # noqa: F401
 from test_vcuda import ASSIGNED, CORE, INDEX, LIMIT, MEMORY, TIME, UNIT_MIB
 

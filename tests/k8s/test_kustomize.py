@@ -10,7 +10,7 @@ import pytest
 
 from charts import KUSTOMIZATION, Helm, check_settings, objects, of_kind, path_of
 from cluster import ApiError
-from daemon import BUILD
+from machines import BUILD
 
 NAMESPACE = "allot-system"
 # Of Helm's own.

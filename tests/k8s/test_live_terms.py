@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from daemon import wait_until
+from machines import wait_until
 from scrape import Page, request
 from test_allocate import MIB, make_node, quotas  # noqa: F401
 

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 
-from daemon import BUILD, ROOT
+from machines import BUILD, ROOT
 
 FILE = ROOT / "deploy/kubernetes/allotd.yaml"
 PLACES = {"Namespace": "/api/v1/namespaces",

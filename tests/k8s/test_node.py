@@ -8,7 +8,8 @@ import time
 import pytest
 
 from cluster import ALLOTD_TOKEN, openssl
-from daemon import Daemon, wait_until
+from daemon import Daemon
+from machines import wait_until
 from door import Door
 
 REGISTER = "hami.io/node-nvidia-register"

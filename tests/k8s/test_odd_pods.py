@@ -7,7 +7,7 @@ import time
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 
 NODE = "odd-0"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from daemon import wait_until
+from machines import wait_until
 from prometheus import Prometheus, dashboard_queries, find
 from test_scheduler import bind, is_ready, nodes, start  # noqa: F401
 

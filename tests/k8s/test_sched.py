@@ -17,7 +17,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import SCHEDULER_TOKEN, ApiError, free_ports
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from door import Door
 from plugin import LOCK, DevicePlugin
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from cluster import SCHEDULER_TOKEN, ApiError
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from door import Door
 
 LOCK = "hami.io/mutex.lock"

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 
 PROFILE = "asked-by-certificate"

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import BUILD, wait_until
+from machines import BUILD, wait_until
 from door import Door
 
 DURATION_S = 5

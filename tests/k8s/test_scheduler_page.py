@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from cluster import SCHEDULER_TOKEN
-from daemon import wait_until
+from machines import wait_until
 from page import page_in
 from scheduler import Scheduler
 

@@ -6,7 +6,7 @@ import pytest
 
 from charts import Helm, of_kind, path_of
 from cluster import ADMIN_TOKEN
-from daemon import wait_until
+from machines import wait_until
 
 SPACE, RELEASE = "uninstalled", "gone"
 SETS = f"/apis/apps/v1/namespaces/{SPACE}/daemonsets"

@@ -11,7 +11,8 @@ import pytest
 
 import pods
 from cluster import ADMIN_TOKEN
-from daemon import Daemon, wait_until
+from daemon import Daemon
+from machines import wait_until
 from test_sched import CORES, GPU, MEMORY, Scheduler
 
 UPDATES = int(os.environ.get("ALLOT_UPDATES", "3"))

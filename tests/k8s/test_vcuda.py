@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from daemon import Daemon, wait_until
+from daemon import Daemon
+from machines import wait_until
 from kubelet import Books, Kubelet, grpc
 from test_binding import LOCK, PHASE, TO_ALLOCATE
 

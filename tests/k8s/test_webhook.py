@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from cluster import ADMIN_TOKEN, ApiError
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler, issue
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"

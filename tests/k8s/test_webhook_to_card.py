@@ -7,7 +7,7 @@ import pytest
 
 from charts import kube_scheduler_configuration
 from cluster import SCHEDULER_TOKEN, free_ports
-from daemon import wait_until
+from machines import wait_until
 from scheduler import Scheduler
 from test_scheduler import card
 from test_webhook import CONFIGURATIONS, configuration

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, run
+from packages import ROOT, run
 
 # In namespaces of its own, so that what is mounted and what runs ends with it.
 INSIDE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import tutorial
-from conftest import ROOT, run
+from packages import ROOT, run
 from machines import BUILD
 
 SOURCE = ROOT / "src/client"

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, make_packages, run
+from packages import ROOT, make_packages, run
 from roots import System
 
 

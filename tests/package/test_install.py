@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, run
-from machines import BUILD, machine2  # noqa: F401  (a fixture)
+from packages import ROOT, run
+from machines import BUILD
 
 COMPLETIONS = ROOT / "deploy/completion"
 ENVIRONMENT = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, run
+from packages import ROOT, run
 from machines import BUILD, wait_until
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import tutorial
-from conftest import ROOT, run
+from packages import ROOT, run
 
 
 @pytest.fixture(scope="module")

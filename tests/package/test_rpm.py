@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from conftest import make_packages, run
+from packages import make_packages, run
 
 
 def test_rpm_packages(tmp_path):

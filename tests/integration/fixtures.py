@@ -1,0 +1,63 @@
+"""The fixtures of tests on a simulated machine. A folder's conftest.py imports `pytest_configure`, `built` and those that its
+tests name."""
+
+import signal
+import sys
+
+import pytest
+
+import stillness
+from chromium import Chromium
+from machines import BUILD, make_machine
+
+# Ignored ones would be inherited by every program under test: by a job in the background, under nohup.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config):
+    stillness.pytest_configure(config)
+    config.addinivalue_line("markers", "alone: nothing else may run beside it, as its subject is how much of the GPU or of time "
+                                       "somebody gets")
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    chromium = Chromium(tmp_path_factory.mktemp("chromium"))
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    yield chromium
+    chromium.close_tabs()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    for name in ("allot", "allotd", "allot-sim", "allot-load", "liballot.so", "sim/libcuda.so.1"):
+        if not (BUILD / name).exists():
+            pytest.exit(f"{BUILD / name} is missing; run scripts/build", returncode=3)
+
+
+@pytest.fixture
+def machine(tmp_path_factory):
+    """One simulated H200."""
+    machine = make_machine(tmp_path_factory, "h200")
+    yield machine
+    machine.clean()
+
+
+@pytest.fixture
+def machine2(tmp_path_factory):
+    """Two simulated H200."""
+    machine = make_machine(tmp_path_factory, "h200x2")
+    yield machine
+    machine.clean()
+
+
+@pytest.fixture
+def python():
+    """This interpreter, which has cuda-bindings and nvidia-ml-py."""
+    return sys.executable
