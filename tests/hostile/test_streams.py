@@ -2,13 +2,23 @@
 
 import json
 import pathlib
+import subprocess
 import time
 
 import pytest
 
 from held import PROGRAMS, compile_c, link_with_driver
+from machines import BUILD
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs" / "many_streams.c"
+
+
+def gpu_time(machine):
+    """The simulated GPU's clock, and the time that it worked for each process so far, in us: {pid: time}."""
+    said = subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", machine.run_dir / "sim.sock", "stats"],
+                          capture_output=True, text=True, check=True)
+    stats = json.loads(said.stdout)
+    return stats["now_us"], {client["pid"]: sum(card["busy_us"] for card in client["cards"]) for client in stats["clients"]}
 
 
 @pytest.mark.alone  # shares
@@ -18,11 +28,17 @@ def test_many_streams_take_no_more_than_one(machine, tmp_path):
     one = machine.start("--name", "one", "--cores", 50, "--cores-limit", 100, "--",
                         *machine.load("--seconds", 6, "--start-at", begin, "--blocks", 264))
     time.sleep(2)  # it has calibrated itself on an idle GPU
+    _, before = gpu_time(machine)
     many = machine.start("--name", "many", "--cores", 10, "--cores-limit", 10, "--", program, 4000, 12)
     assert many.stdout.readline() == "begun\n", many.stderr.read()
-    out, err = one.communicate(timeout=120)
-    assert one.returncode == 0, err
-    shares = [json.loads(line)["share_pct"] for line in out.splitlines() if "share_pct" in line]
-    print(f"beside 4,000 streams: {shares}")
-    assert shares[-1] > 80
+    time.sleep(max(0.0, begin + 0.5 - time.time()))
+    start, first = gpu_time(machine)
+    time.sleep(5)
+    end, last = gpu_time(machine)
+    took = {pid: 100 * (last[pid] - first[pid]) / (end - start) for pid in last}
+    print(f"% of the GPU's time: {took}")
+    (pid,) = set(last) - set(before)
+    assert 2 < took[pid] < 15, "a tenant of 10 %"
+    assert sum(took.values()) - took[pid] > 4 * took[pid], "the other one's share"
     assert many.poll() is None
+    assert one.wait(timeout=120) == 0, one.stderr.read()
