@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/card_promises.h"
 #include "node/drain.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/tenant.h"
@@ -100,7 +101,8 @@ void admission_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-void admission_stop(struct tenant *tenant)
+/* Which may then have memory up to its quota: that was promised. terms.on_full is still wait. */
+static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
 	tenant->admission = (struct tenant_admission){ 0 };
@@ -128,23 +130,6 @@ void admission_restore(struct tenant *tenant, const struct admission_past *past)
 			tenant->node->arrivals = past->arrival;
 	}
 	publish(tenant);
-}
-
-struct admission_past admission_past(const struct tenant *tenant)
-{
-	const struct tenant_admission *a = &tenant->admission;
-	struct admission_past past = a->past;
-	if (a->state == ADMISSION_QUEUED)
-		past = (struct admission_past){ .arrival = a->arrival, .since_ns = a->since_ns };
-	memcpy(past.granted_bytes, a->granted_bytes, sizeof(past.granted_bytes));
-	return past;
-}
-
-uint64_t admission_taken_bytes(struct tenant *tenant, unsigned device)
-{
-	uint64_t granted = tenant->admission.granted_bytes[device];
-	uint64_t used = tenant_usage(tenant, device).used_bytes;
-	return used > granted ? used : granted;
 }
 
 static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
@@ -184,7 +169,7 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 					.since_ns = past.since_ns };
 	t->waits.begun++;
 	node->waits.begun++;
-	tenant_state_save_soon(t);
+	tenant_save_soon(t);
 }
 
 /* It waited for the daemon before this one, and may be about to ask again. */
@@ -199,7 +184,7 @@ static void end_hold(struct tenant *t)
 	log_debug("tenant '%s': holds no memory any more", t->terms.name);
 	t->admission = (struct tenant_admission){ 0 };
 	publish(t);
-	tenant_state_save_soon(t);
+	tenant_save_soon(t);
 }
 
 static uint64_t held_bytes(struct tenant *t)
@@ -220,7 +205,7 @@ static void hold_what_it_has(struct tenant *t)
 		a->granted_bytes[i] = first_bytes(t, i);
 	log_info_of(tenant_log_key(&t->terms),
 		    "tenant '%s': holds memory without a grant: has one now", t->terms.name);
-	tenant_state_save_soon(t);
+	tenant_save_soon(t);
 	publish(t);
 	answer(t);
 }
@@ -247,14 +232,14 @@ void admission_give_up(struct tenant *tenant)
 	count_end(tenant, &tenant->admission, WAIT_GIVEN_UP, clock_now_ns());
 	tenant->admission = (struct tenant_admission){ 0 };
 	answer(tenant);
-	admission_soon(tenant->node);
+	node_admit_soon(tenant->node);
 }
 
 static void leave_queue(struct tenant *t, uint64_t now_ns)
 {
 	count_end(t, &t->admission, WAIT_LEFT, now_ns);
 	t->admission = (struct tenant_admission){ 0 };
-	tenant_state_save_soon(t);
+	tenant_save_soon(t);
 }
 
 static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
@@ -396,7 +381,7 @@ static void grant(struct node *node, struct tenant *t, const struct admit_reques
 	count_end(t, &before, WAIT_GRANTED, now_ns);
 	if (tenant_state_save(t, false, &err) < 0) {
 		log_error("%s (the grant holds, but a restarted daemon may not know)", err.text);
-		tenant_state_save_soon(t);
+		tenant_save_soon(t);
 	}
 	log_grant(node, t, now_ns - before.since_ns, waiting);
 	publish(t);
@@ -414,7 +399,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 		grant(node, t, r, waiting, now_ns);
 	} else if (r->verdict == ADMIT_GRANTED) {
 		grow(t, r);
-		tenant_state_save_soon(t);
+		tenant_save_soon(t);
 		publish(t);
 		answer(t);
 	} else if (r->verdict == ADMIT_REFUSED) {
@@ -479,15 +464,20 @@ static void decide(struct node *node, uint64_t now_ns)
 		node_update_rest(node, &node->card[i]);
 }
 
-void admission_soon(struct node *node)
+void admission_set_on_full(struct tenant *tenant, enum on_full on_full)
 {
-	if (node->waiter_count) {
-		loop_arm(node->admission_timer, 0, 0);
+	bool waited = tenant->terms.on_full == ON_FULL_WAIT;
+	bool waits = on_full == ON_FULL_WAIT;
+	if (on_full == tenant->terms.on_full)
 		return;
-	}
-	/* Nothing is decided any more, so what was kept would be for ever. */
-	for (unsigned i = 0; i < node->card_count; i++)
-		node->card[i].kept_bytes = 0;
+	if (waited)
+		stop(tenant);
+	tenant->terms.on_full = on_full;
+	tenant->node->waiter_count += waits;
+	tenant->node->waiter_count -= waited;
+	if (waits)
+		admission_begin(tenant);
+	node_admit_soon(tenant->node);
 }
 
 void admission_due(void *data, uint32_t events)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/admission.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/procfs.h"
@@ -84,8 +85,8 @@ static void old_process_died(void *data, uint32_t events)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
 			  false);
 	forget(old);
-	tenant_state_save_soon(tenant);
-	admission_soon(tenant->node);
+	tenant_save_soon(tenant);
+	node_admit_soon(tenant->node);
 	tenant_end_if_unused(tenant);
 }
 
@@ -187,7 +188,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	tenant->adopting_end_ns = now_ns + node->config.adopt_wait_ns;
 	tenant->adopting = tenant->old != NULL;
 	atomic_store(&tenant->region.control->adopting, tenant->adopting);
-	tenant_state_save_soon(tenant);
+	tenant_save_soon(tenant);
 	return 0;
 }
 
@@ -248,6 +249,15 @@ void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_b
 	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
 }
 
+bool adopt_is_anybody_expected(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+	if (t->adopting)
+		return true;
+	return false;
+}
+
 bool adopt_is_expected(const struct tenant *tenant, int pid)
 {
 	for (const struct old_process *o = tenant->old; o; o = o->next)
@@ -256,7 +266,7 @@ bool adopt_is_expected(const struct tenant *tenant, int pid)
 	return false;
 }
 
-void adopt_slot_gone(struct tenant *tenant, unsigned slot)
+void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 {
 	for (struct old_process *o = tenant->old; o; o = o->next)
 		if (o->registered && o->slot == slot)
@@ -283,7 +293,7 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		log_info("tenant '%s' (%s): adopted, %u processes moved over%s", tenant->terms.name,
 			 tenant->terms.id, tenant->process_count,
 			 tenant->old ? ", some are still to come" : "");
-		admission_soon(tenant->node);
+		node_admit_soon(tenant->node);
 		tenant_checkpoint_adopted(tenant);
 	}
 	return copying || tenant->adopting;

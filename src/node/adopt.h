@@ -22,11 +22,14 @@ unsigned adopt_all(struct node *node);
 /* A process registered: with from_before, it will copy its usage; else (exec) its old usage is gone. */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
+/* Is a process of any tenant still to come? */
+bool adopt_is_anybody_expected(const struct node *node);
+
 /* True when a process of that pid is still to come. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
 /* A slot was given back: who was moving into it is waited for again. */
-void adopt_slot_gone(struct tenant *tenant, unsigned slot);
+void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
 /* Handler of node->adopt_timer: `data` is the node. */
 void adopt_look(void *data, uint32_t events);

@@ -10,12 +10,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/drain.h"
-#include "node/foreign.h"
-#include "node/freezer/gpu_watch.h"
 #include "node/health/health.h"
+#include "node/subsystem.h"
 #include "node/tenant.h"
-#include "node/violation/violations.h"
 #include "node/worker.h"
 
 struct census {
@@ -33,14 +30,6 @@ struct census {
 	/* Written by the thread from request to ready, read by the main thread from ready to request. */
 	struct census_card card[NODE_MAX_CARDS];
 };
-
-uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns)
-{
-	uint64_t least = cost_ns > CENSUS_EVERY_MOST_NS / CENSUS_COST_PART
-				 ? CENSUS_EVERY_MOST_NS
-				 : cost_ns * CENSUS_COST_PART;
-	return least > asked_ns ? least : asked_ns;
-}
 
 static void read_use(struct node *node, unsigned index, struct census_card *c)
 {
@@ -146,24 +135,6 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns)
-{
-	bool is_same = rest->same_count && mark == rest->mark && ledgers == rest->ledgers;
-	*rest = (struct census_rest){ .mark = mark,
-				      .ledgers = ledgers,
-				      .since_ns = is_same ? rest->since_ns : now_ns,
-				      .last_ns = now_ns,
-				      .same_count = is_same ? rest->same_count + 1 : 1 };
-}
-
-bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
-		       uint64_t now_ns)
-{
-	return interval_ns >= HEALTH_LOOK_NS && rest->same_count >= CENSUS_SAME_LOOKS &&
-	       rest->last_ns - rest->since_ns >= CENSUS_SAME_INTERVALS * interval_ns &&
-	       ledgers == rest->ledgers && now_ns - rest->last_ns < CENSUS_REST_NS;
-}
-
 /* What every card has in use is what the last reading showed. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
@@ -178,22 +149,12 @@ static bool are_cards_same(const struct census *census, uint64_t now_ns)
 	return true;
 }
 
-static bool is_anybody_expected(const struct node *node)
-{
-	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	if (t->adopting)
-		return true;
-	return false;
-}
-
 static bool may_rest(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
 	return !census->under_way && !census->with_use &&
 	       census_rest_holds(&census->rest, mark_ledgers(node), node->config.census_ns, now_ns) &&
-	       are_cards_same(census, now_ns) && !violations_has_open(node->violations) &&
-	       !is_anybody_expected(node);
+	       are_cards_same(census, now_ns) && !ask_needs_census(node);
 }
 
 void census_look(struct node *node)
@@ -240,13 +201,7 @@ static void reading_ready(void *data, uint32_t events)
 		return;
 	census->under_way = false;
 	arm_next(census);
-	for (unsigned i = 0; i < node->card_count; i++) {
-		census_compare(node, i, &census->card[i]);
-		drain_update(node, &node->card[i], &census->card[i]);
-		foreign_note_census(node, &node->card[i], &census->card[i]);
-	}
-	gpu_watch_census(node->watch, census->card);
-	violations_census(node->violations, census->card);
+	tell_census_read(node, census->card);
 }
 
 /*
@@ -278,6 +233,23 @@ bool census_is_due(struct node *node)
 			if (atomic_load(&t->region.report->slot[i].device[d].fresh_bytes))
 				return true;
 	return false;
+}
+
+void census_tenants_changed(struct node *node)
+{
+	/* A new tenant may ask at once, and nothing is granted before a first census. */
+	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
+		census_request(node->census);
+}
+
+void census_populated_changed(struct node *node)
+{
+	if (!node->populated) {
+		loop_disarm(node->census_timer);
+		return;
+	}
+	node->census_every_ns = node->config.census_ns;
+	loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
 }
 
 void census_request(struct census *census)

@@ -1,11 +1,12 @@
-/* What a census means: violations, what a context costs. Main thread only, no NVML. */
+#include "node/census_compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/census.h"
+#include "node/census_policy.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/mps/space.h"
 #include "node/procfs.h"
@@ -17,46 +18,6 @@
 #define UNNAMED_STEP_BYTES (2 * MIB) /* what grows by less can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes)
-{
-	uint64_t slack = most_bytes / CENSUS_SLACK_PART;
-	if (slack < CENSUS_SLACK_BYTES)
-		slack = CENSUS_SLACK_BYTES;
-	return nvml_bytes > most_bytes && nvml_bytes - most_bytes > slack;
-}
-
-bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns)
-{
-	if (!is_over) {
-		over->count = 0;
-		return false;
-	}
-	if (over->count++ == 0)
-		over->since_ns = now_ns;
-	/* Censuses may come soon after one another: one bad moment must not be several of them. */
-	return over->count >= CENSUS_OVER_COUNT && now_ns - over->since_ns >= least_ns;
-}
-
-uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes)
-{
-	bool is_second = *least->tenant && strcmp(least->tenant, tenant) != 0;
-	uint64_t greater = nvml_bytes > least->bytes ? nvml_bytes : least->bytes;
-	if (!*least->tenant || nvml_bytes < least->bytes) {
-		snprintf(least->tenant, sizeof(least->tenant), "%s", tenant);
-		least->bytes = nvml_bytes;
-	}
-	return is_second ? greater : UINT64_MAX;
-}
-
-uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
-			uint64_t *beyond_before)
-{
-	uint64_t beyond = nvml_bytes > ledger_most_bytes ? nvml_bytes - ledger_most_bytes : 0;
-	uint64_t expected = counted_bytes > *beyond_before ? counted_bytes : *beyond_before;
-	*beyond_before = beyond;
-	return beyond < expected ? beyond : expected;
-}
 
 static void publish_context(struct node *node, struct card *card, uint64_t cost)
 {

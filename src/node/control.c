@@ -16,6 +16,7 @@
 #include "net/ancillary.h"
 #include "net/closer.h"
 #include "net/listen.h"
+#include "node/dispatch.h"
 #include "node/peer.h"
 #include "node/session.h"
 
@@ -210,7 +211,7 @@ static bool answer_line(struct connection *c)
 	if (end) {
 		size_t length = (size_t)(end - c->in);
 		c->active_ns = clock_now_ns();
-		if (!set_reply(c, session_answer(&c->session, c->in, length)))
+		if (!set_reply(c, dispatch_request(&c->session, c->in, length)))
 			return false;
 		c->in_used -= length + 1;
 		memmove(c->in, end + 1, c->in_used);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "node/admission.h"
-#include "node/census.h"
+#include "node/census_policy.h"
 #include "node/node.h"
 
 struct drain {
@@ -106,7 +105,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		}
 		*link = d->next;
 		free(d);
-		admission_soon(node);
+		node_admit_soon(node);
 	}
 	/* Of a moment without dead ones, which are in the figure and on no list. */
 	if (seen && !card->drains)

@@ -14,11 +14,13 @@ bool elastic_is_on(const struct tenant *tenant)
 	return tenant->terms.elastic == ELASTIC_CHOSEN_ON;
 }
 
-void elastic_apply(struct tenant *tenant, unsigned device)
+void elastic_apply(struct tenant *tenant)
 {
-	const struct promise *p = &tenant->terms.device[device].promise;
-	lessee_set_elastic(tenant->device[device].lessee,
-			   elastic_is_on(tenant) && !p->limit_given && p->cores_pct > 0);
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		const struct promise *p = &tenant->terms.device[i].promise;
+		lessee_set_elastic(tenant->device[i].lessee,
+				   elastic_is_on(tenant) && !p->limit_given && p->cores_pct > 0);
+	}
 }
 
 static const char *explain(enum elastic_reason reason)

@@ -9,10 +9,10 @@
 #include "node/tenant.h"
 
 /*
- * Puts the tenant's choice, or the setting, into force on one of its devices. Only a limit that
+ * Puts the tenant's choice, or the setting, into force on its devices. Only a limit that
  * follows from the guarantee is adapted: one that was asked for is the tenant's most already.
  */
-void elastic_apply(struct tenant *tenant, unsigned device);
+void elastic_apply(struct tenant *tenant);
 
 /* Whether the tenant's choice, or else the setting, is on. */
 bool elastic_is_on(const struct tenant *tenant);

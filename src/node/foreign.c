@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "node/census.h"
+#include "node/census_policy.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
 #include "node/tenant.h"
@@ -100,5 +100,5 @@ void foreign_note_census(struct node *node, struct card *card, const struct cens
 			  foreign / MIB);
 	card->foreign_bytes = foreign;
 	node->foreign_known |= card->index + 1 == node->card_count;
-	admission_soon(node);
+	node_admit_soon(node);
 }

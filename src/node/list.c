@@ -5,11 +5,13 @@
 
 #include "base/clock.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/card_promises.h"
 #include "node/condition.h"
 #include "node/drain.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/mps/space.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 #include "node/use.h"
 #include "node/swap.h"

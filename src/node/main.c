@@ -20,6 +20,7 @@
 #include "node/kube/kube.h"
 #include "node/lock.h"
 #include "node/node.h"
+#include "node/subsystems.h"
 #include "node/options.h"
 #include "node/service.h"
 

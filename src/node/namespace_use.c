@@ -1,6 +1,8 @@
 #include "node/namespace_use.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -40,7 +42,7 @@ static void count_charge(struct namespace_use *u, struct tenant_device *d, uint6
 static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t passed_ns)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
-	struct namespace_use *u = find(&t->node->namespaces, who ? who->namespace : "");
+	struct namespace_use *u = find(t->node->namespaces, who ? who->namespace : "");
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
@@ -53,7 +55,7 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns)
 {
-	struct namespace_uses *u = &node->namespaces;
+	struct namespace_uses *u = node->namespaces;
 	uint64_t passed_ns = u->counted_ns ? now_ns - u->counted_ns : 0;
 	struct tenant *t;
 	if (passed_ns > GAP_MOST_NS)
@@ -66,4 +68,16 @@ void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns)
 void namespace_use_end(struct tenant *t)
 {
 	count(t, true, clock_now_ns(), 0);
+}
+
+int namespace_use_start(struct node *node, struct error *err)
+{
+	node->namespaces = calloc(1, sizeof(*node->namespaces));
+	return node->namespaces ? 0 : error_set_errno(err, ENOMEM, "use by namespace");
+}
+
+void namespace_use_stop(struct node *node)
+{
+	free(node->namespaces);
+	node->namespaces = NULL;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "node/engine/engine_reply.h"
 
 #define NAMESPACE_USES_MOST 256 /* namespaces; what comes later is counted as "" */
@@ -28,6 +29,8 @@ struct namespace_uses {
 	struct namespace_use list[NAMESPACE_USES_MOST];
 };
 
+int namespace_use_start(struct node *node, struct error *err);
+void namespace_use_stop(struct node *node);
 /* Counts what has been used since the last call; GPU time only with `has_worked`, where there may be some. */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
 /* The rest of one that ends. */

@@ -15,15 +15,13 @@
 #include "base/error.h"
 #include "base/text_index.h"
 #include "gpu/gpu.h"
-#include "node/admission.h"
+#include "node/admission_state.h"
 #include "node/arbitration.h"
-#include "node/census.h"
+#include "node/census_policy.h"
 #include "node/config.h"
-#include "node/health/health.h"
+#include "node/health/health_policy.h"
 #include "node/lock.h"
-#include "node/namespace_use.h"
 #include "net/loop.h"
-#include "node/promise.h"
 
 #define NODE_MAX_CARDS 64
 
@@ -42,9 +40,12 @@ enum allocation_failure {
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* of anything below the run directory */
 
+struct subsystem;
 struct tenant;
 struct audit;
+struct namespace_uses;
 struct census;
+struct claim_holders;
 struct claims;
 struct gpu_records;
 struct gpu_watch;
@@ -77,14 +78,14 @@ struct card {
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
 	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
-	struct health health;     /* see health/health.h, as what follows */
+	struct health health;     /* see health/health_policy.h; so are: */
 	uint64_t faults[GPU_FAULT_KINDS]; /* reported, ever */
 	bool is_cordoned, is_cordoned_by_settings;
 };
 
 #define NODE_HEALTH_LISTENERS 4
 struct health_listener {
-	health_handler handler;
+	void (*handler)(void *data, struct card *card);
 	void *data;
 };
 
@@ -99,12 +100,13 @@ struct past_use {
 };
 
 struct node {
+	const struct subsystem *subsystems; /* ended by a row without a name */
 	struct config config;
 	const char *config_file; /* the real path of the settings that were read; NULL: none */
 	char run_dir[NODE_RUN_DIR_MAX];
 	bool is_private;     /* one user's: nobody else may come near its files */
 	bool lingers;        /* ends when there have been no tenants for config.linger_ns */
-	bool populated;      /* there are tenants: see node_tenants_changed() */
+	bool populated;      /* there are tenants */
 	bool rested_at_tick; /* all cards' arbitrations did, at the last one */
 	bool simulated;
 	char sim_socket[NODE_PATH_MAX]; /* real path; "" when not simulated */
@@ -113,6 +115,7 @@ struct node {
 
 	struct loop *loop;
 	const struct gpu_backend *backend;
+	const char *gpu_source; /* what that opens; the caller's */
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
@@ -131,7 +134,7 @@ struct node {
 	uint64_t allocation_failures[ALLOCATION_FAILURES]; /* of requests for a tenant */
 	uint64_t live_changes,
 		live_changes_refused; /* of containers' terms, by their pods' annotations */
-	struct namespace_uses namespaces;
+	struct namespace_uses *namespaces;
 	bool foreign_known; /* a census has told what processes of no tenant hold */
 	struct past_use past_use[NODE_PAST_USES];
 	struct gpu_records *records; /* of the daemon before, until the watch has them; NULL: none */
@@ -148,12 +151,13 @@ struct node {
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
-	struct plugin *plugin;            /* NULL: the kubelet has none of ours */
-	struct metrics *metrics;          /* NULL: nobody may ask */
-	struct page *page;                /* NULL: there is none */
-	struct node_kube *kube;           /* NULL: no Kubernetes is told of us */
-	struct loop_source *tick;         /* each second while there are tenants */
-	struct loop_source *fresh_source; /* is a census due before its time? */
+	struct plugin *plugin;               /* NULL: the kubelet has none of ours */
+	struct claim_holders *claim_holders; /* the plugin's; NULL: nobody knows */
+	struct metrics *metrics;             /* NULL: nobody may ask */
+	struct page *page;                   /* NULL: there is none */
+	struct node_kube *kube;              /* NULL: no Kubernetes is told of us */
+	struct loop_source *tick;            /* each second while there are tenants */
+	struct loop_source *fresh_source;    /* is a census due before its time? */
 	int fresh_fd;
 	struct loop_source *census_timer; /* as often as the setting says, while there are tenants ... */
 	uint64_t census_every_ns;         /* ... or more seldom, see census_every_ns() */
@@ -167,34 +171,15 @@ struct node {
 	struct loop_source *swap_timer; /* while there are tenants whose memory can be moved */
 };
 
-/*
- * Opens the backend's cards and starts their arbitration. *node must be zero but for config, run_dir
- * and flags. On failure what was begun is undone by node_close(), which is always safe after this.
- */
-int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
-	      struct error *err);
-/* Tenants' files stay where they are (a new daemon adopts them); everything else is given back. */
-void node_close(struct node *node);
-
-/* A tenant came or went: timers that run only while there are some, quotas of those with the rest. */
-void node_tenants_changed(struct node *node);
-
-/*
- * Sums the promises of a card to all tenants but `except` (NULL: to all). Containers of one pod that never run at once
- * (pod_stage.h) count as the largest of them. Reads slots: the main thread only.
- */
-struct promise_card node_promised(struct node *node, const struct card *card,
-				  const struct tenant *except);
-/* The same to all that run at the same time as a tenant that is to be made for a claim of this key. */
-struct promise_card node_promised_beside(struct node *node, const struct card *card,
-					 const char *key);
-
-/* Gives every tenant that has the rest of this card its quota. */
-void node_update_rest(struct node *node, const struct card *card);
-
 /* NULL when there is none of that name or, failing that, id. */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
+
+/* Something changed that may give a waiting tenant memory: admission.h decides soon. Does little where none waits. */
+void node_admit_soon(struct node *node);
+
+/* use_state.h writes its file within three seconds, together with what else changes until then. */
+void node_save_use_soon(struct node *node);
 
 #endif

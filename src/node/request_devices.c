@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "node/card_promises.h"
+#include "node/health/health.h"
+#include "node/request_handlers.h"
 #include "node/topology.h"
 #include "place/choose.h"
 

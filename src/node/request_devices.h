@@ -5,6 +5,7 @@
 #include "node/json.h"
 #include "node/node.h"
 #include "region/region.h"
+#include "node/promise.h"
 
 /* One entry of a request's "devices". */
 struct device_request {

@@ -7,14 +7,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "node/admission.h"
 #include "node/checkpoint/tenant_checkpoint.h"
+#include "node/card_promises.h"
 #include "node/claims/claims.h"
 #include "node/elastic.h"
 #include "node/freezer/gpu_watch.h"
+#include "node/health/health.h"
 #include "node/mps/space.h"
 #include "node/peer.h"
 #include "node/procfs.h"
 #include "node/request_devices.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
@@ -248,7 +252,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	if (r >= 0)
 		r = space_choose(session->node, &wish, "", &terms, err);
 	if (r >= 0)
-		r = tenant_make_id(session->node, terms.id, err);
+		r = claims_make_tenant_id(session->node, terms.id, err);
 	if (r < 0)
 		return r;
 	*ret = terms;
@@ -318,7 +322,7 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 		r = session_hold(session, tenant, err);
 	if (r < 0)
 		return r;
-	tenant_state_save_soon(tenant);
+	tenant_save_soon(tenant);
 	request_describe_tenant(tenant, reply);
 	return 0;
 }
@@ -594,4 +598,15 @@ int request_cordon(struct session *session, const json_t *request, json_t *reply
 				 "GPU %u: only root and members of group allot may cordon it",
 				 card->index);
 	return cordon_set(node, card, cordoned, err);
+}
+
+int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct tenant *tenant;
+	int r = session_find_own(session, request, "name", &tenant, err);
+	if (r < 0)
+		return r;
+	json_object_set_new(reply, "starting", json_boolean(space_is_starting(tenant)));
+	json_object_set_new(reply, "space", space_to_json(tenant));
+	return 0;
 }

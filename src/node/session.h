@@ -35,12 +35,6 @@ struct session {
 	unsigned fd_count;
 };
 
-/*
- * Answers one request (a line, without its end). The reply is one line with its end, to be freed;
- * NULL: out of memory.
- */
-char *session_answer(struct session *session, const char *line, size_t length);
-
 /* The caller is gone: lets go of what it holds, which may end tenants. */
 void session_end(struct session *session);
 /* The same, but for tenants that it holds: the daemon ends. */
@@ -48,42 +42,6 @@ void session_drop(struct session *session);
 
 /* Holds a tenant for this caller, once. -ENOSPC: too many. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
-
-/* A request's handler: adds to `reply`, or fails with -errno. */
-int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_resume(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_unqueue(struct session *session, const json_t *request, json_t *reply,
-		    struct error *err);
-int request_list(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_tasks(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_topology(struct session *session, const json_t *request, json_t *reply,
-		     struct error *err);
-int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* In mps/. */
-int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* In trace/. */
-int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
-		       struct error *err);
-int request_trace_end(struct session *session, const json_t *request, json_t *reply,
-		      struct error *err);
-/* In claims/. */
-int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
-int request_injection(struct session *session, const json_t *request, json_t *reply,
-		      struct error *err);
-int request_release(struct session *session, const json_t *request, json_t *reply,
-		    struct error *err);
-int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
-
-/* Adds what the reply to `create` says of a tenant. */
-void request_describe_tenant(const struct tenant *tenant, json_t *reply);
-/* What a caller should know of terms that were accepted: in the reply and in the log. */
-void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);
 
 /* The tenant that a request means, by `key`; -EPERM when the caller may not change it. */
 int session_find_own(struct session *session, const json_t *request, const char *key,

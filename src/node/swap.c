@@ -99,6 +99,15 @@ int swap_open(struct tenant *tenant, struct error *err)
 			 tenant->node->config.is_arena_tenants, &tenant->arena, err);
 }
 
+int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
+{
+	const struct tenant_terms *terms = &tenant->terms;
+	swap_set_order(tenant, !terms->swapped_out                     ? SWAP_ORDER_IN
+			       : swap_way_of(terms) == SWAP_BY_LIBRARY ? SWAP_ORDER_OUT
+								       : SWAP_ORDER_PARKED);
+	return is_new ? swap_open(tenant, err) : 0;
+}
+
 void swap_close(struct tenant *tenant)
 {
 	tenant->arena = arena_free(tenant->arena);

@@ -8,6 +8,13 @@
 #include "node/checkpoint/checkpoint.h"
 #include "node/tenant.h"
 
+/* How a tenant's memory leaves its card: the one place where that is decided. */
+enum swap_way { SWAP_BY_LIBRARY, SWAP_BY_CHECKPOINT };
+static inline enum swap_way swap_way_of(const struct tenant_terms *terms)
+{
+	return terms->on_full == ON_FULL_SWAP ? SWAP_BY_LIBRARY : SWAP_BY_CHECKPOINT;
+}
+
 /* What they say of one of its devices, every value bounded by the card. */
 struct swap_device_figures {
 	uint64_t movable_bytes; /* there or out */
@@ -42,6 +49,8 @@ int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
 
 /* Makes a new tenant's arena; its region is there. */
 int swap_open(struct tenant *tenant, struct error *err);
+/* As subsystem.h has it: gives the tenant its first order, and a new one its arena. */
+int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
 /* Host memory that arenas may have together, and what they have. */

@@ -7,6 +7,7 @@
 #include "arbiter/residence.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/card_promises.h"
 #include "node/drain.h"
 #include "node/swap.h"
 

@@ -14,21 +14,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/adopt.h"
-#include "node/audit/audit.h"
-#include "node/census.h"
-#include "node/checkpoint/tenant_checkpoint.h"
-#include "node/claims/claims.h"
-#include "node/elastic.h"
-#include "node/mps/measure.h"
-#include "node/mps/space.h"
-#include "node/registration.h"
+#include "node/checkpoint/checkpoint.h"
 #include "node/sharing.h"
-#include "node/swap.h"
-#include "node/swap_turns.h"
-#include "node/tenant_state.h"
-#include "node/trace/tenant_trace.h"
-#include "node/use.h"
+#include "node/subsystem.h"
+
+#define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 
 static const char *const on_full_names[] = {
 	[ON_FULL_FAIL] = "fail", [ON_FULL_WAIT] = "wait", [ON_FULL_SWAP] = "swap"
@@ -70,17 +60,6 @@ uint32_t tenant_log_key(const struct tenant_terms *terms)
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX])
 {
 	tenant_dir_path(tenant->node, tenant_place(&tenant->terms), tenant->terms.id, leaf, path);
-}
-
-int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
-{
-	do {
-		uint32_t number;
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return error_set_errno(err, errno, "random numbers");
-		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
-	} while (node_find_tenant(node, id) || claims_has_parked(node->claims, id));
-	return 0;
 }
 
 /*
@@ -146,7 +125,6 @@ static int make_region(struct tenant *tenant, struct error *err)
 	atomic_store_explicit(&tenant->region.control->device[REGION_HOST].quota_bytes,
 			      t->has_host_quota ? t->host_quota_bytes : UINT64_MAX,
 			      memory_order_seq_cst);
-	admission_begin(tenant);
 	return 0;
 }
 
@@ -159,7 +137,6 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
-		elastic_apply(tenant, i);
 	}
 	/* Where there is no room for one more, it goes without: each of its cards by itself. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
@@ -183,20 +160,6 @@ void tenant_delete_files(const struct node *node, enum tenant_place place, const
 		log_warning("can't remove %s: %s", path, strerror(errno));
 }
 
-/* One that is adopted has processes already, that may be at work: it is told what is wrong, and goes on. */
-static int join_space(struct tenant *tenant, bool is_new, struct error *err)
-{
-	struct error why = { 0 };
-	int r = space_join(tenant, is_new, is_new ? err : &why);
-	measure_begin(tenant);
-	if (r >= 0 || is_new)
-		return r;
-	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);
-	snprintf(tenant->space_fault, sizeof(tenant->space_fault), "%.*s", SPACE_FAULT_MAX - 1,
-		 why.text);
-	return 0;
-}
-
 static int open_tenant(struct node *node, const struct tenant_terms *terms, bool is_new,
 		       struct tenant **ret, struct error *err)
 {
@@ -213,7 +176,6 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	text_index_add(&node->tenant_ids, &tenant->by_id, tenant->terms.id, tenant);
 	node->tenant_count++;
 	node->waiter_count += terms->on_full == ON_FULL_WAIT;
-	use_begin(tenant);
 
 	int r = make_directory(tenant, err);
 	if (r >= 0)
@@ -221,24 +183,12 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
-		r = join_space(tenant, is_new, err);
-	if (r >= 0)
-		swap_set_order(tenant, !terms->swapped_out                     ? SWAP_ORDER_IN
-				       : swap_way_of(terms) == SWAP_BY_LIBRARY ? SWAP_ORDER_OUT
-									       : SWAP_ORDER_PARKED);
-	if (r >= 0 && is_new)
-		r = swap_open(tenant, err);
-	if (r >= 0)
-		r = registration_open(tenant, &tenant->registration, err);
+		r = tell_tenant_added(tenant->node, tenant, is_new, err);
 	if (r < 0) {
 		tenant_free(tenant);
 		return error_add(err, r, "tenant '%s'", terms->name);
 	}
-	node_tenants_changed(node);
-	/* It may ask at once, and nothing is granted before a first census. */
-	if (node->waiter_count && !node->foreign_known && node->census)
-		census_request(node->census);
-	swap_turns_look(node);
+	tell_tenants_changed(node);
 	*ret = tenant;
 	return 0;
 }
@@ -284,14 +234,8 @@ struct tenant *tenant_free(struct tenant *tenant)
 {
 	if (!tenant)
 		return NULL;
-	registration_close(tenant->registration);
-	tenant_trace_forget(tenant);
-	admission_forget(tenant);
-	use_end(tenant);
-	measure_end(tenant);
-	space_leave(tenant);
+	tell_tenant_removed(tenant->node, tenant);
 	/* A tenant that could not be made has no lessees yet, or not all. */
-	namespace_use_end(tenant);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -299,10 +243,6 @@ struct tenant *tenant_free(struct tenant *tenant)
 	for (unsigned i = 0; i < tenant->slot_limit; i++)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);
-	adopt_forget_all(tenant);
-	swap_turns_forget(tenant);
-	tenant_checkpoint_forget(tenant);
-	swap_close(tenant);
 	tenant->sharing = sharing_free(tenant->sharing);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
@@ -314,25 +254,17 @@ struct tenant *tenant_free(struct tenant *tenant)
 	return NULL;
 }
 
-static void note_end(const struct tenant *tenant, const char *why)
-{
-	struct audit *audit = tenant->node->audit;
-	json_t *what = audit_about(audit, tenant);
-	log_info_of(tenant_log_key(&tenant->terms), "tenant '%s' (%s): ended: %s",
-		    tenant->terms.name, tenant->terms.id, why);
-	if (what)
-		json_object_set_new(what, "reason", json_clean_string(why));
-	audit_write(audit, "end", what);
-}
-
 void tenant_remove(struct tenant *tenant, const char *why)
 {
 	struct node *node = tenant->node;
-	if (why)
-		note_end(tenant, why);
+	if (why) {
+		log_info_of(tenant_log_key(&tenant->terms), "tenant '%s' (%s): ended: %s",
+			    tenant->terms.name, tenant->terms.id, why);
+		tell_tenant_ended(tenant->node, tenant, why);
+	}
 	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
-	node_tenants_changed(node);
+	tell_tenants_changed(node);
 }
 
 unsigned tenant_living_count(const struct tenant *tenant)
@@ -354,8 +286,8 @@ bool tenant_retire(struct tenant *tenant, const char *why)
 	tenant->terms.is_retired = true;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
-	admission_give_up(tenant);
-	tenant_state_save_soon(tenant);
+	tell_tenant_retired(tenant->node, tenant);
+	tenant_save_soon(tenant);
 	log_warning("tenant '%s' (%s): %s, but processes of it live: it keeps its name and what it "
 		    "was promised until they have ended",
 		    tenant->terms.name, tenant->terms.id, why);
@@ -392,39 +324,26 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
 	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
-	elastic_apply(tenant, device);
+	tell_share_changed(tenant->node, tenant);
 }
 
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 {
 	tenant->terms.elastic = choice;
+	tell_share_changed(tenant->node, tenant);
+}
+
+static void update_shares(struct tenant *tenant)
+{
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		elastic_apply(tenant, i);
+		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
+	tell_share_changed(tenant->node, tenant);
 }
 
 void tenant_set_priority(struct tenant *tenant, int priority)
 {
 	tenant->terms.priority = priority;
-	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
-		elastic_apply(tenant, i);
-	}
-}
-
-void tenant_set_on_full(struct tenant *tenant, enum on_full on_full)
-{
-	bool waited = tenant->terms.on_full == ON_FULL_WAIT;
-	bool waits = on_full == ON_FULL_WAIT;
-	if (on_full == tenant->terms.on_full)
-		return;
-	if (waited)
-		admission_stop(tenant);
-	tenant->terms.on_full = on_full;
-	tenant->node->waiter_count += waits;
-	tenant->node->waiter_count -= waited;
-	if (waits)
-		admission_begin(tenant);
-	admission_soon(tenant->node);
+	update_shares(tenant);
 }
 
 double tenant_limit_pct(const struct tenant *tenant, unsigned device)
@@ -435,16 +354,25 @@ double tenant_limit_pct(const struct tenant *tenant, unsigned device)
 void tenant_scale_share(struct tenant *tenant, double scale)
 {
 	tenant->share_scale = scale;
-	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
-		elastic_apply(tenant, i);
-	}
+	update_shares(tenant);
+}
+
+void tenant_save_soon(struct tenant *tenant)
+{
+	if (!tenant->unsaved)
+		loop_arm(tenant->node->save_timer, SAVE_DELAY_NS, 0);
+	tenant->unsaved = true;
 }
 
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes)
 {
 	tenant->terms.device[device].promise.quota_bytes = quota_bytes;
 	tenant_publish_quota(tenant, device);
+}
+
+bool tenant_is_off_card(const struct tenant *tenant)
+{
+	return tenant->checkpoint && checkpoint_place(tenant->checkpoint) == PLACE_OUT;
 }
 
 void tenant_publish_quota(struct tenant *tenant, unsigned device)
@@ -463,7 +391,6 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 	tenant->terms.paused = paused;
 	tenant->terms.swapped_out = swapped_out;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		lessee_set_paused(tenant->device[i].lessee, paused || swap_turns_is_away(tenant));
-	admission_soon(tenant->node);
-	swap_turns_look(tenant->node);
+		lessee_set_paused(tenant->device[i].lessee, paused || tenant->is_away);
+	tell_tenants_changed(tenant->node);
 }

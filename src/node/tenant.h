@@ -9,11 +9,13 @@
 #define ALLOT_NODE_TENANT_H
 
 #include "admit/fade.h"
-#include "node/admission.h"
+#include "node/admission_state.h"
+#include "node/census_policy.h"
 #include "node/claims/slots.h"
 #include "node/freezer/container.h"
 #include "node/mps/choice.h"
 #include "node/node.h"
+#include "node/promise.h"
 #include "node/region_host.h"
 #include "node/turn_share.h"
 #include "node/violation/violation_policy.h"
@@ -128,7 +130,8 @@ struct tenant {
 	bool is_away;       /* its memory is not on the card, or not all of it: no lease */
 	bool wants_room;    /* an allocation of a swappable one waits for room on the card */
 	bool was_short;     /* at the last look: no room to return to */
-	struct tenant_checkpoint *checkpoint; /* NULL: never asked for; see checkpoint/tenant_checkpoint.h */
+	struct checkpoint *checkpoint; /* of its processes; NULL: never asked for ... */
+	struct tenant_checkpoint *checkpoint_request; /* ... as this: checkpoint/tenant_checkpoint.h */
 	struct arena *arena; /* of a tenant that this daemon made, with ON_FULL_SWAP; else NULL */
 	struct tenant_device device[REGION_MAX_DEVICES];
 	struct tenant_admission admission;
@@ -221,17 +224,17 @@ double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /* swapped_out, of one that is paused: its memory leaves the card as well, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
-/*
- * Between fail and wait: ON_FULL_SWAP only where it is that. Who waits for memory is let go; who holds some without a
- * grant gets one. The quota has been promised.
- */
-void tenant_set_on_full(struct tenant *tenant, enum on_full on_full);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 /* Tells its processes the quota in force: if it is off its card or retired, no more than it holds. */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
+/* It is out by checkpoint: nothing of it is on a GPU. */
+bool tenant_is_off_card(const struct tenant *tenant);
+
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
+/* What a tenant that waits takes of the GPU of its device: what it was granted, or holds beyond that. */
+uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
 /* Page-locked host memory of the tenant's processes, as their slots say: no figure of any card. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
 /* What one process's slot says it holds, bounded by the card. */
@@ -253,13 +256,14 @@ void tenant_mark_corrupt(struct tenant *tenant, const char *what);
 /* Whose lines in the log count together (log.h): a claim's for themselves, others by user. */
 uint32_t tenant_log_key(const struct tenant_terms *terms);
 
+/* Its state file (tenant_state.h) is written within 20 ms, together with what else changes until then. */
+void tenant_save_soon(struct tenant *tenant);
+
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
 /* The same by id; NULL id: the directory above. */
 void tenant_dir_path(const struct node *node, enum tenant_place place, const char *id,
 		     const char *leaf, char path[NODE_PATH_MAX]);
 enum tenant_place tenant_place(const struct tenant_terms *terms);
-/* An id that no tenant and no claim has. */
-int tenant_make_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 
 /*
  * Gives a process the lowest free slot. Takes the pidfd over on success. -ENOSPC: all slots are in use.

@@ -5,14 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "node/adopt.h"
-#include "node/checkpoint/tenant_checkpoint.h"
 #include "node/drain.h"
-#include "node/free_depth.h"
-#include "node/mps/space.h"
 #include "node/sharing.h"
+#include "node/subsystem.h"
 #include "node/tenant.h"
-#include "node/tenant_state.h"
 
 #define WAITED_MAX_NS (UINT64_C(1) << 53) /* a hundred days: no thread waited longer */
 #define USAGE_WALKS_MAX 100 /* of some microseconds, where the slots never stand still */
@@ -116,6 +112,13 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 	return usage;
 }
 
+uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
+{
+	uint64_t granted = tenant->admission.granted_bytes[device];
+	uint64_t used = tenant_usage(tenant, device).used_bytes;
+	return used > granted ? used : granted;
+}
+
 /* The process is dead: give its slot back, and end the tenant when it was the last. */
 static void process_died(void *data, uint32_t events)
 {
@@ -178,9 +181,9 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 		tenant->slot_limit = process->slot + 1;
 	tenant->process[slot] = process;
 	tenant->process_count++;
-	free_depth_publish(tenant->node);
+	tell_processes_changed(tenant->node);
 	tenant->started = true;
-	tenant_state_save_soon(tenant);
+	tenant_save_soon(tenant);
 	*ret = steal_pointer(&process);
 	return 0;
 }
@@ -228,13 +231,14 @@ void tenant_remove_process(struct process *process)
 	}
 	if (tenant->sharing)
 		sharing_drop(tenant->sharing, process->pid, 0);
-	space_note_gone(tenant, process->pid);
-	adopt_slot_gone(tenant, process->slot);
-	region_host_clear_slot(&tenant->region, process->slot);
+	int pid = process->pid;
+	unsigned slot_number = process->slot;
+	region_host_clear_slot(&tenant->region, slot_number);
 	tenant_forget_process(process);
-	free_depth_publish(tenant->node);
-	tenant_state_save_soon(tenant);
-	admission_soon(tenant->node);
+	tell_process_gone(tenant->node, tenant, pid, slot_number);
+	tell_processes_changed(tenant->node);
+	tenant_save_soon(tenant);
+	node_admit_soon(tenant->node);
 }
 
 struct process *tenant_process_of(struct tenant *tenant, int pid)

@@ -1,13 +1,13 @@
 #include "node/tenant_state.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/elastic.h"
 #include "node/json.h"
 #include "node/state_file.h"
 #include "node/use.h"
-
-#define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 
 static json_t *slots_to_json(const struct slots *slots)
 {
@@ -64,10 +64,20 @@ static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 	return list;
 }
 
+static struct admission_past past_of(const struct tenant *tenant)
+{
+	const struct tenant_admission *a = &tenant->admission;
+	struct admission_past past = a->past;
+	if (a->state == ADMISSION_QUEUED)
+		past = (struct admission_past){ .arrival = a->arrival, .since_ns = a->since_ns };
+	memcpy(past.granted_bytes, a->granted_bytes, sizeof(past.granted_bytes));
+	return past;
+}
+
 static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	const struct tenant_terms *t = &tenant->terms;
-	struct admission_past past = admission_past(tenant);
+	struct admission_past past = past_of(tenant);
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->device_count; i++)
 		json_array_append_new(devices, device_to_json(&t->device[i], past.granted_bytes[i]));
@@ -123,13 +133,6 @@ int tenant_state_save(struct tenant *tenant, bool sync, struct error *err)
 	return 0;
 }
 
-void tenant_state_save_soon(struct tenant *tenant)
-{
-	if (!tenant->unsaved)
-		loop_arm(tenant->node->save_timer, SAVE_DELAY_NS, 0);
-	tenant->unsaved = true;
-}
-
 void tenant_state_save_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -156,5 +159,5 @@ void tenant_state_check_usage(struct tenant *tenant)
 		for (unsigned d = 0; tenant->process[i] && d < tenant->terms.device_count; d++)
 			used += process_used_bytes(tenant->process[i], d);
 	if (used != tenant->saved_used_bytes)
-		tenant_state_save_soon(tenant);
+		tenant_save_soon(tenant);
 }

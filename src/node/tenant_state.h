@@ -17,9 +17,7 @@
  * ...) leaves the old file in force.
  */
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
-/* Writes it within a few milliseconds, together with what else changes meanwhile. */
-void tenant_state_save_soon(struct tenant *tenant);
-/* Handler of node->save_timer: `data` is the node. */
+/* Handler of node->save_timer, which tenant_save_soon() starts: `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
 /* Saves soon when the tenant's processes hold another amount than the file says. */
 void tenant_state_check_usage(struct tenant *tenant);

@@ -10,6 +10,7 @@
 #include "node/elastic.h"
 #include "node/json.h"
 #include "node/state_file.h"
+#include "node/use.h"
 #include "node/use_state.h"
 
 static int missing(struct error *err, const char *key)

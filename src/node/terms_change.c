@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "node/admission.h"
+#include "node/card_promises.h"
 #include "node/claims/claims.h"
+#include "node/subsystem.h"
 #include "node/tenant_state.h"
 
 struct terms_change terms_change_of(const struct tenant *tenant)
@@ -52,7 +55,7 @@ static int write_down(struct tenant *tenant, struct error *err)
 {
 	if (!*tenant->terms.claim.key)
 		return tenant_state_save(tenant, true, err);
-	tenant_state_save_soon(tenant);
+	tenant_save_soon(tenant);
 	return claims_terms_changed(tenant->node->claims, tenant, err);
 }
 
@@ -63,7 +66,7 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
 	/* After the quotas: who waits is let go up to them. */
-	tenant_set_on_full(tenant, c->on_full);
+	admission_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;
 }
@@ -91,6 +94,6 @@ int terms_change_make(struct tenant *tenant, const struct terms_change *change, 
 		r = write_down(tenant, err);
 	if (r < 0)
 		put(tenant, &before, change->changes);
-	node_tenants_changed(tenant->node);
+	tell_tenants_changed(tenant->node);
 	return r;
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "node/card_promises.h"
 #include "node/json.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 #include "place/tree.h"
 

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "node/tenant.h"
-#include "node/use_state.h"
 
 #define USE_LEAST_NS 1e6 /* what is less is not worth remembering */
 
@@ -56,7 +55,7 @@ void use_update(struct tenant *tenant, uint64_t now_ns)
 		if (tenant->device[i].lessee)
 			charged_ns += lessee_figures(tenant->device[i].lessee).account.charged_ns;
 	if (charged_ns != tenant->use_charged_ns)
-		use_state_save_soon(tenant->node);
+		node_save_use_soon(tenant->node);
 	fade_add(&tenant->use, now_ns, charged_ns - tenant->use_charged_ns,
 		 tenant->node->config.use_half_life_ns);
 	tenant->use_charged_ns = charged_ns;

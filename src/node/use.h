@@ -10,6 +10,8 @@
 
 #include "node/json.h"
 
+#define USE_MOST_S 1e12 /* more GPU time nobody has used */
+
 struct node;
 struct tenant;
 

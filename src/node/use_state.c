@@ -15,7 +15,6 @@
 
 #define USE_STATE_VERSION 1
 #define MOST_BYTES (16 << 20)
-#define SAVE_DELAY_NS (3 * NSEC_PER_SEC) /* writing 50 containers' takes a millisecond or two */
 #define RETRY_NS (60 * NSEC_PER_SEC)
 
 static void find_path(const struct node *node, char path[NODE_PATH_MAX])
@@ -46,13 +45,6 @@ static int save(struct node *node, struct error *err)
 	find_path(node, path);
 	/* Not synced: after a crash of the machine no task is left to be put in order. */
 	return state_file_write(path, json, JSON_COMPACT, MOST_BYTES, false, err);
-}
-
-void use_state_save_soon(struct node *node)
-{
-	if (!node->use_unsaved && node->use_timer)
-		loop_arm(node->use_timer, SAVE_DELAY_NS, 0);
-	node->use_unsaved = true;
 }
 
 void use_state_save_due(void *data, uint32_t events)

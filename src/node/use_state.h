@@ -10,15 +10,11 @@
 
 #include <stdint.h>
 
-#define USE_MOST_S 1e12 /* more GPU time nobody has used */
-
 struct node;
 
 /* Takes over what the file has: use.h's, and node->records. After the cards, before tenants and watch. */
 void use_state_load(struct node *node);
-/* Writes it a few seconds from now, together with what else changes meanwhile. */
-void use_state_save_soon(struct node *node);
-/* Handler of node->use_timer: `data` is the node. */
+/* Handler of node->use_timer, which node_save_use_soon() starts: `data` is the node. */
 void use_state_save_due(void *data, uint32_t events);
 /* Writes it now, as far as there has been a use_state_load(): at the end. */
 void use_state_save(struct node *node);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "fixture.h"
 #include "node/claims/claims.h"
+#include "node/dispatch.h"
 
 static struct fixture *fixture;
 
@@ -34,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct node *node = fixture->node;
 	struct session session = fixture->session;
 	char *text = fuzz_text(data, size);
-	char *reply = session_answer(&session, text, size);
+	char *reply = dispatch_request(&session, text, size);
 	FUZZ_CHECK(reply);
 	size_t length = strlen(reply);
 	FUZZ_CHECK(length > 1 && strchr(reply, '\n') == reply + length - 1);

@@ -167,3 +167,12 @@ struct audit_figures audit_figures(const struct audit *audit)
 	return audit ? (struct audit_figures){ audit->file.lines, audit->file.lost }
 		     : (struct audit_figures){ 0, 0 };
 }
+
+void audit_tenant_ended(struct tenant *tenant, const char *why)
+{
+	struct audit *audit = tenant->node->audit;
+	json_t *what = audit_about(audit, tenant);
+	if (what)
+		json_object_set_new(what, "reason", json_clean_string(why));
+	audit_write(audit, "end", what);
+}

@@ -63,4 +63,7 @@ void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /* {"tenant","id","uid"} and what it is a claim's, an object for audit_write(); NULL as there. */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
+/* As subsystem.h has it. */
+void audit_tenant_ended(struct tenant *tenant, const char *why);
+
 #endif

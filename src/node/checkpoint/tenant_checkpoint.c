@@ -7,9 +7,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/card_promises.h"
 #include "node/census.h"
 #include "node/drain.h"
 #include "node/mps/space.h"
+#include "node/subsystem.h"
 #include "node/swap.h"
 #include "node/tenant_state.h"
 
@@ -19,7 +21,6 @@
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
-	struct checkpoint *checkpoint;
 	struct loop_source *timer; /* while its libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
@@ -30,19 +31,11 @@ struct tenant_checkpoint {
 static void changed(void *data, struct checkpoint *checkpoint);
 static void look_at_parking(void *data, uint32_t events);
 
-static enum checkpoint_place place_of(const struct tenant *t)
-{
-	return t->checkpoint ? checkpoint_place(t->checkpoint->checkpoint) : PLACE_IN;
-}
-
 enum checkpoint_place tenant_checkpoint_place(const struct tenant *t)
 {
-	return t->checkpoint && t->checkpoint->is_parking ? PLACE_LEAVING : place_of(t);
-}
-
-bool tenant_is_off_card(const struct tenant *t)
-{
-	return place_of(t) == PLACE_OUT;
+	if (!t->checkpoint)
+		return PLACE_IN;
+	return t->checkpoint_request->is_parking ? PLACE_LEAVING : checkpoint_place(t->checkpoint);
 }
 
 bool tenant_is_checkpointing(const struct tenant *t)
@@ -52,31 +45,34 @@ bool tenant_is_checkpointing(const struct tenant *t)
 
 static int need(struct tenant *t, struct error *err)
 {
+	struct checkpoint *checkpoint = NULL;
 	cleanup_free struct tenant_checkpoint *c = NULL;
 	if (t->checkpoint)
 		return 0;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_set_errno(err, ENOMEM, "checkpoint");
-	int r = checkpoint_new(t->node, t->terms.id, changed, t, &c->checkpoint, err);
+	int r = checkpoint_new(t->node, t->terms.id, changed, t, &checkpoint, err);
 	if (r >= 0 && loop_add_timer(t->node->loop, look_at_parking, t, &c->timer) < 0) {
-		checkpoint_free(c->checkpoint);
+		checkpoint_free(checkpoint);
 		r = error_set_errno(err, ENOMEM, "checkpoint: timer");
 	}
-	if (r >= 0)
-		t->checkpoint = steal_pointer(&c);
+	if (r >= 0) {
+		t->checkpoint = checkpoint;
+		t->checkpoint_request = steal_pointer(&c);
+	}
 	return r;
 }
 
 void tenant_checkpoint_forget(struct tenant *t)
 {
-	struct tenant_checkpoint *c = t->checkpoint;
-	if (!c)
+	if (!t->checkpoint)
 		return;
-	checkpoint_free(c->checkpoint);
-	loop_remove(c->timer);
-	free(c);
+	checkpoint_free(t->checkpoint);
 	t->checkpoint = NULL;
+	loop_remove(t->checkpoint_request->timer);
+	free(t->checkpoint_request);
+	t->checkpoint_request = NULL;
 }
 
 /* ---- orders ---- */
@@ -105,7 +101,7 @@ static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 		return error_set_errno(err, ENOMEM, "checkpoint");
 	order->goal = goal;
 	fill(t, order);
-	return checkpoint_order(t->checkpoint->checkpoint, order, err);
+	return checkpoint_order(t->checkpoint, order, err);
 }
 
 /* What it may hold, and what others may be promised, follows where it is. */
@@ -113,7 +109,7 @@ static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		tenant_publish_quota(t, i);
-	node_tenants_changed(t->node);
+	tell_tenants_changed(t->node);
 	census_request(t->node->census);
 }
 
@@ -143,7 +139,7 @@ static void go_on(struct tenant *t, bool paused)
 static void say_failure(struct tenant *t, const char *what, const char *text)
 {
 	log_warning_of(tenant_log_key(&t->terms), "tenant '%s': %s: %s", t->terms.name, what, text);
-	t->checkpoint->failed = EIO;
+	t->checkpoint_request->failed = EIO;
 }
 
 static void changed(void *data, struct checkpoint *checkpoint)
@@ -154,7 +150,7 @@ static void changed(void *data, struct checkpoint *checkpoint)
 	case PLACE_IN:
 		if (*error)
 			say_failure(t, "it stays on its GPU", error);
-		go_on(t, t->terms.swapped_out ? t->checkpoint->was_paused : t->terms.paused);
+		go_on(t, t->terms.swapped_out ? t->checkpoint_request->was_paused : t->terms.paused);
 		break;
 	case PLACE_OUT:
 		if (*error)
@@ -188,7 +184,7 @@ static bool has_parked(struct tenant *t)
 static void look_at_parking(void *data, uint32_t events)
 {
 	struct tenant *t = data;
-	struct tenant_checkpoint *c = t->checkpoint;
+	struct tenant_checkpoint *c = t->checkpoint_request;
 	struct error err = { 0 };
 	if (!c->is_parking)
 		return;
@@ -208,11 +204,11 @@ static int begin_to_leave(struct tenant *t, struct error *err)
 	int r = need(t, err);
 	if (r < 0)
 		return r;
-	t->checkpoint->failed = 0;
-	t->checkpoint->is_parking = true;
-	t->checkpoint->park_until_ns = clock_now_ns() + PARK_NS;
+	t->checkpoint_request->failed = 0;
+	t->checkpoint_request->is_parking = true;
+	t->checkpoint_request->park_until_ns = clock_now_ns() + PARK_NS;
 	swap_set_order(t, SWAP_ORDER_PARKED);
-	loop_arm(t->checkpoint->timer, PARK_LOOK_NS, 0);
+	loop_arm(t->checkpoint_request->timer, PARK_LOOK_NS, 0);
 	return 0;
 }
 
@@ -245,7 +241,7 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 		r = begin_to_leave(t, err);
 	if (r < 0)
 		return r;
-	t->checkpoint->was_paused = was_paused;
+	t->checkpoint_request->was_paused = was_paused;
 	set_terms(t, true, true, true);
 	return 0;
 }
@@ -254,12 +250,12 @@ void tenant_checkpoint_adopted(struct tenant *t)
 {
 	struct error err = { 0 };
 	if (!t->terms.swapped_out || swap_way_of(&t->terms) != SWAP_BY_CHECKPOINT ||
-	    place_of(t) != PLACE_IN)
+	    (t->checkpoint && checkpoint_place(t->checkpoint) != PLACE_IN))
 		return;
 	if (begin_to_leave(t, &err) < 0)
 		log_error("tenant '%s': %s", t->terms.name, err.text);
 	else
-		t->checkpoint->was_paused = t->is_away = true;
+		t->checkpoint_request->was_paused = t->is_away = true;
 }
 
 /* ---- returning ---- */
@@ -269,7 +265,7 @@ static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
 	if (t->terms.on_full == ON_FULL_WAIT)
-		return admission_taken_bytes(t, device);
+		return tenant_taken_bytes(t, device);
 	return p->memory_given ? p->quota_bytes : tenant_usage(t, device).used_bytes;
 }
 
@@ -304,7 +300,7 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 		r = give(t, CHECKPOINT_IN, err);
 	if (r < 0)
 		return r;
-	t->checkpoint->failed = 0;
+	t->checkpoint_request->failed = 0;
 	/* From here on it counts on its card again: others are promised no more of it. */
 	publish_place(t);
 	set_terms(t, true, paused, false);
@@ -315,13 +311,13 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {
-	struct tenant_checkpoint *c = t->checkpoint;
+	struct tenant_checkpoint *c = t->checkpoint_request;
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (!c)
 		return 0;
 	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
 		return 1;
-	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(c->checkpoint)) : 0;
+	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(t->checkpoint)) : 0;
 }
 
 struct swap_progress tenant_checkpoint_progress(struct tenant *t)
@@ -330,20 +326,20 @@ struct swap_progress tenant_checkpoint_progress(struct tenant *t)
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		p.total_bytes += tenant_usage(t, i).used_bytes;
 	if (tenant_is_off_card(t))
-		p.moved_bytes = p.total_bytes = checkpoint_bytes(t->checkpoint->checkpoint);
+		p.moved_bytes = p.total_bytes = checkpoint_bytes(t->checkpoint);
 	return p;
 }
 
 json_t *tenant_checkpoint_to_json(struct tenant *t)
 {
-	const struct tenant_checkpoint *c = t->checkpoint;
-	if (!c || (!tenant_is_checkpointing(t) && !checkpoint_failed(c->checkpoint)))
+	const struct tenant_checkpoint *c = t->checkpoint_request;
+	if (!c || (!tenant_is_checkpointing(t) && !checkpoint_failed(t->checkpoint)))
 		return json_null();
-	const char *error = checkpoint_error(c->checkpoint);
+	const char *error = checkpoint_error(t->checkpoint);
 	return json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "kind", "checkpoint", "state",
 			 checkpoint_place_name(tenant_checkpoint_place(t)), "swapped_bytes",
-			 (json_int_t)(tenant_is_off_card(t) ? checkpoint_bytes(c->checkpoint) : 0),
-			 "failed", (json_int_t)checkpoint_failed(c->checkpoint), "moved_s",
-			 (double)checkpoint_moved_ns(c->checkpoint) / (double)NSEC_PER_SEC, "error",
+			 (json_int_t)(tenant_is_off_card(t) ? checkpoint_bytes(t->checkpoint) : 0),
+			 "failed", (json_int_t)checkpoint_failed(t->checkpoint), "moved_s",
+			 (double)checkpoint_moved_ns(t->checkpoint) / (double)NSEC_PER_SEC, "error",
 			 *error ? json_string(error) : json_null());
 }

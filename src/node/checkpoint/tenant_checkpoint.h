@@ -16,13 +16,6 @@
 #include "node/swap.h"
 #include "node/tenant.h"
 
-/* How a tenant's memory leaves its card: the one place where that is decided. */
-enum swap_way { SWAP_BY_LIBRARY, SWAP_BY_CHECKPOINT };
-static inline enum swap_way swap_way_of(const struct tenant_terms *terms)
-{
-	return terms->on_full == ON_FULL_SWAP ? SWAP_BY_LIBRARY : SWAP_BY_CHECKPOINT;
-}
-
 /*
  * Begins to take it off its card; it is paused from here on. -EBUSY: it moves already; -ESRCH: it has no
  * processes; -errno. Already out: 0.
@@ -45,8 +38,6 @@ void tenant_checkpoint_forget(struct tenant *tenant);
 
 /* A tenant that its library still parks is leaving. */
 enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
-/* It is out: nothing of it is on a card. */
-bool tenant_is_off_card(const struct tenant *tenant);
 /* It is out or on its way: what NVML says of its processes means nothing. */
 bool tenant_is_checkpointing(const struct tenant *tenant);
 

@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/audit/audit.h"
+#include "node/card_promises.h"
 #include "node/claims/claims_inside.h"
 #include "node/mps/space.h"
 #include "node/health/health.h"
@@ -93,6 +96,17 @@ bool claims_has_parked(const struct claims *claims, const char *name_or_id)
 	    (!strcmp(claim_terms(c)->id, name_or_id) || !strcmp(claim_terms(c)->name, name_or_id)))
 		return true;
 	return false;
+}
+
+int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err)
+{
+	do {
+		uint32_t number;
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return error_set_errno(err, errno, "random numbers");
+		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
+	} while (node_find_tenant(node, id) || claims_has_parked(node->claims, id));
+	return 0;
 }
 
 static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made_s)
@@ -343,7 +357,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	if (r >= 0)
 		r = swap_check_terms(claims->node, terms, err);
 	if (r >= 0)
-		r = tenant_make_id(claims->node, terms->id, err);
+		r = claims_make_tenant_id(claims->node, terms->id, err);
 	if (r < 0)
 		return r;
 	claims_make_name(claims, request->tenant ? request->tenant : request->key, terms->id,

@@ -5,7 +5,7 @@
 #ifndef ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
 #define ALLOT_NODE_CLAIMS_CLAIMS_INSIDE_H
 
-#include "node/claims/claims.h"
+#include "node/claims/claim.h"
 #include "node/claims/holders.h"
 #include "node/claims/library.h"
 #include "node/claims/state_dir.h"

@@ -9,6 +9,7 @@
 
 #include "base/install.h"
 #include "kube/priority.h"
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 #include "node/mps/space.h"
 

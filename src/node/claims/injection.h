@@ -22,13 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-
-/* Where things are in the container. */
-#define INJECTION_SOCKET_DIR "/run/allot/tenant" /* the tenant's directory: allot.sock */
-#define INJECTION_LIBRARY_DIR "/run/allot/lib"   /* <version>-<hash>/liballot.so */
-#define INJECTION_PIPE_DIR "/run/allot/mps"      /* where the group's MPS listens */
-#define INJECTION_PRELOAD "/etc/ld.so.preload"
-#define INJECTION_MIRROR_DIR "/usr/local/nvidia"
+#include "node/claims/container_paths.h"
 
 struct claim;
 struct claims;

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/paths.h"
-#include "node/claims/injection.h"
+#include "node/claims/container_paths.h"
 #include "node/trust/file_bytes.h"
 
 #define LIBRARY_LEAF "liballot.so"

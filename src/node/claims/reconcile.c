@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 
 int claims_add_keep(struct claims *claims, claims_keep keep, void *data)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/tenant_state.h"
@@ -47,7 +48,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	/* Of the two the store is believed: a state file that can't be written now is written again. */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
 		log_warning("tenant '%s': its state can't be written: %s", name, why.text);
-		tenant_state_save_soon(claim->tenant);
+		tenant_save_soon(claim->tenant);
 	}
 	gpu_watch_rename_tenant(claims->node->watch, old_name, name);
 	return 0;

@@ -11,8 +11,10 @@
 #include "node/claims/claims.h"
 #include "node/claims/injection.h"
 #include "node/elastic.h"
+#include "node/health/health.h"
 #include "node/mps/space.h"
 #include "node/request_devices.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 
 #define KEY_PREFIX "cdi/"

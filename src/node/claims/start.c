@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/claims/check.h"
+#include "node/admission.h"
+#include "node/card_promises.h"
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 #include "node/tenant_state.h"
 
@@ -97,7 +100,7 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 	if (r < 0)
 		return r;
 	/* It is the run of the tenant that is told there, not its claim: it may come later. */
-	tenant_state_save_soon(tenant);
+	tenant_save_soon(tenant);
 	*ret = tenant;
 	return 0;
 }
@@ -140,8 +143,8 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 			now->slots = written->terms.device[j].slots;
 			tenant_set_promise(tenant, i, &p);
 		}
-	tenant_set_on_full(tenant, written->terms.on_full);
-	tenant_state_save_soon(tenant);
+	admission_set_on_full(tenant, written->terms.on_full);
+	tenant_save_soon(tenant);
 	int r = claims_hold(claim);
 	if (r < 0)
 		return error_set_errno(err, -r, "claim '%s'", written->terms.claim.key);

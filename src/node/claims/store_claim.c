@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "node/claims/store.h"
 #include "node/claims/store_inside.h"
 
 /* ---- writing ---- */

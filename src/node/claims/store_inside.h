@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "node/claims/store.h"
+#include "base/error.h"
 
 enum statement {
 	SQL_BEGIN,

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "node/claims/store.h"
 #include "node/claims/store_inside.h"
 
 /* Zeros that are written, not a hole or blocks set aside: to fill these takes the journal too. */

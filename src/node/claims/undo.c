@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 
 static void keep_row(struct claims *claims, int64_t row)

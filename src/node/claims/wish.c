@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 #include "node/terms_change.h"
 

@@ -7,11 +7,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/card_promises.h"
 #include "node/census.h"
 #include "node/checkpoint/checkpoint.h"
 #include "node/drain.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/node.h"
+#include "node/subsystem.h"
 #include "node/swap.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -52,7 +54,7 @@ static void reserve(struct container_swap *s, bool reserved)
 	s->is_reserved = reserved;
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].returning_bytes += reserved ? s->order.bytes[i] : -s->order.bytes[i];
-	node_tenants_changed(node);
+	tell_tenants_changed(node);
 }
 
 static void changed(void *data, struct checkpoint *checkpoint)

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "node/freezer/freezer.h"
-#include "node/use_state.h"
+#include "node/use.h"
 
 #define MOST_CONTAINERS (GPU_TASKS_CONTAINERS + GPU_TASKS_LIVE_MAX)
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/admission.h"
 #include "node/census.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/freezer/container_swap.h"
@@ -18,7 +17,6 @@
 #include "node/freezer/openings.h"
 #include "node/procfs.h"
 #include "node/tenant.h"
-#include "node/use_state.h"
 
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it at cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
@@ -107,7 +105,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 	note_tenant(w, t);
 	for (unsigned i = 0; t->container && i < w->tasks->card_count; i++)
 		t->card[i].frozen_ns = freezer_frozen_ns(t->container, t->begun_ns);
-	use_state_save_soon(w->node);
+	node_save_use_soon(w->node);
 	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
 		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
@@ -135,7 +133,7 @@ static void task_ended(void *data, struct gpu_task *t)
 	freezer_task_ended(w->freezer, t);
 	if (t->container && !t->container->live)
 		container_swap_forget(w, t->container);
-	use_state_save_soon(w->node);
+	node_save_use_soon(w->node);
 	/* Memory has become free: who waits for it should know soon. */
 	if (freezer_wants_reading(w->freezer)) {
 		census_request(w->node->census);
@@ -160,14 +158,14 @@ static bool is_all_governed(const struct gpu_watch *w, const struct census_card 
 /* What has been granted to tenants that waited, and is kept for those that wait: not free for others. */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
-	uint64_t bytes = admission_card(node, card).kept_bytes;
+	uint64_t bytes = card->kept_bytes;
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
 		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL ||
 		    tenant_is_off_card(t))
 			continue;
-		uint64_t taken = admission_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
+		uint64_t taken = tenant_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
 		bytes += taken > used ? taken - used : 0;
 	}
 	return bytes;

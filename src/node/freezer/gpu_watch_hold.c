@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/freezer/container_swap.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/freezer/gpu_watch_inside.h"
 
 int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], struct error *err)

@@ -5,7 +5,6 @@
 #include "node/engine/engine_names.h"
 #include "node/freezer/freezer.h"
 #include "node/freezer/gpu_tasks.h"
-#include "node/freezer/gpu_watch.h"
 #include "node/freezer/openings.h"
 #include "node/node.h"
 

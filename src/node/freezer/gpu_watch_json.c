@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "node/freezer/container_swap.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/violation/violations.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "node/freezer/gpu_watch.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/tenant.h"
 #include "node/use_state.h"
@@ -23,7 +24,7 @@ static void answered(void *data, const char *id, const struct engine_name *name)
 	c->has_name = c->is_told = true;
 	log_debug("container %.*s is %s%s%s", CONTAINER_SHORT_ID, id, name->name,
 		  name->pod[0] ? " of pod " : "", name->pod);
-	use_state_save_soon(w->node);
+	node_save_use_soon(w->node);
 }
 
 void gpu_watch_ask_names(struct gpu_watch *w)
@@ -66,5 +67,5 @@ void gpu_watch_rename_tenant(struct gpu_watch *w, const char *from, const char *
 		return;
 	rename_all(&w->tasks->live, from, to);
 	rename_all(&w->tasks->ended, from, to);
-	use_state_save_soon(w->node);
+	node_save_use_soon(w->node);
 }

@@ -158,7 +158,7 @@ static void fade_all(struct gpu_watch *w, uint64_t now_ns)
 		for (unsigned i = 0; i < w->tasks->card_count; i++)
 			used_ns += c->card[i].used_ns;
 		if (used_ns != c->faded_ns)
-			use_state_save_soon(w->node);
+			node_save_use_soon(w->node);
 		fade_add(&c->fade, now_ns, used_ns - c->faded_ns, w->node->config.use_half_life_ns);
 		c->faded_ns = used_ns;
 	}

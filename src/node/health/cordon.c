@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "node/health/health.h"
 #include "node/health/health_inside.h"
 #include "node/node.h"
 

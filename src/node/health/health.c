@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/census.h"
 #include "node/health/health_inside.h"
 #include "node/node.h"
+#include "node/subsystem.h"
 #include "node/worker.h"
 
 #define WAIT_MS 500U                  /* for a fault: so long at most an end of the daemon waits */
@@ -223,7 +223,7 @@ static void ready(void *data, uint32_t events)
 	}
 	note_bad(w);
 	if (has_answers)
-		census_look(w->node);
+		tell_cards_answered(w->node);
 }
 
 /* A call that does not come back can't say so itself. */

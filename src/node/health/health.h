@@ -19,8 +19,6 @@ struct node;
 struct card;
 struct health_watch;
 
-#define HEALTH_LOOK_NS UINT64_C(1000000000) /* between two questions to a card */
-
 /* Whether this card is well or cordoned has changed; card->health says what it is now. */
 typedef void (*health_handler)(void *data, struct card *card);
 

@@ -2,7 +2,8 @@
 #ifndef ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
 #define ALLOT_NODE_HEALTH_HEALTH_INSIDE_H
 
-#include "node/health/health.h"
+struct card;
+struct node;
 
 /* Tells those that want to know. */
 void health_tell(struct node *node, struct card *card);

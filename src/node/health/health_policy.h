@@ -16,7 +16,8 @@
 
 #include "base/error.h"
 
-#define HEALTH_FAILURES 3 /* calls in a row that fail: the card does not answer */
+#define HEALTH_LOOK_NS UINT64_C(1000000000) /* between two questions to a card */
+#define HEALTH_FAILURES 3                   /* calls in a row that fail: the card does not answer */
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160
 #define HEALTH_IGNORED_MAX 32

@@ -16,7 +16,7 @@
 #include "node/json.h"
 #include "node/node.h"
 #include "node/plugin/allocate.h"
-#include "node/plugin/plugin.h"
+#include "node/plugin/claim_holders.h"
 #include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -253,7 +253,7 @@ static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)
 {
 	struct claim_holder holder;
-	if (!plugin_claim_holder(live->node->plugin, claim, &holder))
+	if (!claim_holders_find(live->node->claim_holders, claim, &holder))
 		return NULL;
 	*ret_container = holder.container;
 	const struct kube_pod *pod = pods_find_named(live->pods, holder.pod_namespace, holder.pod);

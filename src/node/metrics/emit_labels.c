@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node/metrics/metric.h"
+#include "node/namespace_use.h"
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
 

@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "node/admission.h"
+#include "node/card_promises.h"
 #include "node/census.h"
 #include "node/control.h"
 #include "node/drain.h"
@@ -16,6 +18,7 @@
 #include "node/freezer/gpu_watch.h"
 #include "node/metrics/exposition.h"
 #include "node/metrics/names.h"
+#include "node/namespace_use.h"
 #include "node/sensor.h"
 #include "node/swap.h"
 #include "node/swap_turns.h"
@@ -298,7 +301,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->connections = control_connections(node->control);
 	m->requests = node->requests;
 	memcpy(m->allocation_failures, node->allocation_failures, sizeof(m->allocation_failures));
-	m->namespaces = &node->namespaces;
+	m->namespaces = node->namespaces;
 	if (gethostname(m->host, sizeof(m->host) - 1) < 0)
 		m->host[0] = '\0';
 	m->refused = node->refused;

@@ -2,7 +2,7 @@
 #ifndef ALLOT_NODE_MPS_GROUP_INSIDE_H
 #define ALLOT_NODE_MPS_GROUP_INSIDE_H
 
-#include "node/mps/group.h"
+#include "node/mps/group_state.h"
 
 /* Handlers of the group's timer and of its control daemon's pidfd. */
 void mps_watch_due(void *data, uint32_t events);

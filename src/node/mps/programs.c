@@ -10,14 +10,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "node/mps/measure.h"
 #include "node/procfs.h"
 #include "node/state_file.h"
 
 #define FILE_VERSION 1
 #define MOST_BYTES (1 << 20)
 #define SAVE_DELAY_NS (10 * NSEC_PER_SEC)
-#define LOOK_NS NSEC_PER_SEC
 #define MOST_S 1e9 /* of any sum: what is more was not written by us */
 
 struct program {
@@ -29,7 +27,7 @@ struct program {
 struct programs {
 	struct program list[PROGRAMS_MAX];
 	unsigned count;
-	struct loop_source *look_timer, *save_timer;
+	struct loop_source *save_timer;
 	bool unsaved, save_failed;
 };
 
@@ -270,11 +268,6 @@ static void load(struct node *node)
 
 /* ---- its life ---- */
 
-static void look_due(void *data, uint32_t events)
-{
-	measure_all(data);
-}
-
 int programs_open(struct node *node, struct error *err)
 {
 	struct programs *p = node->programs = calloc(1, sizeof(*p));
@@ -282,12 +275,7 @@ int programs_open(struct node *node, struct error *err)
 		return error_set_errno(err, ENOMEM, "programs");
 	load(node);
 	int r = loop_add_timer(node->loop, save_due, node, &p->save_timer);
-	if (r >= 0)
-		r = loop_add_timer(node->loop, look_due, node, &p->look_timer);
-	if (r < 0)
-		return error_set_errno(err, -r, "timer");
-	loop_arm(p->look_timer, LOOK_NS, LOOK_NS);
-	return 0;
+	return r < 0 ? error_set_errno(err, -r, "timer") : 0;
 }
 
 void programs_close(struct node *node)
@@ -298,7 +286,6 @@ void programs_close(struct node *node)
 		return;
 	if (p->unsaved && save(node, &err) < 0)
 		log_warning("%s", err.text);
-	loop_remove(p->look_timer);
 	loop_remove(p->save_timer);
 	free(p);
 	node->programs = NULL;

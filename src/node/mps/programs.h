@@ -20,10 +20,7 @@
 
 struct programs;
 
-/*
- * Reads the file, which is set aside and said where it is not understood. From then on what tenants do is added each
- * second.
- */
+/* Reads the file. One that is not understood is set aside, with a line in the log. */
 int programs_open(struct node *node, struct error *err);
 void programs_close(struct node *node);
 

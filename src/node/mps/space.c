@@ -13,7 +13,6 @@
 #include "node/mps/group.h"
 #include "node/mps/programs.h"
 #include "node/mps/threads.h"
-#include "node/session.h"
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
 
@@ -57,7 +56,7 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 	return false;
 }
 
-void space_note_gone(struct tenant *t, int pid)
+void space_note_gone(struct tenant *t, int pid, unsigned slot)
 {
 	if (t->space)
 		t->gone_pid[t->gone_count++ % SPACE_GONE_PIDS] = pid;
@@ -334,7 +333,7 @@ static int enter(struct tenant *t, struct error *err)
 	return mps_group_want(group, err);
 }
 
-int space_join(struct tenant *tenant, bool is_new, struct error *err)
+static int join(struct tenant *tenant, bool is_new, struct error *err)
 {
 	if (tenant->terms.sharing.way != SHARING_SPACE)
 		return 0;
@@ -342,6 +341,19 @@ int space_join(struct tenant *tenant, bool is_new, struct error *err)
 	if (r < 0 && is_new)
 		space_leave(tenant);
 	return r;
+}
+
+/* An adopted tenant has processes already, which may be at work: it is told what is wrong, and goes on. */
+int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
+{
+	struct error why = { 0 };
+	int r = join(tenant, is_new, is_new ? err : &why);
+	if (r >= 0 || is_new)
+		return r;
+	log_warning("tenant '%s' (%s): %s", tenant->terms.name, tenant->terms.id, why.text);
+	snprintf(tenant->space_fault, sizeof(tenant->space_fault), "%.*s", SPACE_FAULT_MAX - 1,
+		 why.text);
+	return 0;
 }
 
 void space_leave(struct tenant *tenant)
@@ -458,17 +470,6 @@ void space_add_gain(const struct tenant *t, json_t *json)
 		return;
 	json_object_set_new(json, "sharing_gain_pct", json_real((double)lround(1000 * gain) / 10));
 	json_object_set_new(json, "sharing_gain_by", json_string(gain_source_name(source)));
-}
-
-int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err)
-{
-	struct tenant *tenant;
-	int r = session_find_own(session, request, "name", &tenant, err);
-	if (r < 0)
-		return r;
-	json_object_set_new(reply, "starting", json_boolean(space_is_starting(tenant)));
-	json_object_set_new(reply, "space", space_to_json(tenant));
-	return 0;
 }
 
 const char *space_fault_name(unsigned kind)

@@ -35,13 +35,13 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err);
 
 /*
- * Puts a tenant into its group, and starts that. Of a tenant that takes turns: nothing. It has its leases. One that is not new
- * stays in its group where that can't be started.
+ * As subsystem.h has it: puts a tenant into its group, and starts that. Of a tenant that takes turns: nothing. One that
+ * is not new stays in its group where that can't be started.
  */
-int space_join(struct tenant *tenant, bool is_new, struct error *err);
+int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
 /* A process of it has ended: a fault that was its own may be told only now. */
-void space_note_gone(struct tenant *tenant, int pid);
+void space_note_gone(struct tenant *tenant, int pid, unsigned slot);
 
 /* A process that is to have its work done by MPS has to wait: without, it would go on by itself. */
 bool space_is_starting(const struct tenant *tenant);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "node/mps/group.h"
 #include "node/mps/group_inside.h"
 
 #define START_NS (60 * NSEC_PER_SEC) /* from nothing to an active server: a sick card takes long */

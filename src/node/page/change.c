@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/dispatch.h"
 #include "node/session.h"
 
 #define API "/api/"
@@ -72,7 +73,7 @@ char *change_make(struct node *node, const char *path, const char *body, size_t 
 	};
 	const char *operation = operation_of(path);
 	cleanup_free char *line = make_line(operation, body, size);
-	char *reply = line ? session_answer(&session, line, strlen(line)) : NULL;
+	char *reply = line ? dispatch_request(&session, line, strlen(line)) : NULL;
 	if (!reply)
 		return NULL;
 	int code = code_of(reply);

@@ -8,6 +8,7 @@
 #include "node/page/change.h"
 #include "node/page/events.h"
 #include "node/page/state.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 #include "web/page/site.h"
 

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "node/admission.h"
+#include "node/card_promises.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/condition.h"
 #include "node/drain.h"

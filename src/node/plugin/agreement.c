@@ -13,7 +13,10 @@
 #include "node/kube/kube.h"
 #include "node/kube/pods.h"
 #include "node/plugin/allocate.h"
+#include "node/plugin/claim_holders.h"
 #include "node/plugin/plugin_inside.h"
+#include "node/plugin/pod_key.h"
+#include "node/plugin/vcuda.h"
 #include "node/plugin/vcuda_request.h"
 
 /* What differs. */
@@ -126,7 +129,7 @@ int agreement_of_shares(const struct kube_pod *pod, struct claims *claims,
 	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
 		claim = claims_find(claims, key);
 	/* A daemon of an earlier version did not say when an init container runs. */
-	snprintf(key, sizeof(key), BOUND_KEY "%s/%s", pod->uid, holder->container);
+	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
 	if (!claim)
 		claim = claims_find(claims, key);
 	*ret_claim = claim;

@@ -86,7 +86,7 @@ static void refuse(struct bound_call *c, int r, const struct error *err)
 
 bool bound_made(const struct claim *claim)
 {
-	return !strncmp(claim_terms(claim)->claim.key, BOUND_KEY, strlen(BOUND_KEY));
+	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
 
 /* Whoever was meant by the call: a container that the kubelet knows of holds it. */

@@ -16,8 +16,6 @@
 #include "node/plugin/messages.h"
 #include "node/plugin/pod_key.h"
 
-#define BOUND_KEY POD_KEY
-
 struct plugin;
 struct bound;
 

@@ -7,7 +7,7 @@
 
 #include "kube/live.h"
 #include "kube/priority.h"
-#include "node/plugin/bound.h"
+#include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define CORES_MOST_PCT 100

@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "node/health/health.h"
 #include "node/plugin/allocate.h"
+#include "node/plugin/bound.h"
 #include "node/plugin/messages.h"
 #include "node/plugin/plugin_inside.h"
+#include "node/plugin/vcuda.h"
 
 /* A preference names every slice once as available and once as a must. */
 static size_t most_ids(const struct slices *slices)

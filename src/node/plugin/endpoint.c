@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/paths.h"
 #include "net/listen.h"
-#include "node/plugin/plugin_inside.h"
+#include "node/node.h"
 
 #define BACKLOG 64
 /* A kubelet that starts removes our socket and makes its own a moment later: then it is made anew once. */
@@ -57,17 +57,17 @@ static void close_socket(struct endpoint *e)
 static int open_socket(struct endpoint *e, struct error *err)
 {
 	struct stat st;
-	struct grpc_service service = { .methods = plugin_methods,
-					.method_count = plugin_method_count,
+	struct grpc_service service = { .methods = e->methods,
+					.method_count = e->method_count,
 					.data = e,
 					.limits = grpc_limits_default() };
-	service.limits.message_bytes = plugin_request_most_bytes(e);
+	service.limits.message_bytes = e->request_most_bytes(e);
 	cleanup_fd int fd = listen_bind(e->path, SOCK_STREAM, err);
 	if (fd < 0)
 		return fd;
 	if (chmod(e->path, 0600) < 0 || lstat(e->path, &st) < 0 || listen(fd, BACKLOG) < 0)
 		return error_set_errno(err, errno, "%s", e->path);
-	int r = grpc_server_new(e->plugin->node->loop, fd, &service, &e->server, err);
+	int r = grpc_server_new(e->node->loop, fd, &service, &e->server, err);
 	if (r < 0)
 		return r;
 	steal_fd(&fd);
@@ -116,7 +116,7 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 	switch (event) {
 	case KUBELET_DIR_KUBELET_CAME:
 		e->has_kubelet = true;
-		plugin_kubelet_came(e->plugin);
+		e->kubelet_came(e->plugin);
 		renew(e);
 		break;
 	case KUBELET_DIR_KUBELET_LEFT:
@@ -131,8 +131,8 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 		log_error("kube_plugin_dir: %s was removed outside of this container, which has it "
 			  "mounted: ending, so that the restarted container mounts the new one; "
 			  "tenants go on",
-			  e->plugin->node->config.kube_plugin_dir);
-		loop_quit(e->plugin->node->loop);
+			  e->node->config.kube_plugin_dir);
+		loop_quit(e->node->loop);
 		break;
 	}
 }
@@ -142,7 +142,7 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
 {
 	char kubelet[ENDPOINT_PATH_MAX];
-	struct loop *loop = e->plugin->node->loop;
+	struct loop *loop = e->node->loop;
 	name_socket(e->resource, e->own);
 	int r = paths_join(dir, e->own, e->path, sizeof(e->path), err);
 	if (r >= 0)

@@ -16,6 +16,7 @@
 
 #define ENDPOINT_PATH_MAX 108 /* of a socket, its NUL included */
 
+struct node;
 struct plugin;
 struct plugin_watcher;
 TAILQ_HEAD(plugin_watchers, plugin_watcher);
@@ -26,7 +27,12 @@ enum endpoint_role {
 };
 
 struct endpoint {
-	struct plugin *plugin;
+	struct node *node;
+	struct plugin *plugin; /* whose methods get the endpoint as their data */
+	const struct grpc_method *methods;
+	size_t method_count;
+	size_t (*request_most_bytes)(const struct endpoint *e);
+	void (*kubelet_came)(struct plugin *plugin); /* it has started, or was there already */
 	enum endpoint_role role;
 	const char *resource;        /* the setting's */
 	char own[ENDPOINT_PATH_MAX]; /* the socket's name in its directory */

@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "node/claims/claims.h"
 #include "node/health/health.h"
+#include "node/plugin/agreement.h"
 #include "node/plugin/allocate.h"
+#include "node/plugin/bound.h"
+#include "node/plugin/claim_holders.h"
 #include "node/plugin/plugin_inside.h"
 
 #define TICK_NS NSEC_PER_SEC
@@ -86,7 +89,7 @@ int plugin_begin_looking(struct plugin *p, struct error *err)
 	if (r < 0)
 		return r;
 	p->agreement = agreement_new();
-	p->holders = claim_holders_new();
+	p->node->claim_holders = p->holders = claim_holders_new();
 	if (!p->agreement || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
@@ -104,7 +107,7 @@ void plugin_end_looking(struct plugin *p)
 	claims_remove_keep(p->node->claims, need_of, p);
 	p->pods = pod_resources_stop(p->pods);
 	p->agreement = agreement_free(p->agreement);
-	p->holders = claim_holders_free(p->holders);
+	p->node->claim_holders = p->holders = claim_holders_free(p->holders);
 	health_unsubscribe(p->node, health_changed, p);
 	p->look_timer = loop_remove(p->look_timer);
 }

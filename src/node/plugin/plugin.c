@@ -1,4 +1,6 @@
 /* The plugin's settings, its beginning and end. */
+#include "node/plugin/agreement.h"
+#include "node/plugin/bound.h"
 #include "node/plugin/plugin.h"
 
 #include <errno.h>
@@ -8,6 +10,7 @@
 #include "node/health/health.h"
 #include "node/plugin/plugin_inside.h"
 #include "kube/resource_name.h"
+#include "node/plugin/vcuda.h"
 #include "node/topology.h"
 
 /* ---- settings ---- */
@@ -120,12 +123,23 @@ static int prepare_slices(struct plugin *p, struct error *err)
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;
 }
 
+static void kubelet_came(struct plugin *p)
+{
+	if (p->vcuda)
+		vcuda_kubelet_came(p->vcuda);
+}
+
 static void prepare_endpoints(struct plugin *p)
 {
 	struct resource resource[PLUGIN_MAX_ENDPOINTS];
 	p->endpoint_count = list_resources(&p->node->config, resource);
 	for (unsigned i = 0; i < p->endpoint_count; i++) {
-		p->endpoint[i] = (struct endpoint){ .plugin = p,
+		p->endpoint[i] = (struct endpoint){ .node = p->node,
+						    .plugin = p,
+						    .methods = plugin_methods,
+						    .method_count = plugin_method_count,
+						    .request_most_bytes = plugin_request_most_bytes,
+						    .kubelet_came = kubelet_came,
 						    .role = resource[i].role,
 						    .resource = resource[i].name };
 		TAILQ_INIT(&p->endpoint[i].watchers);
@@ -146,12 +160,6 @@ static int start_parts(struct plugin *p, struct error *err)
 	for (unsigned i = 0; r >= 0 && i < p->endpoint_count; i++)
 		r = endpoint_start(&p->endpoint[i], config->kube_plugin_dir, err);
 	return r;
-}
-
-void plugin_kubelet_came(struct plugin *p)
-{
-	if (p->vcuda)
-		vcuda_kubelet_came(p->vcuda);
 }
 
 int plugin_start(struct node *node, struct plugin **ret, struct error *err)
@@ -191,11 +199,6 @@ struct plugin *plugin_stop(struct plugin *p)
 	p->bound = bound_stop(p->bound);
 	free(p);
 	return NULL;
-}
-
-bool plugin_claim_holder(const struct plugin *p, const struct claim *claim, struct claim_holder *ret)
-{
-	return p && claim_holders_find(p->holders, claim, ret);
 }
 
 static void add_endpoint(struct plugin_figures *f, const struct endpoint *e)

@@ -11,7 +11,6 @@
 
 #include "node/config.h"
 #include "node/node.h"
-#include "node/plugin/claim_holders.h"
 
 struct plugin;
 
@@ -20,10 +19,6 @@ int plugin_check(const struct config *config, struct error *err);
 
 /* *ret: NULL where the setting kube_plugin is off. Cards, census and claims must be open. */
 int plugin_start(struct node *node, struct plugin **ret, struct error *err);
-/* Whose a claim is that was made by slices: see claim_holders.h. NULL knows nobody. */
-bool plugin_claim_holder(const struct plugin *plugin, const struct claim *claim,
-			 struct claim_holder *ret);
-
 /* Takes the socket away; what was allocated stays. NULL is fine; returns NULL. */
 struct plugin *plugin_stop(struct plugin *plugin);
 

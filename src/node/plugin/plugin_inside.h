@@ -4,15 +4,16 @@
 #define ALLOT_NODE_PLUGIN_INSIDE_H
 
 #include "net/grpc_server.h"
-#include "node/plugin/agreement.h"
-#include "node/plugin/bound.h"
-#include "node/plugin/claim_holders.h"
 #include "node/plugin/endpoint.h"
-#include "node/plugin/plugin.h"
 #include "node/plugin/pod_resources.h"
 #include "node/plugin/slices.h"
 #include "node/plugin/units.h"
-#include "node/plugin/vcuda.h"
+
+struct agreement;
+struct bound;
+struct claim_holders;
+struct error;
+struct vcuda;
 
 #define PLUGIN_MAX_ENDPOINTS 2
 
@@ -34,9 +35,6 @@ struct plugin {
 
 /* calls.c: ends the call with the error. */
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
-
-/* plugin.c: a kubelet has started, or was there already. */
-void plugin_kubelet_came(struct plugin *plugin);
 
 /* look.c */
 int plugin_begin_looking(struct plugin *plugin, struct error *err);

@@ -8,6 +8,7 @@
 #include "node/node.h"
 #include "node/plugin/allocate.h"
 #include "node/plugin/plugin_inside.h"
+#include "node/plugin/pod_key.h"
 
 #define BOOKS_NS NSEC_PER_SEC /* after an answer the kubelet's books have it for sure */
 

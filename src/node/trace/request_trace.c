@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "node/condition.h"
+#include "node/request_handlers.h"
 #include "node/session.h"
 #include "node/trace/tenant_trace.h"
 

@@ -15,6 +15,7 @@
 #include "node/violation/signs.h"
 #include "node/violation/stopped_list.h"
 #include "node/violation/suspects.h"
+#include "node/violation/violations.h"
 
 #define END_LOOK_NS (500 * NSEC_PER_MSEC)
 

@@ -88,4 +88,9 @@ struct violation_case {
 /* What to do now. */
 enum violation_step violation_next(const struct violation_case *c, uint64_t now_ns);
 
+/* What was done, ever; and what could not be. */
+struct violations_figures {
+	uint64_t frozen, stopped, told_to_end, killed, failed;
+};
+
 #endif

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "node/adopt.h"
 #include "node/audit/audit.h"
-#include "node/census.h"
+#include "node/census_policy.h"
 #include "node/checkpoint/tenant_checkpoint.h"
 #include "node/freezer/gpu_watch.h"
 #include "node/mps/space.h"
@@ -231,8 +231,9 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	offenders_act(v);
 }
 
-bool violations_has_open(const struct violations *v)
+bool violations_has_open(const struct node *node)
 {
+	const struct violations *v = node->violations;
 	const struct suspect *s;
 	if (!v)
 		return false;

@@ -37,8 +37,8 @@ void violations_census(struct violations *violations, const struct census_card *
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
-/* Is there anybody whose case is not decided yet, so that the next census matters? NULL is fine. */
-bool violations_has_open(const struct violations *violations);
+/* Is there a process whose case is not decided yet, so that the next census matters? */
+bool violations_has_open(const struct node *node);
 
 /*
  * Lets the offenders of the tenant of that name go on, also of one that is gone: no more is done about them.
@@ -52,10 +52,6 @@ json_t *violations_of_tenant(const struct violations *violations, const char *te
 /* Of a process: {"tenant","reason","action"}, or null. */
 json_t *violations_of_process(const struct violations *violations, int pid);
 
-/* What was done, ever; and what could not be. */
-struct violations_figures {
-	uint64_t frozen, stopped, told_to_end, killed, failed;
-};
 struct violations_figures violations_figures(const struct violations *violations);
 
 /* What is done about this tenant's offenders: its own choice or the setting, whichever is stricter. */

@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/dispatch.h"
 #include "node/lock.h"
+#include "node/subsystems.h"
 
 /* ---- pretended cards ---- */
 
@@ -196,7 +198,7 @@ void fixture_turn(struct fixture *f, unsigned ms)
 
 json_t *fixture_request(struct fixture *f, const char *line)
 {
-	char *reply = session_answer(&f->session, line, strlen(line));
+	char *reply = dispatch_request(&f->session, line, strlen(line));
 	assert_non_null(reply);
 	assert_int_equal(reply[strlen(reply) - 1], '\n');
 	json_t *json = json_loads(reply, 0, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "node/census.h"
+#include "node/census_compare.h"
 #include "node/drain.h"
 #include "node/procfs.h"
 #include "node/violation/violations.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "node/control.h"
+#include "node/dispatch.h"
 #include "node/trace/tenant_trace.h"
 #include "region/trace.h"
 
@@ -121,20 +122,20 @@ static void test_refusals(void **state)
 	assert_int_equal(ask_ring(f, t, 0, &fd), EPERM); /* it has not registered */
 	json_decref(fixture_ok(f, TRACE));
 	fixture_refused(f, TRACE, EBUSY, "traces tenant 'a' already");
-	char *line = session_answer(&other, TRACE, strlen(TRACE));
+	char *line = dispatch_request(&other, TRACE, strlen(TRACE));
 	assert_non_null(strstr(line, "traced already, by process"));
 	free(line);
 	/* The session's end is the trace's. */
 	uint32_t first = order(t);
 	session_drop(&f->session);
 	assert_int_equal(order(t), 0);
-	line = session_answer(&other, TRACE, strlen(TRACE));
+	line = dispatch_request(&other, TRACE, strlen(TRACE));
 	assert_non_null(strstr(line, "\"ok\":true"));
 	free(line);
 	assert_int_not_equal(order(t), first);
 	session_end(&other);
 	other.uid = f->session.uid + 1;
-	line = session_answer(&other, TRACE, strlen(TRACE));
+	line = dispatch_request(&other, TRACE, strlen(TRACE));
 	assert_non_null(strstr(line, "belongs to uid"));
 	free(line);
 }

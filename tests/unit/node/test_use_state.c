@@ -85,7 +85,7 @@ static void test_over_a_death(void **state)
 	struct fixture *f = *state;
 	make_both(f);
 	assert_null(read_file(f));
-	use_state_save_soon(f->node);
+	node_save_use_soon(f->node);
 	uint64_t end_ns = clock_now_ns() + 10 * NSEC_PER_SEC;
 	json_t *killed = NULL;
 	while (!(killed = read_file(f)) && clock_now_ns() < end_ns)

@@ -9,8 +9,11 @@
 
 #include "base/clock.h"
 #include "../../net/served.h"
+#include "node/plugin/agreement.h"
 #include "node/plugin/allocate.h"
 #include "node/plugin/bound.h"
+#include "node/plugin/claim_holders.h"
+#include "node/plugin/plugin.h"
 #include "node/plugin/plugin_inside.h"
 #include "node/plugin/pod_resources.pb-c.h"
 
@@ -113,7 +116,7 @@ static void test_shares(void **state)
 	static const char said[] = ";" CARD ",NVIDIA,1024,10:;";
 	assert_non_null(
 		strstr(shares_say(f, said, 1), "allotd: there is no claim of this container"));
-	make_claim(f, BOUND_KEY "u-1/main", 0, -1, -1);
+	make_claim(f, POD_KEY "u-1/main", 0, -1, -1);
 	/* On which cards the kubelet's devices lie says nothing. */
 	assert_string_equal(shares_say(f, said, 1), "");
 	assert_non_null(strstr(shares_say(f, said, 2), "holds 2 devices"));
@@ -192,10 +195,10 @@ static void test_cores(void **state)
 	struct claim *claim;
 	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
 			       "holds 2 devices, '" OTHER "-3' first: allotd: no claim has them"));
-	struct claim *init = make_cores(f, BOUND_KEY "u-1/init/" CARD "-0");
+	struct claim *init = make_cores(f, POD_KEY "u-1/init/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, init);
-	struct claim *own = make_cores(f, BOUND_KEY "u-1/main/" CARD "-0");
+	struct claim *own = make_cores(f, POD_KEY "u-1/main/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, own);
 	/* Another pod that asked for the same holds it; one that asked for something else can't be meant. */
@@ -298,7 +301,7 @@ static void test_a_difference_that_stays(void **state)
 	assert_int_equal(figures.disagreements_ever, 1);
 	struct claim_holder who;
 	struct claim *claim = claims_first(f->node->claims);
-	assert_true(plugin_claim_holder(f->node->plugin, claim, &who));
+	assert_true(claim_holders_find(f->node->claim_holders, claim, &who));
 	assert_string_equal(who.pod_namespace, "team");
 	assert_string_equal(who.pod, "train");
 	assert_string_equal(who.container, "main");
@@ -306,7 +309,7 @@ static void test_a_difference_that_stays(void **state)
 	atomic_store(&answer_size, 0);
 	look_again(f);
 	assert_int_equal(look_again(f).disagreements, 0);
-	assert_false(plugin_claim_holder(f->node->plugin, claim, &who));
+	assert_false(claim_holders_find(f->node->claim_holders, claim, &who));
 	struct client c;
 	client_register(f, client_connect(claim->tenant), 0, &c);
 	look_again(f);

@@ -57,7 +57,7 @@ static void test_names(void **state)
 	const struct kube_share share = { .card = "GPU-1", .memory_mib = 3000, .cores_pct = 30 };
 
 	assert_int_equal(make(&share, 1), 0);
-	assert_string_equal(request.key, BOUND_KEY "11-22/main");
+	assert_string_equal(request.key, POD_KEY "11-22/main");
 	assert_string_equal(request.tenant, "team.train.main");
 	assert_true(request.while_wanted);
 	assert_int_equal(request.on_full, ON_FULL_FAIL);

@@ -1,0 +1,28 @@
+/*
+ * What the tenants of a card were promised together. Main thread only.
+ */
+#ifndef ALLOT_NODE_CARD_PROMISES_H
+#define ALLOT_NODE_CARD_PROMISES_H
+
+#include "node/promise.h"
+
+struct card;
+struct node;
+struct tenant;
+
+/*
+ * Sums the promises of a card to all tenants but `except` (NULL: to all). Containers of one pod that never run at once
+ * (pod_stage.h) count as the largest of them. Reads slots.
+ */
+struct promise_card node_promised(struct node *node, const struct card *card,
+				  const struct tenant *except);
+/* The same to all that run at the same time as a tenant that is to be made for a claim of this key. */
+struct promise_card node_promised_beside(struct node *node, const struct card *card,
+					 const char *key);
+
+/* Gives every tenant that was promised no memory of its own what is left of this card as its quota. */
+void node_update_rest(struct node *node, const struct card *card);
+/* The same on all cards; looks at the tenants once. */
+void node_update_rests(struct node *node);
+
+#endif

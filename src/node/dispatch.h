@@ -1,0 +1,17 @@
+/*
+ * The control protocol (docs/protocol.md): finds the handler of a request. Main thread only.
+ */
+#ifndef ALLOT_NODE_DISPATCH_H
+#define ALLOT_NODE_DISPATCH_H
+
+#include <stddef.h>
+
+struct session;
+
+/*
+ * Answers one request (a line, without its end). The reply is one line with its end, to be freed;
+ * NULL: out of memory.
+ */
+char *dispatch_request(struct session *session, const char *line, size_t length);
+
+#endif
