@@ -23,6 +23,7 @@
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
+#define KUBE_LIVE_DOMAIN "allot.dev"
 /* On a pod, written by the user: what follows KUBE_LIVE_DOMAIN and '/' in allot's own. */
 #define KUBE_WORKLOAD "workload"       /* training or inference: sched/webhook_workload.c */
 #define KUBE_DURATION "duration"       /* how long it will take, as it is estimated: 2h */

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "kube/pod.h"
 
-#define KUBE_LIVE_DOMAIN "allot.dev"
 #define LIVE_VALUES_MAX 16
 
 /* Of each: how many values there are; none: nothing is said. */

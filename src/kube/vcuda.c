@@ -7,7 +7,6 @@
 
 #include "base/parse.h"
 #include "kube/blame.h"
-#include "kube/live.h"
 #include "kube/quantity.h"
 #include "kube/shares.h"
 

@@ -7,7 +7,6 @@
 
 #include "kube/annotations.h"
 #include "kube/blame.h"
-#include "kube/live.h"
 #include "kube/object.h"
 #include "kube/patch.h"
 

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "kube/annotations.h"
 #include "kube/blame.h"
-#include "kube/live.h"
 #include "kube/patch.h"
 #include "kube/when.h"
 #include "place/score.h"

@@ -5,7 +5,6 @@
 
 #include "base/parse.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "kube/blame.h"
-#include "kube/live.h"
+#include "kube/annotations.h"
 #include "sched/model_gang.h"
 #include "sched/model_inside.h"
 

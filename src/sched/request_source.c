@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 #include "sched/model_inside.h"
 
 /* Whose annotations say what a pod wishes for. */

@@ -6,7 +6,6 @@
 
 #include "base/parse.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define BLANKS " \t"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/live.h"
+#include "kube/annotations.h"
 #include "kube/object.h"
 #include "kube/priority.h"
 #include "kube/quantity.h"

@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 #include "kube/vcuda.h"
 #include "sched/webhook_inside.h"
 

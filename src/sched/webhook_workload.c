@@ -3,7 +3,6 @@
 
 #include "base/parse.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 #include "kube/object.h"
 #include "sched/request_wishes.h"
 #include "sched/webhook_inside.h"

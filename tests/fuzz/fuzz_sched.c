@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "json_arena.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 #include "kube/object.h"
 #include "kube/outside_json.h"
 #include "sched/explain.h"

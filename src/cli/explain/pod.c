@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "cli/explain/text.h"
 #include "kube/annotations.h"
-#include "kube/live.h"
 #include "kube/shares.h"
 
 #define EVENTS_KEPT 8

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kube/annotations.h"
 #include "kube/event.h"
 #include "kube/priority.h"
 #include "node/audit/audit.h"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kube/annotations.h"
 #include "kube/live.h"
 #include "kube/priority.h"
 #include "node/plugin/pod_key.h"
