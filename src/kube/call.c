@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "kube/blame.h"
+#include "kube/client.h"
 #include "kube/client_inside.h"
 #include "kube/outside_json.h"
 

@@ -2,11 +2,16 @@
 #ifndef ALLOT_KUBE_CLIENT_INSIDE_H
 #define ALLOT_KUBE_CLIENT_INSIDE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "kube/client.h"
+#include "base/error.h"
+#include "kube/access.h"
 #include "kube/curl.h"
+#include "kube/reactor.h"
+
+struct kube_answer;
 
 struct kube_client {
 	const struct curl *curl;
@@ -28,10 +33,10 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* what came, not yet taken */
 	size_t size, room;
-	struct error failed; /* by us: ends the call */
-	kube_line line;
-	bool is_good; /* `line` knows that the answer is a good one */
-	kube_done done;
+	struct error failed;                      /* by us: ends the call */
+	void (*line)(void *data, json_t *object); /* kube_line */
+	bool is_good;                             /* `line` knows that the answer is a good one */
+	void (*done)(void *data, const struct kube_answer *answer); /* kube_done */
 	void *data;
 	struct alarm refused; /* the call could not begin: told from process() as well */
 	TAILQ_ENTRY(kube_call) link;
