@@ -5,9 +5,12 @@
 
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
-#include "net/grpc_server.h"
+#include "net/grpc.h"
+#include "net/grpc_service.h"
+#include "net/loop.h"
 
 #define GRPC_HEADERS_MOST_BYTES 8192 /* of a request */
 #define GRPC_PATH_MAX 128            /* longer ones name no method */

@@ -1,4 +1,4 @@
-#include "net/grpc_inside.h"
+#include "net/grpc_server.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/grpc_inside.h"
 
 #define DEAF_NS (250 * NSEC_PER_MSEC)
 

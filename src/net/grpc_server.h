@@ -15,42 +15,14 @@
 
 #include "base/error.h"
 #include "net/grpc.h"
+#include "net/grpc_service.h"
 #include "net/loop.h"
 
 struct grpc_server;
-struct grpc_call;
 struct grpc_message;
-
-/*
- * A request is there; `message` is the server's, and valid only in the call. The handler ends the call, or
- * keeps it (grpc_call_keep()).
- */
-typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
-			     size_t size);
-
-struct grpc_method {
-	const char *path; /* "/package.Service/Method" */
-	grpc_handler handler;
-};
-
-struct grpc_limits {
-	unsigned connections; /* when one more comes, the one longest without a call ends */
-	unsigned calls;       /* of a connection at a time */
-	size_t message_bytes; /* of a request */
-	size_t held_bytes;    /* of requests of all connections that are not there yet in whole */
-	uint64_t arrive_ns; /* a request, and what a new connection begins with, must be there after this */
-	uint64_t stall_ns; /* what is sent must get on in this */
-};
 
 /* 32 connections, 32 calls each, 1 MiB a request, 8 MiB in all, 5 s, 10 s. */
 struct grpc_limits grpc_limits_default(void);
-
-struct grpc_service {
-	const struct grpc_method *methods; /* constant */
-	size_t method_count;
-	void *data; /* the handlers' */
-	struct grpc_limits limits;
-};
 
 /*
  * listen_fd: a listening socket, non-blocking; the server's on success. The service is copied, its methods

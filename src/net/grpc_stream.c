@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "net/grpc_inside.h"
+#include "net/grpc_server.h"
 
 /* ---- messages ---- */
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "net/grpc_inside.h"
+#include "net/grpc_server.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"
 #define MOST_BYTES 65536 /* what the socket takes at once */
