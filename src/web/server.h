@@ -13,11 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/loop.h"
-
-#define SERVER_MAX_CONNECTIONS 32
-#define SERVER_DEADLINE_NS UINT64_C(5000000000)
-#define SERVER_RENEW_NS UINT64_C(1000000000)
+#include "web/server_terms.h"
 
 struct server;
 struct server_text; /* a body that several answers share */
@@ -26,10 +22,6 @@ struct server_part; /* of a stream; several streams may be sent it */
 
 /* A proxy that authorizes its clients, as the Kubernetes API server, keeps their Authorization to itself. */
 #define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
-
-struct server_header {
-	const char *name, *value;
-};
 
 struct server_request {
 	const char *method, *path;
@@ -60,43 +52,8 @@ struct server_answer {
 	bool is_stream;
 };
 
-typedef void (*server_handler)(void *data, const struct server_request *request,
-			       struct server_answer *ret);
-
 /* What the request's address names behind '?', decoded; "": without a value; NULL: it does not. Until the handler returns. */
 const char *server_request_argument(const struct server_request *request, const char *name);
-
-struct server_terms {
-	struct loop *loop;
-	/* A listening socket, which the server takes over on success. */
-	int listen_fd;
-	/*
-	 * PEM files: both are read anew within SERVER_RENEW_NS of a change, when somebody comes; what can't be used then is
-	 * said in the log, and the old ones are kept. Who is connected stays until its next answer. NULL: without TLS. The
-	 * names are the caller's, and stay.
-	 */
-	const char *certificate_file, *key_file;
-	/*
-	 * PEM file of the certificates that vouch for clients: these are asked for theirs, and let in without; what it is
-	 * worth is for the handler to find out, which has the session. Read anew as the others. NULL: none is asked for.
-	 */
-	const char *client_ca_file;
-	unsigned connections_max; /* 0: SERVER_MAX_CONNECTIONS */
-	/* Between an answer and the next request; 0: SERVER_DEADLINE_NS. Where all connections are taken, one may be
-	 * closed sooner. */
-	uint64_t idle_ns;
-	/* Bytes of a request's body: more is read, thrown away, and answered by 413. 0: bodies are not taken: what has one
-	 * is answered before it is read. Of all requests together SERVER_BODIES times that, else 503. */
-	size_t body_max;
-	server_handler handler;
-	/* A stream is no more, and its call is not to be used again. NULL where no handler begins one. */
-	void (*stream_ended)(void *data, struct server_call *call);
-	void *data;
-	/* Of every answer; the caller's, constant. NULL: none. */
-	const struct server_header *headers;
-	size_t header_count;
-};
-#define SERVER_BODIES 8
 
 int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
 /* Closes every connection; calls that wait are gone: nobody may answer them any more. NULL is fine; returns NULL. */

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "web/server.h"
 #include "web/server_inside.h"
 
 #define BODY_FIRST ((size_t)16384)

@@ -3,9 +3,13 @@
 #ifndef ALLOT_WEB_SERVER_INSIDE_H
 #define ALLOT_WEB_SERVER_INSIDE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/clock.h"
 #include "web/mhd.h"
-#include "web/server.h"
+#include "web/server_terms.h"
 #include "web/tls.h"
 
 #define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* for those whose time is over */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "web/server.h"
 #include "web/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
