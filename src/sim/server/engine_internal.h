@@ -2,7 +2,13 @@
 #ifndef ALLOT_SIM_ENGINE_INTERNAL_H
 #define ALLOT_SIM_ENGINE_INTERNAL_H
 
-#include "sim/server/engine.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+struct engine_card;
+struct engine_proc;
+struct engine_stream;
 
 /* Everything that takes no time happens, until all heads of proc's streams take time or wait. */
 void engine_settle_proc(struct engine *e, struct engine_proc *proc);

@@ -2,7 +2,12 @@
 #ifndef ALLOT_SIM_SPEC_INSIDE_H
 #define ALLOT_SIM_SPEC_INSIDE_H
 
-#include "sim/server/spec.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_card_info;
+struct spec;
+struct spec_card;
 
 /* Where a parser stands, for errors. */
 struct spec_at {

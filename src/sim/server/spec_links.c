@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/server/spec.h"
 #include "sim/server/spec_inside.h"
 
 #define LINKS_BY_DEFAULT 0xff /* until all cards are known: as many as there are */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/server/spec.h"
 #include "sim/server/spec_inside.h"
 
 #define COMPUTE_SLICES 7
