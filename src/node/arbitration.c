@@ -1,4 +1,4 @@
-#include "node/arbitration_inside.h"
+#include "node/arbitration.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "node/arbitration_inside.h"
 #include "node/region_host.h"
 
 #define STEP_MIN_NS UINT64_C(20000)  /* never spin, whatever the arbiter asks for */
@@ -359,7 +360,7 @@ void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned 
 	a->card = card;
 	pthread_mutex_unlock(&a->worker.lock);
 	if (gangs)
-		gangs_set_card(gangs, card, a);
+		gangs_set_card(gangs, card, &a->changed);
 }
 
 void arbitration_set_turns(struct arbitration *a, bool has_turns)
@@ -367,11 +368,6 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns)
 	pthread_mutex_lock(&a->worker.lock);
 	a->has_turns = has_turns;
 	pthread_mutex_unlock(&a->worker.lock);
-}
-
-void arbitration_wake(struct arbitration *a)
-{
-	bell_wake(&a->changed);
 }
 
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)

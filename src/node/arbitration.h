@@ -75,8 +75,6 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns);
  * `gangs` must outlive the arbitration.
  */
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
-/* Steps soon: another card's step concerns it. */
-void arbitration_wake(struct arbitration *a);
 /* Whether it rests: no lessee was charged anything for a second at least, nor has any limit been lent. */
 bool arbitration_is_resting(struct arbitration *a);
 /* Stops it; every lessee must have been removed. NULL is fine; returns NULL. */

@@ -1,6 +1,7 @@
 #include "node/arbitration_inside.h"
 
 #include "base/log.h"
+#include "node/arbitration.h"
 
 #define PULSE_QUIET_NS UINT64_C(90000000) /* no tenant did anything of late: heartbeats alone */
 

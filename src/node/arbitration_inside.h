@@ -12,13 +12,17 @@
 #ifndef ALLOT_NODE_ARBITRATION_INSIDE_H
 #define ALLOT_NODE_ARBITRATION_INSIDE_H
 
+#include "arbiter/arbiter.h"
+#include "arbiter/elastic.h"
 #include "base/clock.h"
-#include "node/arbitration.h"
 #include "node/bell.h"
 #include "node/lease_spans.h"
 #include "node/observe.h"
 #include "node/window.h"
 #include "node/worker.h"
+#include "region/region.h"
+
+struct gangs;
 
 struct lessee {
 	/* What each step reads of those that only wait, in one line of the cache. */
@@ -83,7 +87,7 @@ struct arbitration {
 	uint64_t fresh_ns; /* when told last */
 	bool has_asked;    /* not told yet, and when that was told last: */
 	uint64_t asked_ns;
-	arbitration_fresh on_fresh;
+	void (*on_fresh)(void *data); /* arbitration_set_fresh() */
 	void *fresh_data;
 	uint64_t charged_ns; /* of all lessees that there ever were */
 	struct elastic_config elastic;

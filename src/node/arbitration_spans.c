@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "node/arbitration.h"
 #include "node/arbitration_inside.h"
 
 #define FREE_KEY (UINT64_C(1) << 63) /* of who runs without a lease */

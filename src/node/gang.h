@@ -9,17 +9,19 @@
 #ifndef ALLOT_NODE_GANG_H
 #define ALLOT_NODE_GANG_H
 
+#include <stdatomic.h>
+#include <stdint.h>
+
 #include "arbiter/gang.h"
 
-struct arbitration;
 struct gangs;
 
 struct gangs *gangs_new(void); /* NULL when out of memory */
 /* No arbitration may use it any more. NULL is fine; returns NULL. */
 struct gangs *gangs_free(struct gangs *gangs);
 
-/* From now on it is woken for that card; NULL: nobody is, and no call for it is under way. */
-void gangs_set_card(struct gangs *gangs, unsigned card, struct arbitration *arbitration);
+/* From now on this bell wakes that card's thread. NULL: none does, and no bell_wake() for the card is under way. */
+void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *bell);
 /* Wakes the cards' threads, a bit each. The caller holds no arbitration's lock. */
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "node/arbitration.h"
 #include "node/region_host.h"
 
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "node/arbitration.h"
 #include "node/arbitration_inside.h"
 #include "node/observe.h"
 #include "node/procfs.h"
