@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "node/checkpoint/keeper.h"
+#include "node/checkpoint/keeper_protocol.h"
+#include "node/checkpoint/steps.h"
 
 enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLACE_STUCK };
 

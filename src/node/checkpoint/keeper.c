@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "gpu/gpu.h"
 #include "node/checkpoint/keeper_file.h"
+#include "node/checkpoint/steps.h"
 #include "node/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -11,7 +11,7 @@
 #define ALLOT_NODE_CHECKPOINT_KEEPER_FILE_H
 
 #include "base/error.h"
-#include "node/checkpoint/keeper.h"
+#include "node/checkpoint/keeper_protocol.h"
 
 /*
  * Opens and locks the file, made where there is none. A keeper that holds it is told (SIGTERM) to let go: it
