@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "node/config_foreign.h"
 #include "node/config_inside.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -260,20 +259,6 @@ const struct setting *setting_find(const char *name)
 		if (!strcmp(settings[i].name, name))
 			return &settings[i];
 	return NULL;
-}
-
-int config_set(struct config *config, const char *key, const char *value, struct error *err)
-{
-	const struct setting *s = setting_find(key);
-	if (!s) {
-		int r = config_foreign_set(config, key, value, err);
-		return r == -ENOENT
-			       ? error_set(err, EINVAL,
-					   "%.60s: no such setting (allotd --help lists them)", key)
-			       : r;
-	}
-	int r = setting_set(s, config, value, err);
-	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
 const char *config_name(unsigned index)

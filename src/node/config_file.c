@@ -1,10 +1,12 @@
-/* The lines of a settings file. */
+/* The lines of a settings file. Each sets a value, under our name or under another program's (config_foreign.h). */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "node/config.h"
+#include "node/config_foreign.h"
 #include "node/config_inside.h"
 #include "node/kube/kube.h"
 #include "node/metrics/metrics.h"
@@ -79,6 +81,20 @@ unsigned config_check(const struct config *config, const char *where, config_com
 {
 	return check_order(config, where, complain, data) +
 	       check_parts(config, where, complain, data);
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct error *err)
+{
+	const struct setting *s = setting_find(key);
+	if (!s) {
+		int r = config_foreign_set(config, key, value, err);
+		return r == -ENOENT
+			       ? error_set(err, EINVAL,
+					   "%.60s: no such setting (allotd --help lists them)", key)
+			       : r;
+	}
+	int r = setting_set(s, config, value, err);
+	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
 static int parse_line(struct config *config, char *line, struct error *err)

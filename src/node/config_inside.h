@@ -4,8 +4,11 @@
 #define ALLOT_NODE_CONFIG_INSIDE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#include "node/config.h"
+#include "base/error.h"
+
+struct config;
 
 enum setting_kind {
 	KIND_DURATION,

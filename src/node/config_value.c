@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "node/config.h"
 #include "node/config_inside.h"
 #include "node/health/health_policy.h"
 #include "web/address.h"
