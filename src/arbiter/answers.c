@@ -1,6 +1,7 @@
 /* What the arbiter tells of itself and its tenants; changes nothing. */
 #include <math.h>
 
+#include "arbiter/arbiter.h"
 #include "arbiter/tenant.h"
 
 enum lease_state arbiter_state(const struct arbiter *a, int tenant)

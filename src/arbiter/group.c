@@ -3,6 +3,7 @@
  * shows is gathered here from its members, and the states that it gets are handed on to them. Which of them
  * may begin how much is space.c's to say.
  */
+#include "arbiter/arbiter.h"
 #include "arbiter/tenant.h"
 
 #include <errno.h>

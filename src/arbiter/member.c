@@ -1,4 +1,5 @@
 /* One device's part in gangs: what it says of them, and how their words bear on its lease. */
+#include "arbiter/arbiter.h"
 #include "arbiter/tenant.h"
 
 #define SHORT_LEASE_NS UINT64_C(2000000) /* what is worth a switch, while a gang gathers */

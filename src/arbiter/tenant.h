@@ -23,8 +23,9 @@
 #ifndef ALLOT_ARBITER_TENANT_H
 #define ALLOT_ARBITER_TENANT_H
 
-#include "arbiter/arbiter.h"
+#include "arbiter/arbiter_types.h"
 #include "arbiter/demand.h"
+#include "arbiter/gang.h"
 #include "arbiter/patience.h"
 #include "arbiter/space.h"
 #include "arbiter/space_gain.h"
