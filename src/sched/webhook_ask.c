@@ -8,6 +8,7 @@
 #include "kube/priority.h"
 #include "kube/quantity.h"
 #include "kube/vcuda.h"
+#include "sched/webhook.h"
 #include "sched/webhook_inside.h"
 
 #define MIB (INT64_C(1) << 20)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kube/object.h"
+#include "sched/webhook.h"
 #include "sched/webhook_inside.h"
 
 #define PATH_BYTES 256 /* of a path that is compared: what is longer is none of those below */

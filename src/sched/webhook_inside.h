@@ -3,10 +3,15 @@
 #ifndef ALLOT_SCHED_WEBHOOK_INSIDE_H
 #define ALLOT_SCHED_WEBHOOK_INSIDE_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/error.h"
 #include "sched/json_patch.h"
-#include "sched/webhook.h"
+
+struct webhook_terms;
 
 /* In the order of webhook_ask.c's rows. */
 enum webhook_resource {

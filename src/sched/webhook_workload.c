@@ -5,6 +5,7 @@
 #include "kube/annotations.h"
 #include "kube/object.h"
 #include "sched/request_wishes.h"
+#include "sched/webhook.h"
 #include "sched/webhook_inside.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
