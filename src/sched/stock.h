@@ -17,9 +17,10 @@
 #include "place/node.h"
 #include "sched/quota.h"
 #include "sched/table.h"
-#include "sched/use.h"
 
 #define STOCK_CACHE_LINE 64 /* bytes, mostly: elsewhere it is only slower */
+
+struct use;
 
 struct stock_use {
 	uint64_t memory_mib, cores_pct, slots;
