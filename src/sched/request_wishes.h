@@ -1,4 +1,4 @@
-/* Of a pod's request what stands in its annotations: which cards, and by which order. Inside request.c alone. */
+/* The part of a pod's request that stands in its annotations: which cards, and in which order. For request_read.c. */
 #ifndef ALLOT_SCHED_REQUEST_WISHES_H
 #define ALLOT_SCHED_REQUEST_WISHES_H
 
