@@ -1,9 +1,9 @@
-#include "sched/model.h"
-
+/* The model's life cycle, lists and clock; and how all that is in it is counted and listed. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sched/filler.h"
+#include "sched/model.h"
 #include "sched/model_gang.h"
 
 #define HOLD_NS (UINT64_C(300) * 1000000000)
