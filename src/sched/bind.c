@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "kube/annotations.h"
+#include "kube/client.h"
 #include "sched/bind_job.h"
 
 enum turn {

@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/error.h"
 #include "base/text_index.h"
 #include "kube/backoff.h"
 #include "kube/pod.h"
-#include "sched/bind.h"
 #include "sched/bind_lock.h"
+#include "sched/bind_terms.h"
+#include "sched/decision.h"
 
 enum bind_step {
 	BIND_READ_POD,
@@ -71,5 +73,23 @@ void job_go_on(struct bind_job *job);
 
 /* What has come of it, for whoever looks at the pod. Of code 0: it is bound. */
 void job_tell_event(struct bind_job *job, const struct error *err);
+
+/* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
+
+/* Each is the last that is done with a job for now: job_finish() and job_fail() may free it. */
+void job_go(struct bind_job *job, enum bind_step step);
+/* `err` NULL: the pod is bound. */
+void job_finish(struct bind_job *job, const struct error *err);
+/* As job_finish(), after what was written is undone. */
+void job_fail(struct bind_job *job, const struct error *why);
+/* Until the step is done again: longer each time, within these bounds. */
+void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
+
+/* What was read: the pod, the node, the pod that its lock names (NULL: it is gone); and, to undo it, the first two again. */
+void bind_pod_came(struct bind_job *job, json_t *object);
+void bind_node_came(struct bind_job *job, const json_t *object);
+void bind_holder_came(struct bind_job *job, json_t *object);
+void bind_failed_pod_came(struct bind_job *job, json_t *object);
+void bind_failed_node_came(struct bind_job *job, const json_t *object);
 
 #endif

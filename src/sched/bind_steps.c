@@ -1,4 +1,4 @@
-#include "sched/bind_inside.h"
+#include "sched/bind_job.h"
 
 #include <errno.h>
 #include <stdio.h>
