@@ -1,4 +1,4 @@
-/* allot-scheduler's settings: one table row each (config.c). */
+/* allot-scheduler's settings: one table row each (config_table.c). */
 #ifndef ALLOT_SCHED_CONFIG_H
 #define ALLOT_SCHED_CONFIG_H
 

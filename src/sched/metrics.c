@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sched/cluster.h"
+#include "sched/config.h"
 #include "sched/issuer.h"
 #include "sched/metrics_cluster.h"
-#include "sched/scheduler.h"
+#include "sched/sched_audit.h"
 
 static const char *const verbs[VERB_COUNT] = {
 	[VERB_WEBHOOK] = "webhook", [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize",
@@ -106,9 +108,9 @@ static void write_audit(FILE *out, const struct sched_audit *audit)
 	fprintf(out, "allot_scheduler_audit_lines_lost_total %" PRIu64 "\n", figures.lost);
 }
 
-char *metrics_page(const struct scheduler *s)
+char *metrics_page(const struct metrics *m, const struct config *config,
+		   const struct sched_audit *audit, struct cluster *cluster)
 {
-	const struct metrics *m = &s->metrics;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -121,12 +123,12 @@ char *metrics_page(const struct scheduler *s)
 	write_head(out, "allot_scheduler_pods_changed_total", "counter",
 		   "Pods that the webhook let in with changes.");
 	fprintf(out, "allot_scheduler_pods_changed_total %" PRIu64 "\n", m->changed);
-	write_expiry(out, &s->config);
-	write_audit(out, s->audit);
-	if (s->cluster) {
-		metrics_write_model(out, cluster_model(s->cluster));
-		write_evictions(out, s->cluster);
-		write_events(out, s->cluster);
+	write_expiry(out, config);
+	write_audit(out, audit);
+	if (cluster) {
+		metrics_write_model(out, cluster_model(cluster));
+		write_evictions(out, cluster);
+		write_events(out, cluster);
 	}
 	if (fclose(out) == 0)
 		return text;

@@ -23,9 +23,12 @@ struct metrics {
 	uint64_t denied, changed; /* pods, by the webhook */
 };
 
-struct scheduler;
+struct cluster;
+struct config;
+struct sched_audit;
 
-/* To be freed. NULL: no memory. */
-char *metrics_page(const struct scheduler *scheduler);
+/* To be freed. NULL: no memory. `audit`: NULL without an audit log; `cluster`: NULL without kube_api. */
+char *metrics_page(const struct metrics *metrics, const struct config *config,
+		   const struct sched_audit *audit, struct cluster *cluster);
 
 #endif

@@ -267,7 +267,7 @@ static void do_leads(struct scheduler *s, struct call_args *args, struct server_
 static void do_metrics(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
-	char *page = metrics_page(s);
+	char *page = metrics_page(&s->metrics, &s->config, s->audit, s->cluster);
 	if (page)
 		*ret = (struct server_answer){ .status = 200, .own = page, .type = METRICS_TYPE };
 	else
