@@ -2,34 +2,31 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "node/whole_file.h"
 
 #define PATH_SIZE 256
+#define MOST_BYTES (16 << 20)
 
 int frozen_list_write(const char *run_dir, const struct cgroup *const *list, size_t count)
 {
-	char path[PATH_SIZE], fresh[PATH_SIZE + 8];
-	snprintf(path, sizeof(path), "%s/frozen", run_dir);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	if (count == 0)
-		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-	FILE *f = fopen(fresh, "we");
+	char path[PATH_SIZE];
+	cleanup_free char *lines = NULL;
+	size_t size;
+	FILE *f = open_memstream(&lines, &size);
 	if (!f)
-		return -errno;
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "%s %s\n", list[i]->is_v2 ? "2" : "1", list[i]->dir);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "%s/frozen", run_dir);
 	/* Not synced: after a crash of the machine nothing is frozen. */
-	bool bad = ferror(f);
-	bad |= fclose(f) != 0;
-	if (bad || rename(fresh, path) < 0) {
-		int r = bad ? -EIO : -errno;
-		unlink(fresh);
-		return r;
-	}
-	return 0;
+	return whole_file_write_lines(path, lines, false);
 }
 
 static bool is_believed(const struct cgroup *c, const struct cgroups *cgroups)
@@ -43,21 +40,28 @@ static bool is_believed(const struct cgroup *c, const struct cgroups *cgroups)
 	       container_match(c->dir + n, &length, &engine, id) && n + length == strlen(c->dir);
 }
 
+struct thaw {
+	const struct cgroups *cgroups;
+	unsigned count;
+};
+
+static void thaw_line(void *data, char *line)
+{
+	struct thaw *thaw = data;
+	struct cgroup c = { .is_v2 = line[0] == '2' };
+	if (strlen(line) < 3 || strlen(line + 2) >= sizeof(c.dir))
+		return;
+	strcpy(c.dir, line + 2);
+	if (is_believed(&c, thaw->cgroups) && cgroup_thaw(&c) >= 0)
+		thaw->count++;
+}
+
 unsigned frozen_list_thaw(const char *run_dir, const struct cgroups *cgroups)
 {
-	char path[PATH_SIZE], line[CGROUP_DIR_MAX + 8];
-	unsigned thawed = 0;
+	char path[PATH_SIZE];
+	struct thaw thaw = { .cgroups = cgroups };
 	snprintf(path, sizeof(path), "%s/frozen", run_dir);
-	cleanup_file FILE *f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		struct cgroup c = { .is_v2 = line[0] == '2' };
-		line[strcspn(line, "\n")] = '\0';
-		if (strlen(line) < 3 || strlen(line + 2) >= sizeof(c.dir))
-			continue;
-		strcpy(c.dir, line + 2);
-		if (is_believed(&c, cgroups) && cgroup_thaw(&c) >= 0)
-			thawed++;
-	}
+	whole_file_read_lines(path, MOST_BYTES, thaw_line, &thaw);
 	unlink(path);
-	return thawed;
+	return thaw.count;
 }

@@ -2,40 +2,24 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "node/health/health.h"
 #include "node/health/health_inside.h"
 #include "node/node.h"
+#include "node/whole_file.h"
 
 #define PATH_SIZE (NODE_PATH_MAX + 16)
+#define MOST_BYTES (1 << 20)
 
 static int write_file(const struct node *node)
 {
-	char path[PATH_SIZE], fresh[PATH_SIZE + 8];
-	bool is_any = false;
-	snprintf(path, sizeof(path), "%s/cordoned", node->run_dir);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	for (unsigned i = 0; i < node->card_count; i++)
-		is_any |= node->card[i].is_cordoned;
-	if (!is_any)
-		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-	FILE *f = fopen(fresh, "we");
-	if (!f)
-		return -errno;
+	char path[PATH_SIZE], lines[NODE_MAX_CARDS * GPU_UUID_TEXT_MAX + 1] = "";
 	for (unsigned i = 0; i < node->card_count; i++)
 		if (node->card[i].is_cordoned)
-			fprintf(f, "%s\n", node->card[i].info.uuid_text);
-	bool bad = fflush(f) != 0 || fsync(fileno(f)) < 0;
-	bad |= fclose(f) != 0;
-	if (bad || rename(fresh, path) < 0) {
-		int r = bad ? -EIO : -errno;
-		unlink(fresh);
-		return r;
-	}
-	return 0;
+			strcat(strcat(lines, node->card[i].info.uuid_text), "\n");
+	snprintf(path, sizeof(path), "%s/cordoned", node->run_dir);
+	return whole_file_write_lines(path, lines, true);
 }
 
 static struct card *find(struct node *node, const char *uuid_text)
@@ -63,18 +47,19 @@ static int load_settings(struct node *node, struct error *err)
 	return 0;
 }
 
+/* A card that is not here now may be again: its line goes when the file is next written. */
+static void load_line(void *data, char *line)
+{
+	struct card *card = find(data, line);
+	if (card)
+		card->is_cordoned = true;
+}
+
 int cordon_load(struct node *node, struct error *err)
 {
-	char path[PATH_SIZE], line[GPU_UUID_TEXT_MAX + 8];
+	char path[PATH_SIZE];
 	snprintf(path, sizeof(path), "%s/cordoned", node->run_dir);
-	cleanup_file FILE *f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		struct card *card = find(node, line);
-		/* One that is not here now may be again: the line goes when the file is next written. */
-		if (card)
-			card->is_cordoned = true;
-	}
+	whole_file_read_lines(path, MOST_BYTES, load_line, node);
 	int r = load_settings(node, err);
 	for (unsigned i = 0; r >= 0 && i < node->card_count; i++)
 		if (node->card[i].is_cordoned || node->card[i].is_cordoned_by_settings)

@@ -5,35 +5,32 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "node/procfs.h"
+#include "node/whole_file.h"
 
 #define PATH_SIZE 256
+#define MOST_BYTES (1 << 20)
 
 int stopped_list_write(const char *run_dir, const struct stopped_process *list, size_t count)
 {
-	char path[PATH_SIZE], fresh[PATH_SIZE + 8];
-	snprintf(path, sizeof(path), "%s/stopped", run_dir);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	if (count == 0)
-		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-	FILE *f = fopen(fresh, "we");
+	char path[PATH_SIZE];
+	cleanup_free char *lines = NULL;
+	size_t size;
+	FILE *f = open_memstream(&lines, &size);
 	if (!f)
-		return -errno;
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "%d %" PRIu64 "\n", list[i].pid, list[i].start_time);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "%s/stopped", run_dir);
 	/* Not synced: after a crash of the machine nothing is stopped. */
-	bool bad = ferror(f);
-	bad |= fclose(f) != 0;
-	if (bad || rename(fresh, path) < 0) {
-		int r = bad ? -EIO : -errno;
-		unlink(fresh);
-		return r;
-	}
-	return 0;
+	return whole_file_write_lines(path, lines, false);
 }
 
 static bool continue_process(const struct stopped_process *p)
@@ -46,17 +43,19 @@ static bool continue_process(const struct stopped_process *p)
 	       syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0) == 0;
 }
 
+static void continue_line(void *data, char *line)
+{
+	struct stopped_process p;
+	if (sscanf(line, "%d %" SCNu64, &p.pid, &p.start_time) == 2 && p.pid > 1)
+		*(unsigned *)data += continue_process(&p);
+}
+
 unsigned stopped_list_continue(const char *run_dir)
 {
-	char path[PATH_SIZE], line[64];
+	char path[PATH_SIZE];
 	unsigned count = 0;
 	snprintf(path, sizeof(path), "%s/stopped", run_dir);
-	cleanup_file FILE *f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		struct stopped_process p;
-		if (sscanf(line, "%d %" SCNu64, &p.pid, &p.start_time) == 2 && p.pid > 1)
-			count += continue_process(&p);
-	}
+	whole_file_read_lines(path, MOST_BYTES, continue_line, &count);
 	unlink(path);
 	return count;
 }
