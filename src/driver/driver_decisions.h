@@ -45,7 +45,8 @@
 	GOVERNED(COPY, "copies: the engines that do it and the memory's bandwidth are shared") \
 	GOVERNED(SET, "fills memory: a kernel of the driver's") \
 	GOVERNED(BATCH, "moves or fills bytes, many ranges at once or ahead of time") \
-	GOVERNED(OLD_WORK, "work by an old ABI")
+	GOVERNED(OLD_WORK, "work by an old ABI") \
+	GOVERNED(WAIT, "a program's step may end with it, and so may a turn")
 
 #define DRIVER_REFUSED(REFUSED) \
 	REFUSED(ATTACHED, cuCtxAttach) \
@@ -200,13 +201,13 @@
 	PASSED(STREAMS, cuGreenCtxStreamCreate) PASSED(STREAMS, cuIpcGetEventHandle) \
 	PASSED(STREAMS, cuIpcOpenEventHandle) PASSED(STREAMS, cuStreamCreate) \
 	PASSED(STREAMS, cuStreamCreateWithPriority) \
-	PASSED(ORDERS, cuCtxRecordEvent) PASSED(ORDERS, cuCtxSynchronize) \
+	PASSED(ORDERS, cuCtxRecordEvent) \
 	PASSED(ORDERS, cuCtxWaitEvent) PASSED(ORDERS, cuDestroyExternalSemaphore) \
 	PASSED(ORDERS, cuEventRecord) PASSED(ORDERS, cuEventRecordWithFlags) \
 	PASSED(ORDERS, cuEventSynchronize) PASSED(ORDERS, cuGreenCtxRecordEvent) \
 	PASSED(ORDERS, cuGreenCtxWaitEvent) PASSED(ORDERS, cuImportExternalSemaphore) \
 	PASSED(ORDERS, cuSignalExternalSemaphoresAsync) \
-	PASSED(ORDERS, cuStreamSynchronize) PASSED(ORDERS, cuStreamWaitEvent) \
+	PASSED(ORDERS, cuStreamWaitEvent) \
 	PASSED(ORDERS, cuWaitExternalSemaphoresAsync) \
 	PASSED(PROCESSOR, cuLaunchHostFunc) PASSED(PROCESSOR, cuStreamAddCallback) \
 	PASSED(MANAGED, cuMemAdvise) PASSED(MANAGED, cuStreamAttachMemAsync) \

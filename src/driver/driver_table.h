@@ -667,13 +667,22 @@
 	      unsigned int height), \
 	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 4))
 
-/* These answer, and look at no work and at no memory that work uses: they wait for nothing that is queued. */
-#define DRIVER_TABLE_QUIET(HOOK) \
+/*
+ * Waits for work: a program's step may end with one. They pass no gate; what stands in place of the work is called
+ * when the wait has succeeded.
+ */
+#define DRIVER_TABLE_WAIT(WORK) \
+	WORK(cuCtxSynchronize, LEGACY, (void), (), rest_after_all()) \
+	WORK(cuCtxSynchronize_v2, LEGACY, (CUcontext ctx), (ctx), rest_after_all()) \
+	WORK(cuStreamSynchronize, LEGACY, (CUstream stream), (stream), \
+	     rest_after_stream(stream, LEGACY)) \
+	WORK(cuStreamSynchronize_ptsz, PER_THREAD, (CUstream stream), (stream), \
+	     rest_after_stream(stream, PER_THREAD))
+
+#define DRIVER_TABLE_HOOKS(HOOK) \
 	DRIVER_TABLE_ENTRY(HOOK) \
 	DRIVER_TABLE_INFO(HOOK) \
-	DRIVER_TABLE_POINTER(HOOK)
-
-#define DRIVER_TABLE_WAITING(HOOK) \
+	DRIVER_TABLE_POINTER(HOOK) \
 	DRIVER_TABLE_CONTEXT(HOOK) \
 	DRIVER_TABLE_PEER(HOOK) \
 	DRIVER_TABLE_MEMORY(HOOK) \
@@ -687,16 +696,13 @@
 	DRIVER_TABLE_CODE(HOOK) \
 	DRIVER_TABLE_REFUSED(HOOK)
 
-#define DRIVER_TABLE_HOOKS(HOOK) \
-	DRIVER_TABLE_QUIET(HOOK) \
-	DRIVER_TABLE_WAITING(HOOK)
-
 #define DRIVER_TABLE_WORK(WORK) \
 	DRIVER_TABLE_LAUNCH(WORK) \
 	DRIVER_TABLE_COPY(WORK) \
 	DRIVER_TABLE_SET(WORK) \
 	DRIVER_TABLE_BATCH(WORK) \
-	DRIVER_TABLE_OLD_WORK(WORK)
+	DRIVER_TABLE_OLD_WORK(WORK) \
+	DRIVER_TABLE_WAIT(WORK)
 
 #define DRIVER_TABLE(HOOK, WORK) \
 	DRIVER_TABLE_HOOKS(HOOK) \
@@ -720,7 +726,6 @@
 	CALL(cuDeviceGetAttribute, (int *value, CUdevice_attribute attr, CUdevice dev)) \
 	CALL(cuCtxFromGreenCtx, (CUcontext *ctx, CUgreenCtx green)) \
 	CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
-	CALL(cuCtxSynchronize, (void)) \
 	CALL(cuStreamCreate, (CUstream *stream, unsigned int flags)) \
 	CALL(cuMemAddressReserve, \
 	     (CUdeviceptr *ptr, size_t bytes, size_t alignment, CUdeviceptr hint, \
@@ -731,8 +736,6 @@
 	CALL(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status)) \
 	CALL(cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status)) \
 	CALL(cuStreamGetCtx, (CUstream stream, CUcontext *ctx)) \
-	CALL(cuStreamSynchronize, (CUstream stream)) \
-	CALL(cuStreamSynchronize_ptsz, (CUstream stream)) \
 	CALL(cuEventCreate, (CUevent *event, unsigned int flags)) \
 	CALL(cuEventRecord, (CUevent event, CUstream stream)) \
 	CALL(cuEventRecord_ptsz, (CUevent event, CUstream stream)) \

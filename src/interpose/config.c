@@ -15,7 +15,7 @@
 #define CONTAINER_DIR "/run/allot/tenant"
 
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-static bool is_unusable, passes_unknown, launches_ahead;
+static bool is_unusable, passes_unknown;
 static _Atomic bool loaded;
 
 void config_load(void)
@@ -23,14 +23,11 @@ void config_load(void)
 	if (atomic_load_explicit(&loaded, memory_order_acquire))
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
-	const char *ahead = getenv("ALLOT_LAUNCH_AHEAD"),
-		   *blocking = getenv("CUDA_LAUNCH_BLOCKING");
 
 	/* The directory: the socket in it may be away for a moment, while a daemon starts. */
 	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
-	launches_ahead = !(ahead && strcmp(ahead, "0") == 0) && !(blocking && atoi(blocking));
 	passes_unknown = unknown && strcmp(unknown, "pass") == 0;
 	is_unusable = path && strlen(path) >= sizeof(socket_path);
 	if (path && !is_unusable)
@@ -46,12 +43,6 @@ const char *config_socket(void)
 {
 	config_load();
 	return socket_path;
-}
-
-bool config_launch_ahead(void)
-{
-	config_load();
-	return launches_ahead;
 }
 
 bool config_is_unusable(void)

@@ -13,9 +13,6 @@
  */
 const char *config_socket(void);
 
-/* False: launches are never queued (ahead.h), as the environment or a debugger's wish has it. */
-bool config_launch_ahead(void);
-
 /* True when a tenant is configured, but in a way that can't be used: refuse the GPU (fail closed). */
 bool config_is_unusable(void);
 

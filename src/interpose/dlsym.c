@@ -6,10 +6,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "interpose/ahead.h"
 #include "interpose/elf_lookup.h"
-#include "interpose/known.h"
-#include "interpose/name.h"
 #include "interpose/real.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
@@ -48,16 +45,14 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
 }
 
-/* A function of the driver's that is handed out as it is must be quiet, or launches are not queued. */
-static void tell_bypass(const char *name)
+/* The answer of a search; instead of our export of a passed function (forward.c) the driver's, or NULL if it has none. */
+static void *not_ours(const struct query *q, const char *library, void *address)
 {
 	struct elf_object driver;
 
-	if (name[0] != 'c' || name[1] != 'u' || name[2] < 'A' || name[2] > 'Z' ||
-	    known_is_quiet(name_hash(name, name_base_length(name))))
-		return;
-	if (elf_find_object("libcuda.so.1", &driver) && elf_symbol(&driver, name))
-		ahead_bypassed(name);
+	if (!elf_is_own(address))
+		return address;
+	return elf_find_object(library, &driver) ? elf_symbol(&driver, q->name) : NULL;
 }
 
 /*
@@ -126,9 +121,7 @@ static struct trampoline_way look_up_driver(const struct query *q, const char *l
 {
 	void *hook = real_hook_of_name(q->name), *theirs;
 
-	if (!hook)
-		tell_bypass(q->name);
-	if (!hook && (q->handle == RTLD_DEFAULT || q->handle == RTLD_NEXT))
+	if (!hook && q->handle == RTLD_NEXT)
 		return trampoline_jump(q->real);
 	if (q->handle == RTLD_NEXT) {
 		if (is_from_behind(q))
@@ -145,8 +138,8 @@ static struct trampoline_way look_up_driver(const struct query *q, const char *l
 			return trampoline_return(theirs);
 		address = in_first_copy(q, library, address);
 	}
-	void *ours = hook ? real_hook_of_address(address) : NULL;
-	return trampoline_return(ours ? ours : address);
+	void *ours = hook ? real_hook_of_address(address) : not_ours(q, library, address);
+	return trampoline_return(ours || !hook ? ours : address);
 }
 
 static void *loader_hook(const char *name)

@@ -34,7 +34,7 @@ static bool is_well(int device)
 	const struct flight_device *f = &flight_devices[device];
 
 	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
-	       !atomic_load(&guest.ahead) && atomic_load(&f->shows_busy) &&
+	       atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
 		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
 }

@@ -234,6 +234,7 @@ static bool read_map(const struct link_map *m, struct elf_object *ret)
 }
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+extern const char _end __attribute__((visibility("hidden"))); /* the linker's */
 
 void *elf_next_symbol_early(const char *name)
 {
@@ -318,6 +319,12 @@ bool elf_object_holding(const void *address, struct elf_object *ret_object, bool
 	*ret_object = h.object;
 	*ret_is_before_us = !h.is_past_us;
 	return true;
+}
+
+bool elf_is_own(const void *address)
+{
+	return (uintptr_t)address >= (uintptr_t)&__ehdr_start &&
+	       (uintptr_t)address < (uintptr_t)&_end;
 }
 
 bool elf_is_in_first_namespace(void)

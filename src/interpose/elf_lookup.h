@@ -32,9 +32,6 @@ void *elf_symbol(const struct elf_object *object, const char *name);
 /* The same, of a name whose hash is known (name_gnu_hash() in name.h). */
 void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
 
-/* The same, of a name whose hash is known (name_gnu_hash() in name.h). */
-void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
-
 /*
  * The first definition of `name` in load order after the object that holds `self`, skipping that
  * object: what RTLD_NEXT would mean. NULL when there is none.
@@ -75,6 +72,9 @@ size_t elf_objects_from(const void *handle);
 
 /* The object that holds a code address; *ret_is_before_us: the loader searches it before ours. */
 bool elf_object_holding(const void *address, struct elf_object *ret_object, bool *ret_is_before_us);
+
+/* Whether an address is in this library. */
+bool elf_is_own(const void *address);
 
 /* True when this library is in the program's own namespace: not loaded by dlmopen. */
 bool elf_is_in_first_namespace(void);

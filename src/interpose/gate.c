@@ -198,14 +198,6 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	}
 }
 
-/* Under leases, as the tenant's own, and if the daemon has it so: ahead.h. */
-static bool is_for_queue(enum lease_state state, const struct region_control_device *c)
-{
-	return (state == LEASE_GO || state == LEASE_STOP || state == LEASE_CLOSING) &&
-	       atomic_load_explicit(&c->launch_ahead_ns, memory_order_relaxed) &&
-	       !atomic_load(&guest.daemon_lost);
-}
-
 static void pass_under_lease(struct gate_pass *pass, const struct region_control_device *c,
 			     const struct work *work)
 {
@@ -218,10 +210,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 		set_passed(pass, d, state);
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
-		pass->would_wait = pass->may_queue && is_for_queue(state, c);
-		pass->is_leased = pass->is_raised = pass->pays = false;
-		if (!pass->would_wait)
-			wait_at_gate(pass, work);
+		wait_at_gate(pass, work);
 	}
 }
 
@@ -254,7 +243,7 @@ static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass)
 {
 	if (swap_is_on() && !enter_hold(pass))
 		return false;
-	if (trace_is_on() && !pass->would_wait) {
+	if (trace_is_on()) {
 		pass->detours |= DETOUR_TRACE;
 		pass->trace_begin = trace_now();
 	}

@@ -39,8 +39,6 @@ struct gate_pass {
 	bool is_paced;  /* ... and runs beside others' work */
 	bool is_refused; /* the call may not be made: CUDA_ERROR_OUT_OF_MEMORY. Its end is as always */
 	bool is_raised; /* ... launching is raised: also for a call that returns when the work is done */
-	bool may_queue; /* a call that would be held for a lease is not, if the tenant may queue it ... */
-	bool would_wait;  /* ... and this was one: it is not let pass, and nothing is to be left */
 	uint32_t detours; /* DETOUR_HOLD: inside the hold, swap_hold.h; DETOUR_TRACE: recorded */
 	uint64_t trace_begin; /* of a call that is recorded: ticks */
 	struct flight_pass flight;
@@ -53,28 +51,8 @@ static inline void gate_enter(struct gate_pass *pass, const struct work *work)
 {
 	pass->device = NULL;
 	pass->is_refused = false;
-	pass->may_queue = pass->would_wait = false;
 	if (likely(guest_is_active()))
 		gate_enter_active(pass, work);
-}
-
-/* The same of a call that may be queued (ahead.h): true when it is held, and has not passed. */
-static inline bool gate_holds(struct gate_pass *pass, const struct work *work)
-{
-	pass->device = NULL;
-	pass->is_refused = pass->would_wait = false;
-	/* What is queued could not be held while memory moves: swap_hold.h. */
-	pass->may_queue = !swap_is_on();
-	if (likely(guest_is_active()))
-		gate_enter_active(pass, work);
-	return unlikely(pass->would_wait);
-}
-
-/* Whether the daemon lets such calls queue on that device at all; of a pass that was gated. */
-static inline bool gate_lets_queue(const struct gate_pass *pass)
-{
-	return atomic_load_explicit(&guest_control_device(pass->index)->launch_ahead_ns,
-				    memory_order_relaxed) != 0;
 }
 
 static inline void gate_leave(struct gate_pass *pass, const struct work *work, CUresult result)

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "interpose/admission.h"
-#include "interpose/ahead.h"
 #include "interpose/bell.h"
 #include "interpose/captures.h"
 #include "interpose/config.h"
@@ -140,7 +139,6 @@ static void forget_parent(void)
 	piece_reset();
 	captures_reset();
 	flight_reset();
-	ahead_reset();
 	helper_reset();
 	swap_reset();
 	trace_reset();

@@ -47,9 +47,7 @@ enum guest_detour {
 
 /* What nearly every call looks at is in one line as well. */
 struct guest {
-	/* 1: calls wait for what is queued ahead of them, see ahead.h. First: the thunks look at it. */
-	_Alignas(64) _Atomic uint32_t ahead;
-	_Atomic uint32_t mode;
+	_Alignas(64) _Atomic uint32_t mode;
 	_Atomic uint32_t shared;       /* how much this process shares with others: shared.h */
 	struct guest_own *_Atomic own; /* never NULL; before it joins, one that all is zero in */
 	const struct region_control *_Atomic control;

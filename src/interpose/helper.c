@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#include "interpose/ahead.h"
 #include "interpose/bell.h"
 #include "interpose/door.h"
 #include "interpose/flight.h"
@@ -459,7 +458,6 @@ static void leave(void)
 {
 	if (!guest_is_active())
 		return; /* a forked child inherits the handler, but not the thread */
-	ahead_leave();
 	atomic_store(&is_leaving, true);
 	atomic_store(&guest.mode, GUEST_LEAVING);
 	door_shut(DOOR_ALL);

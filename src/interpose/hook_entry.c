@@ -1,5 +1,4 @@
 /* Start of the driver, and the look-ups that hand out its functions. */
-#include "interpose/ahead.h"
 #include "interpose/answers.h"
 #include "interpose/config.h"
 #include "interpose/guest.h"
@@ -56,23 +55,19 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * The driver has decided version and variant: hand out the hook, or the thunk, of the very symbol it chose.
- * A form of a governed name that is in no row is handled by policy: true when it is not there. Past any
- * other there is no order with what we have queued.
+ * The driver has decided version and variant: hand out the hook of the very symbol it chose. A form of a governed
+ * name that is in no row is handled by policy: true when it is not there.
  */
-static bool substitute(struct answer *a, const char *name, uint64_t hash)
+static bool substitute(struct answer *a, const char *name)
 {
-	if (a->result != CUDA_SUCCESS || !a->pfn || known_is_quiet(hash))
+	if (a->result != CUDA_SUCCESS || !a->pfn)
 		return false;
 	void *hook = real_hook_of_answer(a->pfn);
 	if (hook) {
 		a->pfn = hook;
 		return false;
 	}
-	if (real_governs_form_of(name) && unknown_is_refused(name))
-		return true;
-	ahead_bypassed(name);
-	return false;
+	return real_governs_form_of(name) && unknown_is_refused(name);
 }
 
 /* What the driver says that it has, or has not, it will say again. Else it may be asked too early. */
@@ -98,7 +93,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	struct answer a = { .pfn = NULL };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags);
-		if (substitute(&a, symbol, q.hash))
+		if (substitute(&a, symbol))
 			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
 		keep(&q, &a);
 	}
@@ -131,7 +126,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 	struct answer a = { .pfn = NULL };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags, &a.status);
-		if (substitute(&a, symbol, q.hash))
+		if (substitute(&a, symbol))
 			a = (struct answer){ NULL, CUDA_SUCCESS,
 					     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
 		keep(&q, &a);

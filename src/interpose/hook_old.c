@@ -2,7 +2,6 @@
  * Old ABIs of what is governed, and rare ways of doing the same. The newer hook does the work: an old
  * call's sizes and addresses of 32 bits are made wider for it, and its answers narrower again.
  */
-#include "interpose/ahead.h"
 #include "interpose/captures.h"
 #include "interpose/charge.h"
 #include "interpose/flight.h"
@@ -176,8 +175,7 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
 	captures_begin();
-	CUresult result = ahead_flush("cuStreamBeginCapture");
-	return captures_began(stream, result == CUDA_SUCCESS ? begin(stream) : result);
+	return captures_began(stream, begin(stream));
 }
 
 CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
@@ -186,9 +184,6 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 			      CUgraphRecaptureCallback callback, void *data)
 {
 	captures_begin();
-	CUresult result = ahead_flush("cuStreamBeginCapture");
-	if (result != CUDA_SUCCESS)
-		return captures_began(stream, result);
 	return captures_began(stream, begin(stream, mode, graph, callback, data));
 }
 

@@ -1,19 +1,16 @@
 /* Streams and captures, as far as the gate must know of them. */
-#include "interpose/ahead.h"
 #include "interpose/captures.h"
 #include "interpose/flight.h"
 #include "interpose/guest.h"
 #include "interpose/hooks.h"
 #include "interpose/swap_hold.h"
 
-/* From here on nothing is queued (ahead.h), and what is goes to the driver before the capture begins. */
 CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
 			    CUstreamCaptureMode mode)
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
-	CUresult result = ahead_flush("cuStreamBeginCapture");
-	return captures_began(stream, result == CUDA_SUCCESS ? begin(stream, mode) : result);
+	return captures_began(stream, begin(stream, mode));
 }
 
 CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const CUgraphNode *,
@@ -25,9 +22,6 @@ CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const 
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
-	CUresult result = ahead_flush("cuStreamBeginCapture");
-	if (result != CUDA_SUCCESS)
-		return captures_began(stream, result);
 	return captures_began(stream, begin(stream, graph, dependencies, edges, count, mode));
 }
 

@@ -12,7 +12,7 @@
 
 struct known_form {
 	uint16_t since; /* version / 10 */
-	bool is_ours;   /* a hook or a thunk */
+	bool is_ours;   /* a hook */
 	int32_t offset; /* from the driver's base, or from our own function below; 0: it has none */
 };
 
@@ -32,12 +32,16 @@ struct table {
 static struct table of_drivers[2];
 static const struct table *_Atomic newest;
 
+void *known_passed[NAMES_FORWARDS];
+
 static struct known_form find_form(const struct elf_object *driver, const struct names_form *n,
 				   const struct table *t)
 {
 	struct known_form form = { .since = n->since, .is_ours = n->row >= 0 };
 	void *found = n->row >= 0 ? real_hook_of_row((size_t)n->row)
 				  : elf_symbol_hashed(driver, names_text + n->text, n->gnu_hash);
+	if (n->row < 0)
+		__atomic_store_n(&known_passed[-1 - n->row], found, __ATOMIC_RELAXED);
 	intptr_t offset = found ? (intptr_t)((uintptr_t)found - t->base[form.is_ours]) : 0;
 
 	form.offset = offset == (int32_t)offset ? (int32_t)offset : 0;
@@ -71,20 +75,6 @@ static int number_of(const uint64_t *place, uint64_t hash)
 		if (!((there ^ hash) & ~NAMES_NUMBER_MASK))
 			return (int)(there & NAMES_NUMBER_MASK) - 1;
 	return -1;
-}
-
-bool known_is_passed(uint64_t hash)
-{
-	int number = number_of(names_places, hash);
-
-	return number >= 0 && number < NAMES_PASSED;
-}
-
-bool known_is_quiet(uint64_t hash)
-{
-	int number = number_of(names_places, hash);
-
-	return number >= 0 && number < NAMES_QUIET;
 }
 
 bool known_is_governed(uint64_t hash)

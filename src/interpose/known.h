@@ -14,6 +14,7 @@
 
 #include "driver/cuda_abi.h"
 #include "interpose/elf_lookup.h"
+#include "interpose/sys.h"
 
 /*
  * Looks up the functions of a driver that was loaded, after real.c has found the governed ones: all at
@@ -22,14 +23,15 @@
  */
 void known_fill(const struct elf_object *driver);
 
-/* What is decided of all forms of a base name with that hash (name.h); neither: the name is not known. */
-bool known_is_passed(uint64_t hash);
-bool known_is_quiet(uint64_t hash); /* and passed: driver_quiet.h */
+/* Whether a base name with that hash (name.h) is governed, in whatever form. */
 bool known_is_governed(uint64_t hash);
+
+/* The driver's own functions of those that are passed, by the numbers in names.h; NULL: it has no such function. */
+SYS_DATA void *known_passed[];
 
 enum known_answer {
 	KNOWN_NOT, /* only the driver can tell: a version beyond the tables or the driver's own, ... */
-	KNOWN_FOUND, /* *ret_function: ours where there is one (a hook or a thunk), else the driver's */
+	KNOWN_FOUND,  /* *ret_function: our hook where there is one, else the driver's */
 	KNOWN_TOO_NEW /* the driver has the name, but not since so long ago */
 };
 

@@ -1,13 +1,13 @@
 /*
  * Makes names.h at build time: what is known of each name that cuGetProcAddress can be asked for, by the
  * hash of the name: whether it is passed or governed, and which forms it has since which version. With
- * that in place nothing is compared, filled or relocated in a process that looks functions up.
+ * that in place nothing is compared, filled or relocated in a process that looks functions up. The passed functions
+ * are numbered besides, for forward.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "driver/driver_decisions.h"
-#include "driver/driver_quiet.h"
 #include "driver/driver_table.h"
 #include "driver/driver_versions.h"
 #include "interpose/name.h"
@@ -28,7 +28,7 @@ static struct form {
 	int since;
 	size_t name;
 	bool is_twin; /* _ptsz or _ptds */
-	int thunk;    /* its number; -1: has none */
+	int forward;  /* of one that is passed, its number */
 } forms[FORMS_MAX];
 static size_t forms_count;
 
@@ -59,34 +59,12 @@ static size_t add(const char *symbol, size_t length)
 	return names_count++;
 }
 
-#define LIST_BASE(base) #base,
 #define LIST_PASSED(reason, base) #base,
-static const char *const quiet[] = { DRIVER_QUIET(LIST_BASE) };
 static const char *const passed_bases[] = { DRIVER_PASSED(LIST_PASSED) };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool is_in(const char *const *list, size_t count, const char *base, size_t length)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == length && memcmp(list[i], base, length) == 0)
-			return true;
-	return false;
-}
-
-/* A base that is not passed has been misspelt, or is governed. */
-static void check_passed(const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!is_in(passed_bases, COUNT(passed_bases), list[i], strlen(list[i])))
-			give_up("in driver_quiet.h, and not passed", list[i]);
-}
-
-/* The quiet ones first. */
 static void add_passed(void)
 {
-	check_passed(quiet, COUNT(quiet));
-	for (size_t i = 0; i < COUNT(quiet); i++)
-		add(quiet[i], strlen(quiet[i]));
 	for (size_t i = 0; i < COUNT(passed_bases); i++)
 		add(passed_bases[i], strlen(passed_bases[i]));
 }
@@ -134,22 +112,21 @@ static int compare_forms(const void *a, const void *b)
 	return y->since - x->since;
 }
 
-/* In the order of the table, as make_thunks.c has them. */
-static void number_thunks(size_t passed)
+/* Those of the names that are passed, in the order of the table. */
+static int number_forwards(size_t passed)
 {
 	int count = 0;
 
-	for (size_t i = 0; i < forms_count; i++) {
-		struct form *f = &forms[i];
-		f->thunk = f->name >= COUNT(quiet) && f->name < passed ? count++ : -1;
-	}
+	for (size_t i = 0; i < forms_count; i++)
+		if (forms[i].name < passed)
+			forms[i].forward = count++;
+	return count;
 }
 
-/* The row of that symbol, of those that are governed and then of the thunks; -1: it has none. */
 static int row_of(const struct form *f, size_t passed)
 {
 	if (f->name < passed)
-		return f->thunk < 0 ? -1 : (int)ROWS + f->thunk;
+		return -1 - f->forward;
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i], f->symbol) == 0)
 			return (int)i;
@@ -193,7 +170,7 @@ static void print_forms(size_t passed)
 	       "static const struct names_form {\n"
 	       "\tuint16_t since; /* version / 10 */\n"
 	       "\tuint16_t text;  /* in names_text */\n"
-	       "\tint16_t row;    /* in driver_table.h, or of a thunk; -1: the driver's own */\n"
+	       "\tint16_t row;    /* in driver_table.h; below 0: -1 - the number of a forward */\n"
 	       "\tuint32_t gnu_hash;\n"
 	       "} names_forms[] = {\n");
 	for (size_t i = 0; i < forms_count; i++) {
@@ -226,22 +203,32 @@ static void print_first(void)
 	printf("\t{ %zu, %zu },\n};\n", f, f);
 }
 
+static void print_forwards(size_t passed)
+{
+	printf("\n/* The passed functions, numbered as known_passed[] is. */\n#define "
+	       "DRIVER_FORWARDS(FORWARD)");
+	for (size_t i = 0; i < forms_count; i++)
+		if (forms[i].name < passed)
+			printf(" \\\n\tFORWARD(%s, %d)", forms[i].symbol, forms[i].forward);
+	printf("\n");
+}
+
 int main(void)
 {
 	add_passed();
 	size_t passed = names_count;
 	add_governed();
 	add_forms();
-	number_thunks(passed);
+	int forwards = number_forwards(passed);
 	qsort(forms, forms_count, sizeof(forms[0]), compare_forms);
 
-	printf("/* Made by make_names.c. The first names are quiet, those up to NAMES_PASSED "
-	       "passed, the\n"
-	       " * others governed. */\n"
-	       "#define NAMES_QUIET %zu\n#define NAMES_PASSED %zu\n#define NAMES_COUNT %zu\n",
-	       COUNT(quiet), passed, names_count);
+	printf("/* Made by make_names.c. Names up to NAMES_PASSED are passed, the others governed. "
+	       "*/\n"
+	       "#define NAMES_PASSED %zu\n#define NAMES_COUNT %zu\n#define NAMES_FORWARDS %d\n",
+	       passed, names_count, forwards);
 	print_places();
 	print_forms(passed);
 	print_first();
+	print_forwards(passed);
 	return 0;
 }

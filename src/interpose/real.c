@@ -8,7 +8,6 @@
 #include "interpose/name.h"
 #include "interpose/sys.h"
 #include "interpose/text.h"
-#include "interpose/thunk.h"
 #include "interpose/unknown.h"
 
 struct real_driver real;
@@ -33,14 +32,9 @@ struct symbol_row {
 	{ #symbol, (void **)&real.symbol, (void *)symbol },
 #define ROW_CALL(symbol, params) { #symbol, (void **)&real.symbol, NULL },
 
-#define ROW_THUNK(symbol, kind, number) \
-	{ #symbol, &allot_thunk_real[THUNK_##symbol], (void *)symbol },
-
-DRIVER_THUNKS(THUNK_DECLARE)
-
 /* In the order that names.h numbers them. */
-static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_THUNKS(
-	ROW_THUNK) DRIVER_CALLS(ROW_CALL) };
+static const struct symbol_row driver_rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK)
+							 DRIVER_CALLS(ROW_CALL) };
 
 #define ROW_NVML_HOOK(symbol, hook, params, args) \
 	{ #symbol, (void **)&real_nvml.symbol, (void *)symbol },
@@ -105,7 +99,6 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 			enter(address, &rows[i]);
 	}
 	if (rows == driver_rows) {
-		thunk_forget_quiet();
 		known_fill(object);
 		door_shut(DOOR_ALL);
 	}

@@ -49,8 +49,6 @@ static const struct setting settings[] = {
 	  "work that a tenant which runs alone may have in flight" },
 	{ "free_depth_alone", KIND_DURATION, AT(free_depth_alone_ns), "100ms", US(10), S(10),
 	  "the same while no other tenant has a process on the card" },
-	{ "launch_ahead", KIND_DURATION, AT(launch_ahead_ns), "0s", 0,
-	  S(1), "work that a program may launch while its tenant waits for its turn; 0: it waits as well" },
 	{ "policy", KIND_POLICY, AT(arbiter.policy), "lease", 0, 0,
 	  "how GPU time is handed out: lease, feedback or token" },
 	{ "quantum", KIND_DURATION, AT(arbiter.quantum_ns), NULL, US(100), S(1),

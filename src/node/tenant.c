@@ -115,9 +115,6 @@ static int make_region(struct tenant *tenant, struct error *err)
 		atomic_store(&d->depth_ns, tenant->node->config.arbiter.depth_ns);
 		atomic_store(&d->free_depth_ns, tenant->node->config.free_depth_ns);
 		atomic_store(&d->long_work_ns, tenant->node->config.arbiter.long_work_ns);
-		/* A job over several cards loses by it: docs/architecture.md. */
-		atomic_store(&d->launch_ahead_ns,
-			     t->device_count == 1 ? tenant->node->config.launch_ahead_ns : 0);
 		atomic_store(&d->idle_ns, tenant->node->config.arbiter.idle_ns);
 		atomic_store(&d->swap_bound_bytes, UINT64_MAX);
 		publish_promise(tenant, i);

@@ -33,8 +33,6 @@
 #define SIM_TABLE_CONTEXT(FN) \
 	FN(cuCtxPushCurrent_v2, (CUcontext ctx)) \
 	FN(cuCtxPopCurrent_v2, (CUcontext * ctx)) \
-	FN(cuCtxSynchronize, (void)) \
-	FN(cuCtxSynchronize_v2, (CUcontext ctx)) \
 	FN(cuCtxGetDevice_v2, (CUdevice * dev, CUcontext ctx)) \
 	FN(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version)) \
 	FN(cuCtxGetFlags, (unsigned int *flags)) \

@@ -104,9 +104,8 @@ static unsigned long value_for(int i, const char *name, enum kind kind)
 #define SET12(i, a, ...) SET(i, a) SET11(i + 1, __VA_ARGS__)
 #define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, set, ...) set
 #define SET_ALL(...) \
-	PICK(__VA_ARGS__, SET12, SET11, SET10, SET9, SET8, SET7, SET6, SET5, SET4, SET3, SET2, \
-	     SET1) \
-	(0, __VA_ARGS__)
+	__VA_OPT__(PICK(__VA_ARGS__, SET12, SET11, SET10, SET9, SET8, SET7, SET6, SET5, SET4, \
+			SET3, SET2, SET1)(0, __VA_ARGS__))
 
 /* ---- the functions ---- */
 

@@ -141,7 +141,7 @@ static void test_looked_up(void **state)
 				   "unknown nothing\n"
 				   "error said\n"
 				   "RTLD_DEFAULT after " LIBRARY_NAME "\n"
-				   "RTLD_DEFAULT not hooked " LIBRARY_NAME "\n";
+				   "RTLD_DEFAULT not hooked libcuda.so.1\n";
 
 	expect((struct setting){ PROBE, LIBRARY, NULL }, "look_up", text);
 	expect((struct setting){ PROBE, LIBRARY, socket_path }, "look_up", text);

@@ -6,16 +6,8 @@
 
 #include "fake_driver.h"
 #include "fake_guest.h"
-#include "interpose/ahead.h"
 #include "interpose/charge.h"
 #include "interpose/hooks.h"
-
-/* ---- what ahead.c has ---- */
-
-CUresult ahead_settle(const char *who)
-{
-	return CUDA_SUCCESS;
-}
 
 #define ADDRESS 0x7f000000U
 
