@@ -4,7 +4,7 @@
  * RTLD_DEEPBIND lets a library find the driver before it finds us; in a tenant's process the flag is
  * left out. A namespace made by dlmopen has none of the preloaded libraries: ours goes in first, where
  * it stands before everything that is loaded there (glibc searches a namespace's first object first);
- * that copy refuses cuInit (guest.c), since a process has one slot and one ledger.
+ * that copy refuses cuInit (process.c), since a process has one slot and one ledger.
  */
 #include <dlfcn.h>
 #include <stddef.h>

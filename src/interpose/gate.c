@@ -5,6 +5,7 @@
 #include "interpose/flight_overflow.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"
+#include "interpose/report.h"
 #include "interpose/swap_hold.h"
 #include "interpose/trace_record.h"
 #include "interpose/trace_work.h"
@@ -166,7 +167,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			state = LEASE_FREE;
 		bool is_held = state == LEASE_STOP || state == LEASE_CLOSING;
 		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
-		if (has_depth && (!is_lost || helper_local_cap_allows(pass->index)) &&
+		if (has_depth && (!is_lost || report_local_cap_allows(pass->index)) &&
 		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
 			set_passed(pass, d, state);
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
@@ -177,7 +178,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		}
 		atomic_fetch_sub(&d->launching, 1);
 		reasons |= reason_of(is_lost, is_held, has_depth, word);
-		if (is_lost && !helper_local_cap_allows(pass->index)) {
+		if (is_lost && !report_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
 		} else if (!is_held && !has_depth) {
 			gave_up = wait_for_depth(f, d, &depth,

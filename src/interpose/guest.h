@@ -1,6 +1,6 @@
 /*
- * The guest process as the library sees it: which tenant it belongs to, its slot in the report, the
- * map from CUDA devices to the tenant's devices, and the helper thread.
+ * The guest process as the library sees it: which tenant it belongs to, its slot in the report, and the
+ * map from CUDA devices to the tenant's devices. process.h changes it.
  *
  * Life: UNKNOWN -> (first cuInit or NVML question) -> PLAIN, ACTIVE or REFUSED. A daemon that was
  * restarted hands out new files: the pointers change, the old mappings stay readable until the
@@ -76,12 +76,6 @@ static inline bool guest_is_active(void)
 }
 
 /*
- * Joins the tenant, if one is configured and this process (or this fork of it) has not yet. Blocks
- * up to 30 s while no daemon answers. Thread safe; called off the hot path.
- */
-enum guest_mode guest_join(void);
-
-/*
  * Index of a CUDA device in the tenant's list, or -1. An error is what the driver says of a device that it can't
  * name, as before cuInit.
  */
@@ -121,7 +115,7 @@ static inline struct region_slot_device *guest_slot_device(int index)
  */
 void guest_settle_quick_way(void);
 
-/* Adopts a restarted daemon's files; false when none answers now. Called by the helper. */
-bool guest_rejoin(void);
+/* In a forked child. */
+void guest_reset(void);
 
 #endif

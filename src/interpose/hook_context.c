@@ -16,6 +16,7 @@
 #include "interpose/hooks.h"
 #include "interpose/ledger.h"
 #include "interpose/measured.h"
+#include "interpose/process.h"
 #include "interpose/ptrmap.h"
 #include "interpose/real.h"
 #include "interpose/swap.h"
@@ -59,7 +60,7 @@ static CUresult admit(CUdevice device, int *ret_index)
 	CUresult result;
 
 	*ret_index = -1;
-	switch (guest_join()) {
+	switch (process_join()) {
 	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
 	case GUEST_ACTIVE: break;
 	default: return CUDA_SUCCESS;

@@ -6,6 +6,7 @@
 #include "interpose/known.h"
 #include "interpose/name.h"
 #include "interpose/pace.h"
+#include "interpose/process.h"
 #include "interpose/real.h"
 #include "interpose/unknown.h"
 #include "interpose/visible.h"
@@ -39,7 +40,7 @@ static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags
 
 	while (is_away(result) && pace_most_x100(0) && sys_now_ns() - since_ns < MPS_PATIENCE_NS) {
 		sys_sleep_ns(MPS_PAUSE_NS);
-		if (guest_rejoin())
+		if (process_rejoin())
 			result = init_once(init, flags);
 	}
 	return result;
@@ -47,7 +48,7 @@ static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags
 
 CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 {
-	switch (guest_join()) {
+	switch (process_join()) {
 	case GUEST_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
 	case GUEST_ACTIVE: return init_with_mps(init, flags);
 	default: return init(flags);

@@ -5,6 +5,7 @@
 
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
+#include "interpose/process.h"
 #include "interpose/real.h"
 
 #define WHOLE_PCT_X100 10000U
@@ -13,7 +14,7 @@ static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES]; /* of each of the te
 
 bool nvml_is_governed(void)
 {
-	enum guest_mode mode = guest_join();
+	enum guest_mode mode = process_join();
 
 	return mode == GUEST_ACTIVE || mode == GUEST_REFUSED;
 }

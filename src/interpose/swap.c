@@ -3,7 +3,6 @@
 #include <sys/prctl.h>
 
 #include "interpose/guest.h"
-#include "interpose/helper.h"
 #include "interpose/ledger.h"
 #include "interpose/log.h"
 #include "interpose/real.h"

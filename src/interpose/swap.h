@@ -27,7 +27,7 @@
 #include "driver/cuda_abi.h"
 #include "region/region.h"
 
-/* In guest_join(), before the driver is used. */
+/* In process_join(), before the driver is used. */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
 /* Starts the thread, unless it runs or the process is not swappable. With the helper. */

@@ -7,6 +7,8 @@
 
 #include "interpose/helper.h"
 #include "interpose/hook_pool.h"
+#include "interpose/process.h"
+#include "interpose/report.h"
 #include "interpose/sharing.h"
 
 static struct guest_own own;
@@ -94,9 +96,9 @@ uint64_t fake_guest_used(void)
 	return sum;
 }
 
-/* ---- what guest.c, helper.c, hook_pool.c and hook_ipc.c have ---- */
+/* ---- what guest.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
 
-enum guest_mode guest_join(void)
+enum guest_mode process_join(void)
 {
 	return GUEST_ACTIVE;
 }
@@ -125,7 +127,7 @@ void helper_wake(void)
 	atomic_fetch_add(&fake_wakes, 1);
 }
 
-bool helper_local_cap_allows(int index)
+bool report_local_cap_allows(int index)
 {
 	return atomic_load(&fake_local_cap_allows);
 }

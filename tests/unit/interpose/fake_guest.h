@@ -1,5 +1,5 @@
 /*
- * A guest without a daemon: what src/interpose/guest.c and helper.c give the rest of the library, by
+ * A guest without a daemon: what src/interpose/guest.c, process.c, helper.c and report.c give the rest of the library, by
  * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
  * be played.
  */
