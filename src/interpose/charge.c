@@ -3,13 +3,19 @@
 #include <string.h>
 
 #include "interpose/admission.h"
-#include "interpose/hook_pool.h"
 #include "interpose/log.h"
 #include "interpose/real.h"
 #include "interpose/swap_room.h"
 #include "interpose/trace_record.h"
 
 #define PAGE (2 * MIB)
+
+static void (*trim_pools)(int index);
+
+void charge_set_trim(void (*trim)(int index))
+{
+	trim_pools = trim;
+}
 
 uint64_t charge_rounded(uint64_t bytes)
 {
@@ -63,7 +69,8 @@ static bool reserve(int index, uint64_t bytes)
 		return true;
 	if (index != REGION_HOST)
 		piece_drain(index);
-	hook_pool_trim(index);
+	if (trim_pools)
+		trim_pools(index);
 	while (admission_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

@@ -82,6 +82,9 @@ static inline struct piece_chunk *charge_piece_at(CUdeviceptr ptr)
 /* What is held at the address that an allocation begins at. False: not charged here. */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
+/* Before the first charge. `trim` makes the pools of a device give back what they can; it is called when a quota is short. */
+void charge_set_trim(void (*trim)(int index));
+
 /* The context is gone, and what it owned is charged no more. */
 void charge_context_gone(CUcontext context);
 

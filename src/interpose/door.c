@@ -2,64 +2,16 @@
 
 #include <sys/mman.h>
 
-#include "interpose/trace_launch.h"
-#include "interpose/trace_record.h"
-
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
 
 struct door door;
 
-static _Atomic bool is_prepared;
-
 void door_prepare(void)
 {
 	if (madvise(&door, sizeof(door), MADV_WIPEONFORK) == 0)
-		atomic_store(&is_prepared, true);
-}
-
-/* What is recorded passes as well, where it is by the processor's counter. */
-static bool has_detours(void)
-{
-	uint32_t detours = atomic_load(&guest.detours);
-
-	return detours & ~(uint32_t)DETOUR_TRACE ||
-	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
-}
-
-/* All but the lease, which whoever launches reads. */
-static bool is_well(int device)
-{
-	const struct flight_device *f = &flight_devices[device];
-
-	return guest_is_active() && !has_detours() && !atomic_load(&guest.captures) &&
-	       atomic_load(&f->shows_busy) &&
-	       atomic_load(&f->inflight_ns) <
-		       (int64_t)atomic_load(&guest_control_device(device)->free_depth_ns);
-}
-
-#define COPY_SLOT(symbol, streams, params, args, ...) \
-	__atomic_store_n(&door.real.symbol, \
-			 !is_traced || !real.symbol ? real.symbol : trace_launch.symbol, \
-			 __ATOMIC_RELAXED);
-
-void door_offer(int device)
-{
-	uint32_t bit = 1U << device;
-
-	if ((atomic_load_explicit(&door.open, memory_order_relaxed) & bit) ||
-	    !atomic_load_explicit(&is_prepared, memory_order_relaxed) || !is_well(device))
-		return;
-	WITH_LOCK(&door.lock);
-	if (!is_well(device))
-		return;
-	bool is_traced = trace_is_on();
-	atomic_store_explicit(&door.control,
-			      atomic_load_explicit(&guest.control, memory_order_acquire),
-			      memory_order_relaxed);
-	DRIVER_TABLE_LAUNCH(COPY_SLOT)
-	atomic_fetch_or_explicit(&door.open, bit, memory_order_release);
+		atomic_store(&door.is_prepared, true);
 }
 
 void door_shut(uint32_t devices)

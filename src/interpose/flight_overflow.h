@@ -11,7 +11,7 @@
 #ifndef ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H
 #define ALLOT_INTERPOSE_FLIGHT_OVERFLOW_H
 
-#include "interpose/flight.h"
+#include "interpose/flight_record.h"
 
 #define FLIGHT_OVERFLOW_MARKS 256 /* per device */
 

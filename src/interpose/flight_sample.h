@@ -7,7 +7,7 @@
 #ifndef ALLOT_INTERPOSE_FLIGHT_SAMPLE_H
 #define ALLOT_INTERPOSE_FLIGHT_SAMPLE_H
 
-#include "interpose/flight.h"
+#include "interpose/flight_record.h"
 
 /*
  * Takes one of the stream's, of which `most` may be under way then, and records its start; FLIGHT_NO_SAMPLE: there is none, or

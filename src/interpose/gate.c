@@ -1,7 +1,7 @@
 #include "interpose/gate.h"
 
 #include "interpose/bell.h"
-#include "interpose/door.h"
+#include "interpose/door_pass.h"
 #include "interpose/flight_overflow.h"
 #include "interpose/helper.h"
 #include "interpose/pace.h"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "driver/cuda_abi.h"
-#include "interpose/piece.h"
+#include "interpose/piece_desk.h"
 #include "interpose/sys.h"
 #include "region/region.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "interpose/names.h"
-#include "interpose/real.h"
 #include "interpose/sys.h"
 
 #define PER_THREAD_STREAM 2 /* of cuGetProcAddress's flags */
@@ -34,11 +33,11 @@ static const struct table *_Atomic newest;
 
 void *known_passed[NAMES_FORWARDS];
 
-static struct known_form find_form(const struct elf_object *driver, const struct names_form *n,
-				   const struct table *t)
+static struct known_form find_form(const struct elf_object *driver, void *(*hook_of_row)(size_t row),
+				   const struct names_form *n, const struct table *t)
 {
 	struct known_form form = { .since = n->since, .is_ours = n->row >= 0 };
-	void *found = n->row >= 0 ? real_hook_of_row((size_t)n->row)
+	void *found = n->row >= 0 ? hook_of_row((size_t)n->row)
 				  : elf_symbol_hashed(driver, names_text + n->text, n->gnu_hash);
 	if (n->row < 0)
 		__atomic_store_n(&known_passed[-1 - n->row], found, __ATOMIC_RELAXED);
@@ -48,7 +47,7 @@ static struct known_form find_form(const struct elf_object *driver, const struct
 	return form;
 }
 
-void known_fill(const struct elf_object *driver)
+void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row))
 {
 	const struct table *now = atomic_load_explicit(&newest, memory_order_relaxed);
 	struct table *t = &of_drivers[now == &of_drivers[0]];
@@ -57,7 +56,7 @@ void known_fill(const struct elf_object *driver)
 	t->base[true] = (uintptr_t)known_fill;
 	t->version = 0;
 	for (size_t i = 0; i < FORMS; i++) {
-		t->form[i] = find_form(driver, &names_forms[i], t);
+		t->form[i] = find_form(driver, hook_of_row, &names_forms[i], t);
 		if (t->form[i].offset && t->form[i].since * 10 > t->version)
 			t->version = t->form[i].since * 10;
 	}

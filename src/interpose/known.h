@@ -18,10 +18,11 @@
 
 /*
  * Looks up the functions of a driver that was loaded, after real.c has found the governed ones: all at
- * once, since each page of its tables costs as much as 100 look-ups when it is first touched. May run
+ * once, since each page of its tables costs as much as 100 look-ups when it is first touched. `hook_of_row`: our
+ * hook of a row of DRIVER_TABLE, counted from 0; NULL: this driver has no such function. May run
  * before libc is ready; not in two threads at once.
  */
-void known_fill(const struct elf_object *driver);
+void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row));
 
 /* Whether a base name with that hash (name.h) is governed, in whatever form. */
 bool known_is_governed(uint64_t hash);

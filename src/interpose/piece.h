@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "driver/cuda_abi.h"
-#include "interpose/biased.h"
+#include "interpose/piece_desk.h"
 #include "region/region.h"
 
 #define PIECE_CHUNK (2ULL << 20)
@@ -55,21 +55,6 @@ struct piece_leaf {
 	struct piece_chunk chunk[PIECE_LEAF_CHUNKS];
 	struct piece_leaf *next;
 	size_t index;
-};
-
-enum piece_spare { PIECE_NO_SPARE, PIECE_SPARE_THERE, PIECE_SPARE_TAKEN };
-
-struct piece_stock {
-	_Atomic uint32_t spare;
-	_Atomic uint32_t chunks;
-	_Atomic uint32_t is_used; /* the spare was taken since the helper's last look */
-};
-
-/* All zero is one that nothing was done at. */
-struct piece_desk {
-	struct biased_lock lock;              /* of the stocks and of the chunks' states */
-	struct piece_leaf *_Atomic last_leaf; /* looked into last */
-	struct piece_stock stock[REGION_MAX_DEVICES];
 };
 
 /* How a chunk's charge was come by before the driver is asked for a piece. */

@@ -6,6 +6,7 @@
 #include "interpose/admission.h"
 #include "interpose/bell.h"
 #include "interpose/captures.h"
+#include "interpose/charge.h"
 #include "interpose/config.h"
 #include "interpose/door.h"
 #include "interpose/elf_lookup.h"
@@ -445,6 +446,7 @@ enum guest_mode process_join(void)
 		forget_parent();
 	door_prepare();
 	helper_assign(&duties);
+	charge_set_trim(hook_pool_trim);
 	mode = ask_until_answered(path);
 	atomic_store(&page->is_joined, mode == GUEST_ACTIVE);
 	atomic_store(&guest.own, page);

@@ -89,6 +89,12 @@ static void enter(const void *address, const struct symbol_row *row)
 	atomic_store_explicit(&address_of[i], address, memory_order_release);
 }
 
+static void *hook_of_row(size_t row)
+{
+	return __atomic_load_n(driver_rows[row].slot, __ATOMIC_RELAXED) ? driver_rows[row].hook
+									: NULL;
+}
+
 /* Holds find_lock. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
@@ -99,7 +105,7 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 			enter(address, &rows[i]);
 	}
 	if (rows == driver_rows) {
-		known_fill(object);
+		known_fill(object, hook_of_row);
 		door_shut(DOOR_ALL);
 	}
 }
@@ -174,12 +180,6 @@ void *real_hook_of_answer(const void *address)
 		return hook_at(address);
 	void *hook = hook_in(driver_rows, DRIVER_ROWS, address);
 	return hook ? hook : hook_in(nvml_rows, NVML_ROWS, address);
-}
-
-void *real_hook_of_row(size_t row)
-{
-	return __atomic_load_n(driver_rows[row].slot, __ATOMIC_RELAXED) ? driver_rows[row].hook
-									: NULL;
 }
 
 void *real_hook_of_known(const void *address)

@@ -71,9 +71,6 @@ void *real_hook_of_known(const void *address);
  */
 void *real_hook_of_answer(const void *address);
 
-/* Our hook of a row of DRIVER_TABLE, counted from 0; NULL: this driver has no such function. */
-void *real_hook_of_row(size_t row);
-
 /*
  * Our hook of that exact name, or what stands in for a form of a governed name that only the driver
  * knows, or NULL: a quick test for dlsym.

@@ -5,9 +5,9 @@
 #ifndef ALLOT_INTERPOSE_RESERVED_H
 #define ALLOT_INTERPOSE_RESERVED_H
 
-#include "interpose/charge.h"
+#include "interpose/ledger.h"
 
-#define RESERVED_STEP (32 * MIB) /* measured, on pools */
+#define RESERVED_STEP (32ULL << 20) /* measured, on pools */
 #define RESERVED_REFRESH_NS (20 * NS_PER_MS)
 
 /*

@@ -1,6 +1,7 @@
 #include "interpose/trace_launch.h"
 
 #include "interpose/door.h"
+#include "interpose/flight_record.h"
 #include "interpose/trace_work.h"
 
 /*

@@ -2,7 +2,7 @@
  * The exported driver functions, one for each row of driver_table.h: nothing here but what the rows
  * say. A function that is called before the driver is loaded, or that this driver lacks, answers so.
  */
-#include "interpose/door.h"
+#include "interpose/door_pass.h"
 #include "interpose/gate.h"
 #include "interpose/hooks.h"
 #include "interpose/real.h"

@@ -132,10 +132,6 @@ bool report_local_cap_allows(int index)
 	return atomic_load(&fake_local_cap_allows);
 }
 
-void hook_pool_trim(int index)
-{
-}
-
 void hook_pool_freed_import(CUdeviceptr ptr)
 {
 }

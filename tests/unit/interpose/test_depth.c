@@ -1,7 +1,7 @@
 /* How much may be in flight: bounded by predicted time, and no wait for own work lasts for ever. */
 #include "launching.h"
 
-#include "interpose/door.h"
+#include "interpose/door_pass.h"
 
 /* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
 #define NOT_FOR_EVER_NS (3 * NS_PER_S)

@@ -2,11 +2,11 @@
 #include "test.h"
 
 #include "driver/driver_decisions.h"
+#include "driver/driver_table.h"
 #include "driver/driver_versions.h"
 #include "interpose/known.h"
 #include "interpose/name.h"
 #include "interpose/names.h"
-#include "interpose/real.h"
 
 /* ---- what real.c has: a driver in which a function's address is its name's ---- */
 
@@ -30,7 +30,7 @@ static bool is_there(const char *name)
 	return false;
 }
 
-void *real_hook_of_row(size_t row)
+static void *hook_of_row(size_t row)
 {
 	assert_true(row < sizeof(rows) / sizeof(rows[0]));
 	return is_there(rows[row]) ? (void *)(uintptr_t)rows[row] : NULL;
@@ -72,7 +72,7 @@ static int start(void **state)
 	driver.base = (uintptr_t)rows - (1U << 30);
 	lacking = "";
 	newest_of_driver = DRIVER_VERSIONS_NEWEST;
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	return 0;
 }
 
@@ -106,10 +106,10 @@ static void test_what_only_the_driver_can_tell(void **state)
 	assert_string_equal(function("cuNoSuchFunction", 12000, 0), "");
 	assert_string_equal(function("", 12000, 0), "");
 	lacking = "cuMemAlloc_v2";
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	assert_string_equal(function("cuMemAlloc", 12000, 0), "");
 	lacking = "cuStreamQuery_ptsz";
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	assert_string_equal(function("cuStreamQuery", 12000, 2), "");
 	assert_string_equal(function("cuStreamQuery", 12000, 0), "cuStreamQuery");
 }
@@ -121,7 +121,7 @@ static void test_too_new(void **state)
 	assert_string_equal(function("cuGreenCtxCreate", 12040, 0), "cuGreenCtxCreate");
 	/* Of a name that this driver does not have, it says something else. */
 	lacking = "cuGreenCtxCreate";
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	assert_string_equal(function("cuGreenCtxCreate", 12030, 0), "");
 }
 
@@ -129,7 +129,7 @@ static void test_too_new(void **state)
 static void test_no_version_beyond_the_drivers(void **state)
 {
 	newest_of_driver = 11080;
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	assert_string_equal(function("cuMemAlloc", 12000, 0), "");
 	assert_string_equal(function("cuMemAlloc", 11070, 0), "cuMemAlloc_v2");
 }
@@ -175,7 +175,7 @@ static void test_passed_functions_of_the_driver(void **state)
 		assert_null(known_passed[number]);
 	DRIVER_FORWARDS(FORWARD)
 	newest_of_driver = 2000;
-	known_fill(&driver);
+	known_fill(&driver, hook_of_row);
 	DRIVER_FORWARDS(FORWARD)
 }
 

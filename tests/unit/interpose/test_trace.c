@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "interpose/door.h"
+#include "interpose/door_pass.h"
 #include "interpose/trace_launch.h"
 #include "interpose/trace_record.h"
 
