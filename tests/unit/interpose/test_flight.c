@@ -366,6 +366,8 @@ static void test_depth_bounds_streams_beyond_the_records(void **state)
 	fake_control->device[0].long_work_ns = KERNEL_NS;
 	unsigned one = without_record(3);
 	start_launcher(&l, fake_stream(one), 0);
+	for (int i = 0; i < 10000 && !l.launches; i++)
+		usleep(100);
 	usleep(5000);
 	assert_in_range(l.launches, 1, 12);
 	l.stop = true;
