@@ -41,11 +41,6 @@ void log_set_level(enum log_level level)
 	log_level_max = level;
 }
 
-enum log_level log_get_level(void)
-{
-	return log_level_max;
-}
-
 __attribute__((format(printf, 3, 0))) static void write_line(enum log_level level, uint64_t left_out,
 							     const char *format, va_list ap)
 {

@@ -19,7 +19,6 @@ enum log_level {
 /* Call before threads exist. `program` must stay valid. */
 void log_init(const char *program);
 void log_set_level(enum log_level level);
-enum log_level log_get_level(void);
 
 /*
  * No line can fill the log, whoever brings it about: each place in the source has a token bucket. For what one user

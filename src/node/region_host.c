@@ -191,11 +191,6 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 		wake_paced(&control->device[device]);
 }
 
-void region_host_set_lease(struct region_host *host, unsigned device, enum lease_state state)
-{
-	region_set_lease(host->control, device, state);
-}
-
 static void clear_want(struct region_want *w)
 {
 	atomic_store_explicit(&w->bytes, 0, memory_order_relaxed);

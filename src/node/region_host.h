@@ -30,8 +30,6 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 /* Unmaps and closes; a zeroed or freed host is fine. */
 void region_host_free(struct region_host *host);
 
-/* Puts a lease word into a state and wakes its waiters, when it is in another. Any thread, one at a time. */
-void region_host_set_lease(struct region_host *host, unsigned device, enum lease_state state);
 /* The same for a control map alone. */
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 

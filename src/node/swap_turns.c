@@ -34,11 +34,6 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-bool swap_turns_is_away(const struct tenant *t)
-{
-	return t->is_away;
-}
-
 /* Threads that wait at the gate or at the hold, or work in flight. */
 static bool has_work(const struct tenant *t)
 {

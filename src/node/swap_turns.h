@@ -17,9 +17,6 @@ void swap_turns_due(void *data, uint32_t events);
 /* The tenant goes. */
 void swap_turns_forget(struct tenant *tenant);
 
-/* Its lease is to rest: its memory is out, or on its way. */
-bool swap_turns_is_away(const struct tenant *tenant);
-
 /* Of all tenants that there ever were. */
 struct swap_moves swap_turns_moves(const struct node *node);
 

@@ -272,16 +272,6 @@ struct recorder_counts cluster_recorder_counts(const struct cluster *c)
 	return recorder_counts(c->recorder);
 }
 
-struct feed_counts cluster_feed_counts(const struct cluster *c)
-{
-	return feed_counts(c->feed);
-}
-
-struct bind_counts cluster_bind_counts(const struct cluster *c)
-{
-	return binder_counts(c->binder);
-}
-
 bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_view *ret)
 {
 	return bind_look(c->binder, uid, ret);

@@ -61,8 +61,6 @@ void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-struct feed_counts cluster_feed_counts(const struct cluster *cluster);
-struct bind_counts cluster_bind_counts(const struct cluster *cluster);
 /* As bind_look(). */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);

@@ -137,15 +137,6 @@ uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card
 	return pct;
 }
 
-void stock_clear(struct stock *stock)
-{
-	stock->unknown = 0;
-	for (unsigned i = 0; i < stock->count; i++) {
-		stock->use[i] = (struct stock_use){ .mode = stock->use[i].mode };
-		tell(stock, i);
-	}
-}
-
 /* ---- holds ---- */
 
 int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
@@ -184,18 +175,6 @@ void stock_hold_free(struct stock_hold *hold, struct table *words)
 		word_give(words, hold->share[i].card);
 	free(hold->share);
 	*hold = (struct stock_hold){ 0 };
-}
-
-bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b)
-{
-	bool is_equal = a->count == b->count && a->is_unknown == b->is_unknown;
-	for (unsigned i = 0; is_equal && i < a->count; i++) {
-		const struct stock_share *x = &a->share[i], *y = &b->share[i];
-		is_equal = x->card == y->card && x->memory_mib == y->memory_mib &&
-			   x->cores_pct == y->cores_pct && x->container == y->container &&
-			   x->stage == y->stage && x->borrowed_pct == y->borrowed_pct;
-	}
-	return is_equal;
 }
 
 /* ---- life ---- */

@@ -92,7 +92,6 @@ struct stock_hold {
 int stock_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
 		    struct table *words, struct stock_hold *ret, struct error *err);
 void stock_hold_free(struct stock_hold *hold, struct table *words); /* leaves an empty one */
-bool stock_hold_equal(const struct stock_hold *a, const struct stock_hold *b);
 /* How much of a card's time it borrows, as it is charged; of any card: `card` NULL. */
 uint64_t stock_hold_borrowed_pct(const struct stock_hold *hold, const char *card);
 
@@ -105,7 +104,5 @@ struct quota_amounts stock_hold_sum(const struct stock_hold *hold);
  */
 void stock_charge(struct stock *stock, const struct stock_hold *hold);
 void stock_discharge(struct stock *stock, const struct stock_hold *hold);
-/* Nothing is used. */
-void stock_clear(struct stock *stock);
 
 #endif

@@ -280,13 +280,3 @@ int node_object_lock(const struct node_object *o, struct node_lock *ret, struct 
 	int r = node_lock_parse(text, ret, err);
 	return r < 0 ? error_add(err, r, "node %s", o->name) : 0;
 }
-
-const char *node_object_cordon(const struct node_object *o)
-{
-	return text_of(o, "annotations", KUBE_NODE_CORDON);
-}
-
-const char *node_object_uid(const struct node_object *o)
-{
-	return json_string_value(json_object_get(o->metadata, "uid"));
-}

@@ -31,9 +31,5 @@ void node_object_want(struct node_object *object, struct wanted *wanted);
 
 /* The node's lock as it was last seen. -ENOENT: there is none; -EINVAL: it is broken. */
 int node_object_lock(const struct node_object *object, struct node_lock *ret, struct error *err);
-/* hami.io/device-cordon; NULL: there is none. Valid until the loop goes on. */
-const char *node_object_cordon(const struct node_object *object);
-/* NULL: the node is not there, or not known yet. */
-const char *node_object_uid(const struct node_object *object);
 
 #endif
