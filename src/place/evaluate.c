@@ -2,13 +2,85 @@
 
 #include <string.h>
 
+#include "place/request.h"
 #include "place/room.h"
 #include "place/score.h"
-#include "place/share.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions: so much of them is told apart */
 #define LOSS_DIGITS 1e12 /* of room: all that there is of it is worth 1 at most */
+
+/*
+ * Parts of cards: which card a part fits best.
+ *
+ * What is left of a card is of use to those whose parts fit into it, in compute and in memory. A card
+ * with time left and no memory, or the other way round, serves nobody; neither does a remainder smaller
+ * than anybody asks for. So the cost of a place is, first, how much that could still be given out
+ * becomes useless by it, over a ladder of usual parts of a card (an eighth, a quarter, a half, all);
+ * after that, how much stays free there: the fuller card is taken. (The first is the measure of
+ * "Beware of Fragmentation", USENIX ATC 2023, with a ladder for the mix of tasks, which nobody knows.)
+ */
+
+/* What is left of a card, in parts of its all. */
+#define PLACE_REST_WHOLE INT64_C(10000)
+struct place_rest {
+	int64_t cores, memory; /* 0 to PLACE_REST_WHOLE */
+};
+
+/* The usual parts of a card. */
+static const int64_t ladder[] = { PLACE_REST_WHOLE / 8, PLACE_REST_WHOLE / 4, PLACE_REST_WHOLE / 2,
+				  PLACE_REST_WHOLE };
+#define STEPS ((int64_t)(sizeof(ladder) / sizeof(ladder[0])))
+
+static int64_t part(uint64_t left, uint64_t total)
+{
+	return total ? (int64_t)((double)left * (double)PLACE_REST_WHOLE / (double)total + 0.5) : 0;
+}
+
+static struct place_rest rest(const struct place_card *card, uint64_t cores_left,
+			      uint64_t memory_left)
+{
+	return (struct place_rest){ .cores = part(cores_left, card->cores_total_mpct),
+				    .memory = part(memory_left, card->memory_total_bytes) };
+}
+
+static struct place_rest place_rest_now(const struct place_card *card)
+{
+	return rest(card, place_cores_left(card), place_memory_left(card));
+}
+
+/* With the request on it, which must fit. */
+static struct place_rest place_rest_after(const struct place_card *card,
+					  const struct place_request *request)
+{
+	struct place_need need = place_need(card, request);
+	uint32_t cores = place_cores_left(card);
+	uint64_t memory = place_memory_left(card);
+
+	return rest(card, need.cores_mpct < cores ? cores - need.cores_mpct : 0,
+		    need.memory_bytes < memory ? memory - need.memory_bytes : 0);
+}
+
+/* Both of compute and memory that no part of each step can have, summed over the steps. */
+static int64_t stranded(struct place_rest left)
+{
+	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
+
+	for (int64_t i = 0; i < STEPS; i++)
+		if (scarcer < ladder[i])
+			sum += left.cores + left.memory;
+	return sum;
+}
+
+/* Less is better; for the evaluator "share". The request must fit. */
+static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
+{
+	struct place_rest now = place_rest_now(card), after = place_rest_after(card, request);
+	int64_t lost = stranded(after) - stranded(now);
+
+	/* The second part is below 2 * PLACE_REST_WHOLE + 1: it never outweighs the first. */
+	return lost * (2 * PLACE_REST_WHOLE + 1) + after.cores + after.memory;
+}
 
 typedef void evaluate_fn(const struct place_costs *costs, const struct place_node *node,
 			 const struct place_request *request, struct place_scale *ret);

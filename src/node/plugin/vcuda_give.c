@@ -1,18 +1,88 @@
 /* What a container gets in gpu-manager's vocabulary. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "kube/client.h"
+#include "kube/patch.h"
+#include "kube/vcuda.h"
+#include "node/claims/claims.h"
 #include "node/kube/kube.h"
+#include "node/node.h"
 #include "node/plugin/bound.h"
 #include "node/plugin/plugin_inside.h"
 #include "node/plugin/vcuda.h"
 #include "node/plugin/vcuda_inside.h"
 #include "node/plugin/vcuda_request.h"
-#include "node/plugin/vcuda_tell.h"
+#include "node/tenant.h"
 #include "node/topology.h"
+
+/*
+ * What a pod got in gpu-manager's vocabulary, written to its annotations, where gpu-manager's scheduler counts what is taken
+ * of a node: tencent.com/predicate-gpu-idx-N, the cards' numbers, and gpu-assigned. In the background, once: who has what is
+ * decided by claims, not by this. Main thread only.
+ */
+
+#define VCUDA_TELL_MAX 64 /* containers of a pod */
+
+struct vcuda_telling {
+	const struct kube_pod *pod;
+	struct claim *const *claim; /* of each container, init containers aside; NULL: it has none */
+	size_t count;
+	bool is_assigned; /* every container has what it asks for */
+};
+
+#define CARDS_MAX 96 /* bytes: REGION_MAX_DEVICES numbers */
+#define PATH_MAX_BYTES 640
+
+/* The cards' numbers, as "0,1"; false: they do not fit. Pure. */
+static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
+{
+	const struct tenant_terms *terms = claim_terms(claim);
+	size_t at = 0;
+	for (unsigned i = 0; i < terms->device_count; i++) {
+		const struct card *card = terms->device[i].card;
+		if (!card || at >= size)
+			return false;
+		at += (size_t)snprintf(ret + at, size - at, "%s%u", i ? "," : "",
+				       card->info.minor_known ? card->info.minor : card->index);
+	}
+	return at > 0 && at < size;
+}
+
+static void told(void *data, const struct kube_answer *answer)
+{
+	/* A pod that is gone has nothing any more. */
+	if (answer->err.code && answer->status != 404)
+		log_warning("device plugin: what a pod got can't be written to it: %s",
+			    answer->err.text);
+}
+
+static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t)
+{
+	char name[VCUDA_TELL_MAX][sizeof(VCUDA_INDEX) + 4], cards[VCUDA_TELL_MAX][CARDS_MAX];
+	struct patch_pair pair[VCUDA_TELL_MAX + 1];
+	char path[PATH_MAX_BYTES];
+	size_t pairs = 0;
+	for (size_t i = 0; i < t->count && i < VCUDA_TELL_MAX; i++) {
+		if (!t->claim[i] || !vcuda_tell_cards(t->claim[i], cards[i], sizeof(cards[i])))
+			continue;
+		snprintf(name[i], sizeof(name[i]), VCUDA_INDEX "%u", (unsigned char)i);
+		pair[pairs++] = (struct patch_pair){ name[i], cards[i] };
+	}
+	pair[pairs++] = (struct patch_pair){ VCUDA_ASSIGNED, t->is_assigned ? "true" : "false" };
+	cleanup_free char *body = patch_metadata(pair, pairs, NULL, 0, NULL);
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", t->pod->pod_namespace,
+		 t->pod->name);
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
+	};
+	if (!body || !kube_call_start(client, &request, NULL, told, NULL))
+		log_warning("device plugin: what a pod got can't be written to it: no memory");
+}
 
 /* ---- the claim ---- */
 
