@@ -14,6 +14,8 @@ int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, str
 		int r = s->tenant_added ? s->tenant_added(tenant, is_new, err) : 0;
 		if (r < 0)
 			return r;
+		if (s->tenant_begins)
+			s->tenant_begins(tenant);
 	}
 	return 0;
 }

@@ -4,7 +4,7 @@
  * includes none of those that want to know.
  *
  * Rows start in the order of the table and stop in reverse order, also where a start failed: so each stop function
- * accepts a part that was never started. tenant_added goes in the order of the table, tenant_removed in reverse.
+ * accepts a part that was never started. tenant_added and tenant_begins go in the order of the table, tenant_removed in reverse.
  * Main thread only.
  */
 #ifndef ALLOT_NODE_SUBSYSTEM_H
@@ -28,6 +28,8 @@ struct subsystem {
 	 * processes at work. A failure undoes the tenant.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
+	/* The same, at the same moment, for a part that can't fail. */
+	void (*tenant_begins)(struct tenant *tenant);
 	/* Leases and processes are still there. Also of a tenant that could not be made, whatever it lacks. */
 	void (*tenant_removed)(struct tenant *tenant);
 	/* It ends for good; its files go as well. Comes before tenant_removed. */

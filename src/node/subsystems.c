@@ -271,30 +271,6 @@ static void stop_control(struct node *node)
 	node->list_text = NULL;
 }
 
-static int begin_use(struct tenant *tenant, bool is_new, struct error *err)
-{
-	use_begin(tenant);
-	return 0;
-}
-
-static int begin_admission(struct tenant *tenant, bool is_new, struct error *err)
-{
-	admission_begin(tenant);
-	return 0;
-}
-
-static int begin_elastic(struct tenant *tenant, bool is_new, struct error *err)
-{
-	elastic_apply(tenant);
-	return 0;
-}
-
-static int begin_measure(struct tenant *tenant, bool is_new, struct error *err)
-{
-	measure_begin(tenant);
-	return 0;
-}
-
 static int begin_registration(struct tenant *tenant, bool is_new, struct error *err)
 {
 	return registration_open(tenant, &tenant->registration, err);
@@ -358,18 +334,18 @@ static const struct subsystem subsystems[] = {
 	  .tenant_added = space_tenant_added,
 	  .tenant_removed = space_leave,
 	  .process_gone = space_note_gone },
-	{ .name = "measurement", .tenant_added = begin_measure, .tenant_removed = measure_end },
-	{ .name = "use", load_use, .tenant_added = begin_use, .tenant_removed = use_end },
+	{ .name = "measurement", .tenant_begins = measure_begin, .tenant_removed = measure_end },
+	{ .name = "use", load_use, .tenant_begins = use_begin, .tenant_removed = use_end },
 	{ .name = "use by namespace",
 	  namespace_use_start,
 	  namespace_use_stop,
 	  .tenant_removed = namespace_use_end },
 	{ .name = "admission",
-	  .tenant_added = begin_admission,
+	  .tenant_begins = admission_begin,
 	  .tenant_removed = admission_forget,
 	  .tenant_retired = admission_give_up,
 	  .tenants_changed = node_admit_soon },
-	{ .name = "lending", .tenant_added = begin_elastic, .share_changed = elastic_apply },
+	{ .name = "lending", .tenant_begins = elastic_apply, .share_changed = elastic_apply },
 	{ .name = "depth of free run", .processes_changed = free_depth_publish },
 	{ .name = "swap",
 	  .stop = swap_turns_free,

@@ -39,6 +39,11 @@ static int added_c(struct tenant *tenant, bool is_new, struct error *err)
 	return 0;
 }
 
+static void begins_b(struct tenant *tenant)
+{
+	note(".b");
+}
+
 static void removed_a(struct tenant *tenant)
 {
 	note("-a");
@@ -66,7 +71,7 @@ static bool needs(const struct node *node)
 
 static const struct subsystem table[] = {
 	{ .name = "a", .tenant_added = added_a, .tenant_removed = removed_a },
-	{ .name = "b", .tenant_added = added_b, .tenants_changed = changed },
+	{ .name = "b", .tenant_added = added_b, .tenant_begins = begins_b, .tenants_changed = changed },
 	{ .name = "c",
 	  .tenant_added = added_c,
 	  .tenant_removed = removed_c,
@@ -96,7 +101,7 @@ static void test_in_order_and_in_reverse(void **state)
 {
 	assert_int_equal(tell_tenant_added(node, NULL, true, NULL), 0);
 	tell_tenant_removed(node, NULL);
-	assert_string_equal(told, "+a+b+c-c-a");
+	assert_string_equal(told, "+a+b.b+c-c-a");
 }
 
 static void test_a_failure_ends_it(void **state)
