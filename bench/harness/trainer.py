@@ -110,7 +110,8 @@ def series_of(answer, at):
 
 def record_together(trainers, seconds, look=None, look_s=0.0):
     """All from the same moment on: the answers, with each one's Series as "series". look() is called look_s after that."""
-    at = time.time() + 0.5
+    # Rounded as it is said: a training that began earlier than `at` could end before the window does.
+    at = round(time.time() + 0.5, 3)
     for trainer in trainers:
         trainer.say("record", seconds, f"{at:.3f}")
     if look:

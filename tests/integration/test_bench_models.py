@@ -15,14 +15,14 @@ from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from cases.epochs import expected_s                 # noqa: E402
-from harness import stats                           # noqa: E402
+from harness import stats, trainer                  # noqa: E402
 from harness.build import Build                     # noqa: E402
 from harness.bypass import standing_aside           # noqa: E402
 from harness.job import Failed                      # noqa: E402
 from harness.machine import Machine                 # noqa: E402
 from harness.pairs import Pairs, by_turns, until_known           # noqa: E402
 from harness.result import Row, within_pct          # noqa: E402
-from harness.trainer import series_of               # noqa: E402
+from harness.trainer import record_together, series_of      # noqa: E402
 from load.trainings.serve import Server, merge, serve   # noqa: E402
 from load.trainings.steps import end_of_ranks       # noqa: E402
 
@@ -101,6 +101,20 @@ def test_steps_are_counted_in_the_common_window():
     assert series.rate(1, 2) == pytest.approx(2)
     with pytest.raises(Failed, match="late"):
         series_of(answer, 90)
+
+
+def test_a_record_reaches_the_end_of_its_window(monkeypatch):
+    """The training begins at the time that it is told, and stops right after so many seconds."""
+    class Prompt:
+        def say(self, _, seconds, at):
+            self.answered = {"began_at": float(at), "ends_s": [seconds / 2, seconds]}
+
+        def answer(self, _):
+            return self.answered
+
+    monkeypatch.setattr(trainer.time, "time", lambda: 100.0004)
+    (answer,) = record_together([Prompt()], 3)
+    assert answer["series"].rate(1.5, 3) == pytest.approx(1 / 1.5)
 
 
 def test_ranks_answer_as_one():
