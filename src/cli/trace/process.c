@@ -286,7 +286,9 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	ring_reader_drain(&p->reader, now_ns, is_last, write_event, &w);
+	/* Later events wait: the next moment decides their times. */
+	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
+			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)
 		let_go(&w, &p->held[i], UINT64_MAX);
 	scene->sums->lost += p->reader.lost - lost;

@@ -40,7 +40,7 @@ struct trace_scene {
 /* Writes what the process is called, and its place among the tracks. */
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes what is new; see ring_reader_drain(). -ENOMEM. */
+/* Writes what is new up to the map's last moment; see ring_reader_drain(). -ENOMEM. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

@@ -39,14 +39,15 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 	if (r < 0)
 		return r;
 	struct record *record = calloc(1, sizeof(*record));
-	if (!record)
+	if (!record || tick_map_begin(&record->map, ticks, ns) < 0) {
+		record_free(record);
 		return error_set(err, ENOMEM, "out of memory");
+	}
 	const char *name = json_string_value(json_object_get(reply, "name"));
 	const char *clock = json_string_value(json_object_get(reply, "clock"));
 	record->client = client;
 	record->out.fd = fd;
 	record->begin_ns = record->now_ns = ns;
-	record->map = tick_map_begin(ticks, ns);
 	snprintf(record->clock, sizeof(record->clock), "%s", clock ? clock : "");
 	out_begin(&record->out);
 	tracks_begin(&record->tracks, &record->out, name ? name : tenant, ns);
@@ -136,7 +137,8 @@ static int ask(struct record *r, struct error *err)
 		result = read_moment(reply, &ticks, &ns, err);
 	if (result < 0)
 		return result;
-	tick_map_add(&r->map, ticks, ns);
+	if (tick_map_add(&r->map, ticks, ns) < 0)
+		return error_set(err, ENOMEM, "out of memory");
 	r->now_ns = ns;
 	result = add_processes(r, reply, err);
 	if (result < 0)
@@ -222,6 +224,7 @@ struct record *record_free(struct record *r)
 		free(r->process[i]);
 	}
 	free(r->process);
+	tick_map_clear(&r->map);
 	free(r);
 	return NULL;
 }

@@ -35,7 +35,7 @@ static bool is_sound(const struct trace_event *e)
 	return e->kind > 0 && e->kind < TRACE_KINDS && e->end >= e->begin;
 }
 
-size_t ring_reader_drain(struct ring_reader *r, uint64_t now_ns, bool is_last,
+size_t ring_reader_drain(struct ring_reader *r, uint64_t until_ticks, uint64_t now_ns, bool is_last,
 			 ring_reader_event *event, void *data)
 {
 	uint64_t recorded = atomic_load_explicit(&r->ring->next, memory_order_acquire);
@@ -56,7 +56,8 @@ size_t ring_reader_drain(struct ring_reader *r, uint64_t now_ns, bool is_last,
 
 		if (r->done >= recorded && (!is_there || !further--))
 			break;
-		if (is_unfinished && !is_last) {
+		bool is_too_new = is_there && is_sound(&e) && e.end > until_ticks;
+		if ((is_unfinished || is_too_new) && !is_last) {
 			if (!r->stalled_ns)
 				r->stalled_ns = now_ns;
 			if (now_ns - r->stalled_ns < RING_READER_PATIENCE_NS)

@@ -12,7 +12,7 @@ static struct traced_process *process;
 static struct out out;
 static struct trace_sums sums;
 static const unsigned devices[] = { 3, 5 };
-static struct tick_map map = { 1000, 0, 2000, 1000, 1 };
+static struct tick_map map;
 static struct trace_scene scene = { .out = &out,
 				    .map = &map,
 				    .device = devices,
@@ -27,6 +27,8 @@ static int setup(void **state)
 	process = calloc(1, sizeof(*process));
 	sums = (struct trace_sums){ 0 };
 	scene.end_ns = UINT64_MAX;
+	if (tick_map_begin(&map, 1000, 0) < 0 || tick_map_add(&map, 2000, 1000) < 0)
+		return -1;
 	process->pid = 77;
 	strcpy(process->command, "train");
 	return ring_reader_open(ring_fd, &process->reader, &err);
@@ -36,6 +38,7 @@ static int teardown(void **state)
 {
 	traced_process_end(process);
 	free(process);
+	tick_map_clear(&map);
 	ring_drop(ring, ring_fd);
 	return 0;
 }
@@ -213,6 +216,26 @@ static void test_the_edges(void **state)
 	json_decref(all);
 }
 
+/* Of two rounds, between which the daemon reads a moment late: a kernel of the second begins where one of the first ended. */
+static void test_slices_of_two_rounds_do_not_overlap(void **state)
+{
+	put((struct trace_event){ .kind = TRACE_KERNEL, .begin = 1990, .end = 2090, .subject = 1 });
+	written_begin(&out);
+	traced_process_begin(process, &out);
+	assert_int_equal(traced_process_write(process, &scene, 1, false), 0);
+	put((struct trace_event){ .kind = TRACE_KERNEL, .begin = 2090, .end = 2090, .subject = 2 });
+	put((struct trace_event){ .kind = TRACE_KERNEL, .begin = 2900, .end = 2950, .subject = 3 });
+	assert_int_equal(tick_map_add(&map, 3000, 1900), 0);
+	assert_int_equal(traced_process_write(process, &scene, 2, true), 0);
+	json_t *all = written_end(&out);
+	const json_t *before = find_event(all, "X", "kernel 0x1", 0);
+	const json_t *after = find_event(all, "X", "kernel 0x2", 0);
+	assert_true(number_of(before, "ts") + number_of(before, "dur") <=
+		    number_of(after, "ts") + 0.0015);
+	assert_int_equal(sums.launches, 3);
+	json_decref(all);
+}
+
 /* A process that lies makes a strange picture of itself, and JSON all the same. */
 static void test_noise(void **state)
 {
@@ -251,6 +274,7 @@ int main(void)
 		process_test(test_untimed_launches),
 		process_test(test_waits_memory_and_moves),
 		process_test(test_the_edges),
+		process_test(test_slices_of_two_rounds_do_not_overlap),
 		process_test(test_noise),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

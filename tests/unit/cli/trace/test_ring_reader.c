@@ -15,6 +15,7 @@
 
 #define LATER (RING_READER_PATIENCE_NS + 1)
 #define STORM 300000
+#define UNTIL 1000 /* ticks */
 
 static struct trace_ring *ring;
 static int ring_fd;
@@ -37,7 +38,7 @@ static void put(uint64_t amount)
 
 static size_t drain(uint64_t now_ns, bool is_last)
 {
-	return ring_reader_drain(&reader, now_ns, is_last, note, NULL);
+	return ring_reader_drain(&reader, UNTIL, now_ns, is_last, note, NULL);
 }
 
 static int setup(void **state)
@@ -103,6 +104,32 @@ static void test_an_unfinished_event(void **state)
 	put(7);
 	assert_int_equal(drain(11 + LATER, true), 1);
 	assert_int_equal(reader.lost, 1);
+}
+
+/* Until their time is known, unless that never comes. */
+static void test_an_event_that_is_too_new(void **state)
+{
+	struct trace_event e = {
+		.kind = TRACE_KERNEL, .begin = UNTIL - 10, .end = UNTIL, .amount = 1
+	};
+	trace_ring_put(ring, &e);
+	e.end = UNTIL + 1;
+	e.amount = 2;
+	trace_ring_put(ring, &e);
+	put(3);
+	assert_int_equal(drain(1, false), 1);
+	assert_int_equal(drain(2, false), 0);
+	assert_int_equal(ring_reader_drain(&reader, UNTIL + 1, 3, false, note, NULL), 2);
+
+	e.amount = 4;
+	trace_ring_put(ring, &e);
+	assert_int_equal(drain(10, false), 0);
+	assert_int_equal(drain(10 + LATER, false), 1);
+	e.amount = 5;
+	trace_ring_put(ring, &e);
+	assert_int_equal(drain(11 + LATER, true), 1);
+	assert_int_equal(last, 5);
+	assert_int_equal(reader.lost, 0);
 }
 
 /* A launch tells of their number each TRACE_STEP only; the places tell of the rest. */
@@ -216,10 +243,15 @@ static void test_while_it_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ring_test(test_each_event_once),     ring_test(test_a_slow_reader_loses_the_oldest),
-		ring_test(test_an_unfinished_event), ring_test(test_events_that_are_not_told_of),
-		ring_test(test_what_cannot_be),      ring_test(test_names),
-		ring_test(test_what_is_no_ring),     ring_test(test_while_it_is_written),
+		ring_test(test_each_event_once),
+		ring_test(test_a_slow_reader_loses_the_oldest),
+		ring_test(test_an_unfinished_event),
+		ring_test(test_an_event_that_is_too_new),
+		ring_test(test_events_that_are_not_told_of),
+		ring_test(test_what_cannot_be),
+		ring_test(test_names),
+		ring_test(test_what_is_no_ring),
+		ring_test(test_while_it_is_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
