@@ -292,5 +292,11 @@ users:
         return self.request("DELETE", f"/api/v1/namespaces/{in_namespace}/pods/{name}",
                             query="?gracePeriodSeconds=0")
 
+    def delete_pods(self):
+        """All pods of all namespaces, at once and without a kubelet."""
+        for namespace in self.request("GET", "/api/v1/namespaces")["items"]:
+            self.request("DELETE", f"/api/v1/namespaces/{namespace['metadata']['name']}/pods",
+                         query="?gracePeriodSeconds=0")
+
     def events(self, in_namespace="default"):
         return self.request("GET", f"/api/v1/namespaces/{in_namespace}/events")["items"]

@@ -36,11 +36,19 @@ def programs(build_programs):
 
 
 @pytest.fixture(scope="session")
-def cluster(programs, tmp_path_factory):
-    """One for all tests: each uses nodes of its own."""
+def shared_cluster(programs, tmp_path_factory):
+    """One API server for all files."""
     cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"))
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(shared_cluster):
+    """The cluster, without the pods of other files: names of pods need to be unique within a file only. Nodes
+    stay, so each test uses nodes of its own."""
+    yield shared_cluster
+    shared_cluster.delete_pods()
