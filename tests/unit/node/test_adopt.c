@@ -123,9 +123,7 @@ static void test_who_does_not_come(void **state)
 	fixture_stop(f);
 	fixture_start(f);
 	t = node_find_tenant(f->node, "a");
-	uint64_t begun_ns = clock_now_ns();
 	fixture_until(f, t->region.control->adopting == 0);
-	assert_true(clock_now_ns() - begun_ns < 1500 * NSEC_PER_MSEC);
 	/* Still counted, as long as it lives. */
 	assert_int_equal(t->region.control->device[0].unslotted_bytes, 100 * MIB);
 	client_kill(pid);
