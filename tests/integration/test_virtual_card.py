@@ -175,12 +175,19 @@ def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):
         idle = [nv.nvmlDeviceGetUtilizationRates(h).gpu, nv.nvmlDeviceGetUtilizationRates(h).memory,
                 failure(nv.nvmlDeviceGetProcessUtilization, h, 0)]
         children = loads([], ["--mib", "1024"])
-        time.sleep(3)
-        rates = nv.nvmlDeviceGetUtilizationRates(h)
-        kind, samples = nv.nvmlDeviceGetSamples(h, nv.NVML_GPU_UTILIZATION_SAMPLES, 0)
-        _, memory = nv.nvmlDeviceGetSamples(h, nv.NVML_MEMORY_UTILIZATION_SAMPLES, 0)
-        by_process = nv.nvmlDeviceGetProcessUtilization(h, 0)
-        newer = nv.nvmlDeviceGetProcessesUtilizationInfo(h, 0)
+        # Until both are at work, and all calls see the same figure, which changes 20 times a second.
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            rates = nv.nvmlDeviceGetUtilizationRates(h)
+            kind, samples = nv.nvmlDeviceGetSamples(h, nv.NVML_GPU_UTILIZATION_SAMPLES, 0)
+            _, memory = nv.nvmlDeviceGetSamples(h, nv.NVML_MEMORY_UTILIZATION_SAMPLES, 0)
+            by_process = nv.nvmlDeviceGetProcessUtilization(h, 0)
+            newer = nv.nvmlDeviceGetProcessesUtilizationInfo(h, 0)
+            figures = [samples[-1].sampleValue.uiVal, nv.nvmlDeviceGetUtilizationRates(h).gpu]
+            shares = [s.smUtil for s in [*by_process, *newer]]
+            if figures == [rates.gpu] * 2 and rates.gpu >= 80 and len(shares) == 4 and min(shares) >= 25:
+                break
+            time.sleep(0.02)
         print(json.dumps({
             "idle": idle, "rates": [rates.gpu, rates.memory], "kind": kind,
             "samples": [s.sampleValue.uiVal for s in samples],
@@ -202,7 +209,7 @@ def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):
     used = 2 * CONTEXT + GIB
     assert said["rates"][1] == used * 100 // (8 * GIB)
     assert said["kind"] == 1 and said["fresh"]
-    assert len(said["samples"]) == 1 and abs(said["samples"][0] - said["rates"][0]) <= 5
+    assert said["samples"] == [said["rates"][0]]
     assert said["memory_samples"] == [said["rates"][1]]
     for rows in (said["by_process"], said["newer"]):
         assert sorted(row[0] for row in rows) == sorted(said["children"])
@@ -238,17 +245,18 @@ def test_after_a_restart_of_the_daemon(machine, python):
     process = machine.start("--memory", "4GiB", "--cores", "20", "--name", "own", "--", python, "-c",
                             program(LISTED + """
     sys.stdin.readline()
-    time.sleep(2)
+    until = time.monotonic() + 20
+    while (busy := nv.nvmlDeviceGetUtilizationRates(h).gpu) < 60 and time.monotonic() < until:
+        time.sleep(0.02)
     memory = nv.nvmlDeviceGetMemoryInfo(h)
-    print(json.dumps([os.getpid(), child.pid, listed(), memory.used, memory.total,
-                      nv.nvmlDeviceGetUtilizationRates(h).gpu]), flush=True)
+    print(json.dumps([os.getpid(), child.pid, listed(), memory.used, memory.total, busy]), flush=True)
     child.kill()
 """), stdin=subprocess.PIPE)
     own, child, listed = json.loads(process.stdout.readline())
     assert listed == [own, child]
     machine.kill_daemon()
     machine.wait_for_tenant("own", lambda tenant: len(tenant["processes"]) == 2)
-    output, errors = process.communicate("\n", timeout=30)
+    output, errors = process.communicate("\n", timeout=60)
     assert errors == ""
     *said, busy = json.loads(output)
     assert said == [own, child, listed, 2 * CONTEXT, 4 * GIB]
