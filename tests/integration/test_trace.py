@@ -145,11 +145,12 @@ def test_leases_add_up(machine, traced):
     leases = trace.leases_of("a")
     assert len(leases) == trace.other["leases"] == counted["leases"] > 5, said
     assert {lease["args"].get("end") for lease in leases} <= {"turn", "idle", "cap", "alone"}
-    # One at a time on the card, whoever's; and most of what it was charged was in these.
+    # One at a time on the card, whoever's; and most of what it was charged was in these. The rest is work that was in
+    # flight when a lease ended: little on an idle machine, a fifth beside six busy loops.
     spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in trace.of("lease") if e["name"] != "drain")
     assert all(before[1] <= after[0] + 0.002 for before, after in zip(spans, spans[1:]))
     held_s = sum(lease["dur"] for lease in leases) / 1e6
-    assert counted["used_s"] * 0.9 < held_s < counted["used_s"] * 2 + 0.2
+    assert counted["used_s"] / 2 < held_s < trace.other["lasted_s"]
     # What was launched under a lease was launched within one.
     inside = [any(lease["ts"] <= e["ts"] <= lease["ts"] + lease["dur"] + 1000 for lease in leases)
               for e in trace.of("launch") if e["args"].get("leased")]
