@@ -233,8 +233,9 @@ def test_several_processes_are_one_tenant(home, tmp_path):
     result = bench(home, "many_streams", "--quick", "--sim", "h200", "--json", path)
     assert result.returncode in (0, 1), result.stdout + result.stderr
     rows = {row["name"]: row for row in json.loads(path.read_text())["cases"]}
-    # Natively five processes share evenly; as two tenants, two do.
-    many, one = (rows[f"many streams, {who}: of its work alone"]
+    # Natively five processes share evenly; as two tenants, two do. Both figures are of the same seconds: what either does
+    # alone is measured at another time, when the machine may have been busy.
+    many, one = (rows[f"many streams, {who}: work"]
                  for who in ("4 processes x 4 streams", "1 process, 1 stream"))
     assert many["native"] > 2 * one["native"]
     assert many["got"] < 1.5 * one["got"]
