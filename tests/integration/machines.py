@@ -35,17 +35,21 @@ def wait_until(condition, seconds=60.0, what="the condition"):
         time.sleep(0.02)
 
 
-def processes_of(text):
-    """{pid: command line} of the processes whose command line has `text`, but for zombies."""
-    found = {}
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+def read_of_processes(name):
+    """(pid, text of /proc/PID/NAME) of each process; one that ends meanwhile is left out. Path.glob() would raise
+    ProcessLookupError then: it asks for the status of each file, and forgives only some errors."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            text = pathlib.Path(f"/proc/{pid}/{name}").read_text(errors="replace")
         except OSError:
             continue
-        if text in line:
-            found[int(path.parent.name)] = line
-    return found
+        yield int(pid), text
+
+
+def processes_of(text):
+    """{pid: command line} of the processes whose command line has `text`, but for zombies."""
+    lines = ((pid, line.replace("\0", " ")) for pid, line in read_of_processes("cmdline"))
+    return {pid: line for pid, line in lines if text in line}
 
 
 @dataclass

@@ -3,12 +3,11 @@ one by one, and never stay frozen. Cgroups are real, GPU and containers' engine 
 
 import json
 import os
-import pathlib
 import signal
 
 import pytest
 from boxes import Boxes, why_not
-from machines import BUILD, wait_until
+from machines import BUILD, read_of_processes, wait_until
 from held import compile_c, link_with_driver
 from page import ask, page_in
 from scrape import address_in, wait_for_page
@@ -191,13 +190,10 @@ def test_nothing_stays_frozen_after_the_daemon(version, how, make_boxes, hoard):
 
 def find_watchdog(boxes):
     """The daemon's child of that name."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
+    for pid, text in read_of_processes("stat"):
+        name, _, rest = text.partition("(")[2].rpartition(")")
         if name == "allot-thaw" and int(rest.split()[1]) == boxes.daemon.pid:
-            return int(path.parent.name)
+            return pid
     return pytest.fail("no watchdog")
 
 

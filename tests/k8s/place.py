@@ -2,9 +2,10 @@
 apart from the machine's. Everything in it ends with it, also what has gone into the background."""
 
 import os
-import pathlib
 import signal
 import subprocess
+
+from machines import read_of_processes
 
 # What a kubelet would change on the machine (its container manager, setupKernelTunables): in the place these
 # files are there already with what it wants, and it writes nothing.
@@ -32,15 +33,7 @@ done
 
 
 def children(pid):
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text()
-        except OSError:
-            continue
-        if int(text.rpartition(")")[2].split()[1]) == pid:
-            found.append(int(path.parent.name))
-    return found
+    return [child for child, text in read_of_processes("stat") if int(text.rpartition(")")[2].split()[1]) == pid]
 
 
 class Place:

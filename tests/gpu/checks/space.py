@@ -35,13 +35,13 @@ def load(machine, *options):
 def mps_processes():
     """pids of control daemons and servers."""
     found = set()
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            text = path.read_text(errors="replace")
+            text = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
         except OSError:
             continue
         if "(nvidia-cuda-mps" in text and ") Z " not in text:
-            found.add(int(path.parent.name))
+            found.add(int(pid))
     return found
 
 
