@@ -190,7 +190,7 @@ def six(bench, version):
     """The third seed's scene: six of equal need, room for three. Those that wait have used more or less."""
     work_ms = 1000 * (2 if bench.settings.quick else 6)
     for title, setting in (("native", "off"), ("freezer", "on")):
-        with Scene(bench, version, freezer=setting, thaw_settle="300ms") as scene:
+        with Scene(bench, version, freezer=setting) as scene:
             boxes = scene.boxes
             total = boxes.request("list")["devices"][0]["memory_bytes"] // MIB
             need = int(PART * total)

@@ -142,9 +142,11 @@ class Boxes:
         if card:
             self.environment.update(LD_LIBRARY_PATH=str(sim_dir), ALLOT_SIM_SOCKET=card)
         self.config = directory / "allotd.conf"
-        settings = {"freezer": "on", "thaw_settle": "300ms", "census_interval": "100ms",
+        settings = {"freezer": "on", "census_interval": "100ms",
                     "log_level": "debug", **settings}
         self.config.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+        self.tuning = directory / "tuning"
+        self.tuning.write_text("thaw_settle = 300ms\n")
         self.log = directory / "log"
         self.start_daemon()
 
@@ -152,6 +154,7 @@ class Boxes:
         with open(self.log, "a") as log:
             self.daemon = subprocess.Popen(
                 [*self.wrapper, self.allotd, "--foreground", "--run-dir", self.run_dir, "--config", self.config,
+                 "--tuning", self.tuning,
                  *(["--sim-socket", self.card] if self.card else [])],
                 env=self.environment, stderr=log)
         wait_until(self.answers, what="the daemon")

@@ -131,16 +131,16 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/* The settings' file by its full path, as the daemon's folder is another; "" when none is named. */
-static int find_config(char path[PATH_MAX], struct error *err)
+/* The file that the variable names, by its full path, as the daemon's folder is another; "" when none is named. */
+static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
-	const char *named = getenv("ALLOT_CONFIG");
+	const char *named = getenv(variable);
 
 	path[0] = '\0';
 	if (!named || !*named)
 		return 0;
 	if (!realpath(named, path))
-		return error_set_errno(err, errno, "ALLOT_CONFIG: '%.200s'", named);
+		return error_set_errno(err, errno, "%s: '%.200s'", variable, named);
 	return 0;
 }
 
@@ -148,8 +148,8 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 			const char *sim_socket, struct error *err)
 {
 	char daemon[PATHS_MAX], nvml[PATHS_MAX], log[PATHS_MAX];
-	char config[PATH_MAX];
-	char *argv[16];
+	char config[PATH_MAX], tuning[PATH_MAX];
+	char *argv[18];
 	size_t n = 0;
 	int r = install_find(INSTALL_DAEMON, daemon, err);
 
@@ -168,12 +168,18 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 		argv[n++] = (char *)"--policy";
 		argv[n++] = (char *)target->policy;
 	}
-	r = find_config(config, err);
+	r = find_file("ALLOT_CONFIG", config, err);
+	if (r >= 0)
+		r = find_file("ALLOT_TUNING", tuning, err);
 	if (r < 0)
 		return r;
 	if (*config) {
 		argv[n++] = (char *)"--config";
 		argv[n++] = config;
+	}
+	if (*tuning) {
+		argv[n++] = (char *)"--tuning";
+		argv[n++] = tuning;
 	}
 	if (sim_socket) {
 		r = install_find(INSTALL_SIM_NVML, nvml, err);

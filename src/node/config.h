@@ -1,7 +1,9 @@
 /*
- * The daemon's settings: `key = value` lines, '#' begins a comment. One table row a setting (config.c):
- * its name, kind, bounds, default and help text; the parser, --help and the documentation come from
- * that table.
+ * The daemon's settings: `key = value` lines, '#' begins a comment. One table row a setting: its name, kind,
+ * bounds, default and help text; the parser, --help and the documentation come from that table.
+ *
+ * There are two tables, each read from a file of its own. Settings are an operator's to change (config.c).
+ * Tuning is for tests, benches and developers (config_tuning.c).
  */
 #ifndef ALLOT_NODE_CONFIG_H
 #define ALLOT_NODE_CONFIG_H
@@ -24,6 +26,12 @@ enum kube_vocabulary {
 	KUBE_VOCABULARY_SLICES, /* the ids that the kubelet picks: node/plugin/allocate.h */
 	KUBE_VOCABULARY_HAMI,   /* the pod's annotations, by a scheduler: node/plugin/bound.h */
 	KUBE_VOCABULARY_GPU_MANAGER, /* the pod's limits, of two resources: node/plugin/vcuda.h */
+};
+
+enum config_table {
+	CONFIG_SETTINGS, /* allotd.conf, and options of the command line */
+	CONFIG_TUNING,   /* allotd --tuning FILE */
+	CONFIG_TABLES,   /* how many there are */
 };
 
 struct config {
@@ -101,26 +109,26 @@ struct config {
 	uint64_t kube_use_window_ns; /* over which the cards' use is measured; 0: it is not published */
 };
 
-/* Every setting at its default. */
+/* Every setting and all tuning at its default. */
 void config_default(struct config *config);
 
 /* Called once a bad line, with "file:line: key: value: what would be right". */
 typedef void (*config_complain)(void *data, const char *text);
 
 /*
- * Applies `text` (NUL-terminated; `file` names it in complaints) to *config, line by line. Returns the
- * number of bad lines, which change nothing. Pure apart from `complain`.
+ * Applies `text` (NUL-terminated; `file` names it in complaints) to *config, line by line. A name of the other
+ * table is a bad line. Returns the number of bad lines, which change nothing. Pure apart from `complain`.
  */
-unsigned config_parse(struct config *config, const char *file, const char *text,
-		      config_complain complain, void *data);
+unsigned config_parse(enum config_table table, struct config *config, const char *file,
+		      const char *text, config_complain complain, void *data);
 
 /* Reads the file and applies it. Returns the number of bad lines, or -errno when it can't be read. */
-int config_load(struct config *config, const char *file, config_complain complain, void *data,
-		struct error *err);
+int config_load(enum config_table table, struct config *config, const char *file,
+		config_complain complain, void *data, struct error *err);
 
 /*
- * Sets one value as a line would, under our name or, see config_foreign.h, another's. -EINVAL with what would be
- * right; *config is unchanged then.
+ * Sets one value as a line of allotd.conf would, under our name or, see config_foreign.h, another's. -EINVAL with
+ * what would be right; *config is unchanged then.
  */
 int config_set(struct config *config, const char *key, const char *value, struct error *err);
 
@@ -134,10 +142,10 @@ const char *config_policy_name(enum arbiter_policy policy);
 unsigned config_check(const struct config *config, const char *where, config_complain complain,
 		      void *data);
 
-/* The settings' names; NULL behind the last. */
-const char *config_name(unsigned index);
+/* The names of a table's rows; NULL behind the last. */
+const char *config_name(enum config_table table, unsigned index);
 
-/* One line a setting: its name, default and meaning. */
-void config_print_help(FILE *out);
+/* One line a row: its name, default and meaning. */
+void config_print_help(enum config_table table, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The lines of a settings file. Each sets a value, under our name or under another program's (config_foreign.h). */
+/* The lines of a file of settings or of tuning. A setting may have another program's name (config_foreign.h). */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Settings of which the first may not be above the second. */
+/* Tuning of which the first may not be above the second. */
 static const char *const ordered[][2] = {
 	{ "drain_min", "drain_max" },
 	{ "feedback_period_min", "feedback_period_max" },
@@ -39,8 +39,8 @@ static unsigned check_order(const struct config *config, const char *file, confi
 {
 	unsigned bad = 0;
 	for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
-		const struct setting *less = setting_find(ordered[i][0]);
-		const struct setting *more = setting_find(ordered[i][1]);
+		const struct setting *less = setting_find(&config_tuning, ordered[i][0]);
+		const struct setting *more = setting_find(&config_tuning, ordered[i][1]);
 		const void *low = (const char *)config + less->offset;
 		const void *high = (const char *)config + more->offset;
 		char low_text[32], high_text[32];
@@ -83,21 +83,48 @@ unsigned config_check(const struct config *config, const char *where, config_com
 	       check_parts(config, where, complain, data);
 }
 
-int config_set(struct config *config, const char *key, const char *value, struct error *err)
+/* Of a name that the table does not have: the remedy depends on whether the other table has it. */
+static int refuse_name(enum config_table table, const char *key, struct error *err)
 {
-	const struct setting *s = setting_find(key);
-	if (!s) {
-		int r = config_foreign_set(config, key, value, err);
-		return r == -ENOENT
+	char value[CONFIG_PATH_MAX];
+	const struct setting *tuning = setting_find(&config_tuning, key);
+	if (table == CONFIG_TUNING)
+		return setting_find(setting_tables[CONFIG_SETTINGS], key)
 			       ? error_set(err, EINVAL,
-					   "%.60s: no such setting (allotd --help lists them)", key)
-			       : r;
-	}
-	int r = setting_set(s, config, value, err);
-	return r < 0 ? error_add(err, r, "%s", key) : 0;
+					   "%s: is a setting: write it to the file of --config", key)
+			       : error_set(err, EINVAL,
+					   "%.60s: no such tuning (allotd --list-tuning lists it)",
+					   key);
+	if (!tuning)
+		return error_set(err, EINVAL, "%.60s: no such setting (allotd --help lists them)",
+				 key);
+	setting_format_default(tuning, value, sizeof(value));
+	return error_set(err, EINVAL,
+			 "%s: is no setting any more: its value is %s; remove it (allotd --tuning, "
+			 "for developers, can change it)",
+			 key, value);
 }
 
-static int parse_line(struct config *config, char *line, struct error *err)
+static int set_value(enum config_table table, struct config *config, const char *key,
+		     const char *value, struct error *err)
+{
+	const struct setting *s = setting_find(setting_tables[table], key);
+	int r = -ENOENT;
+	if (s) {
+		r = setting_set(s, config, value, err);
+		return r < 0 ? error_add(err, r, "%s", key) : 0;
+	}
+	if (table == CONFIG_SETTINGS)
+		r = config_foreign_set(config, key, value, err);
+	return r == -ENOENT ? refuse_name(table, key, err) : r;
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct error *err)
+{
+	return set_value(CONFIG_SETTINGS, config, key, value, err);
+}
+
+static int parse_line(enum config_table table, struct config *config, char *line, struct error *err)
 {
 	char *comment = strchr(line, '#');
 	if (comment)
@@ -109,11 +136,11 @@ static int parse_line(struct config *config, char *line, struct error *err)
 	if (!equals)
 		return error_set(err, EINVAL, "%.60s: must be 'key = value'", line);
 	*equals = '\0';
-	return config_set(config, trim(line), trim(equals + 1), err);
+	return set_value(table, config, trim(line), trim(equals + 1), err);
 }
 
-unsigned config_parse(struct config *config, const char *file, const char *text,
-		      config_complain complain, void *data)
+unsigned config_parse(enum config_table table, struct config *config, const char *file,
+		      const char *text, config_complain complain, void *data)
 {
 	unsigned bad = 0, number = 0;
 	while (*text) {
@@ -127,7 +154,7 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		} else {
 			memcpy(line, text, length);
 			line[length] = '\0';
-			r = parse_line(config, line, &err);
+			r = parse_line(table, config, line, &err);
 		}
 		if (r < 0) {
 			bad++;
@@ -136,11 +163,12 @@ unsigned config_parse(struct config *config, const char *file, const char *text,
 		}
 		text += length + (text[length] == '\n');
 	}
-	return bad + config_check(config, file, complain, data);
+	return bad + (table == CONFIG_TUNING ? check_order(config, file, complain, data)
+					     : check_parts(config, file, complain, data));
 }
 
-int config_load(struct config *config, const char *file, config_complain complain, void *data,
-		struct error *err)
+int config_load(enum config_table table, struct config *config, const char *file,
+		config_complain complain, void *data, struct error *err)
 {
 	cleanup_file FILE *f = fopen(file, "re");
 	if (!f)
@@ -156,5 +184,5 @@ int config_load(struct config *config, const char *file, config_complain complai
 	if (memchr(text, '\0', n))
 		return error_set(err, EINVAL, "%s: not a text file", file);
 	text[n] = '\0';
-	return (int)config_parse(config, file, text, complain, data);
+	return (int)config_parse(table, config, file, text, complain, data);
 }

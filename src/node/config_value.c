@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "node/config.h"
@@ -12,8 +11,6 @@
 #include "web/address.h"
 #include "node/metrics/names.h"
 #include "node/engine/engine.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum feedback_control) == sizeof(unsigned) &&

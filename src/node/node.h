@@ -67,7 +67,7 @@ struct card {
 	struct arbitration *arbitration;
 	struct sensor *sensor;  /* NULL unless the policy measures by NVML */
 	int lock_fd[LOCK_DIRS]; /* one arbiter per card: see lock.h; -1: none */
-	uint64_t context_bytes; /* charged for one: the setting, or what was learned since ... */
+	uint64_t context_bytes; /* charged for one: as tuned, or what was learned since ... */
 	struct census_least context_least; /* ... from this */
 	bool memory_known;                 /* memory_used_bytes is NVML's, from the last census */
 	uint64_t memory_used_bytes;

@@ -26,6 +26,8 @@ enum {
 	OPTION_CONFIG,
 	OPTION_CHECK_CONFIG,
 	OPTION_LIST_METRICS,
+	OPTION_TUNING,
+	OPTION_LIST_TUNING,
 	OPTION_VERSION,
 	OPTION_HELP,
 	OPTION_SETTING, /* and those behind it: in the order of all_names() */
@@ -44,6 +46,8 @@ static const struct {
 	{ "config", "FILE", OPTION_CONFIG, "settings; default " SYSTEM_CONFIG ", unless --private" },
 	{ "check-config", "FILE", OPTION_CHECK_CONFIG, "check a file of settings and exit" },
 	{ "list-metrics", NULL, OPTION_LIST_METRICS, "print a table of the metrics and exit" },
+	{ "tuning", "FILE", OPTION_TUNING, "for developers: timings and gains that are no settings" },
+	{ "list-tuning", NULL, OPTION_LIST_TUNING, "print a table of these and exit" },
 	{ "version", NULL, OPTION_VERSION, "print the version and exit" },
 	{ "help", NULL, OPTION_HELP, "print this and exit" },
 };
@@ -61,7 +65,7 @@ static void print_help(void)
 	}
 	puts("\nSettings, their defaults and meaning; 'key = value' in a file, or --key VALUE, "
 	     "which goes before it:");
-	config_print_help(stdout);
+	config_print_help(CONFIG_SETTINGS, stdout);
 	puts("\nNames that gpu-manager and HAMi have for some, or for what is not set here:");
 	config_foreign_print_help(stdout);
 }
@@ -76,7 +80,7 @@ static int check_config(const char *file)
 	struct config config;
 	struct error err = { 0 };
 	config_default(&config);
-	int r = config_load(&config, file, complain, NULL, &err);
+	int r = config_load(CONFIG_SETTINGS, &config, file, complain, NULL, &err);
 	if (r < 0)
 		complain(NULL, err.text);
 	if (r == 0)
@@ -84,13 +88,25 @@ static int check_config(const char *file)
 	return r == 0 ? 0 : 1;
 }
 
-/* A name of the n-th option that is a setting, ours first; NULL behind the last. */
+static unsigned count_names(enum config_table table)
+{
+	unsigned n = 0;
+	while (config_name(table, n))
+		n++;
+	return n;
+}
+
+/*
+ * A name of the n-th option that is a setting: ours, then tuning, which was a setting once and whose error says so,
+ * then other programs'. NULL behind the last.
+ */
 static const char *setting_name(unsigned n)
 {
-	unsigned own = 0;
-	while (config_name(own))
-		own++;
-	return n < own ? config_name(n) : config_foreign_name(n - own);
+	unsigned settings = count_names(CONFIG_SETTINGS), tuning = count_names(CONFIG_TUNING);
+	if (n < settings)
+		return config_name(CONFIG_SETTINGS, n);
+	n -= settings;
+	return n < tuning ? config_name(CONFIG_TUNING, n) : config_foreign_name(n - tuning);
 }
 
 /* Options are written with '-'; '_' is taken as well. */
@@ -129,7 +145,9 @@ static int apply_config(struct options *o, const struct overrides *overrides)
 	config_default(&o->config);
 	if (!file && !o->is_private && access(SYSTEM_CONFIG, F_OK) == 0)
 		file = SYSTEM_CONFIG;
-	int r = file ? config_load(&o->config, file, complain, NULL, &err) : 0;
+	int r = file ? config_load(CONFIG_SETTINGS, &o->config, file, complain, NULL, &err) : 0;
+	if (r == 0 && o->tuning_file)
+		r = config_load(CONFIG_TUNING, &o->config, o->tuning_file, complain, NULL, &err);
 	if (r > 0)
 		return 1;
 	if (r == 0)
@@ -168,6 +186,8 @@ static int take(int code, struct options *o, struct overrides *overrides)
 	case OPTION_CONFIG: o->config_file = optarg; return -1;
 	case OPTION_CHECK_CONFIG: return check_config(optarg);
 	case OPTION_LIST_METRICS: metrics_print_list(stdout); return 0;
+	case OPTION_TUNING: o->tuning_file = optarg; return -1;
+	case OPTION_LIST_TUNING: config_print_help(CONFIG_TUNING, stdout); return 0;
 	case OPTION_VERSION: puts("allotd " ALLOT_VERSION); return 0;
 	case OPTION_HELP: print_help(); return 0;
 	default: break;

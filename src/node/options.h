@@ -1,4 +1,4 @@
-/* allotd's command line: one table row an option; parsed, and then the configuration file applied. */
+/* allotd's command line: one table row an option; parsed, and then the files of settings and of tuning. */
 #ifndef ALLOT_NODE_OPTIONS_H
 #define ALLOT_NODE_OPTIONS_H
 
@@ -10,14 +10,15 @@ struct options {
 	const char *run_dir; /* NULL: the default */
 	const char *sim_socket;
 	const char *config_file;
+	const char *tuning_file; /* NULL: all tuning at its default */
 	bool foreground, is_private;
 	int ready_fd; /* -1: none */
 	struct config config;
 };
 
 /*
- * Parses argv and the configuration file. Returns -1 to go on; else the exit status, when all is said
- * (--help, --version, --check-config, errors).
+ * Parses argv, and the files of settings and of tuning. Returns -1 to go on; else the exit status, when all is said
+ * (--help, --version, --check-config, --list-tuning, errors).
  */
 int options_parse(int argc, char **argv, struct options *options);
 

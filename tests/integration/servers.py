@@ -13,13 +13,14 @@ def start(program, *arguments):
     return done.stderr
 
 
-def start_servers(machine, directory, settings, card=""):
-    """settings: allotd's lines; card: lines of the card's description. Both end after the test: see
+def start_servers(machine, directory, settings, card="", tuning=""):
+    """settings, tuning: allotd's lines; card: lines of the card's description. Both end after the test: see
     Machine. Returns what the daemon said while it started."""
     machine.run_dir.mkdir(parents=True, mode=0o700)
     socket = machine.run_dir / "sim.sock"
     (directory / "cards").write_text(f"[card]\n{card}")
     (directory / "settings").write_text(f"{settings}linger = 30s\n")
+    (directory / "tuning").write_text(tuning)
     start("allot-sim", "--socket", socket, "--spec", directory / "cards")
     return start_daemon(machine, directory)
 
@@ -28,7 +29,8 @@ def start_daemon(machine, directory):
     """With the settings that start_servers() wrote. Returns what it said while it started."""
     socket = machine.run_dir / "sim.sock"
     return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
-                 "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings")
+                 "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings",
+                 "--tuning", directory / "tuning")
 
 
 def restart_daemon(machine, directory):

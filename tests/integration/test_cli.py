@@ -364,7 +364,9 @@ def allotd(*options):
 @pytest.mark.parametrize("options, says", [
     (["--kube-slices", "0"], "command line: kube_slices: '0': out of range; write a whole number from 1 to 100"),
     (["--kube_slices=101"], "command line: kube_slices: '101': out of range"),
-    (["--drain-min", "1s", "--drain-max=10ms"], "command line: drain_min: '1s' is above drain_max, '10ms'"),
+    (["--drain-min", "1s"], "command line: drain_min: is no setting any more: its value is 10ms; remove it"),
+    (["--free_depth=1ms"], "command line: free_depth: is no setting any more: its value is 10ms; remove it"),
+    (["--tuning", "/nowhere"], "/nowhere: No such file"),
     (["--volume-config", "/etc/x"], "command line: volume_config: there is no such setting here: "),
     (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
 ])
@@ -385,6 +387,26 @@ def test_options_go_before_the_file(tmp_path):
     settings.write_text("kube_slices = 0\n")
     done = allotd("--config", settings, "--kube-slices", "3")
     assert done.returncode == 1 and f"{settings}:1: kube_slices: '0'" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("text, says", [
+    ("quantum = 30ms", ":1: quantum: is a setting: write it to the file of --config"),
+    ("kubeconfig = /k", ":1: kubeconfig: no such tuning (allotd --list-tuning lists it)"),
+    ("depth = 5", ":1: depth: '5': must be from 10us to 1s"),
+    ("drain_max = 5ms", ": drain_min: '10ms' is above drain_max, '5ms'"),
+])
+def test_tuning_that_is_not_right(tmp_path, text, says):
+    file = tmp_path / "tuning"
+    file.write_text(text + "\n")
+    done = allotd("--tuning", file)
+    assert done.returncode == 1 and done.stderr.startswith(f"allotd: {file}{says}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_tuning_is_listed_apart_from_settings():
+    settings, tuning = allotd("--help").stdout, allotd("--list-tuning").stdout
+    assert "\n  quantum " in settings and "\n  depth " not in settings
+    assert "\n  depth " in tuning and "\n  quantum " not in tuning
 
 
 def test_run_after_run(machine):

@@ -123,7 +123,8 @@ def test_commands(machine):
 SETTINGS = [
     ("quantum = 5", "'5'", "must be from 100us to 1s"),
     ("policy = x", "'x'", "must be lease, feedback or token"),
-    ("feedback_sensor = smi", "'smi'", "must be"),
+    ("depth = 3ms", "its value is 2ms", "remove it"),
+    ("feedback_p = 2", "its value is auto", "remove it"),
     ("nonsense = 3", "nonsense", "allotd --help lists them"),
     ("cores", "cores", "must be 'key = value'"),
     ("freeze_threshold = -1", "'-1'", "write for example 4GiB"),

@@ -21,7 +21,7 @@ def kill_all(pids):
 
 def test_name_is_free_at_once(machine, tmp_path):
     """The next daemon sees that nobody can come back, and keeps no name for an hour."""
-    start_servers(machine, tmp_path, "adopt_grace = 1h\n")
+    start_servers(machine, tmp_path, "", tuning="adopt_grace = 1h\n")
     run = machine.start("--name", "a", "--", "sleep", "1000")
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
     wait_until(lambda: "a" in machine.tenants() and children.read_text(), what="the command")
@@ -33,7 +33,7 @@ def test_name_is_free_at_once(machine, tmp_path):
 
 def test_command_that_ends_meanwhile(machine, tmp_path):
     """It lived when the next daemon began, and ends without having come back."""
-    start_servers(machine, tmp_path, "adopt_grace = 1h\n")
+    start_servers(machine, tmp_path, "", tuning="adopt_grace = 1h\n")
     run = machine.start("--name", "a", "--", "sleep", "1000")
     wait_until(lambda: "a" in machine.tenants(), what="the tenant")
     os.kill(run.pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Policy feedback with `feedback_sensor = nvml` on cards whose NVML fails it: the tenant is measured by
+"""Policy feedback, tuned by `feedback_sensor = nvml`, on cards whose NVML fails it: the tenant is measured by
 allot's own busy time, held to its cap all the same, and the log says so once."""
 
 import pytest
@@ -8,7 +8,7 @@ from servers import start_servers
 
 pytestmark = pytest.mark.alone  # shares
 
-SETTINGS = "policy = feedback\nfeedback_sensor = nvml\nmetrics_listen = 127.0.0.1:0\n"
+SETTINGS = "policy = feedback\nmetrics_listen = 127.0.0.1:0\n"
 
 
 def load(machine, seconds, *terms):
@@ -26,7 +26,7 @@ def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
     """Without a cap for as long as it takes to tell, then 30 % over 6 s: the charge within 5 points,
     where that is the measure; the work of a sound card, whose sensor knows nothing of ends that are
     seen late, below 40 %. Each missed process would be a warning ten times a second."""
-    text = start_servers(machine, tmp_path, SETTINGS, defects)
+    text = start_servers(machine, tmp_path, SETTINGS, defects, tuning="feedback_sensor = nvml\n")
     address = address_in(text)
     load(machine, 5)
     got = load(machine, 6, "--cores", 30)

@@ -37,9 +37,9 @@ def say(found):
 @pytest.fixture(name="judging")
 def fixture_judging(machine, tmp_path):
     """A third more at least: on a machine that is short of processors a few percent are chance."""
-    settings = tmp_path / "allotd.conf"
-    settings.write_text("space_gain_min = 33\n")
-    machine.environment["ALLOT_CONFIG"] = str(settings)
+    tuning = tmp_path / "tuning"
+    tuning.write_text("space_gain_min = 33\n")
+    machine.environment["ALLOT_TUNING"] = str(tuning)
     return machine
 
 

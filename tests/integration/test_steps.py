@@ -18,10 +18,10 @@ def steps(tmp_path_factory):
     return compile_c(tmp_path_factory.mktemp("steps") / "steps", "steps.c", *link_with_driver())
 
 
-def train(machine, tmp_path, steps, settings):
+def train(machine, tmp_path, steps, tuning=""):
     """The training's figures, once it has had 40 turns beside another tenant, a trace of what came then, and how many turns
     ended with a step meanwhile."""
-    start_servers(machine, tmp_path, settings)
+    start_servers(machine, tmp_path, "", tuning=tuning)
     beside = machine.start("--name", "beside", *HALF, "--", *machine.load("--seconds", 120))
     machine.wait_for_tenant("beside", lambda t: t["state"] == "running")
     training = machine.start("--name", "training", *HALF, "--", steps, 120)
@@ -42,7 +42,7 @@ def train(machine, tmp_path, steps, settings):
 
 @pytest.mark.alone  # how long steps take
 def test_turns_end_with_steps(machine, tmp_path, steps):
-    device, trace, more = train(machine, tmp_path, steps, "")
+    device, trace, more = train(machine, tmp_path, steps)
     print(f"{device['step_turns']} of {device['leases']} turns end with a step, of {device['step_ms']:.1f} ms")
     assert 12 < device["step_ms"] < 40
     assert device["step_turns"] >= device["leases"] / 2

@@ -145,12 +145,12 @@ def test_the_programs_take_their_settings(helm, tmp_path, values):
 
 
 def test_settings_go_through_as_they_are(helm):
-    made = helm.render(["daemon.settings.gang=false", "daemon.settings.depth=3ms", "daemon.settings.elastic=on",
+    made = helm.render(["daemon.settings.gang=false", "daemon.settings.quantum=30ms", "daemon.settings.elastic=on",
                         "daemon.settings.kube_split_count=1000000", "daemon.settings.kube_memory_scaling=1.5",
                         "daemon.settings.cordon=null"])
     assert of_kind(made, "ConfigMap", "allotd")["data"]["allotd.conf"].splitlines() == [
-        "depth = 3ms", "elastic = on", "gang = off", "kube_api = in-cluster", "kube_memory_scaling = 1.5",
-        "kube_plugin = on", "kube_split_count = 1000000", "kube_vocabulary = hami"]
+        "elastic = on", "gang = off", "kube_api = in-cluster", "kube_memory_scaling = 1.5",
+        "kube_plugin = on", "kube_split_count = 1000000", "kube_vocabulary = hami", "quantum = 30ms"]
 
 
 def test_settings_that_change_start_pods_anew(helm):
@@ -159,7 +159,7 @@ def test_settings_that_change_start_pods_anew(helm):
         return [of_kind(made, kind)["spec"]["template"]["metadata"]["annotations"]["allot.dev/settings"]
                 for kind in ("DaemonSet", "Deployment")]
 
-    before, daemon = stamps(), stamps("daemon.settings.depth=3ms")
+    before, daemon = stamps(), stamps("daemon.settings.quantum=30ms")
     scheduler = stamps("scheduler.kubeScheduler.leaseSeconds=30")
     assert before[0] != daemon[0] and before[1] == daemon[1]
     assert before[0] == scheduler[0] and before[1] != scheduler[1]
@@ -260,13 +260,13 @@ def test_install_and_upgrade(helm, cluster):
     secret = "/api/v1/namespaces/chart/secrets/gpu-allot-scheduler-tls"
     helm.check("install", "gpu", CHART, "--create-namespace", *into)
     before = cluster.request("GET", secret)["data"]
-    helm.check("upgrade", "gpu", CHART, "--set", "daemon.settings.depth=3ms", *into)
+    helm.check("upgrade", "gpu", CHART, "--set", "daemon.settings.quantum=30ms", *into)
     assert cluster.request("GET", secret)["data"] == before
     webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     webhook = cluster.request("GET", f"{webhooks}/gpu-allot-scheduler")
     assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == before["tls.crt"]
     settings = cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
-    assert "depth = 3ms" in settings
+    assert "quantum = 30ms" in settings
     helm.check("uninstall", "gpu", "--no-hooks", *into)
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
 

@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 		return be_process(argv);
 	unsigned kills = argc == 3 && !strcmp(argv[1], "--kills") ? (unsigned)atoi(argv[2]) : 100;
 
-	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
+	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "");
 	struct load_figures *board = shared_board(TENANTS * sizeof(*board), &fd);
 	for (unsigned i = 0; i < TENANTS; i++) {
 		char name[16], number[16], fd_text[16];

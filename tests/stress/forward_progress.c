@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 	self = argv[0];
 	if (argc == 4 && !strcmp(argv[1], "process"))
 		return be_process(argv);
-	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
+	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "");
 	board = shared_board(sizeof(*board), &board_fd);
 	board->times = argc == 3 && !strcmp(argv[1], "--times") ? (unsigned)atoi(argv[2]) : 100;
 	if (board->times > 1024)

@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "process"))
 		return be_process(argv);
-	stage_start(&stage, "memory = 1024 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
+	stage_start(&stage, "memory = 1024 GiB\ncontext = 64 MiB\n", "");
 	struct board *board = shared_board(sizeof(*board), &fd);
 	struct stage_tenant *tenant = stage_add_tenant(&stage, "one", 512 * GIB, 0, 0);
 	struct figures large, small, without, large_without;

@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		be_victim(argv);
 	unsigned kills = argc == 3 && !strcmp(argv[1], "--kills") ? (unsigned)atoi(argv[2]) : 1000;
 
-	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "context_bytes = 64MiB\n");
+	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", "");
 	struct load_figures *board = shared_board(SURVIVORS * sizeof(*board), &fd);
 	survivor[0] = stage_add_tenant(&stage, "survivor40", GIB, promised[0], 0);
 	survivor[1] = stage_add_tenant(&stage, "survivor20", GIB, promised[1], 0);

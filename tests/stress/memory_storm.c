@@ -471,7 +471,7 @@ int main(int argc, char **argv)
 		else
 			give_up("%s: no such option", argv[i]);
 	}
-	snprintf(config, sizeof(config), "context_bytes = 64MiB\ncensus_interval = %dms\n", LOOK_MS);
+	snprintf(config, sizeof(config), "census_interval = %dms\n", LOOK_MS);
 	stage_start(&stage, "memory = 16 GiB\ncontext = 64 MiB\n", config);
 	uint64_t begin = now_ns();
 	start_processes(&stage, argv[0], fd, pids);

@@ -226,10 +226,11 @@ static void connect_client(struct stage *s)
 
 void stage_start_daemon(struct stage *s)
 {
-	char config[96];
+	char config[96], tuning[96];
 	int ready;
 
 	snprintf(config, sizeof(config), "%s/config", s->dir);
+	snprintf(tuning, sizeof(tuning), "%s/tuning", s->dir);
 	char *const argv[] = { (char *)ALLOTD,
 			       (char *)"--private",
 			       (char *)"--linger",
@@ -244,6 +245,8 @@ void stage_start_daemon(struct stage *s)
 			       (char *)SIM_DIR "/libnvidia-ml.so.1",
 			       (char *)"--config",
 			       config,
+			       (char *)"--tuning",
+			       tuning,
 			       NULL };
 	s->daemon = start_server(s, argv, "allotd.log", &ready);
 	wait_until_ready(s, ready, "allotd");
@@ -271,6 +274,7 @@ void stage_start(struct stage *s, const char *card, const char *config)
 	snprintf(text, sizeof(text), "[card]\n%s", card);
 	write_file(s, "card", text);
 	write_file(s, "config", config);
+	write_file(s, "tuning", "context_bytes = 64MiB\n");
 	start_sim(s);
 	stage_start_daemon(s);
 }

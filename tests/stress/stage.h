@@ -42,7 +42,7 @@ struct stage {
 
 /*
  * Starts card and daemon. `card`: the keys of one [card] section, `config`: the daemon's settings;
- * both may be "".
+ * both may be "". A context is charged 64 MiB until it has been measured.
  */
 void stage_start(struct stage *s, const char *card, const char *config);
 void stage_stop(struct stage *s);

@@ -91,9 +91,9 @@ const struct metric metrics_rows[] = {
 	  "What handing a lease over costs, as measured." },
 	{ "allot_device_sensor_fallbacks_total", COUNTER, OF_DEVICE,
 	  COUNT(metrics_card, sensor_fallbacks),
-	  "Times that feedback_sensor nvml told nothing of a process at work, so that busy time "
+	  "Times that NVML told policy feedback nothing of a process at work, so that busy time "
 	  "was "
-	  "taken instead; absent with another sensor.",
+	  "taken instead; absent where it does not ask NVML.",
 	  IF(metrics_card, has_sensor) },
 	{ "allot_device_swapped_out_bytes_total", COUNTER, OF_DEVICE,
 	  BYTES(metrics_card, swapped_out_bytes), "Memory of tenants that was moved out, in sum." },

@@ -18,11 +18,21 @@ static void complain(void *data, const char *text)
 	strcat(said, "\n");
 }
 
-static unsigned parse(struct config *config, const char *text)
+static unsigned parse_as(enum config_table table, struct config *config, const char *text)
 {
 	said[0] = '\0';
 	config_default(config);
-	return config_parse(config, "f", text, complain, NULL);
+	return config_parse(table, config, "f", text, complain, NULL);
+}
+
+static unsigned parse(struct config *config, const char *text)
+{
+	return parse_as(CONFIG_SETTINGS, config, text);
+}
+
+static unsigned tune(struct config *config, const char *text)
+{
+	return parse_as(CONFIG_TUNING, config, text);
 }
 
 static void test_defaults(void **state)
@@ -39,28 +49,16 @@ static void test_values(void **state)
 {
 	struct config c;
 	assert_int_equal(parse(&c, "# a comment\n\n quantum=5ms # here too\r\n"
-				   "log_level = debug\ncontext_bytes = 300MiB\nnvml = /x/y.so"),
+				   "log_level = debug\nnvml = /x/y.so"),
 			 0);
 	assert_int_equal(c.arbiter.quantum_ns, 5000000);
 	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_LEASE);
-	assert_int_equal(parse(&c, "policy = feedback\nfeedback_control = p\nfeedback_sensor = nvml"
-				   "\ntoken_window = 5s\nquantum=5ms\nlog_level = debug\n"
-				   "context_bytes = 300MiB\nnvml = /x/y.so"),
-			 0);
-	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_FEEDBACK);
-	assert_int_equal(c.arbiter.feedback.control, FEEDBACK_P);
-	assert_int_equal(c.arbiter.feedback_sensor, ARBITER_SENSOR_NVML);
-	assert_int_equal(c.arbiter.token_window_ns, 5000000000);
 	assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
-	assert_int_equal(c.context_bytes, 300 << 20);
 	assert_string_equal(c.nvml, "/x/y.so");
-	assert_int_equal(parse(&c, "elastic = on\nelastic_limit = 80%\nelastic_reserve = 0\n"
-				   "elastic_step = 2.5\nelastic_period = 1s\nelastic_fade=3s"),
-			 0);
-	assert_true(c.is_elastic && c.elastic.most_pct == 80 && c.elastic.reserve_pct == 0);
-	assert_true(c.elastic.step_pct == 2.5);
-	assert_int_equal(c.elastic.period_ns, 1000000000);
-	assert_int_equal(c.elastic.fade_ns, 3000000000);
+	assert_int_equal(parse(&c, "policy = feedback"), 0);
+	assert_int_equal(c.arbiter.policy, ARBITER_POLICY_FEEDBACK);
+	assert_int_equal(parse(&c, "elastic = on\nelastic_limit = 80%\n"), 0);
+	assert_true(c.is_elastic && c.elastic.most_pct == 80);
 	assert_int_equal(parse(&c, "elastic = off"), 0);
 	assert_false(c.is_elastic);
 	assert_false(c.refuse_overcommit);
@@ -77,6 +75,47 @@ static void test_values(void **state)
 	assert_string_equal(c.kube_resource, "a.b/c");
 }
 
+static void test_tuning(void **state)
+{
+	struct config c;
+	assert_int_equal(tune(&c, "feedback_control = p\nfeedback_sensor = nvml # a comment\n"
+				  "token_window = 5s\ncontext_bytes = 300MiB"),
+			 0);
+	assert_int_equal(c.arbiter.feedback.control, FEEDBACK_P);
+	assert_int_equal(c.arbiter.feedback_sensor, ARBITER_SENSOR_NVML);
+	assert_int_equal(c.arbiter.token_window_ns, 5000000000);
+	assert_int_equal(c.context_bytes, 300 << 20);
+	assert_int_equal(tune(&c, "elastic_reserve = 0\nelastic_step = 2.5\n"
+				  "elastic_period = 1s\nelastic_fade=3s"),
+			 0);
+	assert_true(c.elastic.reserve_pct == 0 && c.elastic.step_pct == 2.5);
+	assert_int_equal(c.elastic.period_ns, 1000000000);
+	assert_int_equal(c.elastic.fade_ns, 3000000000);
+}
+
+/* A name is in one table alone, and a file of the other kind says which. */
+static void test_tables_are_apart(void **state)
+{
+	struct config c;
+	char line[64];
+	const char *name;
+	for (unsigned i = 0; (name = config_name(CONFIG_TUNING, i)); i++) {
+		snprintf(line, sizeof(line), "%s = 0\n", name);
+		assert_int_equal(parse(&c, line), 1);
+		assert_non_null(strstr(said, ": is no setting any more: its value is "));
+	}
+	for (unsigned i = 0; (name = config_name(CONFIG_SETTINGS, i)); i++) {
+		snprintf(line, sizeof(line), "%s = 0\n", name);
+		assert_int_equal(tune(&c, line), 1);
+		assert_non_null(strstr(said, ": is a setting: "));
+	}
+	assert_int_equal(tune(&c, "kubeconfig = /k\n"), 1);
+	assert_non_null(strstr(said, "f:1: kubeconfig: no such tuning"));
+	assert_int_equal(parse(&c, "elastic_reserve = 0\n"), 1);
+	assert_string_equal(said, "f:1: elastic_reserve: is no setting any more: its value is 10; "
+				  "remove it (allotd --tuning, for developers, can change it)\n");
+}
+
 static void test_no_time(void **state)
 {
 	static const char *const texts[] = { "0", "0s", "0ms", "0.0s" };
@@ -84,18 +123,35 @@ static void test_no_time(void **state)
 	char line[64];
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		snprintf(line, sizeof(line), "switch_cost = %s\n", texts[i]);
-		assert_int_equal(parse(&c, line), 0);
+		assert_int_equal(tune(&c, line), 0);
 		assert_int_equal(c.arbiter.switch_ns, 0);
 	}
 	assert_int_equal(parse(&c, "linger = 0s\n"), 1);
-	assert_int_equal(parse(&c, "switch_cost = 0x\n"), 1);
+	assert_int_equal(tune(&c, "switch_cost = 0x\n"), 1);
+}
+
+struct bad_line {
+	const char *line, *says;
+};
+
+static void check_bad_lines(enum config_table table, const struct bad_line *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct config c, untouched;
+		config_default(&untouched);
+		/* Its padding too. */
+		memcpy(&c, &untouched, sizeof(c));
+		said[0] = '\0';
+		assert_int_equal(config_parse(table, &c, "f", rows[i].line, complain, NULL), 1);
+		if (strncmp(said, rows[i].says, strlen(rows[i].says)) != 0)
+			fail_msg("'%s' says '%s'", rows[i].line, said);
+		assert_memory_equal(&c, &untouched, sizeof(c));
+	}
 }
 
 static void test_bad_lines(void **state)
 {
-	static const struct {
-		const char *line, *says;
-	} rows[] = {
+	static const struct bad_line rows[] = {
 		{ "quantum = 5", "f:1: quantum: '5': must be from 100us to 1s" },
 		{ "quantum = x", "f:1: quantum: 'x': " },
 		{ "quantum =", "f:1: quantum: " },
@@ -104,30 +160,11 @@ static void test_bad_lines(void **state)
 		{ "no_such = 1", "f:1: no_such: no such setting" },
 		{ "log_level = loud",
 		  "f:1: log_level: 'loud': must be error, warning, info or debug" },
-		{ "context_bytes = 1TiB",
-		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
-		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
 		{ "elastic = yes", "f:1: elastic: 'yes': must be on or off" },
 		{ "elastic_limit = 0", "f:1: elastic_limit: '0': " },
 		{ "elastic_limit = 0.5", "f:1: elastic_limit: '0.5': must be from 1 to 100" },
 		{ "elastic_limit = 101", "f:1: elastic_limit: '101': " },
-		{ "elastic_reserve = -1", "f:1: elastic_reserve: '-1': " },
-		{ "elastic_step = nan", "f:1: elastic_step: 'nan': " },
-		{ "elastic_period = 50ms",
-		  "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
 		{ "policy = fair", "f:1: policy: 'fair': must be lease, feedback or token" },
-		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
-		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
-		{ "feedback_p = x",
-		  "f:1: feedback_p: 'x': not a number; write a number from 0 to 100" },
-		{ "feedback_p = -1", "f:1: feedback_p: '-1': not a number" },
-		{ "feedback_i = 1001",
-		  "f:1: feedback_i: '1001': out of range; write a number from 0 to 1000" },
-		{ "feedback_d = nan", "f:1: feedback_d: 'nan': not a number" },
-		{ "feedback_smooth = 0", "f:1: feedback_smooth: '0': must be more than 0" },
-		{ "feedback_period_min = 11s",
-		  "f:1: feedback_period_min: '11s': must be from 1ms" },
-		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
 		{ "swap_arena_charge = me",
 		  "f:1: swap_arena_charge: 'me': must be daemon or tenant" },
 		{ "overcommit_cores = yes",
@@ -148,20 +185,36 @@ static void test_bad_lines(void **state)
 		{ "kube_slice_limit = firm",
 		  "f:1: kube_slice_limit: 'firm': must be soft or hard" },
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct config c, untouched;
-		config_default(&untouched);
-		/* Its padding too. */
-		memcpy(&c, &untouched, sizeof(c));
-		said[0] = '\0';
-		assert_int_equal(config_parse(&c, "f", rows[i].line, complain, NULL), 1);
-		if (strncmp(said, rows[i].says, strlen(rows[i].says)) != 0)
-			fail_msg("'%s' says '%s'", rows[i].line, said);
-		assert_memory_equal(&c, &untouched, sizeof(c));
-	}
+	check_bad_lines(CONFIG_SETTINGS, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-/* Gains are the control's own until they are set, each by itself. */
+static void test_bad_lines_of_tuning(void **state)
+{
+	static const struct bad_line rows[] = {
+		{ "no_such = 1", "f:1: no_such: no such tuning (allotd --list-tuning lists it)" },
+		{ "context_bytes = 1TiB",
+		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
+		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
+		{ "elastic_reserve = -1", "f:1: elastic_reserve: '-1': " },
+		{ "elastic_step = nan", "f:1: elastic_step: 'nan': " },
+		{ "elastic_period = 50ms",
+		  "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
+		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
+		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
+		{ "feedback_p = x",
+		  "f:1: feedback_p: 'x': not a number; write a number from 0 to 100" },
+		{ "feedback_p = -1", "f:1: feedback_p: '-1': not a number" },
+		{ "feedback_i = 1001",
+		  "f:1: feedback_i: '1001': out of range; write a number from 0 to 1000" },
+		{ "feedback_d = nan", "f:1: feedback_d: 'nan': not a number" },
+		{ "feedback_smooth = 0", "f:1: feedback_smooth: '0': must be more than 0" },
+		{ "feedback_period_min = 11s",
+		  "f:1: feedback_period_min: '11s': must be from 1ms" },
+		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
+	};
+	check_bad_lines(CONFIG_TUNING, rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 /* What is wrong with settings that no line shows by itself. */
 static void test_kubelets_paths_and_names(void **state)
 {
@@ -187,30 +240,31 @@ static void test_kubelets_paths_and_names(void **state)
 	}
 }
 
+/* Gains are the control's own until they are set, each by itself. */
 static void test_gains(void **state)
 {
 	struct config c;
 	struct feedback_gains g;
-	assert_int_equal(parse(&c, "feedback_control = pid\nfeedback_smooth = 200ms"), 0);
+	assert_int_equal(tune(&c, "feedback_control = pid\nfeedback_smooth = 200ms"), 0);
 	g = feedback_gains(&c.arbiter.feedback);
 	assert_true(g.p == 1 && g.i_per_s == 5 && g.d_s == 0.02);
-	assert_int_equal(parse(&c, "feedback_p = 2.5\nfeedback_i=0\nfeedback_d = 0.125"), 0);
+	assert_int_equal(tune(&c, "feedback_p = 2.5\nfeedback_i=0\nfeedback_d = 0.125"), 0);
 	g = feedback_gains(&c.arbiter.feedback);
 	assert_true(g.p == 2.5 && g.i_per_s == 0 && g.d_s == 0.125);
-	assert_int_equal(parse(&c, "feedback_p = 2.5\nfeedback_p = auto\nfeedback_control = p"), 0);
+	assert_int_equal(tune(&c, "feedback_p = 2.5\nfeedback_p = auto\nfeedback_control = p"), 0);
 	g = feedback_gains(&c.arbiter.feedback);
 	assert_true(g.p == 4 && g.i_per_s == 0 && g.d_s == 0);
 }
 
-/* Settings that contradict each other, in whatever order they stand, or one against a default. */
+/* Tuning that contradicts each other, in whatever order the lines stand, or one against a default. */
 static void test_order(void **state)
 {
 	struct config c;
-	assert_int_equal(parse(&c, "feedback_period_min = 200ms\nfeedback_period_max = 200ms\n"), 0);
-	assert_int_equal(parse(&c, "feedback_period_min = 200ms\nfeedback_period_max = 150ms\n"), 1);
+	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 200ms\n"), 0);
+	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 150ms\n"), 1);
 	assert_string_equal(said, "f: feedback_period_min: '200ms' is above feedback_period_max, "
 				  "'150ms'\n");
-	assert_int_equal(parse(&c, "drain_max = 5ms\n"), 1);
+	assert_int_equal(tune(&c, "drain_max = 5ms\n"), 1);
 	assert_non_null(strstr(said, "f: drain_min: '10ms' is above drain_max, '5ms'"));
 }
 
@@ -240,12 +294,12 @@ static void test_files(void **state)
 	char path[] = "/tmp/allot-config-XXXXXX";
 	int fd = mkstemp(path);
 	config_default(&c);
-	assert_int_equal(config_load(&c, path, complain, NULL, &err), 0);
+	assert_int_equal(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err), 0);
 	assert_int_equal(write(fd, "quantum\0= 5ms", 13), 13);
-	assert_true(config_load(&c, path, complain, NULL, &err) < 0);
+	assert_true(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err) < 0);
 	close(fd);
 	unlink(path);
-	assert_true(config_load(&c, path, complain, NULL, &err) < 0);
+	assert_true(config_load(CONFIG_SETTINGS, &c, path, complain, NULL, &err) < 0);
 	assert_non_null(strstr(err.text, path));
 }
 
@@ -347,8 +401,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_tuning),
+		cmocka_unit_test(test_tables_are_apart),
 		cmocka_unit_test(test_no_time),
 		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_bad_lines_of_tuning),
 		cmocka_unit_test(test_all_bad_lines_are_told),
 		cmocka_unit_test(test_kubelets_paths_and_names),
 		cmocka_unit_test(test_gains),
