@@ -24,13 +24,12 @@ static char *node_text(unsigned i)
 	size_t at = 0;
 	scale_node_name(i, name);
 	for (unsigned c = 0; c < CARDS; c++)
-		at += (size_t)snprintf(
-			cards + at, sizeof(cards) - at,
-			"%s{\"id\":\"GPU-%08x-0000-4000-8000-%012x\",\"index\":%u,"
-			"\"count\":10,\"devmem\":81920,\"devcore\":100,"
-			"\"type\":\"NVIDIA-H100\",\"numa\":%u,\"mode\":\"hami-core\","
-			"\"health\":true}",
-			c ? "," : "[", i, c, c, c / 4);
+		at += (size_t)snprintf(cards + at, sizeof(cards) - at,
+				       "%s{\"id\":\"GPU-%08x-0000-4000-8000-%012x\",\"index\":%u,"
+				       "\"count\":10,\"devmem\":81920,\"devcore\":100,"
+				       "\"type\":\"NVIDIA-H100\",\"numa\":%u,\"mode\":\"hami-core\","
+				       "\"health\":true}",
+				       c ? "," : "[", i, c, c, c / 4);
 	snprintf(cards + at, sizeof(cards) - at, "]");
 	json_t *node = json_pack(
 		"{s:{s:s,s:s,s:s,s:{s:s,s:s},s:{s:s}},s:{s:s},s:{s:{s:s,s:s,s:s},s:[{s:s,s:s}]}}",

@@ -243,8 +243,7 @@ static bool place(struct model *m, unsigned number, unsigned nodes)
 	char best[SCALE_NAME_MAX];
 	find_best(extender_prioritize(m, fit), best);
 	const json_t *pod = json_object_get(args->object, "Pod");
-	const char *uid = json_string_value(
-		json_object_get(json_object_get(pod, "metadata"), "uid"));
+	const char *uid = json_string_value(json_object_get(json_object_get(pod, "metadata"), "uid"));
 	json_t *call = json_pack("{s:s,s:s,s:s,s:s}", "PodName", uid, "PodNamespace", "team-b",
 				 "PodUID", uid, "Node", best);
 	bool is_placed = *best && extender_decide(m, call, clock_now_ns(), &d, &err) == 0;

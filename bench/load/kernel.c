@@ -142,7 +142,8 @@ static void calibrate(struct kernel *k, const struct driver *d, double target_s)
 	}
 	/* The measured cost is what counts, so this is no error; but an idle GPU is steadier. */
 	if (k->cost_s < target_s * 0.95 || k->cost_s > target_s * 1.05)
-		fprintf(stderr, "allot-load: calibration: asked for %.1f us, got %.1f; is the GPU shared?\n",
+		fprintf(stderr,
+			"allot-load: calibration: asked for %.1f us, got %.1f; is the GPU shared?\n",
 			target_s * 1e6, k->cost_s * 1e6);
 	DRIVER_DO(d, stream_destroy, s);
 }

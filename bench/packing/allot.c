@@ -194,8 +194,7 @@ void *allot_begin(const struct packing_policy *policy, const struct packing_clus
 	a->nodes = cluster->nodes;
 	for (unsigned n = 0; n < cluster->nodes; n++) {
 		json_t *node = node_of(&cluster->node[n], n);
-		a->name[n] = json_incref(
-			json_object_get(json_object_get(node, "metadata"), "name"));
+		a->name[n] = json_incref(json_object_get(json_object_get(node, "metadata"), "name"));
 		if (model_node(a->model, node, &err) < 0)
 			die("node", &err);
 		json_decref(node);

@@ -503,16 +503,15 @@ const struct command command_cdi = {
 	.name = "cdi",
 	.usage = "create|cards|remove|list [OPTION...]",
 	.summary = "devices with a part of a GPU, for podman, docker and containerd",
-	.about =
-		"create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
-		"\n"
-		"             that tells container engines of it. Then for example:\n"
-		"             podman run --device allot.dev/gpu=NAME IMAGE\n"
-		"remove NAME  removes it\n"
-		"list         lists them\n"
-		"\n"
-		"All containers with one device are one tenant. allot cdi create --help has the "
-		"options.",
+	.about = "create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
+		 "\n"
+		 "             that tells container engines of it. Then for example:\n"
+		 "             podman run --device allot.dev/gpu=NAME IMAGE\n"
+		 "remove NAME  removes it\n"
+		 "list         lists them\n"
+		 "\n"
+		 "All containers with one device are one tenant. allot cdi create --help has the "
+		 "options.",
 	.rows = no_rows,
 	.actions = actions,
 	.run = cdi_run,

@@ -131,7 +131,8 @@ static void hint_at_simulated(const struct ps_options *options)
 
 	if (!options->target.sim_spec && !options->target.run_dir &&
 	    daemon_find_simulated(hardware, sizeof(hardware)))
-		fprintf(stderr, "allot: ps: a simulated GPU is in use; for its tenants: allot ps --sim %s\n",
+		fprintf(stderr,
+			"allot: ps: a simulated GPU is in use; for its tenants: allot ps --sim %s\n",
 			hardware + strlen("sim-"));
 }
 

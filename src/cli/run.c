@@ -120,8 +120,8 @@ static const struct option_row rows[] = {
 		       "faults it puts up with (default: all of this user)"),
 	OPTION("--name", OPTION_VALUE_REQUIRED, "NAME", option_name, struct run_options, name,
 	       .help = "the tenant's name (default: from the process id)"),
-	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options,
-	       sim, .help = "run on a simulated GPU: h200, h200x2 (two of them),\nor a description file"),
+	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct run_options, sim,
+	       .help = "run on a simulated GPU: h200, h200x2 (two of them),\nor a description file"),
 	OPTION_END,
 };
 
@@ -293,11 +293,10 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	if (!policy)
 		policy = "lease";
 	if (run->options.policy && strcmp(run->options.policy, policy) != 0)
-		return error_set(
-			err, has_tenants(client) ? EBUSY : EAGAIN,
-			"--policy: '%s': the daemon in %s runs with policy '%.20s', for all "
-			"tenants of its GPUs; end it first, or leave --policy out",
-			run->options.policy, client_run_dir(client), policy);
+		return error_set(err, has_tenants(client) ? EBUSY : EAGAIN,
+				 "--policy: '%s': the daemon in %s runs with policy '%.20s', for all "
+				 "tenants of its GPUs; end it first, or leave --policy out",
+				 run->options.policy, client_run_dir(client), policy);
 	snprintf(run->policy, sizeof(run->policy), "%s", policy);
 	run->target.policy = run->policy;
 	return 0;

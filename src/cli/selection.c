@@ -141,11 +141,10 @@ int selection_make(const json_t *devices, const char *visible, const struct pars
 	if (visible) {
 		select_visible(&all, visible, &among);
 		if (among.count == 0)
-			return error_set(
-				err, ENODEV,
-				"CUDA_VISIBLE_DEVICES is '%.60s', which names no GPU of this "
-				"machine; unset it, or name one",
-				visible);
+			return error_set(err, ENODEV,
+					 "CUDA_VISIBLE_DEVICES is '%.60s', which names no GPU of this "
+					 "machine; unset it, or name one",
+					 visible);
 	}
 	if (!wanted) {
 		among.count = 1;

@@ -21,8 +21,8 @@ struct set_options {
 };
 
 static const struct option_row rows[] = {
-	OPTION("--gpu", OPTION_VALUE_REQUIRED, "I", option_devices, struct set_options,
-	       gpu, .help = "on this GPU, as allot ps counts them (needed when the\ntenant has several)"),
+	OPTION("--gpu", OPTION_VALUE_REQUIRED, "I", option_devices, struct set_options, gpu,
+	       .help = "on this GPU, as allot ps counts them (needed when the\ntenant has several)"),
 	OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct set_options, memory,
 	       .help = "GPU memory it may hold, such as 4GiB"),
 	OPTION("--cores", OPTION_VALUE_REQUIRED, "PERCENT", option_percent, struct set_options,
@@ -55,11 +55,10 @@ static int check_options(const struct set_options *options, struct error *err)
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
 	if (options->cores.is_set && options->cores_limit.is_set &&
 	    options->cores_limit.pct < options->cores.pct)
-		return error_set(
-			err, EINVAL,
-			"--cores-limit: '%g': less than --cores %g; write %g to 100, or leave "
-			"it out",
-			options->cores_limit.pct, options->cores.pct, options->cores.pct);
+		return error_set(err, EINVAL,
+				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or leave "
+				 "it out",
+				 options->cores_limit.pct, options->cores.pct, options->cores.pct);
 	return 0;
 }
 

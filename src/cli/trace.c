@@ -244,17 +244,16 @@ const struct command command_trace = {
 	.name = "trace",
 	.usage = "NAME [OPTION...]",
 	.summary = "record what a tenant does into a file for Perfetto",
-	.about =
-		"Records what the processes of a tenant do on its GPUs, and what is done with "
-		"them, until it\n"
-		"is interrupted: every launch, copy, allocation and free, waits at the gate and "
-		"for "
-		"memory, moves\n"
-		"off the card and back, by thread; the tenant's state, memory and compute; and who "
-		"had each card\n"
-		"when, and why a lease ended. The file is JSON in the Trace Event Format: "
-		"https://ui.perfetto.dev\n"
-		"and chrome://tracing show it. A tenant that nobody records pays nothing for this.",
+	.about = "Records what the processes of a tenant do on its GPUs, and what is done with "
+		 "them, until it\n"
+		 "is interrupted: every launch, copy, allocation and free, waits at the gate and "
+		 "for "
+		 "memory, moves\n"
+		 "off the card and back, by thread; the tenant's state, memory and compute; and who "
+		 "had each card\n"
+		 "when, and why a lease ended. The file is JSON in the Trace Event Format: "
+		 "https://ui.perfetto.dev\n"
+		 "and chrome://tracing show it. A tenant that nobody records pays nothing for this.",
 	.rows = rows,
 	.run = trace_run,
 };

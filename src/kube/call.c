@@ -215,8 +215,8 @@ static int set_access(struct kube_call *call)
 					 a->is_unverified ? 0L : 2L);
 	return code == CURLE_OK
 		       ? 0
-		       : error_set(&call->failed,
-				   EOPNOTSUPP, "this libcurl takes no certificates (%s): one with OpenSSL is needed",
+		       : error_set(&call->failed, EOPNOTSUPP,
+				   "this libcurl takes no certificates (%s): one with OpenSSL is needed",
 				   curl->easy_strerror(code));
 }
 

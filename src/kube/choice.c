@@ -69,8 +69,8 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 			continue;
 		if (!is_here(q, pod))
 			return error_set(
-				err,
-				EINVAL, "node %s is locked by pod %s/%s, which is %s%s: the kubelet asks for %s",
+				err, EINVAL,
+				"node %s is locked by pod %s/%s, which is %s%s: the kubelet asks for %s",
 				q->node, lock->pod_namespace, lock->pod,
 				strcmp(pod_node(pod), q->node) ? "on node " : "at its end",
 				strcmp(pod_node(pod), q->node) ? pod_node(pod) : "",
@@ -109,12 +109,11 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 		return error_set(err, late.code, "%s: the kubelet asks for %s", late.text,
 				 ids_text(q, ids));
 	if (!found)
-		return error_set(
-			err, EAGAIN,
-			"no pod is being bound to node %s by a scheduler that chooses GPUs: "
-			"the pod needs the schedulerName of allot-scheduler, which its "
-			"webhook sets: the kubelet asks for %s",
-			q->node, ids_text(q, ids));
+		return error_set(err, EAGAIN,
+				 "no pod is being bound to node %s by a scheduler that chooses GPUs: "
+				 "the pod needs the schedulerName of allot-scheduler, which its "
+				 "webhook sets: the kubelet asks for %s",
+				 q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
 }

@@ -17,8 +17,8 @@ static bool is_there(const struct kube_client *c, uint64_t id)
 {
 	const struct kube_call *call;
 	TAILQ_FOREACH(call, &c->calls, link)
-	if (call->id == id)
-		return true;
+		if (call->id == id)
+			return true;
 	return false;
 }
 
@@ -56,8 +56,8 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 {
 	struct kube_call *call;
 	TAILQ_FOREACH(call, &c->calls, link)
-	if (call->easy == easy)
-		return call;
+		if (call->easy == easy)
+			return call;
 	return NULL;
 }
 
@@ -66,9 +66,9 @@ static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;
 	TAILQ_FOREACH(call, &c->calls, link)
-	if (call->line && !call->failed.code && call_status(call) / 100 == 2 &&
-	    (!call->is_good || (call->size && memchr(call->text, '\n', call->size))))
-		return call;
+		if (call->line && !call->failed.code && call_status(call) / 100 == 2 &&
+		    (!call->is_good || (call->size && memchr(call->text, '\n', call->size))))
+			return call;
 	return NULL;
 }
 

@@ -74,8 +74,8 @@ static struct alarm *first_due(struct reactor *r)
 {
 	struct alarm *alarm, *first = NULL;
 	TAILQ_FOREACH(alarm, &r->alarms, link)
-	if (!first || alarm->due_ns < first->due_ns)
-		first = alarm;
+		if (!first || alarm->due_ns < first->due_ns)
+			first = alarm;
 	return first;
 }
 

@@ -257,5 +257,5 @@ void grpc_connection_look(struct grpc_connection *c, uint64_t now_ns)
 	if (c->out_size)
 		grpc_server_due(c->server, stalled_ns);
 	TAILQ_FOREACH(call, &c->calls, link)
-	grpc_call_look(call, now_ns);
+		grpc_call_look(call, now_ns);
 }

@@ -73,8 +73,8 @@ static bool make_room(struct grpc_server *server)
 	if (server->connection_count < server->service.limits.connections)
 		return true;
 	TAILQ_FOREACH(c, &server->connections, link)
-	if (TAILQ_EMPTY(&c->calls) && (!longest || c->idle_since_ns < longest->idle_since_ns))
-		longest = c;
+		if (TAILQ_EMPTY(&c->calls) && (!longest || c->idle_since_ns < longest->idle_since_ns))
+			longest = c;
 	if (longest)
 		grpc_connection_free(longest);
 	return longest;

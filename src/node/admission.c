@@ -431,8 +431,8 @@ static bool is_any_adopting(const struct node *node)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (t->adopting)
-		return true;
+		if (t->adopting)
+			return true;
 	return false;
 }
 
@@ -450,8 +450,8 @@ static void decide(struct node *node, uint64_t now_ns)
 	for (unsigned i = 0; i < node->card_count; i++)
 		cards[i] = admission_card(node, &node->card[i]);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
-		count++;
+		if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
+			count++;
 	admit_decide(cards, node->card_count, list, count, now_ns, &bounds);
 	for (size_t i = 0; i < count; i++)
 		waiting += list[i].verdict == ADMIT_WAITS;
@@ -489,14 +489,14 @@ void admission_due(void *data, uint32_t events)
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (waits(t) && is_to_return(t, now_ns)) {
-		loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
-		return;
-	}
+		if (waits(t) && is_to_return(t, now_ns)) {
+			loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
+			return;
+		}
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (waits(t)) {
-		use_update(t, now_ns);
-		update_state(node, t, now_ns);
-	}
+		if (waits(t)) {
+			use_update(t, now_ns);
+			update_state(node, t, now_ns);
+		}
 	decide(node, now_ns);
 }

@@ -253,8 +253,8 @@ bool adopt_is_anybody_expected(const struct node *node)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (t->adopting)
-		return true;
+		if (t->adopting)
+			return true;
 	return false;
 }
 
@@ -306,7 +306,7 @@ void adopt_look(void *data, uint32_t events)
 	uint64_t now_ns = clock_now_ns();
 	bool again = false;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	again |= look_at(t, now_ns);
+		again |= look_at(t, now_ns);
 	if (again)
 		loop_arm(node->adopt_timer, LOOK_NS, 0);
 }

@@ -36,12 +36,12 @@ static void take_stages_off(struct node *node, const struct card *card, const st
 	if (!items)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		if (t == except || t->terms.device[i].card != card)
-			continue;
-		items[count++] = (struct stage_item){ pod_stage_of(t->terms.claim.key),
-						      stage_amount_of(t, i) };
-	}
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			if (t == except || t->terms.device[i].card != card)
+				continue;
+			items[count++] = (struct stage_item){ pod_stage_of(t->terms.claim.key),
+							      stage_amount_of(t, i) };
+		}
 	struct stage_amount unneeded = pod_stage_unneeded(items, count, beside);
 	p->promised_bytes -= unneeded.promised_bytes;
 	p->granted_bytes -= unneeded.granted_bytes;
@@ -58,8 +58,7 @@ static struct promise_card promised(struct node *node, const struct card *card,
 	const struct pod_stage beside = pod_stage_of(key);
 	bool has_init = beside.is_init;
 	struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		if (t == except)
 			continue;
 		has_init |= is_init(t);
@@ -104,10 +103,10 @@ void node_update_rest(struct node *node, const struct card *card)
 	struct promise_card p = node_promised(node, card, NULL);
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		if (t->terms.device[i].card == card && !t->terms.device[i].promise.memory_given &&
-		    !t->terms.is_retired)
-			tenant_set_quota(t, i, promise_rest_bytes(&p));
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (t->terms.device[i].card == card &&
+			    !t->terms.device[i].promise.memory_given && !t->terms.is_retired)
+				tenant_set_quota(t, i, promise_rest_bytes(&p));
 }
 
 /* Of most cards nobody has the rest: the tenants are looked at once for all, not once a card. */
@@ -116,9 +115,9 @@ void node_update_rests(struct node *node)
 	bool has_rest[NODE_MAX_CARDS] = { false };
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		if (!t->terms.device[i].promise.memory_given)
-			has_rest[t->terms.device[i].card->index] = true;
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (!t->terms.device[i].promise.memory_given)
+				has_rest[t->terms.device[i].card->index] = true;
 	for (unsigned i = 0; i < node->card_count; i++)
 		if (has_rest[i])
 			node_update_rest(node, &node->card[i]);

@@ -110,14 +110,15 @@ static uint64_t mark_ledgers(const struct node *node)
 	uint64_t mark = MARK_BEGIN;
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->slot_limit; i++)
-		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
-			const struct region_slot_device *s = &t->region.report->slot[i].device[d];
-			mark = mix(mark, (uint64_t)t->process[i]->pid);
-			mark = mix(mark, atomic_load(&s->used_bytes));
-			mark = mix(mark, atomic_load(&s->context_used_bytes));
-			mark = mix(mark, atomic_load(&s->fresh_bytes));
-		}
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+				const struct region_slot_device *s =
+					&t->region.report->slot[i].device[d];
+				mark = mix(mark, (uint64_t)t->process[i]->pid);
+				mark = mix(mark, atomic_load(&s->used_bytes));
+				mark = mix(mark, atomic_load(&s->context_used_bytes));
+				mark = mix(mark, atomic_load(&s->fresh_bytes));
+			}
 	return mark;
 }
 
@@ -212,26 +213,26 @@ static void note_ledgers(struct node *node)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	atomic_fetch_add(&t->region.control->census, 1);
+		atomic_fetch_add(&t->region.control->census, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->slot_limit; i++)
-		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
-			struct region_slot_device *s = &t->region.report->slot[i].device[d];
-			struct process_census *c = &t->process[i]->census[d];
-			c->used_before = process_used_bytes(t->process[i], d);
-			c->fresh_before = atomic_load(&s->fresh_bytes);
-		}
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++) {
+				struct region_slot_device *s = &t->region.report->slot[i].device[d];
+				struct process_census *c = &t->process[i]->census[d];
+				c->used_before = process_used_bytes(t->process[i], d);
+				c->fresh_before = atomic_load(&s->fresh_bytes);
+			}
 }
 
 bool census_is_due(struct node *node)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->slot_limit; i++)
-		for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++)
-			if (atomic_load(&t->region.report->slot[i].device[d].fresh_bytes))
-				return true;
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			for (unsigned d = 0; t->process[i] && d < t->terms.device_count; d++)
+				if (atomic_load(&t->region.report->slot[i].device[d].fresh_bytes))
+					return true;
 	return false;
 }
 

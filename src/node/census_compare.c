@@ -25,10 +25,10 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 	log_info("GPU %u: a context costs %" PRIu64 " MiB", card->index, cost / MIB);
 	card->context_bytes = cost;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		if (t->terms.device[i].card == card)
-			atomic_store_explicit(&t->region.control->device[i].context_bytes, cost,
-					      memory_order_relaxed);
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			if (t->terms.device[i].card == card)
+				atomic_store_explicit(&t->region.control->device[i].context_bytes,
+						      cost, memory_order_relaxed);
 }
 
 /*
@@ -228,12 +228,12 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 	if (!seen->processes_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count; d++) {
-		if (t->terms.device[d].card != card)
-			continue;
-		for (unsigned i = 0; i < t->slot_limit && !tenant_is_checkpointing(t); i++)
-			if (t->process[i])
-				compare_process(node, card, t->process[i], d, seen);
-		check_quota(card, t, d, seen);
-	}
+		for (unsigned d = 0; d < t->terms.device_count; d++) {
+			if (t->terms.device[d].card != card)
+				continue;
+			for (unsigned i = 0; i < t->slot_limit && !tenant_is_checkpointing(t); i++)
+				if (t->process[i])
+					compare_process(node, card, t->process[i], d, seen);
+			check_quota(card, t, d, seen);
+		}
 }

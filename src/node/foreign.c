@@ -13,8 +13,7 @@
 static bool is_of_tenant(const struct node *node, int pid)
 {
 	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		for (unsigned i = 0; i < t->slot_limit; i++)
 			if (t->process[i] && t->process[i]->pid == pid)
 				return true;
@@ -53,20 +52,20 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	struct tenant *t;
 	*ret_are_listed = true;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count; d++) {
-		if (t->terms.device[d].card != card)
-			continue;
-		for (unsigned i = 0; i < t->slot_limit; i++) {
-			struct process *p = t->process[i];
-			if (!p)
+		for (unsigned d = 0; d < t->terms.device_count; d++) {
+			if (t->terms.device[d].card != card)
 				continue;
-			sum += most_held(p, d);
-			if (p->census[d].used_before && process_used_bytes(p, d) &&
-			    !tenant_is_checkpointing(t) && !is_listed(seen, p->pid))
-				*ret_are_listed = false;
+			for (unsigned i = 0; i < t->slot_limit; i++) {
+				struct process *p = t->process[i];
+				if (!p)
+					continue;
+				sum += most_held(p, d);
+				if (p->census[d].used_before && process_used_bytes(p, d) &&
+				    !tenant_is_checkpointing(t) && !is_listed(seen, p->pid))
+					*ret_are_listed = false;
+			}
+			sum += atomic_load(&t->region.control->device[d].unslotted_bytes);
 		}
-		sum += atomic_load(&t->region.control->device[d].unslotted_bytes);
-	}
 	return sum;
 }
 

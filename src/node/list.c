@@ -257,7 +257,7 @@ int request_list(struct session *session, const json_t *request, json_t *reply, 
 	json_t *tenants = json_array();
 	struct tenant *t;
 	TAILQ_FOREACH(t, &session->node->tenants, link)
-	json_array_append_new(tenants, tenant_to_json(t));
+		json_array_append_new(tenants, tenant_to_json(t));
 	json_object_set_new(reply, "version", json_integer(1));
 	json_object_set_new(reply, "devices", cards_to_json(session->node));
 	json_object_set_new(reply, "tenants", tenants);

@@ -100,11 +100,10 @@ int lock_run_dir(const char *run_dir, struct error *err)
 		wait_a_little();
 	if (r == -EWOULDBLOCK) {
 		read_holder(fd, holder, sizeof(holder));
-		return error_set(
-			err, EBUSY,
-			"%s: another allotd is running here, pid %s: end it first, or name "
-			"another --run-dir",
-			run_dir, holder);
+		return error_set(err, EBUSY,
+				 "%s: another allotd is running here, pid %s: end it first, or name "
+				 "another --run-dir",
+				 run_dir, holder);
 	}
 	if (r < 0)
 		return error_set_errno(err, -r, "lock %s", path);
@@ -178,11 +177,10 @@ static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, stru
 	r = try_lock_until(fd, clock_now_ns() + CARD_WAIT_NS);
 	if (r == -EWOULDBLOCK) {
 		read_holder(fd, holder, sizeof(holder));
-		return error_set(
-			err, EBUSY,
-			"another allotd shares this GPU already, pid %s: end it first; there "
-			"is one daemon a GPU",
-			holder);
+		return error_set(err, EBUSY,
+				 "another allotd shares this GPU already, pid %s: end it first; there "
+				 "is one daemon a GPU",
+				 holder);
 	}
 	if (r < 0)
 		return error_set_errno(err, -r, "lock %s", path);

@@ -61,7 +61,7 @@ void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns)
 	if (passed_ns > GAP_MOST_NS)
 		passed_ns = 0;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	count(t, has_worked, now_ns, passed_ns);
+		count(t, has_worked, now_ns, passed_ns);
 	u->counted_ns = now_ns;
 }
 

@@ -63,10 +63,9 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 	if (r < 0)
 		return error_set_errno(err, -r, "who connects");
 	if (credentials.pid <= 0)
-		return error_set(
-			err, EPERM,
-			"the process is in a pid namespace beside the daemon's, not below it: "
-			"run the daemon in the host's (hostPID)");
+		return error_set(err, EPERM,
+				 "the process is in a pid namespace beside the daemon's, not below it: "
+				 "run the daemon in the host's (hostPID)");
 
 	struct peer peer = {
 		.pid = credentials.pid, .uid = credentials.uid, .gid = credentials.gid, .pidfd = -1

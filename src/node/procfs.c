@@ -55,11 +55,10 @@ static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 		return -ESRCH;
 	char *rest = strrchr(text, ')');
 	/* State is field 3, the start time field 22. */
-	if (!rest ||
-	    sscanf(rest + 1,
-		   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-		   " %*s %" SCNu64,
-		   ret_state, ret_start) != 2)
+	if (!rest || sscanf(rest + 1,
+			    " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+			    " %*s %" SCNu64,
+			    ret_state, ret_start) != 2)
 		return -ESRCH;
 	return 0;
 }

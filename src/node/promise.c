@@ -56,11 +56,10 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 			i, p->limit_pct, p->cores_pct);
 	double left = 100 - card->promised_cores_pct;
 	if (p->cores_pct > left + PCT_SLACK && !card->may_overcommit)
-		return error_set(
-			err, ENOSPC,
-			"GPU %u: cores_pct %g can't be guaranteed: %g are promised to others, "
-			"at most %g is right",
-			i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
+		return error_set(err, ENOSPC,
+				 "GPU %u: cores_pct %g can't be guaranteed: %g are promised to others, "
+				 "at most %g is right",
+				 i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
 	return 0;
 }
 

@@ -64,8 +64,8 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 		char text[160];
 		if (!(effective < d->promise.cores_pct))
 			continue;
-		snprintf(text,
-			 sizeof(text), "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
+		snprintf(text, sizeof(text),
+			 "GPU %u: guarantees sum to %.4g %%: of %.4g %%, %.4g are guaranteed for now",
 			 d->card->index, sum, d->promise.cores_pct, effective);
 		log_warning_of(tenant_log_key(&tenant->terms), "tenant '%s': %s",
 			       tenant->terms.name, text);
@@ -459,13 +459,12 @@ static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 	if (!swap_has_refused(tenant))
 		return 0;
 	if (tenant->arena && ready_bytes < p.total_bytes)
-		return error_set(
-			err, ENOSPC,
-			"tenant '%s' is paused, but its memory stays on its GPUs: it needs "
-			"%" PRIu64 " MiB of host memory, and has %" PRIu64
-			" MiB: run it with a larger --swap-arena, or free host memory and "
-			"pause it again",
-			tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
+		return error_set(err, ENOSPC,
+				 "tenant '%s' is paused, but its memory stays on its GPUs: it needs "
+				 "%" PRIu64 " MiB of host memory, and has %" PRIu64
+				 " MiB: run it with a larger --swap-arena, or free host memory and "
+				 "pause it again",
+				 tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
 	return error_set(err, EBUSY,
 			 "tenant '%s' is paused, but its memory stays on its GPUs: work or a graph "
 			 "capture of it does not end, or copying failed: pause it again, or allot "

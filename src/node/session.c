@@ -34,8 +34,8 @@ void session_end(struct session *session)
 	for (size_t i = 0; i < session->held_count; i++) {
 		struct tenant *t;
 		TAILQ_FOREACH(t, &session->node->tenants, link)
-		if (!strcmp(t->terms.id, session->held[i]))
-			break;
+			if (!strcmp(t->terms.id, session->held[i]))
+				break;
 		if (t) {
 			t->holders--;
 			tenant_save_soon(t);
@@ -56,11 +56,10 @@ int session_find_own(struct session *session, const json_t *request, const char 
 	if (!t)
 		return error_set(err, ENOENT, "no tenant '%.63s': allot ps lists them", name);
 	if (!session->is_admin && session->uid != t->terms.uid)
-		return error_set(
-			err, EPERM,
-			"tenant '%s' belongs to uid %u: only its owner, root and members of "
-			"group allot may change it",
-			t->terms.name, (unsigned)t->terms.uid);
+		return error_set(err, EPERM,
+				 "tenant '%s' belongs to uid %u: only its owner, root and members of "
+				 "group allot may change it",
+				 t->terms.name, (unsigned)t->terms.uid);
 	*ret = t;
 	return 0;
 }

@@ -419,8 +419,8 @@ void node_close(struct node *node)
 	if (!node->loop)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (tenant_state_save(t, false, NULL) < 0)
-		log_warning("tenant '%s': its last state can't be written", t->terms.name);
+		if (tenant_state_save(t, false, NULL) < 0)
+			log_warning("tenant '%s': its last state can't be written", t->terms.name);
 	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)
 		if (subsystems[i].stop)
 			subsystems[i].stop(node);

@@ -28,8 +28,7 @@ static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 	const struct tenant *t;
 	uint64_t sum = 0;
 	*ret_pending = 0;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		sum += t->terms.swap_arena_bytes;
 		if (t->arena)
 			*ret_pending += arena_pending_bytes(t->arena);

@@ -76,11 +76,11 @@ static double weight_of(const struct node *node, const struct tenant *t)
 		unsigned count = 0;
 		const struct tenant *other;
 		TAILQ_FOREACH(other, &node->tenants, link)
-		for (unsigned i = 0; i < other->terms.device_count; i++)
-			if (other->terms.device[i].card == card) {
-				rest_pct -= other->terms.device[i].promise.cores_pct;
-				count += other->terms.device[i].promise.cores_pct <= 0;
-			}
+			for (unsigned i = 0; i < other->terms.device_count; i++)
+				if (other->terms.device[i].card == card) {
+					rest_pct -= other->terms.device[i].promise.cores_pct;
+					count += other->terms.device[i].promise.cores_pct <= 0;
+				}
 		if (cores_pct <= 0)
 			cores_pct = fmax(rest_pct / fmax(count, 1), 1);
 		weight = fmin(weight, cores_pct);
@@ -171,11 +171,10 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned k = 0; is_swappable(t) && k < t->terms.device_count; k++)
-		wanted_bytes[t->terms.device[k].card->index] +=
-			t->terms.device[k].promise.quota_bytes;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+		for (unsigned k = 0; is_swappable(t) && k < t->terms.device_count; k++)
+			wanted_bytes[t->terms.device[k].card->index] +=
+				t->terms.device[k].promise.quota_bytes;
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		bool is_likely = false;
 		for (unsigned k = 0; k < t->terms.device_count; k++) {
 			unsigned card = t->terms.device[k].card->index;
@@ -226,8 +225,8 @@ static bool is_any_swappable(struct node *node)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_swappable(t))
-		return true;
+		if (is_swappable(t))
+			return true;
 	return false;
 }
 
@@ -246,8 +245,7 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 	uint64_t capacity_bytes[NODE_MAX_CARDS];
 	bool is_moving = false;
 	struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		if (!is_swappable(t))
 			continue;
 		admit(turns, t, now_ns);
@@ -259,13 +257,13 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 	residence_step(&turns->residence, capacity_bytes, node->card_count, now_ns);
 	publish_likely(node, capacity_bytes);
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_swappable(t) && t->residence >= 0) {
-		publish_bounds(t);
-		publish_hope(t);
-	}
+		if (is_swappable(t) && t->residence >= 0) {
+			publish_bounds(t);
+			publish_hope(t);
+		}
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_swappable(t) && t->residence >= 0)
-		is_moving |= obey(t);
+		if (is_swappable(t) && t->residence >= 0)
+			is_moving |= obey(t);
 	return is_moving;
 }
 

@@ -138,8 +138,7 @@ void tenant_state_save_due(void *data, uint32_t events)
 	struct node *node = data;
 	struct tenant *t;
 	bool failed = false;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		struct error err = { 0 };
 		if (!t->unsaved || tenant_state_save(t, false, &err) >= 0)
 			continue;

@@ -100,7 +100,7 @@ json_t *use_to_json(struct node *node)
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	append(list, t->terms.name, t->terms.uid, use_ns(t, now_ns));
+		append(list, t->terms.name, t->terms.uid, use_ns(t, now_ns));
 	for (unsigned i = 0; i < NODE_PAST_USES; i++) {
 		const struct past_use *p = &node->past_use[i];
 		if (*p->name)

@@ -151,8 +151,8 @@ static bool let_holder_first(struct bind_node *node)
 	if (first->call || node_lock_parse(node->sight.text, &lock, NULL) < 0)
 		return false;
 	TAILQ_FOREACH(job, &node->jobs, link)
-	if (node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
-		break;
+		if (node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
+			break;
 	if (!job || job == first)
 		return false;
 	TAILQ_REMOVE(&node->jobs, job, link);
@@ -193,8 +193,8 @@ static void give_up_waiting(void *data)
 		set_due(node);
 		return;
 	}
-	error_set(&err,
-		  EBUSY, "node %s: pod %s/%s is being bound to it before, and that did not end within %llu s",
+	error_set(&err, EBUSY,
+		  "node %s: pod %s/%s is being bound to it before, and that did not end within %llu s",
 		  node->name, first->decision.pod_namespace, first->decision.pod,
 		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
 	remove_job(node, job);
@@ -319,12 +319,11 @@ struct bind_counts binder_counts(const struct binder *b)
 	const struct bind_node *node;
 	const struct bind_job *job;
 	TAILQ_FOREACH(node, &b->nodes, link)
-	TAILQ_FOREACH(job, &node->jobs, link)
-	{
-		bool is_first = job == TAILQ_FIRST(&node->jobs);
-		counts.under_way += is_first;
-		counts.waiting += !is_first;
-	}
+		TAILQ_FOREACH(job, &node->jobs, link) {
+			bool is_first = job == TAILQ_FIRST(&node->jobs);
+			counts.under_way += is_first;
+			counts.waiting += !is_first;
+		}
 	return counts;
 }
 

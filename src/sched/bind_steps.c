@@ -118,11 +118,10 @@ static int check_cards(const struct decision *d, const json_t *node, struct erro
 	const char *cards = annotation(node, KUBE_NODE_REGISTER);
 	for (size_t i = 0; i < d->shares.count; i++)
 		if (!cards || !strstr(cards, d->shares.share[i].card))
-			return error_set(
-				err, ESTALE,
-				"node %s: no longer offers %s: its daemon ends, or the card "
-				"was taken away",
-				d->node, d->shares.share[i].card);
+			return error_set(err, ESTALE,
+					 "node %s: no longer offers %s: its daemon ends, or the card "
+					 "was taken away",
+					 d->node, d->shares.share[i].card);
 	return 0;
 }
 

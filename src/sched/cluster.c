@@ -133,10 +133,9 @@ static void tell_unsized(struct cluster *c)
 	struct model_unsized groups[UNSIZED_MOST];
 	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
 	while (n-- > 0)
-		log_warning(
-			"pods of group %s (%s) do not say how many they are, by " KUBE_LIVE_DOMAIN
-			"/" KUBE_GANG_SIZE ": each is placed by itself",
-			groups[n].group, groups[n].by);
+		log_warning("pods of group %s (%s) do not say how many they are, by " KUBE_LIVE_DOMAIN
+			    "/" KUBE_GANG_SIZE ": each is placed by itself",
+			    groups[n].group, groups[n].by);
 }
 
 static void advance(void *data)

@@ -219,8 +219,8 @@ static const struct foreign {
 	{ "legacy-metrics", NULL, only_false, "metrics have the names of HAMi 2.10", IS_SWITCH },
 	{ "device-plugin-namespace", NULL, NULL, "nothing is asked of the device plugin" },
 	{ "device-plugin-service-account", NULL, NULL, "nothing is asked of the device plugin" },
-	{ "device-config-file", NULL,
-	  NULL, "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
+	{ "device-config-file", NULL, NULL,
+	  "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
 	{ "debug", "log_level", debug, "debug, if true", IS_SWITCH },
 	/* What that file has of nvidia, and older versions as flags. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },

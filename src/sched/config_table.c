@@ -155,8 +155,8 @@ static const struct settings_row rows[] = {
 	{ "filler_patience", SETTINGS_DURATION, AT(filler_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
 	  .help = "one of these is evicted when it has had too little for this long; 0: never" },
-	{ "gangs", SETTINGS_SWITCH, AT(has_gangs),
-	  "on", .help = "on or off: pods that say they are of one group are placed together or not at all" },
+	{ "gangs", SETTINGS_SWITCH, AT(has_gangs), "on",
+	  .help = "on or off: pods that say they are of one group are placed together or not at all" },
 	{ "gang_wait", SETTINGS_DURATION, AT(gang_wait_ns), "12s", .min = S(1), .max = S(120),
 	  .help = "a binding waits for those of the same gang for this long" },
 	{ "gang_limit", SETTINGS_DURATION, AT(gang_hold_ns), "30s", .min = S(2), .max = S(600),
@@ -235,11 +235,10 @@ static int check_clients(const struct config *c, struct error *err)
 {
 	bool has_ca = strcmp(c->client_ca, "none") != 0;
 	if (has_ca && !strcmp(c->https_listen, "off"))
-		return error_set(
-			err, EINVAL,
-			"client_ca: '%.60s': clients show certificates by TLS alone: needs "
-			"https_listen",
-			c->client_ca);
+		return error_set(err, EINVAL,
+				 "client_ca: '%.60s': clients show certificates by TLS alone: needs "
+				 "https_listen",
+				 c->client_ca);
 	if (!has_ca && strcmp(c->client_names, "*") != 0)
 		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca",
 				 c->client_names);

@@ -107,10 +107,9 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 static int peer_check(void *session, const char *names, struct error *err)
 {
 	if (!session)
-		return error_set(
-			err, ENOTCONN,
-			"a client's certificate is needed, which is shown by TLS alone: ask "
-			"at https_listen");
+		return error_set(err, ENOTCONN,
+				 "a client's certificate is needed, which is shown by TLS alone: ask "
+				 "at https_listen");
 	int r = check_trust(session, err);
 	return r < 0 ? r : check_name(session, names, err);
 }

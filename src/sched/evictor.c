@@ -125,8 +125,8 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	e->node = strdup(of->node);
 	e->is_preempted = of->is_preempted;
 	if (of->is_preempted)
-		snprintf(e->why,
-			 sizeof(e->why), "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
+		snprintf(e->why, sizeof(e->why),
+			 "node %.64s: pod %.63s/%.128s, which goes first, waits for what it has there",
 			 of->node, of->for_namespace, of->for_pod);
 	else if (of->is_displaced)
 		snprintf(e->why, sizeof(e->why),

@@ -16,8 +16,7 @@ static const struct row {
 } rows[] = {
 	{ .name = OWN_NAME },
 	{ .name = "scheduling.x-k8s.io/pod-group" },
-	{ "pod-group.scheduling.sigs.k8s.io/name",
-	  "pod-group.scheduling.sigs.k8s.io/min-available" },
+	{ "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available" },
 	{ "scheduling.volcano.sh/group-name", "scheduling.volcano.sh/group-min-member" },
 	{ "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-min-member" },
 	{ "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available" },

@@ -47,8 +47,8 @@ static struct waiting *find(const struct gather *g, const char *uid)
 {
 	struct waiting *w;
 	TAILQ_FOREACH(w, &g->waiting, link)
-	if (!strcmp(w->decision.uid, uid))
-		return w;
+		if (!strcmp(w->decision.uid, uid))
+			return w;
 	return NULL;
 }
 
@@ -127,9 +127,9 @@ static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;
 	TAILQ_FOREACH(w, &g->waiting, link)
-	if (now_ns - w->asked_ns >= g->terms.wait_ns ||
-	    model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST)
-		return w;
+		if (now_ns - w->asked_ns >= g->terms.wait_ns ||
+		    model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST)
+			return w;
 	return NULL;
 }
 

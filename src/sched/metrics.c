@@ -24,9 +24,8 @@ static void write_head(FILE *out, const char *name, const char *type, const char
 
 static void write_verbs(FILE *out, const struct metrics *m)
 {
-	write_head(
-		out, "allot_scheduler_requests_total", "counter",
-		"Requests, by what became of them: good, refused (the caller's fault) or failed.");
+	write_head(out, "allot_scheduler_requests_total", "counter",
+		   "Requests, by what became of them: good, refused (the caller's fault) or failed.");
 	for (int i = 0; i < VERB_COUNT; i++) {
 		const struct metrics_figures *f = &m->verb[i];
 		const struct {
@@ -85,10 +84,9 @@ static void write_evictions(FILE *out, const struct cluster *cluster)
 static void write_events(FILE *out, const struct cluster *cluster)
 {
 	const struct recorder_counts counts = cluster_recorder_counts(cluster);
-	write_head(
-		out, "allot_scheduler_filter_events_total", "counter",
-		"Events of filter: told, or kept back as a pod was told a moment ago or too many "
-		"were.");
+	write_head(out, "allot_scheduler_filter_events_total", "counter",
+		   "Events of filter: told, or kept back as a pod was told a moment ago or too many "
+		   "were.");
 	fprintf(out,
 		"allot_scheduler_filter_events_total{result=\"told\"} %" PRIu64
 		"\nallot_scheduler_filter_events_total{result=\"kept_back\"} %" PRIu64 "\n",

@@ -222,10 +222,9 @@ static void write_quota(void *data, const struct model_quota_view *view)
 static void write_quotas(FILE *out, const struct model *model)
 {
 	struct quota_writing w = { .out = out, .terms = model_request_terms(model) };
-	write_head(
-		out, "hami_resource_quota_used",
-		"What the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
-		"The limit is 0 where there is none.");
+	write_head(out, "hami_resource_quota_used",
+		   "What the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
+		   "The limit is 0 where there is none.");
 	model_each_quota(model, write_quota, &w);
 	w.is_limit = true;
 	write_head(out, "hami_resource_quota_limit",

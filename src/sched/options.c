@@ -188,11 +188,10 @@ static int take(int code, struct parsed *p)
 static int refuse_option(int code, const char *text)
 {
 	fprintf(stderr,
-		code == ':'
-			? "allot-scheduler: '%s': needs a value; allot-scheduler --help has all "
-			  "options\n"
-			: "allot-scheduler: '%s': no such option, or one without a value; "
-			  "allot-scheduler --help has all options\n",
+		code == ':' ? "allot-scheduler: '%s': needs a value; allot-scheduler --help has all "
+			      "options\n"
+			    : "allot-scheduler: '%s': no such option, or one without a value; "
+			      "allot-scheduler --help has all options\n",
 		text);
 	return 1;
 }

@@ -397,8 +397,7 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 			};
 		return;
 	}
-	answer_line(
-		ret, 404,
-		"there is /webhook, /filter, /prioritize, /preempt, /bind, /explain/, /healthz, "
-		"/readyz and /metrics\n");
+	answer_line(ret, 404,
+		    "there is /webhook, /filter, /prioritize, /preempt, /bind, /explain/, /healthz, "
+		    "/readyz and /metrics\n");
 }

@@ -160,8 +160,8 @@ void sched_audit_forget(struct sched_audit *audit, void *data)
 	struct binding *b = NULL;
 	if (audit)
 		LIST_FOREACH(b, &audit->under_way, link)
-	if (b == data)
-		break;
+			if (b == data)
+				break;
 	if (b)
 		forget(b);
 }

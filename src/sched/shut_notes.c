@@ -80,8 +80,8 @@ static bool is_under_way(const struct shut_notes *n, const char *node)
 {
 	const struct note *note;
 	LIST_FOREACH(note, &n->under_way, link)
-	if (!strcmp(note->node, node))
-		return true;
+		if (!strcmp(note->node, node))
+			return true;
 	return false;
 }
 

@@ -146,11 +146,10 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
 	const char *class = json_string_value(json_object_get(spec, "runtimeClassName"));
 	if (node && *node)
-		return error_set(
-			w->err, EACCES,
-			"pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
-			"nodeSelector names nodes to choose from",
-			node, w->terms->scheduler);
+		return error_set(w->err, EACCES,
+				 "pod has node assigned: %.120s: GPUs are given out by %.63s alone; a "
+				 "nodeSelector names nodes to choose from",
+				 node, w->terms->scheduler);
 	int r = webhook_complete_asks(w);
 	if (r >= 0)
 		r = webhook_apply_workload(w);

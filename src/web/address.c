@@ -19,11 +19,10 @@
 
 static int complain(const char *text, struct error *err)
 {
-	return error_set(
-		err, EINVAL,
-		"'%.100s': must be off, an address in numbers with a port (127.0.0.1:9400, "
-		"[::1]:9400), or unix: and a full path",
-		text);
+	return error_set(err, EINVAL,
+			 "'%.100s': must be off, an address in numbers with a port (127.0.0.1:9400, "
+			 "[::1]:9400), or unix: and a full path",
+			 text);
 }
 
 static int parse_unix(const char *text, struct address *ret, struct error *err)

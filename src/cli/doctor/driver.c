@@ -187,11 +187,10 @@ static void check_library_of(struct doctor *d, const char *name, const char *che
 
 	find_library(d, &library);
 	if (!library.path[0]) {
-		finding_set_remedy(
-			findings_add(&d->findings, FINDING_PROBLEM, check, "the loader knows no %s",
-				     name),
-			"install the driver's libraries and run ldconfig; in a container, "
-			"mount them, or use allot mirror or NVIDIA's container toolkit");
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
+						"the loader knows no %s", name),
+				   "install the driver's libraries and run ldconfig; in a container, "
+				   "mount them, or use allot mirror or NVIDIA's container toolkit");
 		return;
 	}
 	host_resolve(&d->host, library.path, real, sizeof(real));

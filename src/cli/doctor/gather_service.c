@@ -170,7 +170,8 @@ static double started_s(int pid)
 		return -1;
 	const char *behind_name = strrchr(text, ')');
 	if (!behind_name ||
-	    sscanf(behind_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	    sscanf(behind_name + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &ticks) != 1)
 		return -1;
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -56,10 +56,9 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 				   "starts, and allotd registers again by itself");
 	if (version && version < KUBELET_LEAST)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_PROBLEM, "kubelet-version",
-				"%s: does not tell which pod has which device (pod-resources v1)",
-				k->version),
+			findings_add(f, FINDING_PROBLEM, "kubelet-version",
+				     "%s: does not tell which pod has which device (pod-resources v1)",
+				     k->version),
 			"Kubernetes 1.20 or newer is needed; 1.34 is what allot is tested with");
 	else if (version)
 		findings_add(f, FINDING_OK, "kubelet-version", "%s", k->version);
@@ -118,10 +117,9 @@ static void judge_runtime(enum runtime which, const struct facts_runtime *r, str
 		return;
 	if (version && version < engines[which].able)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "runtime",
-				"%s %s knows no CDI: allot.dev/gpu devices can't be used with it",
-				name, r->version),
+			findings_add(f, FINDING_WARNING, "runtime",
+				     "%s %s knows no CDI: allot.dev/gpu devices can't be used with it",
+				     name, r->version),
 			"install %s %u.%u or newer; Kubernetes' own way (kube_plugin) needs no CDI",
 			name, engines[which].able / 1000, engines[which].able % 1000);
 	else if (r->says_cdi == FACT_NO)
@@ -133,10 +131,9 @@ static void judge_runtime(enum runtime which, const struct facts_runtime *r, str
 		findings_add(f, FINDING_OK, "runtime", "%s%s%s, with CDI", name, space, r->version);
 	else if (version)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "runtime",
-				"%s %s takes CDI devices only where it is told to, and it is not",
-				name, r->version),
+			findings_add(f, FINDING_WARNING, "runtime",
+				     "%s %s takes CDI devices only where it is told to, and it is not",
+				     name, r->version),
 			"%s", engines[which].remedy);
 	else
 		findings_add(f, FINDING_NOTE, "runtime",
@@ -153,9 +150,8 @@ void judge_runtimes(const struct facts *facts, struct findings *f)
 	}
 	if (!has_any && facts->kubelet.is_there)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "runtime",
-				"there is a kubelet, and neither containerd nor CRI-O is seen"),
+			findings_add(f, FINDING_WARNING, "runtime",
+				     "there is a kubelet, and neither containerd nor CRI-O is seen"),
 			"in a container, mount /run/containerd or /run/crio to have it looked at");
 }
 
@@ -165,10 +161,9 @@ void judge_specs(const struct facts *facts, struct findings *f)
 		const struct facts_spec *s = &facts->spec[i];
 		if (s->fault[0])
 			finding_set_remedy(
-				findings_add(
-					f, FINDING_WARNING, "cdi",
-					"%s: %s: engines leave it out, some refuse every device",
-					s->path, s->fault),
+				findings_add(f, FINDING_WARNING, "cdi",
+					     "%s: %s: engines leave it out, some refuse every device",
+					     s->path, s->fault),
 				s->is_ours ? "allot cdi remove, and create it again; or remove the "
 					     "file"
 					   : "make it anew with whatever made it (nvidia-ctk cdi "
@@ -197,11 +192,10 @@ static void judge_mirror(const struct facts_injection *in, struct findings *f)
 {
 	if (!in->has_mirror_library)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_PROBLEM, "injection",
-				"container_driver: %s has no lib64/liballot.so: containers are "
-				"refused",
-				in->mirror),
+			findings_add(f, FINDING_PROBLEM, "injection",
+				     "container_driver: %s has no lib64/liballot.so: containers are "
+				     "refused",
+				     in->mirror),
 			"allot mirror %s, as root", in->mirror);
 	else if (in->mirror_driver[0] && in->module[0] && strcmp(in->mirror_driver, in->module) != 0)
 		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "injection",
@@ -213,12 +207,11 @@ static void judge_mirror(const struct facts_injection *in, struct findings *f)
 				   "run keep theirs",
 				   in->mirror);
 	else if (in->is_same_library == FACT_NO)
-		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "injection",
-				     "the mirror %s has another liballot.so than the one "
-				     "installed here",
-				     in->mirror),
-			"allot mirror %s, after an upgrade of allot", in->mirror);
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "injection",
+						"the mirror %s has another liballot.so than the one "
+						"installed here",
+						in->mirror),
+				   "allot mirror %s, after an upgrade of allot", in->mirror);
 	else
 		findings_add(f, FINDING_OK, "injection",
 			     "containers have driver and library from the mirror %s", in->mirror);
@@ -236,10 +229,9 @@ void judge_injection(const struct facts *facts, struct findings *f)
 	if (in->is_mirror)
 		judge_mirror(in, f);
 	else if (in->has_toolkit)
-		findings_add(
-			f, FINDING_OK, "injection",
-			"containers have the driver by NVIDIA's container toolkit, the library by "
-			"a mount of /etc/ld.so.preload");
+		findings_add(f, FINDING_OK, "injection",
+			     "containers have the driver by NVIDIA's container toolkit, the library by "
+			     "a mount of /etc/ld.so.preload");
 	else if (has_engine)
 		finding_set_remedy(
 			findings_add(

@@ -76,17 +76,15 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 		judge_program(i, r, f);
 	if (r->has_hami_files)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_NOTE, "hami-files",
-				"/usr/local/vgpu is there: HAMi's library was put on this machine, "
-				"and containers made with it still have it"),
+			findings_add(f, FINDING_NOTE, "hami-files",
+				     "/usr/local/vgpu is there: HAMi's library was put on this machine, "
+				     "and containers made with it still have it"),
 			"start those containers again with allot, then remove the directory");
 	if (r->has_mps_pipe)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_NOTE, "mps-pipe",
-				"/tmp/nvidia-mps/control is there: every CUDA program that sees it "
-				"becomes a client of that MPS daemon"),
+			findings_add(f, FINDING_NOTE, "mps-pipe",
+				     "/tmp/nvidia-mps/control is there: every CUDA program that sees it "
+				     "becomes a client of that MPS daemon"),
 			"if no such daemon runs, remove /tmp/nvidia-mps: programs fail to reach it "
 			"(error 805)");
 }
@@ -110,11 +108,11 @@ static void judge_quotas(const struct facts_tenant *t, struct findings *f)
 static void judge_library(const struct facts_tenant *t, struct findings *f)
 {
 	if (t->is_preloaded || t->has_shim) {
-		findings_add(
-			f, FINDING_OK, "preloaded", "%s",
-			!t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
-			: t->is_command ? "liballot.so is in this process (LD_PRELOAD of allot run)"
-					: "liballot.so is in this process (/etc/ld.so.preload)");
+		findings_add(f, FINDING_OK, "preloaded", "%s",
+			     !t->is_preloaded ? "liballot.so stands before the driver here (a mirror)"
+			     : t->is_command
+				     ? "liballot.so is in this process (LD_PRELOAD of allot run)"
+				     : "liballot.so is in this process (/etc/ld.so.preload)");
 		return;
 	}
 	finding_set_remedy(
@@ -148,11 +146,10 @@ void judge_tenant(const struct facts *facts, struct findings *f)
 		return;
 	}
 	if (t->is_told && t->is_paused)
-		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "tenant",
-				     "%s, and is paused: its GPU work waits (%s answers)", t->name,
-				     t->socket),
-			"allot resume %s, on the machine", t->name);
+		finding_set_remedy(findings_add(f, FINDING_WARNING, "tenant",
+						"%s, and is paused: its GPU work waits (%s answers)",
+						t->name, t->socket),
+				   "allot resume %s, on the machine", t->name);
 	else if (t->is_told)
 		findings_add(f, FINDING_OK, "tenant", "%s; %s answers", t->name, t->socket);
 	else

@@ -67,17 +67,16 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 	else if (!c->names[0])
 		finding_set_remedy(
 			findings_add(
-				f, FINDING_WARNING,
-				"certificate", "of the %s, %s: names no server (subjectAltName): clients refuse it",
+				f, FINDING_WARNING, "certificate",
+				"of the %s, %s: names no server (subjectAltName): clients refuse it",
 				c->whose, c->path),
 			"make one that has the names by which it is asked for");
 	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "certificate",
-				"of the scheduler, %s: is of %s, and the webhook is called by its "
-				"Service's name",
-				c->path, c->names),
+			findings_add(f, FINDING_WARNING, "certificate",
+				     "of the scheduler, %s: is of %s, and the webhook is called by its "
+				     "Service's name",
+				     c->path, c->names),
 			"make one of allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else
 		findings_add(f, FINDING_OK, "certificate", "of the %s: %s, until %s", c->whose,
@@ -134,11 +133,10 @@ void judge_versions(const struct facts *facts, struct findings *f)
 	if (v->daemon_driver[0] && v->module[0] && !v->is_simulated) {
 		if (strcmp(v->daemon_driver, v->module) != 0)
 			finding_set_remedy(
-				findings_add(
-					f, FINDING_PROBLEM, "versions",
-					"the daemon has NVML of driver %s and the kernel module is "
-					"%s: it can't watch the GPUs",
-					v->daemon_driver, v->module),
+				findings_add(f, FINDING_PROBLEM, "versions",
+					     "the daemon has NVML of driver %s and the kernel module is "
+					     "%s: it can't watch the GPUs",
+					     v->daemon_driver, v->module),
 				"systemctl restart allotd after an upgrade of the driver: tenants "
 				"go on");
 		else
@@ -174,11 +172,10 @@ static void judge_taint(const struct facts_taint *t, struct findings *f)
 			"is over");
 	else if (stops_pods(t))
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_NOTE, "taint",
-				"%s%s%s:%s: pods without a toleration of it are not placed here, "
-				"allotd's included",
-				t->key, equals, t->value, t->effect),
+			findings_add(f, FINDING_NOTE, "taint",
+				     "%s%s%s:%s: pods without a toleration of it are not placed here, "
+				     "allotd's included",
+				     t->key, equals, t->value, t->effect),
 			"daemon.tolerations of the chart for allotd, tolerations for the pods that "
 			"may use these GPUs");
 	else

@@ -37,10 +37,9 @@ void doctor_check_daemon(struct doctor *d)
 		return;
 	r = daemon_find(&d->target, &client, &err);
 	if (r == -ENOENT) {
-		findings_add(
-			&d->findings, FINDING_NOTE, "daemon",
-			"none runs; allot run starts one for its user, systemctl start allotd one "
-			"for all");
+		findings_add(&d->findings, FINDING_NOTE, "daemon",
+			     "none runs; allot run starts one for its user, systemctl start allotd one "
+			     "for all");
 		return;
 	}
 	/* The driver's check has named what is wrong with --sim. */

@@ -225,8 +225,7 @@ static int compare_lacks(const void *a, const void *b)
 static void write_lacks(const json_t *node, FILE *out)
 {
 	const json_t *lacks = json_object_get(node, "lacks");
-	json_int_t cards = explain_number(lacks, "cards"),
-		   mib = explain_number(lacks, "memory_mib");
+	json_int_t cards = explain_number(lacks, "cards"), mib = explain_number(lacks, "memory_mib");
 	json_int_t pct = explain_number(lacks, "cores_pct");
 	char memory[EXPLAIN_AMOUNT_MAX];
 	explain_mib(mib, memory);

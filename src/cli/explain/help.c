@@ -42,7 +42,8 @@ static void ask_for_less(struct help *h)
 		explain_mib(most_mib, most);
 		if (explain_number(ask, "memory_mib") > most_mib) {
 			begin(h);
-			fprintf(h->out, "%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
+			fprintf(h->out,
+				"%s wants %s (%lld MiB) of a card: the largest here has %s (%lld MiB)\n",
 				name, wanted, (long long)explain_number(ask, "memory_mib"), most,
 				(long long)most_mib);
 		}
@@ -162,7 +163,8 @@ static void wait_for_others(struct help *h)
 		if (!json_object_get(node, "lacks") || json_object_get(node, "card"))
 			continue;
 		begin(h);
-		fprintf(h->out, "the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
+		fprintf(h->out,
+			"the end of pods that are there now: allot explain -n %s %s --node NODE names them\n",
 			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 		return;
 	}
@@ -174,7 +176,8 @@ static void look_elsewhere(struct help *h)
 	if (!explain_has_room(h->e))
 		return;
 	begin(h);
-	fprintf(h->out, "kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe pod %s\n",
+	fprintf(h->out,
+		"kube-scheduler places it, and may have reasons of its own: kubectl -n %s describe pod %s\n",
 		explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 }
 

@@ -102,7 +102,8 @@ static void write_binding(const json_t *e, FILE *out)
 	char count[EXPLAIN_AMOUNT_MAX];
 	if (!binding) {
 		if (json_object_get(e, "held_for_s"))
-			fprintf(out, "waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
+			fprintf(out,
+				"waits: node %s is chosen, and its cards are kept for %lld s; it is not bound yet",
 				explain_word(e, "on"), (long long)explain_number(e, "held_for_s"));
 		else
 			fprintf(out, "waits: node %s is chosen; it is not bound yet",
@@ -280,7 +281,8 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	explain_mib(explain_number(card, "free_mib"), left);
 	explain_mib(explain_number(card, "memory_mib"), all);
 	const char *reason = explain_word(card, "reason");
-	fprintf(out, "  %lld %s %s: %s of %s free, %lld of %lld %% of its time, %lld of %lld places taken; %s\n",
+	fprintf(out,
+		"  %lld %s %s: %s of %s free, %lld of %lld %% of its time, %lld of %lld places taken; %s\n",
 		(long long)explain_number(card, "index"), explain_word(card, "uuid"),
 		explain_word(card, "type"), left, all,
 		(long long)explain_number(card, "free_cores_pct"),

@@ -29,11 +29,10 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 	int r = client_request(client, "trace", json_pack("{s:s}", "name", tenant), &reply, err);
 
 	if (r == -EOPNOTSUPP)
-		return error_set(
-			err, EOPNOTSUPP,
-			"the daemon in %s is of a version that can't trace: restart it with "
-			"this version's allotd",
-			client_run_dir(client));
+		return error_set(err, EOPNOTSUPP,
+				 "the daemon in %s is of a version that can't trace: restart it with "
+				 "this version's allotd",
+				 client_run_dir(client));
 	if (r >= 0)
 		r = read_moment(reply, &ticks, &ns, err);
 	if (r < 0)

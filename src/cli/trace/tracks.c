@@ -211,8 +211,7 @@ void tracks_add(struct tracks *t, const json_t *reply, uint64_t now_ns)
 		const json_t *device = json_array_get(devices, i);
 
 		if (i >= t->device_count)
-			meet_card(t,
-				  (unsigned)json_integer_value(json_object_get(device, "index")));
+			meet_card(t, (unsigned)json_integer_value(json_object_get(device, "index")));
 		note_figures(t, i, device, now_ns);
 		note_leases(t, i, device);
 	}

@@ -71,11 +71,10 @@ static int drive(struct keeper *k, enum checkpoint_goal goal, struct error *err)
 			const struct keeper_process *failed = find_in(k, CHECKPOINT_FAILED);
 			if (!failed)
 				return 0;
-			return error_set(
-				err, EIO,
-				"process %d has failed for good, says the driver: it can only "
-				"be ended",
-				failed->pid);
+			return error_set(err, EIO,
+					 "process %d has failed for good, says the driver: it can only "
+					 "be ended",
+					 failed->pid);
 		}
 		int r = checkpoint_driver_do(k->driver, next.step, k->order.process[next.index].pid,
 					     k->order.lock_ms, &failure);

@@ -228,11 +228,10 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 		return error_set(err, EBUSY, "it is on its way already: %s",
 				 checkpoint_place_name(place));
 	if (!t->process_count)
-		return error_set(
-			err, ESRCH,
-			"tenant '%s' has no process on a GPU that could leave it; pause it "
-			"without",
-			t->terms.name);
+		return error_set(err, ESRCH,
+				 "tenant '%s' has no process on a GPU that could leave it; pause it "
+				 "without",
+				 t->terms.name);
 	uint64_t bytes = 0;
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		bytes += tenant_usage(t, i).used_bytes;

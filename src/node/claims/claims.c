@@ -81,8 +81,8 @@ struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenan
 {
 	struct claim *c;
 	TAILQ_FOREACH(c, &claims->list, link)
-	if (c->tenant == tenant)
-		return c;
+		if (c->tenant == tenant)
+			return c;
 	return NULL;
 }
 
@@ -92,9 +92,9 @@ bool claims_has_parked(const struct claims *claims, const char *name_or_id)
 	if (!claims || !claims->parked_count)
 		return false;
 	TAILQ_FOREACH(c, &claims->list, link)
-	if (c->parked &&
-	    (!strcmp(claim_terms(c)->id, name_or_id) || !strcmp(claim_terms(c)->name, name_or_id)))
-		return true;
+		if (c->parked && (!strcmp(claim_terms(c)->id, name_or_id) ||
+				  !strcmp(claim_terms(c)->name, name_or_id)))
+			return true;
 	return false;
 }
 
@@ -307,12 +307,11 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		const struct claim *c = claims_holder(claims, fresh->uuid[i],
 						      &fresh->terms.device[i].slots, &slot);
 		if (c)
-			return error_set(
-				err, EEXIST,
-				"claim '%s': slot %u of %s is claim '%s''s: that has to end "
-				"first",
-				fresh->terms.claim.key, slot, fresh->uuid[i],
-				claim_terms(c)->claim.key);
+			return error_set(err, EEXIST,
+					 "claim '%s': slot %u of %s is claim '%s''s: that has to end "
+					 "first",
+					 fresh->terms.claim.key, slot, fresh->uuid[i],
+					 claim_terms(c)->claim.key);
 	}
 	return 0;
 }

@@ -231,10 +231,9 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 	unsigned processes = claim->tenant ? tenant_living_count(claim->tenant) : 0;
 	strcpy(key.text, claim_terms(claim)->claim.key);
 	if (processes && !force)
-		return error_set(
-			err, EBUSY,
-			"claim '%s' has %u processes: end its container first, or force it",
-			key.text + strlen(KEY_PREFIX), processes);
+		return error_set(err, EBUSY,
+				 "claim '%s' has %u processes: end its container first, or force it",
+				 key.text + strlen(KEY_PREFIX), processes);
 	r = claims_release(session->node->claims, key.text, "released by request", err);
 	if (r >= 0)
 		json_object_set_new(reply, "ending", json_boolean(processes > 0));

@@ -156,9 +156,9 @@ static struct claim *find_listed(struct claims *claims, const struct store_claim
 {
 	struct claim *c;
 	TAILQ_FOREACH(c, &claims->list, link)
-	if (!strcmp(claim_terms(c)->claim.key, written->terms.claim.key) &&
-	    !strcmp(claim_terms(c)->id, written->terms.id))
-		return c;
+		if (!strcmp(claim_terms(c)->claim.key, written->terms.claim.key) &&
+		    !strcmp(claim_terms(c)->id, written->terms.id))
+			return c;
 	return NULL;
 }
 
@@ -188,9 +188,9 @@ static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &claims->node->tenants, link)
-	if (*t->terms.claim.key && !t->terms.is_retired &&
-	    !claims_add(claims, -1, (uint64_t)time(NULL), t, NULL))
-		return error_set_errno(err, ENOMEM, "claims");
+		if (*t->terms.claim.key && !t->terms.is_retired &&
+		    !claims_add(claims, -1, (uint64_t)time(NULL), t, NULL))
+			return error_set_errno(err, ENOMEM, "claims");
 	return 0;
 }
 

@@ -217,10 +217,9 @@ static int use_wal(struct store *store, struct error *err)
 	char mode[32];
 	int r = ask(store, "PRAGMA journal_mode = WAL", mode, sizeof(mode), err);
 	if (r >= 0 && strcmp(mode, "wal") != 0)
-		return error_set(
-			err, EOPNOTSUPP,
-			"%s: no write-ahead log on this file system: it stays in mode '%s'",
-			store->path, mode);
+		return error_set(err, EOPNOTSUPP,
+				 "%s: no write-ahead log on this file system: it stays in mode '%s'",
+				 store->path, mode);
 	return r;
 }
 

@@ -67,10 +67,9 @@ static int parse_one(const char *text, size_t size, struct engine *ret, struct e
 		if (strlen(kinds[i].name) != name || memcmp(kinds[i].name, text, name) != 0)
 			continue;
 		if (colon[1] != '/' || path >= ENGINE_PATH_MAX)
-			return error_set(
-				err, EINVAL,
-				"'%.*s': must be a path of at most %d bytes, from the root",
-				(int)path, colon + 1, ENGINE_PATH_MAX - 1);
+			return error_set(err, EINVAL,
+					 "'%.*s': must be a path of at most %d bytes, from the root",
+					 (int)path, colon + 1, ENGINE_PATH_MAX - 1);
 		ret->kind = &kinds[i];
 		memcpy(ret->path, colon + 1, path);
 		ret->path[path] = '\0';

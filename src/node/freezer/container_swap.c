@@ -100,9 +100,10 @@ static void fill(struct container_swap *s)
 	const struct gpu_task *t;
 	s->order = (struct keeper_order){ .goal = CHECKPOINT_OUT };
 	TAILQ_FOREACH(t, &w->tasks->live, link)
-	if (t->container == s->container && s->order.process_count < KEEPER_MAX_PROCESSES)
-		s->order.process[s->order.process_count++] =
-			(struct keeper_process){ .pid = t->pid, .start_time = t->start_time };
+		if (t->container == s->container && s->order.process_count < KEEPER_MAX_PROCESSES)
+			s->order.process[s->order.process_count++] = (struct keeper_process){
+				.pid = t->pid, .start_time = t->start_time
+			};
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		s->order.bytes[i] = s->container->card[i].held_bytes;
 }
@@ -115,10 +116,9 @@ static int leave(struct gpu_watch *w, struct gpu_container *c, struct error *err
 			"container %.*s has the library: pause its tenant, by the tenant's name",
 			CONTAINER_SHORT_ID, c->what.id);
 	if (c->is_frozen)
-		return error_set(
-			err, EBUSY,
-			"container %.*s is frozen, and its work can't end: resume it first",
-			CONTAINER_SHORT_ID, c->what.id);
+		return error_set(err, EBUSY,
+				 "container %.*s is frozen, and its work can't end: resume it first",
+				 CONTAINER_SHORT_ID, c->what.id);
 	if (place_of(c) == PLACE_OUT)
 		return 0;
 	int r = need(w, c, err);
@@ -205,8 +205,9 @@ void container_swap_read(struct gpu_watch *w, uint64_t begun_ns)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &w->tasks->containers, link)
-	if (c->swap && c->swap->is_reserved && place_of(c) == PLACE_IN && c->swap->back_ns < begun_ns)
-		reserve(c->swap, false);
+		if (c->swap && c->swap->is_reserved && place_of(c) == PLACE_IN &&
+		    c->swap->back_ns < begun_ns)
+			reserve(c->swap, false);
 }
 
 void container_swap_forget(struct gpu_watch *w, struct gpu_container *c)
@@ -223,5 +224,5 @@ void container_swap_forget_all(struct gpu_watch *w)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &w->tasks->containers, link)
-	container_swap_forget(w, c);
+		container_swap_forget(w, c);
 }

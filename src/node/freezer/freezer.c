@@ -40,8 +40,8 @@ static void write_list(struct freezer *f, const struct gpu_container *more)
 	struct gpu_container *c;
 	size_t count = 0;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if ((c->is_frozen || c == more) && count <= WATCHDOG_MAX)
-		list[count++] = &c->cgroup;
+		if ((c->is_frozen || c == more) && count <= WATCHDOG_MAX)
+			list[count++] = &c->cgroup;
 	int r = frozen_list_write(f->run_dir, list, count);
 	if (r < 0)
 		log_warning("%s/frozen can't be written: %s", f->run_dir, strerror(-r));
@@ -122,12 +122,12 @@ static void watchdog_died(void *data, uint32_t events)
 	f->watchdog_source = loop_remove(f->watchdog_source);
 	f->watchdog = watchdog_stop(f->watchdog);
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (c->is_frozen) {
-		thaw(f, c);
-		c->item.by_hand = false;
-		if (freeze_is_held(&c->item))
-			freeze_let_go(&c->item, clock_now_ns());
-	}
+		if (c->is_frozen) {
+			thaw(f, c);
+			c->item.by_hand = false;
+			if (freeze_is_held(&c->item))
+				freeze_let_go(&c->item, clock_now_ns());
+		}
 }
 
 /*
@@ -138,8 +138,7 @@ static void look_at_v1(void *data, uint32_t events)
 {
 	struct freezer *f = data;
 	struct gpu_container *c;
-	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	{
+	TAILQ_FOREACH(c, &f->tasks->containers, link) {
 		if (!c->is_frozen || c->cgroup.is_v2)
 			continue;
 		if (!cgroup_has_killed(&c->cgroup)) {
@@ -171,8 +170,8 @@ static struct freeze_item **gather(const struct freezer *f, size_t *ret_count)
 	struct gpu_container *c;
 	size_t count = 0;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (items && c->item.cards)
-		items[count++] = &c->item;
+		if (items && c->item.cards)
+			items[count++] = &c->item;
 	*ret_count = count;
 	return items;
 }
@@ -207,8 +206,8 @@ static bool serves_mps(const struct freezer *f)
 {
 	struct gpu_task *t;
 	TAILQ_FOREACH(t, &f->tasks->live, link)
-	if (!strncmp(t->name, MPS_NAME, strlen(MPS_NAME)))
-		return true;
+		if (!strncmp(t->name, MPS_NAME, strlen(MPS_NAME)))
+			return true;
 	return false;
 }
 
@@ -364,8 +363,8 @@ bool freezer_wants_reading(const struct freezer *f)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (c->item.cards && c->item.phase != FREEZE_NONE && c->item.phase != FREEZE_SETTLED)
-		return true;
+		if (c->item.cards && c->item.phase != FREEZE_NONE && c->item.phase != FREEZE_SETTLED)
+			return true;
 	return false;
 }
 
@@ -373,8 +372,8 @@ bool freezer_is_asked(const struct freezer *f)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (c->item.phase == FREEZE_ASKING)
-		return true;
+		if (c->item.phase == FREEZE_ASKING)
+			return true;
 	return false;
 }
 
@@ -410,8 +409,8 @@ struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)
 					   .frozen_ns = f->frozen_ns };
 	const struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	if (c->is_frozen)
-		figures.frozen_ns += now_ns - c->frozen_since_ns;
+		if (c->is_frozen)
+			figures.frozen_ns += now_ns - c->frozen_since_ns;
 	return figures;
 }
 
@@ -464,7 +463,7 @@ struct freezer *freezer_free(struct freezer *f)
 	if (!f)
 		return NULL;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
-	thaw(f, c);
+		thaw(f, c);
 	loop_remove(f->watchdog_source);
 	loop_remove(f->v1_timer);
 	watchdog_stop(f->watchdog);

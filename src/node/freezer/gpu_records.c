@@ -65,12 +65,12 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 	const struct gpu_container *c;
 	const struct gpu_task *t;
 	TAILQ_FOREACH(c, &tasks->containers, link)
-	json_array_append_new(containers,
-			      container_to_json(c, tasks->card_count, half_life_ns, now_ns));
+		json_array_append_new(containers,
+				      container_to_json(c, tasks->card_count, half_life_ns, now_ns));
 	TAILQ_FOREACH(t, &tasks->ended, link)
-	json_array_append_new(list, task_to_json(t, now_ns));
+		json_array_append_new(list, task_to_json(t, now_ns));
 	TAILQ_FOREACH(t, &tasks->live, link)
-	json_array_append_new(list, task_to_json(t, now_ns));
+		json_array_append_new(list, task_to_json(t, now_ns));
 	json_object_set_new(json, "containers", containers);
 	json_object_set_new(json, "tasks", list);
 }

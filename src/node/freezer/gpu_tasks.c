@@ -20,8 +20,8 @@ struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &tasks->containers, link)
-	if (!strcmp(c->what.id, id))
-		return c;
+		if (!strcmp(c->what.id, id))
+			return c;
 	return NULL;
 }
 
@@ -29,8 +29,8 @@ static void forget_container(struct gpu_tasks *tasks, struct gpu_container *c)
 {
 	struct gpu_task *t;
 	TAILQ_FOREACH(t, &tasks->ended, link)
-	if (t->container == c)
-		t->container = NULL;
+		if (t->container == c)
+			t->container = NULL;
 	TAILQ_REMOVE(&tasks->containers, c, link);
 	tasks->container_count--;
 	free(c);
@@ -41,8 +41,8 @@ static void forget_one(struct gpu_tasks *tasks)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &tasks->containers, link)
-	if (!c->live && !c->is_frozen)
-		break;
+		if (!c->live && !c->is_frozen)
+			break;
 	if (c)
 		forget_container(tasks, c);
 }
@@ -91,8 +91,7 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 {
 	struct gpu_container *c;
 	size_t n = strlen(text), count = 0;
-	TAILQ_FOREACH(c, &tasks->containers, link)
-	{
+	TAILQ_FOREACH(c, &tasks->containers, link) {
 		if (!c->live && !c->is_frozen)
 			continue;
 		if (!strcmp(c->what.id, text)) {
@@ -165,8 +164,8 @@ struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid)
 {
 	struct gpu_task *t;
 	TAILQ_FOREACH(t, &tasks->live, link)
-	if (t->pid == pid)
-		return t;
+		if (t->pid == pid)
+			return t;
 	return NULL;
 }
 

@@ -56,9 +56,9 @@ static struct process *find_process(struct node *node, int pid)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->slot_limit; i++)
-		if (t->process[i] && t->process[i]->pid == pid)
-			return t->process[i];
+		for (unsigned i = 0; i < t->slot_limit; i++)
+			if (t->process[i] && t->process[i]->pid == pid)
+				return t->process[i];
 	return NULL;
 }
 
@@ -92,9 +92,8 @@ static bool note_task(struct gpu_watch *w, int pid)
 	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
 	if (r == -ENOSPC && !w->said_many) {
 		w->said_many = true;
-		log_warning(
-			"more than %d GPU tasks at a time: the rest is not recorded (said once)",
-			GPU_TASKS_LIVE_MAX);
+		log_warning("more than %d GPU tasks at a time: the rest is not recorded (said once)",
+			    GPU_TASKS_LIVE_MAX);
 	}
 	if (r < 0)
 		return false;
@@ -161,13 +160,14 @@ static uint64_t promised_bytes(struct node *node, const struct card *card)
 	uint64_t bytes = card->kept_bytes;
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count; d++) {
-		if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL ||
-		    tenant_is_off_card(t))
-			continue;
-		uint64_t taken = tenant_taken_bytes(t, d), used = tenant_usage(t, d).used_bytes;
-		bytes += taken > used ? taken - used : 0;
-	}
+		for (unsigned d = 0; d < t->terms.device_count; d++) {
+			if (t->terms.device[d].card != card || t->terms.on_full == ON_FULL_FAIL ||
+			    tenant_is_off_card(t))
+				continue;
+			uint64_t taken = tenant_taken_bytes(t, d),
+				 used = tenant_usage(t, d).used_bytes;
+			bytes += taken > used ? taken - used : 0;
+		}
 	return bytes;
 }
 
@@ -211,7 +211,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	w->has_read = true;
 	w->foreign = false;
 	TAILQ_FOREACH(t, &w->tasks->live, link)
-	w->foreign |= !t->tenant[0];
+		w->foreign |= !t->tenant[0];
 	gpu_watch_count(w, cards);
 	tell_freezer(w, cards);
 	census_want_use(w->node->census, w->foreign);

@@ -67,8 +67,7 @@ json_t *gpu_watch_tenant_containers(const struct gpu_watch *w, const char *tenan
 	const struct gpu_task *t;
 	if (!w)
 		return list;
-	TAILQ_FOREACH(t, &w->tasks->live, link)
-	{
+	TAILQ_FOREACH(t, &w->tasks->live, link) {
 		const struct gpu_container *c = t->container;
 		if (!c || strcmp(t->tenant, tenant) != 0 || has_container(list, c->what.id))
 			continue;
@@ -104,11 +103,11 @@ void gpu_watch_to_json(struct gpu_watch *w, json_t *reply)
 	const struct gpu_task *t;
 	if (w) {
 		TAILQ_FOREACH(t, &w->tasks->ended, link)
-		json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
+			json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
 		TAILQ_FOREACH(t, &w->tasks->live, link)
-		json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
+			json_array_append_new(tasks, task_to_json(t, w->node->violations, now_ns));
 		TAILQ_FOREACH(c, &w->tasks->containers, link)
-		json_array_append_new(containers, container_to_json(w, c, now_ns));
+			json_array_append_new(containers, container_to_json(w, c, now_ns));
 	}
 	json_object_set_new(reply, "version", json_integer(1));
 	json_object_set_new(reply, "watch",

@@ -34,8 +34,8 @@ void gpu_watch_ask_names(struct gpu_watch *w)
 	if (!w->names)
 		return;
 	TAILQ_FOREACH(c, &w->tasks->containers, link)
-	if (c->live && !c->is_told && !c->is_asked && now_ns >= c->name_again_ns)
-		c->is_asked = engine_names_ask(w->names, &c->what);
+		if (c->live && !c->is_told && !c->is_asked && now_ns >= c->name_again_ns)
+			c->is_asked = engine_names_ask(w->names, &c->what);
 }
 
 int gpu_watch_start_names(struct gpu_watch *w, struct error *err)
@@ -57,8 +57,8 @@ static void rename_all(struct gpu_task_list *list, const char *from, const char 
 {
 	struct gpu_task *t;
 	TAILQ_FOREACH(t, list, link)
-	if (!strcmp(t->tenant, from))
-		snprintf(t->tenant, sizeof(t->tenant), "%s", to);
+		if (!strcmp(t->tenant, from))
+			snprintf(t->tenant, sizeof(t->tenant), "%s", to);
 }
 
 void gpu_watch_rename_tenant(struct gpu_watch *w, const char *from, const char *to)

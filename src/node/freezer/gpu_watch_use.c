@@ -44,8 +44,7 @@ static double unlisted_share(struct gpu_watch *w, unsigned card, const struct ce
 	const struct gpu_task *t;
 	double listed = 0;
 	unsigned unlisted = 0;
-	TAILQ_FOREACH(t, &w->tasks->live, link)
-	{
+	TAILQ_FOREACH(t, &w->tasks->live, link) {
 		const struct gpu_use *use = find_use(seen, t->pid);
 		if (!t->tenant[0] && use)
 			listed += use->share;
@@ -118,7 +117,7 @@ static void count_card(struct gpu_watch *w, unsigned card, const struct census_c
 	double unlisted = seen->use_known && seen->busy_known ? unlisted_share(w, card, seen, now_ns)
 							      : 0;
 	TAILQ_FOREACH(t, &w->tasks->live, link)
-	count_task(t, card, seen, unlisted, now_ns);
+		count_task(t, card, seen, unlisted, now_ns);
 }
 
 /* A tenant's time is its leases'; among its processes it goes by what each was busy of late. */
@@ -152,8 +151,7 @@ static void count_tenant(struct gpu_watch *w, struct tenant *t)
 static void fade_all(struct gpu_watch *w, uint64_t now_ns)
 {
 	struct gpu_container *c;
-	TAILQ_FOREACH(c, &w->tasks->containers, link)
-	{
+	TAILQ_FOREACH(c, &w->tasks->containers, link) {
 		uint64_t used_ns = 0;
 		for (unsigned i = 0; i < w->tasks->card_count; i++)
 			used_ns += c->card[i].used_ns;
@@ -172,6 +170,6 @@ void gpu_watch_count(struct gpu_watch *w, const struct census_card *cards)
 		if (cards[i].processes_known)
 			count_card(w, i, &cards[i], now_ns);
 	TAILQ_FOREACH(t, &w->node->tenants, link)
-	count_tenant(w, t);
+		count_tenant(w, t);
 	fade_all(w, now_ns);
 }

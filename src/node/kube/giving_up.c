@@ -46,8 +46,8 @@ static struct given_up *find(struct giving_up *g, const char *uid)
 {
 	struct given_up *c;
 	LIST_FOREACH(c, &g->cases, link)
-	if (!strcmp(c->uid, uid))
-		return c;
+		if (!strcmp(c->uid, uid))
+			return c;
 	return NULL;
 }
 
@@ -86,8 +86,8 @@ static void give_up(struct giving_up *g, const struct kube_pod *pod)
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
 	event_tell(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
-		true,
-		"BindingGivenUp", "the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
+		true, "BindingGivenUp",
+		"the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
 		g->node);
 }
 

@@ -157,8 +157,8 @@ static struct seen *find_seen(struct live_terms *live, const char *id)
 {
 	struct seen *s;
 	TAILQ_FOREACH(s, &live->seen, link)
-	if (!strcmp(s->id, id))
-		return s;
+		if (!strcmp(s->id, id))
+			return s;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
@@ -274,7 +274,7 @@ void live_terms_look(struct live_terms *live, bool again)
 	if (!live || !live->node->claims || !pods_are_known(live->pods))
 		return;
 	TAILQ_FOREACH(s, &live->seen, link)
-	s->is_there = false;
+		s->is_there = false;
 	for (struct claim *c = claims_first(live->node->claims); c; c = claims_next(c)) {
 		const char *container;
 		struct pod_key key;

@@ -131,10 +131,9 @@ static bool is_too_soon(struct node_object *o, const struct wanting *w)
 		return false;
 	const char *what = w->annotations ? w->annotation[0].name : w->label[0].name;
 	if (!o->is_disputed)
-		log_warning(
-			"node %s: somebody else writes %s as well: it is put back every %" PRIu64
-			" s; is another device plugin running here?",
-			o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
+		log_warning("node %s: somebody else writes %s as well: it is put back every %" PRIu64
+			    " s; is another device plugin running here?",
+			    o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
 	o->is_disputed = true;
 	alarm_set(kube_client_reactor(o->client), &o->again, PUT_BACK_NS - since_ns);
 	return true;

@@ -73,8 +73,8 @@ static void sample(struct use_publisher *p, uint64_t now_ns)
 		*card = (struct watched_card){ .use = card->use };
 	}
 	TAILQ_FOREACH(t, &p->node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		count_device(p, t, i, now_ns);
+		for (unsigned i = 0; i < t->terms.device_count; i++)
+			count_device(p, t, i, now_ns);
 	for (unsigned i = 0; p->sampled_ns && i < p->node->card_count; i++) {
 		double pct = 100.0 * (double)p->card[i].charged_ns / (double)passed_ns;
 		card_use_add(&p->card[i].use, fmin(pct, 100));

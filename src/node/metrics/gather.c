@@ -248,8 +248,7 @@ static void gather_tenants(struct node *node, uint64_t now_ns, struct metrics_fi
 	struct tenant *t;
 	metrics_names_parse(node->config.metrics_names, &names, NULL);
 	bool has_hami = names & METRICS_NAMES_HAMI;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		struct metrics_tenant *m = &f->tenant[f->tenant_count++];
 		struct metrics_tenant_device *devices = &f->tenant_device[f->tenant_device_count];
 		for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -344,7 +343,7 @@ static int make_room(const struct node *node, struct metrics_figures *f)
 	size_t parts = 0;
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	parts += t->terms.device_count;
+		parts += t->terms.device_count;
 	f->card = calloc(node->card_count + 1, sizeof(*f->card));
 	f->tenant = calloc(node->tenant_count + 1, sizeof(*f->tenant));
 	f->tenant_device = calloc(parts + 1, sizeof(*f->tenant_device));

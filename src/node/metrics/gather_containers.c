@@ -66,13 +66,12 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	const struct gpu_tasks *tasks = gpu_watch_tasks(node->watch);
 	struct freezer_figures freezer = freezer_figures(gpu_watch_freezer(node->watch), now_ns);
 	TAILQ_FOREACH(c, &tasks->containers, link)
-	count += is_told(c);
+		count += is_told(c);
 	f->container = calloc(count + 1, sizeof(*f->container));
 	f->container_device = calloc(count * node->card_count + 1, sizeof(*f->container_device));
 	if (!f->container || !f->container_device)
 		return -ENOMEM;
-	TAILQ_FOREACH(c, &tasks->containers, link)
-	{
+	TAILQ_FOREACH(c, &tasks->containers, link) {
 		f->daemon.containers[state_of(c)]++;
 		f->daemon.containers_without += c->live && !c->has_library;
 		if (is_told(c))

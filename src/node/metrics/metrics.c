@@ -123,11 +123,11 @@ static void answer_ready(struct metrics *m, struct server_answer *ret)
 		*ret = (struct server_answer){ .status = 503,
 					       .line = "not ready: the driver does not answer\n" };
 	TAILQ_FOREACH(t, &m->node->tenants, link)
-	if (t->adopting)
-		*ret = (struct server_answer){
-			.status = 503,
-			.line = "not ready: processes of the daemon before are moving over\n"
-		};
+		if (t->adopting)
+			*ret = (struct server_answer){
+				.status = 503,
+				.line = "not ready: processes of the daemon before are moving over\n"
+			};
 }
 
 static const struct {

@@ -35,11 +35,10 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 	double least_pct = ceil(10000.0 / f->sms) / 100;
 	if (f->limit_pct * f->sms >= 100)
 		return 0;
-	return error_set(
-		err, EINVAL,
-		"sharing: 'space': cores_limit_pct %g of %u SMs is no whole SM: must be %g "
-		"or more",
-		f->limit_pct, f->sms, least_pct);
+	return error_set(err, EINVAL,
+			 "sharing: 'space': cores_limit_pct %g of %u SMs is no whole SM: must be %g "
+			 "or more",
+			 f->limit_pct, f->sms, least_pct);
 }
 
 /* Why it can't be space, whoever asks; 0: it can. */
@@ -126,10 +125,9 @@ int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *
 	if (r < 0)
 		return error_add(err, r, "group");
 	if (*wish->group && way == SHARING_TIME)
-		return error_set(
-			err, EINVAL,
-			"group: '%s': only tenants with sharing 'space' or 'auto' have one",
-			wish->group);
+		return error_set(err, EINVAL,
+				 "group: '%s': only tenants with sharing 'space' or 'auto' have one",
+				 wish->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);
 		if (r < 0)

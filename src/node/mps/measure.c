@@ -60,8 +60,8 @@ void measure_all(struct node *node)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (is_measured(t))
-		look(t);
+		if (is_measured(t))
+			look(t);
 }
 
 void measure_end(struct tenant *t)

@@ -70,8 +70,7 @@ static void faulted(struct mps_group *group, enum mps_fault fault, int pid, cons
 	log_warning_of(group->record.uid, "GPU %u: group '%s' of uid %u: %s",
 		       group->record.card->index, group->record.group, (unsigned)group->record.uid,
 		       what);
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		if (!concerns(t, group, fault, pid))
 			continue;
 		snprintf(t->space_fault, sizeof(t->space_fault), "%s", what);
@@ -193,7 +192,7 @@ static unsigned count_processes(const struct node *node, const struct mps_group 
 	const struct tenant *t;
 	unsigned count = 0;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	count += t->space == group ? t->process_count : 0;
+		count += t->space == group ? t->process_count : 0;
 	return count;
 }
 
@@ -239,8 +238,7 @@ static struct gain_verdict judge(const struct node *node, const struct tenant_te
 	const struct gain_record *others[OTHERS_MAX];
 	const struct tenant *t;
 	size_t count = 0;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		const struct mps_record *r = t->space ? &t->space->record : NULL;
 		if (r && r->card == terms->device[0].card && r->uid == terms->uid &&
 		    !strcmp(r->group, group) && count < OTHERS_MAX)

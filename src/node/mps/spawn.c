@@ -41,8 +41,7 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 		return 0;
 	}
 	return error_set(err, ENOENT,
-			 "there is no " MPS_PROGRAM
-			 " on this machine: install the driver's compute "
+			 "there is no " MPS_PROGRAM " on this machine: install the driver's compute "
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 

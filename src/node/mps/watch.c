@@ -341,8 +341,8 @@ void mps_control_gone(void *data, uint32_t events)
 		return;
 	}
 	if (g->state == MPS_READY || g->state == MPS_HUNG) {
-		snprintf(what,
-			 sizeof(what), "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
+		snprintf(what, sizeof(what),
+			 "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
 			 pid);
 		mps_tell(g, MPS_FAULT_CONTROL, pid, what);
 	}

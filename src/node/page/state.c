@@ -237,8 +237,7 @@ static void write_containers(struct node *node, uint64_t now_ns, struct json_tex
 	unsigned left = CONTAINERS_MAX;
 	json_text_open(t, "containers", '[');
 	for (int pass = 0; tasks && pass < 2; pass++)
-		TAILQ_FOREACH(c, &tasks->containers, link)
-		{
+		TAILQ_FOREACH(c, &tasks->containers, link) {
 			bool is_still = c->frozen_since_ns || container_swap_is_away(c);
 			if (is_still != !pass || (!is_still && !c->live) || !left)
 				continue;
@@ -299,8 +298,7 @@ void page_state_write(struct node *node, struct page_told *told, struct state_te
 		write_card(node, &node->card[i], t);
 	json_text_close(t, ']');
 	state_text_open_tenants(s);
-	TAILQ_FOREACH(tenant, &node->tenants, link)
-	{
+	TAILQ_FOREACH(tenant, &node->tenants, link) {
 		state_text_begin_tenant(s, tenant->terms.id);
 		write_tenant(tenant, now_ns, t);
 		state_text_end_tenant(s);
@@ -320,15 +318,17 @@ void page_state_sample(struct node *node, struct history *history)
 	struct tenant *t;
 	history_step(history, clock_now_ns());
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		const struct tenant_device_terms *d = &t->terms.device[i];
-		struct lessee_figures f = lessee_figures(t->device[i].lessee);
-		history_add(history, t->terms.id, d->card->index,
-			    (struct history_sample){
-				    .got_pct = (float)f.got_1s_pct,
-				    .limit_pct = (float)f.limit_now_pct,
-				    .used_mib = (float)((double)tenant_usage(t, i).used_bytes / MIB),
-				    .quota_mib = (float)((double)d->promise.quota_bytes / MIB),
-			    });
-	}
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			const struct tenant_device_terms *d = &t->terms.device[i];
+			struct lessee_figures f = lessee_figures(t->device[i].lessee);
+			history_add(
+				history, t->terms.id, d->card->index,
+				(struct history_sample){
+					.got_pct = (float)f.got_1s_pct,
+					.limit_pct = (float)f.limit_now_pct,
+					.used_mib = (float)((double)tenant_usage(t, i).used_bytes /
+							    MIB),
+					.quota_mib = (float)((double)d->promise.quota_bytes / MIB),
+				});
+		}
 }

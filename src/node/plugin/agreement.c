@@ -102,9 +102,8 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 	for (size_t i = 0; i < count; i++)
 		if (!claim_has_card(claim, share[i].card))
 			return error_set(err, EEXIST,
-					 KUBE_POD_ALLOCATED
-					 ": a share of %.64s; allotd: claim '%s' "
-					 "has none",
+					 KUBE_POD_ALLOCATED ": a share of %.64s; allotd: claim '%s' "
+							    "has none",
 					 share[i].card, claim_terms(claim)->claim.key);
 	for (unsigned d = 0; d < claim_terms(claim)->device_count; d++) {
 		size_t i = 0;
@@ -198,12 +197,11 @@ int agreement_of_cores(const struct slices *slices, const struct vcuda_names *na
 		return differs(err, holder);
 	}
 	if (ask.cores != holder->count || !vcuda_request_is_met(claim, &ask)) {
-		error_set(
-			err, EEXIST,
-			"it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
-			"share",
-			ask.cores, names->cores, ask.units, names->memory,
-			claim_terms(claim)->claim.key, claim_terms(claim)->name);
+		error_set(err, EEXIST,
+			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
+			  "share",
+			  ask.cores, names->cores, ask.units, names->memory,
+			  claim_terms(claim)->claim.key, claim_terms(claim)->name);
 		return differs(err, holder);
 	}
 	return 0;
@@ -234,8 +232,8 @@ static void note(struct agreement *a, const char *what)
 	snprintf(text, sizeof(text), "%s", what);
 	text_clean(text);
 	TAILQ_FOREACH(d, &a->differences, link)
-	if (!strcmp(d->text, text))
-		break;
+		if (!strcmp(d->text, text))
+			break;
 	if (!d) {
 		d = calloc(1, sizeof(*d));
 		if (!d)

@@ -128,10 +128,9 @@ static int fill_request(struct node *node, const struct slices *slices, const st
 		if (!slots_count(&set->card[i]))
 			continue;
 		if (request->device_count == REGION_MAX_DEVICES)
-			return error_set(
-				err, EINVAL,
-				"devices of more than %d GPUs: a container can have no more",
-				REGION_MAX_DEVICES);
+			return error_set(err, EINVAL,
+					 "devices of more than %d GPUs: a container can have no more",
+					 REGION_MAX_DEVICES);
 		fill_device(node, &node->card[i], slices->per_card, &set->card[i],
 			    &request->device[request->device_count++]);
 	}

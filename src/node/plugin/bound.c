@@ -183,8 +183,8 @@ static bool is_given(struct bound *b, const struct choice *choice)
 	}
 	const struct bound_call *c;
 	TAILQ_FOREACH(c, &b->calls, link)
-	found |= c->given && c->given->container == choice->container &&
-		 !strcmp(c->given->uid, choice->pod->uid);
+		found |= c->given && c->given->container == choice->container &&
+			 !strcmp(c->given->uid, choice->pod->uid);
 	return found;
 }
 
@@ -215,11 +215,10 @@ static int make_claim(struct bound_call *c, const struct choice *choice, struct 
 	if (claim && !allocate_is_same(claim, &request)) {
 		/* Of a call whose answer was lost, and the scheduler has thought again since. */
 		if (allocate_is_lived_in(claim))
-			return error_set(
-				err, EBUSY,
-				"processes still use tenant '%s', which is to be given other "
-				"shares: end them, or wait until they have",
-				claim_terms(claim)->name);
+			return error_set(err, EBUSY,
+					 "processes still use tenant '%s', which is to be given other "
+					 "shares: end them, or wait until they have",
+					 claim_terms(claim)->name);
 		r = claims_release(node->claims, c->key, "it is given other shares", err);
 		claim = NULL;
 	}

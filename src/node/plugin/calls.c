@@ -128,7 +128,7 @@ static int publish(struct endpoint *e, const bool is_healthy[SLICES_MAX_CARDS])
 	grpc_message_unref(e->list);
 	e->list = list;
 	TAILQ_FOREACH(w, &e->watchers, link)
-	grpc_call_send(w->call, list);
+		grpc_call_send(w->call, list);
 	return 0;
 }
 

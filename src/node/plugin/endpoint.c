@@ -30,11 +30,10 @@ int endpoint_check(const char *dir, const char *resource, struct error *err)
 	char own[ENDPOINT_PATH_MAX], path[ENDPOINT_PATH_MAX];
 	name_socket(resource, own);
 	if (paths_join(dir, own, path, sizeof(path), NULL) < 0)
-		return error_set(
-			err, EINVAL,
-			"kube_plugin_dir: '%.100s': must be at most %zu bytes, so that the "
-			"path of the socket %s fits",
-			dir, sizeof(path) - strlen(own) - 2, own);
+		return error_set(err, EINVAL,
+				 "kube_plugin_dir: '%.100s': must be at most %zu bytes, so that the "
+				 "path of the socket %s fits",
+				 dir, sizeof(path) - strlen(own) - 2, own);
 	return 0;
 }
 

@@ -157,12 +157,11 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 	struct vcuda *v = c->v;
 	struct vcuda_names names = vcuda_names(v);
 	struct error err = { 0 };
-	error_set(
-		&err, EINVAL,
-		"the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s was "
-		"given: it asks for %u and %u",
-		c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
-		pod->name, key->container, v->awaited.cores, v->awaited.units);
+	error_set(&err, EINVAL,
+		  "the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s was "
+		  "given: it asks for %u and %u",
+		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
+		  pod->name, key->container, v->awaited.cores, v->awaited.units);
 	if (v->awaited.is_new)
 		claims_undo(v->plugin->node->claims, v->awaited.key, "its memory was not asked for");
 	vcuda_refuse(c, -EINVAL, &err);

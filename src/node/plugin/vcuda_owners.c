@@ -66,8 +66,8 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 	if (claim)
 		return container < pod->init_containers || !is_void(o, claim);
 	TAILQ_FOREACH(s, &o->shares, link)
-	if (s->container == container && !strcmp(s->uid, pod->uid))
-		return true;
+		if (s->container == container && !strcmp(s->uid, pod->uid))
+			return true;
 	return false;
 }
 

@@ -153,11 +153,10 @@ static int read_manifest(struct trust *trust, struct manifest *ret, struct error
 		return r;
 	r = signature_verify(keys, text, size, signature, err);
 	if (r == -EKEYREJECTED)
-		return error_set(
-			err, EKEYREJECTED,
-			"library_manifest: %s: its signature is of none of the keys in %s, or "
-			"it was changed: sign it again, or add the key that did",
-			path, keys_path);
+		return error_set(err, EKEYREJECTED,
+				 "library_manifest: %s: its signature is of none of the keys in %s, or "
+				 "it was changed: sign it again, or add the key that did",
+				 path, keys_path);
 	if (r < 0)
 		return error_add(err, r, "library_keys: %s", keys_path);
 	r = manifest_parse(text, size, ret, err);
@@ -184,12 +183,11 @@ static int check(struct trust *trust, const char *path, struct error *err)
 		return r;
 	manifest_format(hash, digits);
 	if (!manifest_has(&manifest, TRUST_LIBRARY, hash))
-		return error_set(
-			err, EKEYREJECTED,
-			"%s: is not as signed: no " TRUST_LIBRARY
-			" of SHA-256 %s in %s: install the one that is, or sign a manifest "
-			"that has it",
-			path, digits, trust->path[FILE_MANIFEST]);
+		return error_set(err, EKEYREJECTED,
+				 "%s: is not as signed: no " TRUST_LIBRARY
+				 " of SHA-256 %s in %s: install the one that is, or sign a manifest "
+				 "that has it",
+				 path, digits, trust->path[FILE_MANIFEST]);
 	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
 	trust->is_good = are_settled(trust);
 	return 0;

@@ -30,10 +30,9 @@ static void say_failure(struct suspect *s, const char *what, int error)
 	if (error == ESRCH)
 		return;
 	if (!s->violations->said_failure)
-		log_warning_of(
-			log_key(s->tenant),
-			"tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
-			s->tenant, s->pid, s->name, what, strerror(error));
+		log_warning_of(log_key(s->tenant),
+			       "tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
+			       s->tenant, s->pid, s->name, what, strerror(error));
 	s->violations->said_failure = true;
 }
 
@@ -43,8 +42,8 @@ void offenders_write_list(struct violations *v)
 	const struct suspect *s;
 	size_t count = 0;
 	TAILQ_FOREACH(s, &v->list, link)
-	if (list && s->is_stopped)
-		list[count++] = (struct stopped_process){ s->pid, s->start_time };
+		if (list && s->is_stopped)
+			list[count++] = (struct stopped_process){ s->pid, s->start_time };
 	int r = list ? stopped_list_write(v->node->run_dir, list, count) : -ENOMEM;
 	if (r < 0)
 		log_warning("%s/stopped can't be written: %s", v->node->run_dir, strerror(-r));
@@ -84,11 +83,10 @@ static void freeze(struct suspect *s)
 	}
 	s->violations->figures.frozen++;
 	offenders_note(s, "frozen");
-	log_warning_of(
-		log_key(s->tenant),
-		"tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
-		"it go on",
-		s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
+	log_warning_of(log_key(s->tenant),
+		       "tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
+		       "it go on",
+		       s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
 }
 
 static void stop(struct suspect *s)
@@ -113,10 +111,9 @@ static void stop(struct suspect *s)
 			    "tenant '%s': process %d (%s) had been continued, and is stopped again",
 			    s->tenant, s->pid, s->name);
 	else
-		log_warning_of(
-			log_key(s->tenant),
-			"tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
-			s->tenant, s->pid, s->name);
+		log_warning_of(log_key(s->tenant),
+			       "tenant '%s': process %d (%s) is stopped; allot resume lets it go on",
+			       s->tenant, s->pid, s->name);
 }
 
 static void tell_to_end(struct suspect *s)
@@ -206,8 +203,7 @@ void offenders_act(struct violations *v)
 {
 	struct suspect *s;
 	bool ending = false;
-	TAILQ_FOREACH(s, &v->list, link)
-	{
+	TAILQ_FOREACH(s, &v->list, link) {
 		if (s->is_offender)
 			act(s);
 		ending |= s->is_told_to_end && !s->is_killed;
@@ -222,8 +218,8 @@ static bool is_held_for_another(const struct suspect *s)
 {
 	const struct suspect *other;
 	TAILQ_FOREACH(other, &s->violations->list, link)
-	if (other != s && !strcmp(other->container, s->container))
-		return true;
+		if (other != s && !strcmp(other->container, s->container))
+			return true;
 	return false;
 }
 

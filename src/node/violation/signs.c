@@ -27,8 +27,7 @@
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-	{
+	TAILQ_FOREACH(t, &node->tenants, link) {
 		uint64_t start_time;
 		if (tenant_process_of(t, pid))
 			return t;
@@ -142,8 +141,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (!strstr(line, "/tenants/") && !strstr(line, "/claims/"))
 			continue;
-		TAILQ_FOREACH(t, &node->tenants, link)
-		{
+		TAILQ_FOREACH(t, &node->tenants, link) {
 			if (t == found || (mounter != 0 && mounter != t->terms.uid) ||
 			    !names_tenants_dir(line, t->terms.id, point) ||
 			    !is_mounted(t, pid, point))
@@ -212,12 +210,12 @@ static const struct tenant *tenant_at(struct node *node, const struct place *pla
 	struct tenant *t;
 	*ret_several = false;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	for (unsigned i = 0; i < t->slot_limit; i++) {
-		if (!t->process[i] || t == found || !lives_at(t->process[i], place))
-			continue;
-		*ret_several |= found != NULL;
-		found = t;
-	}
+		for (unsigned i = 0; i < t->slot_limit; i++) {
+			if (!t->process[i] || t == found || !lives_at(t->process[i], place))
+				continue;
+			*ret_several |= found != NULL;
+			found = t;
+		}
 	return *ret_several ? NULL : found;
 }
 
@@ -276,8 +274,7 @@ static const struct tenant *by_environment(struct node *node, int pid)
 	for (int at = 0; at < length; at += (int)strlen(text + at) + 1) {
 		if (strncmp(text + at, name, strlen(name)) != 0)
 			continue;
-		TAILQ_FOREACH(t, &node->tenants, link)
-		{
+		TAILQ_FOREACH(t, &node->tenants, link) {
 			char path[NODE_PATH_MAX];
 			tenant_path(t, "allot.sock", path);
 			if (!strcmp(text + at + strlen(name), path) && is_of_user(pid, t->terms.uid))

@@ -16,8 +16,8 @@ struct suspect *suspects_find(const struct violations *v, int pid)
 {
 	struct suspect *s;
 	TAILQ_FOREACH(s, &v->list, link)
-	if (s->pid == pid)
-		return s;
+		if (s->pid == pid)
+			return s;
 	return NULL;
 }
 

@@ -84,13 +84,12 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 	s->held_bytes = held_bytes;
 	become_offender(s, t, reason, NULL);
 	if (reason == VIOLATION_OVER_QUOTA)
-		log_warning_of(
-			tenant_log_key(&t->terms),
-			"tenant '%s' (%s) holds %" PRIu64
-			" MiB more than its quota on GPU %u: its process %d (%s) holds most, "
-			"%" PRIu64 " MiB",
-			t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid, s->name,
-			held_bytes / MIB);
+		log_warning_of(tenant_log_key(&t->terms),
+			       "tenant '%s' (%s) holds %" PRIu64
+			       " MiB more than its quota on GPU %u: its process %d (%s) holds most, "
+			       "%" PRIu64 " MiB",
+			       t->terms.name, t->terms.id, beyond_bytes / MIB, card, s->pid,
+			       s->name, held_bytes / MIB);
 	else
 		log_warning_of(tenant_log_key(&t->terms),
 			       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
@@ -105,8 +104,8 @@ static bool is_registered(struct node *node, int pid)
 {
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (tenant_process_of(t, pid) || adopt_is_expected(t, pid))
-		return true;
+		if (tenant_process_of(t, pid) || adopt_is_expected(t, pid))
+			return true;
 	return false;
 }
 
@@ -119,17 +118,17 @@ static bool are_pids_ours(const struct violations *v, unsigned card, const struc
 	struct tenant *t;
 	bool is_anyone = false;
 	TAILQ_FOREACH(t, &v->node->tenants, link)
-	for (unsigned d = 0; d < t->terms.device_count; d++)
-		for (unsigned i = 0; t->terms.device[d].card->index == card && i < t->slot_limit;
-		     i++) {
-			struct process *p = t->process[i];
-			if (!p || !p->census[d].used_before || tenant_is_checkpointing(t))
-				continue;
-			is_anyone = true;
-			for (size_t k = 0; k < seen->process_count; k++)
-				if (seen->process[k].pid == p->pid)
-					return true;
-		}
+		for (unsigned d = 0; d < t->terms.device_count; d++)
+			for (unsigned i = 0;
+			     t->terms.device[d].card->index == card && i < t->slot_limit; i++) {
+				struct process *p = t->process[i];
+				if (!p || !p->census[d].used_before || tenant_is_checkpointing(t))
+					continue;
+				is_anyone = true;
+				for (size_t k = 0; k < seen->process_count; k++)
+					if (seen->process[k].pid == p->pid)
+						return true;
+			}
 	return v->is_host || !is_anyone;
 }
 
@@ -137,8 +136,8 @@ static bool is_adopting(const struct node *node)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
-	if (t->adopting)
-		return true;
+		if (t->adopting)
+			return true;
 	return false;
 }
 
@@ -210,7 +209,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	uint64_t now_ns = clock_now_ns();
 	bool is_sound = !is_adopting(node), is_whole = true;
 	TAILQ_FOREACH(s, &v->list, link)
-	s->is_seen = false;
+		s->is_seen = false;
 	for (unsigned i = 0; i < node->card_count; i++) {
 		if (!cards[i].processes_known || !are_pids_ours(v, i, &cards[i])) {
 			is_whole = false;
@@ -238,8 +237,8 @@ bool violations_has_open(const struct node *node)
 	if (!v)
 		return false;
 	TAILQ_FOREACH(s, &v->list, link)
-	if (!s->is_offender && !s->is_ours)
-		return true;
+		if (!s->is_offender && !s->is_ours)
+			return true;
 	return false;
 }
 
@@ -250,8 +249,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 	struct suspect *s;
 	bool is_settings = v->node->config.on_violation != ON_VIOLATION_REPORT;
 	int count = 0;
-	TAILQ_FOREACH(s, &v->list, link)
-	{
+	TAILQ_FOREACH(s, &v->list, link) {
 		if (!s->is_offender || strcmp(s->tenant, tenant) ||
 		    !(s->container[0] || s->is_stopped))
 			continue;
@@ -281,13 +279,14 @@ json_t *violations_of_tenant(const struct violations *v, const char *tenant)
 	json_t *list = json_array();
 	const struct suspect *s;
 	TAILQ_FOREACH(s, &v->list, link)
-	if (s->is_offender && !strcmp(s->tenant, tenant))
-		json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:o, s:s, s:I}", "pid",
-						      s->pid, "name", s->name, "reason",
-						      violation_reason_name(s->reason), "sign",
-						      s->how ? json_string(s->how) : json_null(),
-						      "action", offenders_action(s), "memory_bytes",
-						      (json_int_t)s->held_bytes));
+		if (s->is_offender && !strcmp(s->tenant, tenant))
+			json_array_append_new(list,
+					      json_pack("{s:i, s:s, s:s, s:o, s:s, s:I}", "pid",
+							s->pid, "name", s->name, "reason",
+							violation_reason_name(s->reason), "sign",
+							s->how ? json_string(s->how) : json_null(),
+							"action", offenders_action(s),
+							"memory_bytes", (json_int_t)s->held_bytes));
 	return list;
 }
 

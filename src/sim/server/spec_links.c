@@ -70,11 +70,10 @@ int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *
 
 		if (step < 0 || step > UINT8_MAX || (*end && *end != '/') ||
 		    card->info.pcie_depth == SIM_PCIE_DEPTH)
-			return spec_fail(
-				at,
-				"pcie: '%s' is not like 0/1: a host bridge, and at most %d "
-				"switches below it, each 0 to %d",
-				value, SIM_PCIE_DEPTH - 1, UINT8_MAX);
+			return spec_fail(at,
+					 "pcie: '%s' is not like 0/1: a host bridge, and at most %d "
+					 "switches below it, each 0 to %d",
+					 value, SIM_PCIE_DEPTH - 1, UINT8_MAX);
 		card->info.pcie[card->info.pcie_depth++] = (uint8_t)step;
 		if (!*end)
 			return 0;

@@ -54,12 +54,11 @@ int access_check_private(const struct access_settings *settings, const struct ad
 	if (!is_private || address->storage.ss_family == AF_UNIX ||
 	    !is_none(settings->web_token_file))
 		return 0;
-	return error_set(
-		err, EACCES,
-		"web_listen: '%s' can be reached by every user of this machine, and a "
-		"private daemon's tenants are its user's to see: name a web_token_file, or "
-		"listen at unix:/path",
-		settings->web_listen);
+	return error_set(err, EACCES,
+			 "web_listen: '%s' can be reached by every user of this machine, and a "
+			 "private daemon's tenants are its user's to see: name a web_token_file, or "
+			 "listen at unix:/path",
+			 settings->web_listen);
 }
 
 bool access_is_plain_host(const char *host)

@@ -69,7 +69,8 @@ static bool is_granted(struct site *site, enum access_verdict verdict, const str
 					 .line = "a token is needed\n",
 					 .header = "WWW-Authenticate",
 					 .header_value = "Bearer realm=\"allot\"" },
-		[ACCESS_WRONG_HOST] = { .status = 403, .line = "must be asked for by an address, or as localhost\n" },
+		[ACCESS_WRONG_HOST] = { .status = 403,
+					.line = "must be asked for by an address, or as localhost\n" },
 		[ACCESS_WRONG_ORIGIN] = { .status = 403, .line = "another site asks\n" },
 		[ACCESS_NO_CHANGES] = { .status = 403,
 					.line = "nothing can be changed here: the setting "

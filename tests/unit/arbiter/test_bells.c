@@ -55,11 +55,10 @@ static void test_few_looks_and_no_later(void **state)
 			struct outcome polled = run_equal(false, tenants, lengths[i]);
 			struct outcome rung = run_equal(true, tenants, lengths[i]);
 
-			print_message(
-				"%d tenants, %4d us: looked at %.1f times a lease, sum %.2f %%; "
-				"rung %.1f, %.2f\n",
-				tenants, (int)(lengths[i] / US), polled.looks_a_lease,
-				polled.sum_pct, rung.looks_a_lease, rung.sum_pct);
+			print_message("%d tenants, %4d us: looked at %.1f times a lease, sum %.2f %%; "
+				      "rung %.1f, %.2f\n",
+				      tenants, (int)(lengths[i] / US), polled.looks_a_lease,
+				      polled.sum_pct, rung.looks_a_lease, rung.sum_pct);
 			assert_true(rung.looks_a_lease < 9);
 			assert_true(rung.sum_pct > polled.sum_pct - 0.05);
 		}

@@ -191,11 +191,11 @@ static double back_ms(const struct outcome *outcome, double part)
 
 static void print_outcome(const char *name, const struct outcome *outcome)
 {
-	print_message(
-		"%-8s busy %5.2f %%  work %5.2f %%  %u returns: at the guarantee after %.0f ms "
-		"(median), %.0f (99 %%), %.0f (all); first second: at least %.1f %% of it\n",
-		name, outcome->busy_pct, outcome->work_pct, outcome->returns, back_ms(outcome, 0.5),
-		back_ms(outcome, 0.99), back_ms(outcome, 1), outcome->first_second_pct);
+	print_message("%-8s busy %5.2f %%  work %5.2f %%  %u returns: at the guarantee after %.0f ms "
+		      "(median), %.0f (99 %%), %.0f (all); first second: at least %.1f %% of it\n",
+		      name, outcome->busy_pct, outcome->work_pct, outcome->returns,
+		      back_ms(outcome, 0.5), back_ms(outcome, 0.99), back_ms(outcome, 1),
+		      outcome->first_second_pct);
 }
 
 static void test_elastic_against_static(void **state)

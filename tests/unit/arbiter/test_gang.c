@@ -401,9 +401,8 @@ static void test_priority(void **state)
 		gang_model_add(m, share(80, 100), &one1);
 		gang_model_run(m, RUN_NS);
 		got = progress(m, gang, &training, 0, RUN_NS);
-		print_message(
-			"  gang of 20 %% with priority: %6.2f %%, beside one of 80: %6.2f %%\n",
-			got, work_pct(m, other, 0, RUN_NS));
+		print_message("  gang of 20 %% with priority: %6.2f %%, beside one of 80: %6.2f %%\n",
+			      got, work_pct(m, other, 0, RUN_NS));
 		assert_within(got, 20, 3, "gang");
 		assert_true(work_pct(m, other, 0, RUN_NS) > 75);
 	}

@@ -86,8 +86,7 @@ static void test_error_names_value(void **state)
 	char text[200];
 
 	assert_int_equal(parse_size("4XB", &bytes, &err), -EINVAL);
-	assert_string_equal(err.text,
-			    "'4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB");
+	assert_string_equal(err.text, "'4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_true(parse_size(text, &bytes, &err) < 0);
@@ -148,9 +147,8 @@ static void test_part_of_a_gpu(void **state)
 
 	assert_int_equal(parse_cores("0.3", &pct, &err), -EINVAL);
 	assert_true(pct == 77);
-	assert_string_equal(err.text,
-			    "'0.3': is in percent, not in GPUs; write 30 for that part of "
-			    "a GPU, or 0.3% for less than one percent");
+	assert_string_equal(err.text, "'0.3': is in percent, not in GPUs; write 30 for that part of "
+				      "a GPU, or 0.3% for less than one percent");
 	assert_int_equal(parse_cores("0.3%", &pct, NULL), 0);
 	assert_true(pct == 0.3);
 	assert_int_equal(parse_cores("1.5", &pct, NULL), 0);

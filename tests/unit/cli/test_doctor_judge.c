@@ -172,8 +172,7 @@ PUT(clock_back, f->clock.has_step = true; f->clock.step_s = -61)
 PUT(clock_slewed, f->clock.has_step = true; f->clock.step_s = 59)
 PUT(clock_unset, f->clock.now_s = 5)
 PUT(driver_new, SET_TEXT(f->versions.daemon_driver, "580.1"); SET_TEXT(f->versions.module, "580.2"))
-PUT(driver_same, SET_TEXT(f->versions.daemon_driver, "580.1");
-    SET_TEXT(f->versions.module, "580.1"))
+PUT(driver_same, SET_TEXT(f->versions.daemon_driver, "580.1"); SET_TEXT(f->versions.module, "580.1"))
 PUT(driver_simulated, driver_new(f); f->versions.is_simulated = true)
 
 /* ---- the cluster ---- */
@@ -202,8 +201,7 @@ static void process(struct facts *f, const char *name)
 	SET_TEXT(p->name, name);
 	p->pid = 4711 + (int)f->rivals.count;
 }
-PUT(plugin_of_nvidia, process(f, "sh"); process(f, "nvidia-device-p");
-    process(f, "nvidia-device-p"))
+PUT(plugin_of_nvidia, process(f, "sh"); process(f, "nvidia-device-p"); process(f, "nvidia-device-p"))
 PUT(monitor_of_hami, process(f, "vGPUmonitor"))
 PUT(gpu_manager, process(f, "gpu-manager"))
 PUT(dcgm, process(f, "dcgm-exporter"))

@@ -129,15 +129,14 @@ static void test_none_of_ours(void **state)
 		    "pod p\n"
 		    "\nkube-scheduler says:\n"
 		    "  0/2 nodes are available: 2 Insufficient cpu.\n");
-	assert_text(
-		"{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
-			"1024") "],\"cluster\":{\"nodes\":0,"
-				"\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
-		"ns/p waits: no node has said that it has GPUs\n"
-		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
-		"\nWhat would help\n"
-		"  no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
-		"device plugin of that protocol, at work on the nodes with GPUs?\n");
+	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[" ASK(
+			    "1024") "],\"cluster\":{\"nodes\":0,"
+				    "\"nodes_aside\":0,\"cards\":0,\"types\":[]},\"nodes\":[]}",
+		    "ns/p waits: no node has said that it has GPUs\n"
+		    "  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time\n"
+		    "\nWhat would help\n"
+		    "  no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
+		    "device plugin of that protocol, at work on the nodes with GPUs?\n");
 	assert_text("{" POD
 		    ",\"state\":\"waiting\",\"broken\":\"container 0: limits: nvidia.com/gpumem: "
 		    "'-1': must be more\"}",
@@ -162,8 +161,7 @@ static void test_on_its_way(void **state)
 		    "ns/p waits: node n is chosen, and its cards are kept for 280 s; it is not "
 		    "bound yet\n"
 		    "  main is to get of GPU-a: 2.9 GiB\n");
-	assert_text("{" POD
-		    ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
+	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
 		    "pods have come to be bound\"," SHARES "}",
 		    "ns/p waits: node n is chosen, and its cards are kept for 9 s; it is not bound "
 		    "yet; gang train: 1 of 4 pods have come to be bound\n"
@@ -232,10 +230,9 @@ static void test_placed_by_use(void **state)
 {
 	assert_text(
 		FILLER_SAYS(FILLER_NODE(
-			"a",
-			"\"card\":[" FILLER_CARD(
-				"\"use\":{\"promised_pct\":80,\"lent_pct\":40,\"measured_pct\":90,"
-				"\"peak_pct\":30,\"now_pct\":12,\"taken_pct\":80}") "]")),
+			"a", "\"card\":[" FILLER_CARD(
+				     "\"use\":{\"promised_pct\":80,\"lent_pct\":40,\"measured_pct\":90,"
+				     "\"peak_pct\":30,\"now_pct\":12,\"taken_pct\":80}") "]")),
 		"ns/p waits; node a has not the GPUs that it asks for free\n"
 		"  container 0 asks for 1 GPU with 1.0 GiB and 30 % of the time, of what others "
 		"leave\n"
@@ -324,10 +321,9 @@ static void test_quota(void **state)
 			  "{\"ResourceQuotaNotFit\":4},\"cards\":4}]}");
 	char *text = write_text(e);
 	assert_non_null(strstr(text, "4/4 ResourceQuotaNotFit"));
-	assert_non_null(strstr(text,
-			       "\nWhat would help\n  the end of other pods of namespace ns, or "
-			       "more of its ResourceQuota: they have 4000 of 5000 "
-			       "nvidia.com/gpumem, they have 0 of 3 nvidia.com/gpu\n"));
+	assert_non_null(strstr(text, "\nWhat would help\n  the end of other pods of namespace ns, or "
+				     "more of its ResourceQuota: they have 4000 of 5000 "
+				     "nvidia.com/gpumem, they have 0 of 3 nvidia.com/gpu\n"));
 	free(text);
 	json_decref(e);
 }
@@ -349,20 +345,17 @@ static void test_of_the_pod_alone(void **state)
 		"\"A\",\"message\":\"first\"}]}");
 	json_t *e = explain_of_pod(pod, events, "nobody answers");
 	char *text = write_text(e);
-	assert_string_equal(text,
-			    "ns/p waits\n\nkube-scheduler says:\n  0/1 nodes are available\n\n"
-			    "Events:\n  A: first\n  B: second\n");
+	assert_string_equal(text, "ns/p waits\n\nkube-scheduler says:\n  0/1 nodes are available\n\n"
+				  "Events:\n  A: first\n  B: second\n");
 	assert_string_equal(explain_word(e, "not_asked"), "nobody answers");
 	free(text);
 	json_decref(e);
 	json_decref(events);
 	json_decref(pod);
-	pod =
-		parse(
-			"{" META(
-				"\"hami.io/vgpu-node\":\"n\",\"hami.io/bind-phase\":\"success\","
-				"\"hami.io/vgpu-devices-allocated\":\";GPU-a,NVIDIA,3000,30:;\"") ",\"spec\":{\"nodeName\":\"n\",\"initContainers\":[{\"name\":\"early\"}],"
-												  "\"containers\":[{\"name\":\"main\"}]}}");
+	pod = parse("{" META(
+		"\"hami.io/vgpu-node\":\"n\",\"hami.io/bind-phase\":\"success\","
+		"\"hami.io/vgpu-devices-allocated\":\";GPU-a,NVIDIA,3000,30:;\"") ",\"spec\":{\"nodeName\":\"n\",\"initContainers\":[{\"name\":\"early\"}],"
+										  "\"containers\":[{\"name\":\"main\"}]}}");
 	e = explain_of_pod(pod, NULL, "");
 	text = write_text(e);
 	assert_string_equal(text,

@@ -45,8 +45,7 @@ static int read_line(char *line, enum option_order order, struct values *values,
 
 static void test_values(void **state)
 {
-	char line[] =
-		"--memory 4GiB --cores=12.5 --priority -3 --on-full fail --json -- cmd --json";
+	char line[] = "--memory 4GiB --cores=12.5 --priority -3 --on-full fail --json -- cmd --json";
 	struct values values;
 	char *argv[32];
 	bool help;

@@ -83,8 +83,7 @@ static void test_narrow_keeps_names(void **state)
 /* In a pipe or a file nothing is cut and no column that says something is left out. */
 static void test_unlimited(void **state)
 {
-	static const char name[] =
-		"job-1234567-a-name-of-sixty-three-characters-is-the-longest-one";
+	static const char name[] = "job-1234567-a-name-of-sixty-three-characters-is-the-longest-one";
 	char container[300], list[1000];
 	char *text;
 

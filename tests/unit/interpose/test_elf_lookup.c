@@ -89,8 +89,7 @@ static void test_finds_libc(void **state)
 			assert_non_null(elf_any_symbol(&own, names[i]));
 	}
 	/* No other object stands between: the very address that the linker finds. */
-	assert_ptr_equal(elf_any_symbol(&own, "pthread_create"),
-			 dlsym(RTLD_NEXT, "pthread_create"));
+	assert_ptr_equal(elf_any_symbol(&own, "pthread_create"), dlsym(RTLD_NEXT, "pthread_create"));
 	assert_null(elf_any_symbol(&own, "no_such_symbol"));
 	assert_null(elf_next_symbol(&own, "no_such_symbol"));
 	/* And by the loader's own list. */

@@ -83,11 +83,10 @@ static void test_files(void **state)
 	put("ca.crt", "authority\n");
 	put("c.crt", "certificate\n");
 	put("c.key", "key\n");
-	if (read_config(
-		    "    certificate-authority: ca.crt\n    insecure-skip-tls-verify: "
-		    "true\n" SERVER,
-		    "    client-certificate: c.crt\n    client-key: c.key\n    tokenFile: token\n",
-		    &a, &err) < 0)
+	if (read_config("    certificate-authority: ca.crt\n    insecure-skip-tls-verify: "
+			"true\n" SERVER,
+			"    client-certificate: c.crt\n    client-key: c.key\n    tokenFile: token\n",
+			&a, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(a.ca_pem, "authority");
 	assert_string_equal(a.certificate_pem, "certificate");

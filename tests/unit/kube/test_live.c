@@ -111,11 +111,9 @@ static void test_wrong(void **state)
 		{ "\"allot.dev/cores-limit\":\"0\"", "allot.dev/cores-limit: '0'" },
 		{ "\"allot.dev/on-full\":\"cry\"", "'cry': must be fail, wait or swap" },
 		{ "\"allot.dev/sharing\":\"turns\"", "'turns': must be time, space or auto" },
-		{ "\"allot.dev/memroy\":\"8GiB\"",
-		  "allot.dev/memroy: there is no such annotation" },
+		{ "\"allot.dev/memroy\":\"8GiB\"", "allot.dev/memroy: there is no such annotation" },
 		{ "\"nobody.allot.dev/memory\":\"8GiB\"", "has no container 'nobody'" },
-		{ "\"allot.dev/cores\":\"1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1\"",
-		  "at most 16 values" },
+		{ "\"allot.dev/cores\":\"1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1\"", "at most 16 values" },
 		{ "\"allot.dev/cores\":\"1\\n2\"", "allot.dev/cores: '1" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -11,10 +11,9 @@
 
 static void test_there_and_back(void **state)
 {
-	static const char recorded[] =
-		"[{\"uuid\":\"GPU-a\",\"score\":{\"GPU-b\":260,\"GPU-c\":10}},"
-		"{\"uuid\":\"GPU-b\",\"score\":{\"GPU-a\":260,\"GPU-c\":20}},"
-		"{\"uuid\":\"GPU-c\",\"score\":{\"GPU-a\":10,\"GPU-b\":20}}]";
+	static const char recorded[] = "[{\"uuid\":\"GPU-a\",\"score\":{\"GPU-b\":260,\"GPU-c\":10}},"
+				       "{\"uuid\":\"GPU-b\",\"score\":{\"GPU-a\":260,\"GPU-c\":20}},"
+				       "{\"uuid\":\"GPU-c\",\"score\":{\"GPU-a\":10,\"GPU-b\":20}}]";
 	struct kube_scores scores;
 	assert_int_equal(scores_parse(recorded, &scores, NULL), 0);
 	assert_int_equal(scores.count, 3);

@@ -153,8 +153,8 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 	/* It was given them: on how many cards it is, is known all the same. */
 	struct vcuda_ask after = asked(
 		BOTH("50", "9"),
-		TO_ALLOCATE("success", ";;") ALLOCATED(
-			";GPU-a,NVIDIA,768,16:GPU-b,NVIDIA,768,16:GPU-c,NVIDIA,768,16:;"));
+		TO_ALLOCATE("success", ";;")
+			ALLOCATED(";GPU-a,NVIDIA,768,16:GPU-b,NVIDIA,768,16:GPU-c,NVIDIA,768,16:;"));
 	assert_int_equal(after.chosen, 0);
 	assert_true(vcuda_ask_is_same(&ask, &after));
 	/* All of a card is whatever it has. */

@@ -16,11 +16,10 @@ static struct tenant *make(struct fixture *f, const char *name, unsigned gib, co
 {
 	char line[512];
 
-	snprintf(
-		line, sizeof(line),
-		"{\"version\":1,\"op\":\"create\",\"name\":\"%s\",\"on_full\":\"wait\",\"devices\":"
-		"[{\"index\":0,\"memory_bytes\":%llu%s}]}",
-		name, (unsigned long long)(gib * GIB), more);
+	snprintf(line, sizeof(line),
+		 "{\"version\":1,\"op\":\"create\",\"name\":\"%s\",\"on_full\":\"wait\",\"devices\":"
+		 "[{\"index\":0,\"memory_bytes\":%llu%s}]}",
+		 name, (unsigned long long)(gib * GIB), more);
 	json_decref(fixture_ok(f, line));
 	return node_find_tenant(f->node, name);
 }

@@ -39,8 +39,7 @@ static void test_terms_survive(void **state)
 	struct fixture *f = *state;
 	struct tenant_terms before = make_tenant(f, "false")->terms;
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\"}"));
-	json_decref(
-		fixture_ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}"));
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}"));
 	uint64_t epoch = f->node->epoch;
 	fixture_stop(f);
 	fixture_start(f);

@@ -174,11 +174,10 @@ static void play_turns(struct fixture *f, bool has_turns)
 		usleep(100);
 	}
 	struct lessee_figures figures = lessee_figures(a->device[0].lessee);
-	print_message(
-		"looks that saw both work: %u, one: %u and %u; %u turns, given up %u times, %u "
-		"leases\n",
-		both, each[0], each[1], (unsigned)figures.turns, (unsigned)figures.turns_given_up,
-		(unsigned)figures.account.leases);
+	print_message("looks that saw both work: %u, one: %u and %u; %u turns, given up %u times, %u "
+		      "leases\n",
+		      both, each[0], each[1], (unsigned)figures.turns,
+		      (unsigned)figures.turns_given_up, (unsigned)figures.account.leases);
 	assert_true(figures.account.leases >= 3);
 	if (has_turns) {
 		assert_true(figures.turns >= 3 && each[0] && each[1]);

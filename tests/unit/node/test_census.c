@@ -101,9 +101,8 @@ static struct one one_process(void **state, client_act act)
 {
 	struct one one = { .f = *state };
 
-	json_decref(fixture_ok(one.f,
-			       "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":["
-			       "{\"index\":0}]}"));
+	json_decref(fixture_ok(one.f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"devices\":["
+				      "{\"index\":0}]}"));
 	one.t = node_find_tenant(one.f->node, "a");
 	one.pid = client_spawn(one.f, one.t, 0, act);
 	one.slot = &one.t->region.report->slot[0].device[0];

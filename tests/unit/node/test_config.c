@@ -167,8 +167,7 @@ static void test_bad_lines(void **state)
 		{ "policy = fair", "f:1: policy: 'fair': must be lease, feedback or token" },
 		{ "swap_arena_charge = me",
 		  "f:1: swap_arena_charge: 'me': must be daemon or tenant" },
-		{ "overcommit_cores = yes",
-		  "f:1: overcommit_cores: 'yes': must be warn or refuse" },
+		{ "overcommit_cores = yes", "f:1: overcommit_cores: 'yes': must be warn or refuse" },
 		{ "container_engines = docker",
 		  "f:1: container_engines: 'docker': must be auto, none, or sockets as docker:/" },
 		{ "container_engines = podman:run/x",
@@ -182,8 +181,7 @@ static void test_bad_lines(void **state)
 		{ "kube_slices = 101",
 		  "f:1: kube_slices: '101': out of range; write a whole number from 1 to 100" },
 		{ "kube_slices = 2.5", "f:1: kube_slices: '2.5': " },
-		{ "kube_slice_limit = firm",
-		  "f:1: kube_slice_limit: 'firm': must be soft or hard" },
+		{ "kube_slice_limit = firm", "f:1: kube_slice_limit: 'firm': must be soft or hard" },
 	};
 	check_bad_lines(CONFIG_SETTINGS, rows, sizeof(rows) / sizeof(rows[0]));
 }
@@ -197,8 +195,7 @@ static void test_bad_lines_of_tuning(void **state)
 		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
 		{ "elastic_reserve = -1", "f:1: elastic_reserve: '-1': " },
 		{ "elastic_step = nan", "f:1: elastic_step: 'nan': " },
-		{ "elastic_period = 50ms",
-		  "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
+		{ "elastic_period = 50ms", "f:1: elastic_period: '50ms': must be from 100ms to 1s" },
 		{ "feedback_control = d", "f:1: feedback_control: 'd': must be p, pi or pid" },
 		{ "feedback_sensor = x", "f:1: feedback_sensor: 'x': must be busy or nvml" },
 		{ "feedback_p = x",
@@ -208,8 +205,7 @@ static void test_bad_lines_of_tuning(void **state)
 		  "f:1: feedback_i: '1001': out of range; write a number from 0 to 1000" },
 		{ "feedback_d = nan", "f:1: feedback_d: 'nan': not a number" },
 		{ "feedback_smooth = 0", "f:1: feedback_smooth: '0': must be more than 0" },
-		{ "feedback_period_min = 11s",
-		  "f:1: feedback_period_min: '11s': must be from 1ms" },
+		{ "feedback_period_min = 11s", "f:1: feedback_period_min: '11s': must be from 1ms" },
 		{ "token_quota = 11s", "f:1: token_quota: '11s': must be from 1ms to 10s" },
 	};
 	check_bad_lines(CONFIG_TUNING, rows, sizeof(rows) / sizeof(rows[0]));
@@ -222,14 +218,12 @@ static void test_kubelets_paths_and_names(void **state)
 		{ "kube_resource = gpu", "f: kube_resource: 'gpu': must be a domain and a name" },
 		{ "kube_resource = x.kubernetes.io/gpu",
 		  "f: kube_resource: 'x.kubernetes.io/gpu': " },
-		{ "kube_plugin_dir = plugins",
-		  "f: kube_plugin_dir: 'plugins': must be a full path" },
+		{ "kube_plugin_dir = plugins", "f: kube_plugin_dir: 'plugins': must be a full path" },
 		{ "kube_plugin_dir = "
 		  "/0123456789012345678901234567890123456789012345678901234567890123"
 		  "4567890123456789012345678901",
 		  "f: kube_plugin_dir: '/0123456789" },
-		{ "kube_pod_resources = pods",
-		  "f: kube_pod_resources: 'pods': must be a full path" },
+		{ "kube_pod_resources = pods", "f: kube_pod_resources: 'pods': must be a full path" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct config c;
@@ -372,8 +366,7 @@ static void test_names_of_others_refused(void **state)
 	} rows[] = {
 		{ "driver = amd", "driver: 'amd': must be nvidia" },
 		{ "volume-config = /x", "volume-config: there is no such setting here: no list" },
-		{ "extra-config = /x",
-		  "extra-config: there is no such setting here: device nodes" },
+		{ "extra-config = /x", "extra-config: there is no such setting here: device nodes" },
 		{ "virtual-manager-path = /x", "here: sockets and state" },
 		{ "allocation-check-period = 30s", "here: what pods hold" },
 		{ "cgroup-driver = systemd", "here: containers are found" },

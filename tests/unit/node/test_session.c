@@ -124,9 +124,8 @@ static void test_bad_requests(void **state)
 static void test_create(void **state)
 {
 	struct fixture *f = *state;
-	json_t *r = fixture_ok(f,
-			       CREATE("\"name\":\"a\",\"devices\":[{\"index\":1,\"memory_bytes\":"
-				      "1048576,\"cores_pct\":30}]"));
+	json_t *r = fixture_ok(f, CREATE("\"name\":\"a\",\"devices\":[{\"index\":1,\"memory_bytes\":"
+					 "1048576,\"cores_pct\":30}]"));
 	const char *id, *name, *path, *uuid;
 	json_int_t quota;
 	double cores, limit;
@@ -245,7 +244,8 @@ static void test_set(void **state)
 	struct tenant *t = node_find_tenant(f->node, "a");
 	int pid = client_spawn(f, t, 0, hold_a_gib);
 	fixture_refused(
-		f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"memory_bytes\":1000}]}",
+		f,
+		"{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"memory_bytes\":1000}]}",
 		EBUSY, "at least 1073741824 (1 GiB) is right");
 	fixture_refused(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\"}", EINVAL,
 			"devices: missing");

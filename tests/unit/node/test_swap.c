@@ -31,8 +31,7 @@ static void test_the_arena_is_backed_and_goes_to_processes(void **state)
 	fixture_until(f, t->region.control->arena_ready_bytes == 64 * MIB);
 	assert_int_equal(arena_pending_bytes(t->arena), 0);
 	assert_int_equal(swap_order_of(t->region.control->swap), SWAP_ORDER_IN);
-	ok(f,
-	   CREATE("\"name\":\"b\",\"on_full\":\"swap\",\"swap_arena_bytes\":3145728," OF_64_MIB));
+	ok(f, CREATE("\"name\":\"b\",\"on_full\":\"swap\",\"swap_arena_bytes\":3145728," OF_64_MIB));
 	t = node_find_tenant(f->node, "b");
 	assert_int_equal(t->region.control->arena_bytes, 4 * MIB); /* whole pages of 2 MiB */
 	/* One that is not swappable has none. */

@@ -40,12 +40,11 @@ json_t *node_object(const char *name, unsigned cards, uint64_t memory_mib, unsig
 	json_t *list = json_array();
 	for (unsigned i = 0; i < cards; i++)
 		json_array_append_new(
-			list,
-			object_of("{\"id\":\"%s-%u\",\"index\":%u,\"count\":10,\"devmem\":%llu,"
-				  "\"devcore\":%u,\"type\":\"NVIDIA-H200\",\"numa\":%u,"
-				  "\"mode\":\"hami-core\",\"health\":true}",
-				  name, i, i, (unsigned long long)memory_mib, cores_pct,
-				  i >= (cards + 1) / 2));
+			list, object_of("{\"id\":\"%s-%u\",\"index\":%u,\"count\":10,\"devmem\":%llu,"
+					"\"devcore\":%u,\"type\":\"NVIDIA-H200\",\"numa\":%u,"
+					"\"mode\":\"hami-core\",\"health\":true}",
+					name, i, i, (unsigned long long)memory_mib, cores_pct,
+					i >= (cards + 1) / 2));
 	char *text = json_dumps(list, JSON_COMPACT);
 	json_t *node = node_saying(name, text, NULL);
 	free(text);

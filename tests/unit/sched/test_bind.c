@@ -48,7 +48,7 @@ struct kube_call *kube_call_start(struct kube_client *client, const struct kube_
 	struct kube_call *call = calloc(1, sizeof(*call)), *other;
 	/* A binding makes one call after the other. */
 	TAILQ_FOREACH(other, &client->calls, link)
-	assert_ptr_not_equal(other->data, data);
+		assert_ptr_not_equal(other->data, data);
 	*call = (struct kube_call){ .done = done, .data = data };
 	snprintf(call->method, sizeof(call->method), "%s", request->method);
 	snprintf(call->path, sizeof(call->path), "%s", request->path);
@@ -127,8 +127,7 @@ static void answer(struct kube_call *call)
 static struct kube_call *call_of(const char *end)
 {
 	struct kube_call *call;
-	TAILQ_FOREACH(call, &api->calls, link)
-	{
+	TAILQ_FOREACH(call, &api->calls, link) {
 		size_t length = strlen(call->path), size = strlen(end);
 		if (length >= size && !strcmp(call->path + length - size, end))
 			return call;

@@ -54,8 +54,7 @@ static void test_borrowed(void **state)
 	d.shares = (struct kube_shares){ 1, 1, &share };
 	char *body = bind_pod_patch(&d, "GPU-a,NVIDIA,3000,0:;", 1, "77");
 	assert_non_null(strstr(body, "\"allot.dev/borrowed\":\"GPU-a,NVIDIA,3000,20:;\""));
-	assert_non_null(
-		strstr(body, "\"hami.io/vgpu-devices-allocated\":\"GPU-a,NVIDIA,3000,0:;\""));
+	assert_non_null(strstr(body, "\"hami.io/vgpu-devices-allocated\":\"GPU-a,NVIDIA,3000,0:;\""));
 	free(body);
 }
 

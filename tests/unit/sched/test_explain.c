@@ -53,8 +53,8 @@ static void test_what_it_asks_for(void **state)
 	json_t *answer = explained(m, "p", NULL);
 	assert_at(answer, "state", "\"waiting\"");
 	assert_at(
-		answer,
-		"asks", "[{\"container\":0,\"kind\":\"app\",\"cards\":2,\"cores_pct\":30,\"memory_pct\":50}]");
+		answer, "asks",
+		"[{\"container\":0,\"kind\":\"app\",\"cards\":2,\"cores_pct\":30,\"memory_pct\":50}]");
 	assert_at(answer, "use_type", "[\"H200\",\"H100\"]");
 	assert_at(answer, "nouse_type", "nothing");
 	assert_at(answer, "nodes", "[]");
@@ -111,15 +111,14 @@ static void test_verdicts(void **state)
 	json_t *answer = explained(m, "p", NULL);
 	assert_int_equal(json_array_size(json_object_get(answer, "nodes")), 4);
 	assert_at(answer, "nodes.0.verdict", "\"aside\"");
-	assert_at(
-		answer, "nodes.1",
-		"{\"node\":\"b-full\",\"verdict\":\"full\",\"why\":\"2/2 CardInsufficientMemory\","
-		"\"container\":0,\"beside_others\":false,\"reasons\":{\"CardInsufficientMemory\":2}"
-		","
-		"\"most_free_mib\":5192,"
-		/* The second card lacks less memory, and compute besides. */
-		"\"lacks\":{\"cards\":1,\"memory_mib\":2808,\"cores_pct\":0,\"permille\":343},"
-		"\"cards\":2}");
+	assert_at(answer, "nodes.1",
+		  "{\"node\":\"b-full\",\"verdict\":\"full\",\"why\":\"2/2 CardInsufficientMemory\","
+		  "\"container\":0,\"beside_others\":false,\"reasons\":{\"CardInsufficientMemory\":2}"
+		  ","
+		  "\"most_free_mib\":5192,"
+		  /* The second card lacks less memory, and compute besides. */
+		  "\"lacks\":{\"cards\":1,\"memory_mib\":2808,\"cores_pct\":0,\"permille\":343},"
+		  "\"cards\":2}");
 	/* Nobody's end would help. */
 	assert_at(answer, "nodes.2.verdict", "\"unfit\"");
 	assert_at(answer, "nodes.2.lacks", "nothing");

@@ -25,8 +25,8 @@ static void say_use(struct model *m, int at, int peak, int now, int held)
 {
 	char text[200];
 	json_t *node = node_object("n", 1, 8192, 100);
-	snprintf(text,
-		 sizeof(text), "{\"t\":%d,\"cards\":[{\"id\":\"n-0\",\"peak\":%d,\"now\":%d,\"held\":%d,\"mem\":0}]}",
+	snprintf(text, sizeof(text),
+		 "{\"t\":%d,\"cards\":[{\"id\":\"n-0\",\"peak\":%d,\"now\":%d,\"held\":%d,\"mem\":0}]}",
 		 at, peak, now, held);
 	annotate(node, KUBE_NODE_USE, text);
 	give_node(m, node);

@@ -167,13 +167,12 @@ static void test_containers(void **state)
 	struct error err;
 	struct decision d;
 	give_node(m, node_object("a", 1, 8192, 100));
-	json_t *two = object_of(
-		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"x\","
-		"\"resourceVersion\":\"1\"},\"spec\":{\"containers\":["
-		"{\"name\":\"a\",\"resources\":{\"limits\":{" MEMORY(
-			"5000") "}}},"
-				"{\"name\":\"b\",\"resources\":{\"limits\":{" MEMORY(
-					"4000") "}}}]}}");
+	json_t *two = object_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"x\","
+				"\"resourceVersion\":\"1\"},\"spec\":{\"containers\":["
+				"{\"name\":\"a\",\"resources\":{\"limits\":{" MEMORY(
+					"5000") "}}},"
+						"{\"name\":\"b\",\"resources\":{\"limits\":{" MEMORY(
+							"4000") "}}}]}}");
 	says(m, two, "a", CURABLE, "1/1 CardInsufficientMemory");
 	json_t *pod = pod_of_two(MEMORY("5000"), MEMORY("4000"), true);
 	give_pod(m, json_incref(pod));

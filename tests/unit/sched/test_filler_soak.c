@@ -89,8 +89,8 @@ static void make_pod(struct cluster *c, unsigned i)
 	if (c->pod[i])
 		return;
 	snprintf(name, sizeof(name), "p%u", c->made++);
-	snprintf(limits,
-		 sizeof(limits), "\"nvidia.com/gpu\":\"%u\",\"nvidia.com/gpumem\":\"%u\",\"nvidia.com/gpucores\":\"%u\"",
+	snprintf(limits, sizeof(limits),
+		 "\"nvidia.com/gpu\":\"%u\",\"nvidia.com/gpumem\":\"%u\",\"nvidia.com/gpucores\":\"%u\"",
 		 1 + below(2), 100 * (1 + below(15)), cores[below(6)]);
 	c->pod[i] = pod_object(name, limits);
 	c->is_filler[i] = below(2);

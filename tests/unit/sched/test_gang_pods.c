@@ -481,8 +481,8 @@ static void test_dry_runs_change_nothing(void **state)
 	json_t *args = json_pack("{s:O,s:{s:[o]}}", "Pod", s.pod[0], "Nodes", "items",
 				 node_object("new", 1, 1000, 100));
 	json_t *answer = verbs_filter(s.m, args);
-	assert_int_equal(
-		json_array_size(json_object_get(json_object_get(answer, "Nodes"), "items")), 1);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "Nodes"), "items")),
+			 1);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	json_decref(answer);
 	json_decref(args);

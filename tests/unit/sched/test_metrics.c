@@ -57,9 +57,8 @@ static void test_cards_and_shares(void **state)
 		 type);
 	has_line(page, line);
 	snprintf(line, sizeof(line),
-		 "hami_node_gpu_overview" CARD(
-			 "0") ",device_cores=\"30\",device_memory_limit=\"8192\","
-			      "device_type=\"%s\"} 2147483648",
+		 "hami_node_gpu_overview" CARD("0") ",device_cores=\"30\",device_memory_limit=\"8192\","
+						    "device_type=\"%s\"} 2147483648",
 		 type);
 	has_line(page, line);
 	has_line(page, "hami_vgpu_memory_allocated_bytes{zone=\"vGPU\",namespace=\"ns\",node=\"a\","
@@ -102,12 +101,11 @@ static void test_odd_words(void **state)
 {
 	struct model *m = model_of_nothing();
 	give_node(m,
-		  node_saying(
-			  "n",
-			  "[{\"id\":\"a\\\"b\\\\c\",\"index\":0,\"count\":10,\"devmem\":1024,"
-			  "\"devcore\":100,"
-			  "\"type\":\"x\\ny\",\"numa\":0,\"mode\":\"hami-core\",\"health\":true}]",
-			  NULL));
+		  node_saying("n",
+			      "[{\"id\":\"a\\\"b\\\\c\",\"index\":0,\"count\":10,\"devmem\":1024,"
+			      "\"devcore\":100,"
+			      "\"type\":\"x\\ny\",\"numa\":0,\"mode\":\"hami-core\",\"health\":true}]",
+			      NULL));
 	char *page = page_of(m);
 	has_line(page,
 		 "hami_gpu_core_limit_ratio{zone=\"vGPU\",node=\"n\",device_uuid=\"a\\\"b\\\\c\","

@@ -33,8 +33,7 @@ static void test_forms(void **state)
 static void test_lies(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "[",
-		  "node n is set aside: hami.io/node-nvidia-register: must be a JSON array: " },
+		{ "[", "node n is set aside: hami.io/node-nvidia-register: must be a JSON array: " },
 		{ "[" WELL("GPU-a") "," WELL("GPU-a") "]",
 		  "node n is set aside: hami.io/node-nvidia-register: card 1, GPU-a: is card 0 as "
 		  "well" },

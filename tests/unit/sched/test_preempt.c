@@ -82,10 +82,10 @@ static void test_whole(void **state)
 {
 	struct model *m = full_node();
 	json_t *pod = pod_object("new", MIB("4000"));
-	json_t *args = json_pack(
-		"{s:o,s:n,s:o}", "Pod", pod, "NodeNameToMetaVictims", "NodeNameToVictims",
-		object_of("{\"n\":{\"Pods\":[{\"metadata\":{\"uid\":\"uid-low\"}}]},"
-			  "\"elsewhere\":{\"Pods\":[]}}"));
+	json_t *args = json_pack("{s:o,s:n,s:o}", "Pod", pod, "NodeNameToMetaVictims",
+				 "NodeNameToVictims",
+				 object_of("{\"n\":{\"Pods\":[{\"metadata\":{\"uid\":\"uid-low\"}}]},"
+					   "\"elsewhere\":{\"Pods\":[]}}"));
 	json_t *answer = extender_preempt(m, args);
 	json_t *expected = object_of("{\"NodeNameToMetaVictims\":{\"n\":{\"Pods\":[{\"UID\":"
 				     "\"uid-low\"}],\"NumPDBViolations\":0}}}");

@@ -152,15 +152,15 @@ static void test_by_card(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct model *m = model_of_nothing();
-		give_node(m, node_saying(
-				     "n",
-				     "[{\"id\":\"large\",\"index\":0,\"count\":10,\"devmem\":80000,"
-				     "\"devcore\":100,\"type\":\"A\",\"health\":true},"
-				     "{\"id\":\"small\",\"index\":1,\"count\":10,\"devmem\":20000,"
-				     "\"devcore\":100,\"type\":\"B\",\"health\":true},"
-				     "{\"id\":\"tiny\",\"index\":2,\"count\":10,\"devmem\":10000,"
-				     "\"devcore\":100,\"type\":\"B\",\"health\":true}]",
-				     NULL));
+		give_node(m,
+			  node_saying("n",
+				      "[{\"id\":\"large\",\"index\":0,\"count\":10,\"devmem\":80000,"
+				      "\"devcore\":100,\"type\":\"A\",\"health\":true},"
+				      "{\"id\":\"small\",\"index\":1,\"count\":10,\"devmem\":20000,"
+				      "\"devcore\":100,\"type\":\"B\",\"health\":true},"
+				      "{\"id\":\"tiny\",\"index\":2,\"count\":10,\"devmem\":10000,"
+				      "\"devcore\":100,\"type\":\"B\",\"health\":true}]",
+				      NULL));
 		give_quota(m, "q", LIMIT("gpumem", "15000"));
 		/* By the policy the largest would be taken. */
 		json_t *pod = pod_object("p", rows[i].limits);

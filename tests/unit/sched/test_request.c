@@ -218,8 +218,8 @@ static void test_bad_wishes(void **state)
 		  "hami.io/gpu-scheduler-policy: 'best': must be of binpack, spread, "
 		  "topology-aware, "
 		  "numa, mutex and fragmentation" },
-		{ "hami.io/node-scheduler-policy",
-		  "mutex", "hami.io/node-scheduler-policy: 'mutex': must be binpack, spread or fragmentation" },
+		{ "hami.io/node-scheduler-policy", "mutex",
+		  "hami.io/node-scheduler-policy: 'mutex': must be binpack, spread or fragmentation" },
 		{ "hami.io/device-scoring-weights", "slot=1,core=1",
 		  "hami.io/device-scoring-weights: 'slot=1,core=1': must be "
 		  "slot=N,core=N,memory=N, "

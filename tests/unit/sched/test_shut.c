@@ -150,8 +150,8 @@ static void say(struct model *m, int at, int now, const char *shut)
 {
 	char text[200];
 	json_t *node = node_object("n", 1, 8192, 100);
-	snprintf(text,
-		 sizeof(text), "{\"t\":%d,\"cards\":[{\"id\":\"n-0\",\"peak\":%d,\"now\":%d,\"held\":80,\"mem\":0}]}",
+	snprintf(text, sizeof(text),
+		 "{\"t\":%d,\"cards\":[{\"id\":\"n-0\",\"peak\":%d,\"now\":%d,\"held\":80,\"mem\":0}]}",
 		 at, now, now);
 	annotate(node, KUBE_NODE_USE, text);
 	if (shut)

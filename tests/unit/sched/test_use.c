@@ -302,8 +302,7 @@ static void test_they_are_victims(void **state)
 	json_t *answer = extender_preempt(m, args);
 	json_t *n = json_object_get(json_object_get(answer, "NodeNameToMetaVictims"), "n");
 	/* 192 MiB are free: two of 1,000 go, and not the training, which has no higher priority. */
-	json_t *expected = object_of(
-		"[{\"UID\":\"cpu\"},{\"UID\":\"uid-f3\"},{\"UID\":\"uid-f2\"}]");
+	json_t *expected = object_of("[{\"UID\":\"cpu\"},{\"UID\":\"uid-f3\"},{\"UID\":\"uid-f2\"}]");
 	assert_true(json_equal(json_object_get(n, "Pods"), expected));
 	json_decref(expected);
 	json_decref(answer);

@@ -368,10 +368,10 @@ static void test_workloads(void **state)
 	assert_patch(&default_terms, NOTED("'allot.dev/workload':'inference'", ""),
 		     "[" NODES "," CARDS("spread") "," OURS "]", NULL);
 	/* What the pod says itself goes before. */
-	assert_patch(
-		&default_terms,
-		NOTED("'allot.dev/workload':'inference','hami.io/gpu-scheduler-policy':'mutex'", ""),
-		"[" NODES "," OURS "]", NULL);
+	assert_patch(&default_terms,
+		     NOTED("'allot.dev/workload':'inference','hami.io/gpu-scheduler-policy':'mutex'",
+			   ""),
+		     "[" NODES "," OURS "]", NULL);
 	assert_denied(&default_terms, NOTED("'allot.dev/workload':'play'", ""), 422,
 		      "allot.dev/workload: 'play': must be training or inference");
 	/* As a label, and without annotations. */

@@ -39,10 +39,9 @@ static void test_variables_that_do_no_harm(void **state)
 			      "preload'},{}"),
 		     "[" OURS "]", NULL);
 	/* What it will be is not known here. */
-	assert_denied(
-		&terms,
-		WITH_ENV("{'name':'CUDA_DISABLE_CONTROL','valueFrom':{'configMapKeyRef':{}}}"), 403,
-		"CUDA_DISABLE_CONTROL");
+	assert_denied(&terms,
+		      WITH_ENV("{'name':'CUDA_DISABLE_CONTROL','valueFrom':{'configMapKeyRef':{}}}"),
+		      403, "CUDA_DISABLE_CONTROL");
 	assert_patch(&terms,
 		     "{'spec':{'containers':[{'name':'a','envFrom':[{'configMapRef':{}}]," GPU
 		     "}]}}",
@@ -62,13 +61,14 @@ static void test_several_are_taken_out(void **state)
 		"{'name':'NVIDIA_VISIBLE_DEVICES','value':'all'}]},{'name':'c'}]}}",
 		"default");
 	json_t *patch = patch_of(response);
-	assert_json("patch", patch,
-		    "[" REMOVED("containers/0/env/2") "," REMOVED("containers/0/env/0") "," REMOVED("containers/1/env/0") "," NO_GPU(
-			    "/spec/containers/1/env/-") ","
-							"{'op':'add','path':'/spec/containers/2/"
-							"env','value':[]}," NO_GPU(
-								"/spec/containers/2/env/-") "," OURS
-											    "]");
+	assert_json(
+		"patch", patch,
+		"[" REMOVED("containers/0/env/2") "," REMOVED("containers/0/env/0") "," REMOVED("containers/1/env/0") "," NO_GPU(
+			"/spec/containers/1/env/-") ","
+						    "{'op':'add','path':'/spec/containers/2/"
+						    "env','value':[]}," NO_GPU(
+							    "/spec/containers/2/env/-") "," OURS
+											"]");
 	assert_int_equal(json_array_size(json_object_get(response, "warnings")), 3);
 	json_decref(patch);
 	json_decref(response);
@@ -177,10 +177,9 @@ static void test_others(void **state)
 	assert_patch(&terms,
 		     "{'spec':{'schedulerName':'volcano','containers':[{'name':'a'," GPU "}]}}",
 		     "[]", NULL);
-	assert_denied(
-		&terms,
-		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}", 403,
-		"container a: privileged: it would see all GPUs");
+	assert_denied(&terms,
+		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
+		      403, "container a: privileged: it would see all GPUs");
 	response = respond_to(
 		&terms,
 		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",

@@ -39,15 +39,15 @@ static inline json_t *list_add(json_t *list, const char *name, const char *state
 	json_t *tenant;
 
 	snprintf(id, sizeof(id), "id%zu", json_array_size(tenants));
-	tenant = json_pack(
-		"{s:s, s:s, s:s, s:s, s:i, s:i, s:n, s:n, s:[], s:[], s:[{s:i}], s:[{"
-		"s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f}]}",
-		"name", name, "id", id, "state", state, "on_full", "fail", "priority", 0,
-		"violations", 0, "memory_wait", "swap", "containers", "offenders", "processes",
-		"pid", 123, "devices", "index", card, "memory_quota_bytes", (json_int_t)4 * GIB,
-		"memory_used_bytes", (json_int_t)1 * GIB, "cores_pct", 30.0, "cores_limit_pct",
-		60.0, "lent_pct", 0.0, "got_1s_pct", got_pct, "got_60s_pct", 29.5, "waited_s", 2.0,
-		"used_s", 10.0, "denied", 0, "leases", 100, "expired", 0, "overrun_s", 0.0);
+	tenant = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:n, s:n, s:[], s:[], s:[{s:i}], s:[{"
+			   "s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f}]}",
+			   "name", name, "id", id, "state", state, "on_full", "fail", "priority", 0,
+			   "violations", 0, "memory_wait", "swap", "containers", "offenders",
+			   "processes", "pid", 123, "devices", "index", card, "memory_quota_bytes",
+			   (json_int_t)4 * GIB, "memory_used_bytes", (json_int_t)1 * GIB,
+			   "cores_pct", 30.0, "cores_limit_pct", 60.0, "lent_pct", 0.0,
+			   "got_1s_pct", got_pct, "got_60s_pct", 29.5, "waited_s", 2.0, "used_s",
+			   10.0, "denied", 0, "leases", 100, "expired", 0, "overrun_s", 0.0);
 	assert_non_null(tenant);
 	json_array_append_new(tenants, tenant);
 	return tenant;

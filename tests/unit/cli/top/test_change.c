@@ -59,9 +59,8 @@ static void test_memory(void **state)
 	assert_non_null(strstr(err.text, "'6'"));
 	assert_int_equal(change_read(&change, "6GiB", &err), 0);
 	expect_description(&change, "set memory of web on GPU 1 to 6.0 GiB, now 4.0 GiB");
-	expect_request(
-		&change, "set",
-		"{\"devices\":[{\"index\":1,\"memory_bytes\":6442450944}],\"name\":\"id0\"}");
+	expect_request(&change, "set",
+		       "{\"devices\":[{\"index\":1,\"memory_bytes\":6442450944}],\"name\":\"id0\"}");
 }
 
 static void test_shares(void **state)

@@ -38,9 +38,8 @@ static void test_no_daemon(void **state)
 	assert_int_equal(history_make(&history), 0);
 	report = report_make(NULL, NULL, history);
 	text = json_dumps(report, JSON_COMPACT);
-	assert_string_equal(text,
-			    "{\"version\":1,\"connected\":false,\"devices\":[],\"tenants\":[],"
-			    "\"containers\":[]}");
+	assert_string_equal(text, "{\"version\":1,\"connected\":false,\"devices\":[],\"tenants\":[],"
+				  "\"containers\":[]}");
 }
 
 int main(void)

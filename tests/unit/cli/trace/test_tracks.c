@@ -52,8 +52,13 @@ static void test_leases(void **state)
 								   ",\"closing_ns\":null") "]");
 	/* Told again, and over. */
 	add(30, "running",
-	    "[" SPAN(3, "a", "lease", 1008, "1020000000", ",\"closing_ns\":1018000000,\"end\":\"cap\",\"with_step\":true") "," SPAN(
-		    4, "a", "free", 1025, "null", ",\"end\":null") "]");
+	    "[" SPAN(
+		    3, "a", "lease", 1008, "1020000000",
+		    ",\"closing_ns\":1018000000,\"end\":\"cap\",\"with_step\":true") "," SPAN(4, "a",
+											      "free",
+											      1025,
+											      "null",
+											      ",\"end\":null") "]");
 	add(40, "running", "[" SPAN(4, "a", "free", 1025, "null", "") "]");
 	tracks_end(tracks, BEGIN + 45 * MS);
 	json_t *all = written_end(&out);

@@ -111,8 +111,8 @@ void claims_must_hold(struct fixture *f)
 	if (claims_check(list, count, false, &err) < 0)
 		fail_msg("%s", err.text);
 	TAILQ_FOREACH(t, &f->node->tenants, link)
-	if (*t->terms.claim.key)
-		*(t->terms.is_retired ? &retired : &tenants) += 1;
+		if (*t->terms.claim.key)
+			*(t->terms.is_retired ? &retired : &tenants) += 1;
 	assert_int_equal(tenants, in_force);
 	holders_must_hold(f);
 	assert_true(count_directories(f) >= in_force + retired &&

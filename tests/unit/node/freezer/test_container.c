@@ -50,8 +50,7 @@ static const struct row {
 	{ "0::/system.slice/containerd.service/kubepods-burstable-pod" POD_
 	  ".slice:cri-containerd:" ID "\n",
 	  "containerd", ID,
-	  "/system.slice/containerd.service/kubepods-burstable-pod" POD_
-	  ".slice:cri-containerd:" ID,
+	  "/system.slice/containerd.service/kubepods-burstable-pod" POD_ ".slice:cri-containerd:" ID,
 	  "" },
 	/* kind: a node that is a container itself. The inner one is meant. */
 	{ "0::/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" POD_

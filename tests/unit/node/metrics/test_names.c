@@ -75,8 +75,7 @@ static void test_pods(void **state)
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"gpu3\"} 12.5\n"));
 	assert_non_null(strstr(text, "\ncontainer_gpu_utilization" POD "=\"total\"} 37.5\n"));
 	assert_non_null(strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"gpu5\"} 2.5\n"));
-	assert_non_null(
-		strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"total\"} 3.5\n"));
+	assert_non_null(strstr(text, "\ncontainer_gpu_memory_total" POD "_memory=\"total\"} 3.5\n"));
 	free(text);
 }
 

@@ -37,8 +37,7 @@ static void test_names(void **state)
 	slice_format(&all, 3, 99, id);
 	assert_string_equal(id, D "-99");
 	assert_true(slices_can_name(D));
-	assert_true(
-		slices_can_name("123456789012345678901234567890123456789012345678901234567890"));
+	assert_true(slices_can_name("123456789012345678901234567890123456789012345678901234567890"));
 	assert_false(
 		slices_can_name("1234567890123456789012345678901234567890123456789012345678901"));
 }

@@ -149,8 +149,8 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 static void test_whole_cards_alone(void **state)
 {
 	node->config.is_kube_share = false;
-	refused((struct vcuda_ask){ .cores = 30, .units = 4, .cards = 1 },
-		EINVAL, "30 hundredths of 1 GPU: must be whole GPUs, multiples of 100, while kube_share is off");
+	refused((struct vcuda_ask){ .cores = 30, .units = 4, .cards = 1 }, EINVAL,
+		"30 hundredths of 1 GPU: must be whole GPUs, multiples of 100, while kube_share is off");
 	refused((struct vcuda_ask){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "of 2 GPUs");
 	assert_int_equal(make((struct vcuda_ask){ .cores = 200, .units = 4, .cards = 2 }), 0);
 }

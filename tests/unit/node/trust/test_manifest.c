@@ -51,8 +51,7 @@ static void test_refuses(void **state)
 		{ FIRST "0011  liballot.so\n", "64 lower-case digits" },
 		{ FIRST "AA112233445566778899aabbccddeeff00112233445566778899aabbccddeeff  a\n",
 		  "lower-case" },
-		{ FIRST HASH
-		  "  a-name-that-is-longer-than-any-library-has-ever-had-in-the-history\n",
+		{ FIRST HASH "  a-name-that-is-longer-than-any-library-has-ever-had-in-the-history\n",
 		  "line 2" },
 	};
 	struct error err;
