@@ -7,7 +7,7 @@
  *   link      several cards: the highest sum of pairs' link scores (place_link_score)
  *   fragment  breaks up least: a card in use costs nothing, a free one the links to the free cards
  *             that it leaves behind
- *   share     parts of cards: leaves least behind that is of no use (share.h), then fits best
+ *   share     parts of cards: leaves least behind that is of no use, then fits best
  *   capacity  the most memory left afterwards
  *   balance   the least taken afterwards, of compute or memory, whichever is scarcer
  *   room      takes the least room from what else is asked for (room.h), as far as the node's mix tells
