@@ -62,9 +62,9 @@ struct arbiter_config {
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
-	 * Where all that may happen is rung for (arbiter_observation.rings): draining and under leases so
-	 * often, in free run each poll_idle_ns, all idle each max_step_ns. Who rings for nothing of what it
-	 * does is found by that.
+	 * The same where every tenant rings when something happens (arbiter_observation.rings): this
+	 * often while draining and under leases, each poll_idle_ns in free run, each max_step_ns while
+	 * all are idle. These looks find a tenant that works without ringing.
 	 */
 	uint64_t poll_rung_ns;
 	/* ARBITER_POLICY_TOKEN */
@@ -82,7 +82,7 @@ struct arbiter_share {
 };
 
 /*
- * What the caller saw of one tenant since the last step, over all its processes on this device.
+ * One tenant as the caller has seen it since the last step, over all its processes on this device.
  * Read a slot's `launching` before its `busy`: a thread sets busy before it lowers launching. Nothing
  * in here is trusted; counters that go backwards count as no progress.
  */
@@ -126,7 +126,7 @@ struct arbiter_account {
 	int64_t tokens_ns;   /* of the cap; negative: debt */
 	double weight;       /* in force now: the guarantee, scaled while too much is promised */
 	int64_t budget_ns;   /* for pushing ahead of lower priorities; negative: overdrawn */
-	/* What it would use alone (demand.h), while it had leases or paid. */
+	/* Its own demand (demand.h): the GPU time that it would use alone. Counted while it had leases or paid. */
 	uint64_t busy_ns, pause_ns, filled_ns;
 	/*
 	 * While its space group had others at work too: what the group did, as time that each of the works takes alone, and
@@ -139,15 +139,15 @@ struct arbiter_account {
 };
 
 /*
- * What a member of a space group is charged by, and what finding that out takes (space_speed.h, space_trial.h). Of no member: not
- * is_member, and a speed of 1.
+ * The speed by which a member of a space group is charged, and the cost of measuring it (space_speed.h,
+ * space_trial.h). A tenant in no group has is_member false and a speed of 1.
  */
 struct arbiter_pace {
 	bool is_member;
 	enum space_speed_basis basis;
 	double speed; /* told in a nanosecond in which it runs alone */
 	/* Of its program, where it waits for all of its work at the end of each; 0: not known. */
-	uint64_t step_ns, step_told_ns; /* alone; what is told of one by now */
+	uint64_t step_ns, step_told_ns; /* of a step alone; as its library reports one now */
 	uint64_t told_ns;               /* of all that it began while it was paced or tried */
 	unsigned trials;                /* begun for it */
 	uint64_t trials_ns;             /* of these, what told something */

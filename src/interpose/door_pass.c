@@ -4,7 +4,7 @@
 #include "interpose/trace_launch.h"
 #include "interpose/trace_record.h"
 
-/* What is recorded passes as well, where it is by the processor's counter. */
+/* A launch that is traced may take the fast path if the trace uses the processor's counter as its clock. */
 static bool has_detours(void)
 {
 	uint32_t detours = atomic_load(&guest.detours);

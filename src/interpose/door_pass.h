@@ -36,7 +36,7 @@ static inline CUresult door_leave(struct flight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
 		return result; /* nothing is left in flight */
-	/* The door is looked at again: the helper may meanwhile have found that nothing was in flight. */
+	/* Check again: the helper may have found meanwhile that nothing is in flight, and closed the fast path. */
 	if (unlikely(flight_count(s) ||
 		     !(atomic_load_explicit(&door.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->door_device, memory_order_relaxed))))

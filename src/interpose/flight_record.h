@@ -26,7 +26,7 @@ struct flight_mark {
 };
 
 struct flight_stream {
-	/* What a launch looks at, in one line of the cache; see door.h. */
+	/* The fields that a launch reads share a cache line; see door.h. */
 	_Alignas(FLIGHT_STREAM_SIZE) _Atomic uintptr_t
 		door_key;                  /* the handle; 0: a default stream, or not in use */
 	_Atomic uint32_t door_device;      /* its bit; 0: what has such a key takes the gate */

@@ -25,8 +25,8 @@
 #include "client/client.h"
 
 /*
- * What a certificate says, by GnuTLS, which is loaded for it: `allot` is started often and looks at certificates seldom. One
- * thread.
+ * Reads a certificate with GnuTLS. The library is loaded only here, because `allot` is started often and seldom looks at
+ * a certificate. One thread.
  */
 
 #define LIBRARY "libgnutls.so.30"
