@@ -69,9 +69,29 @@ int launching_start(void **state)
 	return 0;
 }
 
+#define LAUNCHERS 8
+static struct launcher launchers[LAUNCHERS];
+
+/* As a test leaves one that failed: it may be at the gate, where nothing ends any more. */
+static void end_launcher(struct launcher *l)
+{
+	l->stop = true;
+	fake_local_cap_allows = true;
+	while (!l->has_ended) {
+		fake_guest_set_lease(LEASE_FREE);
+		fake_complete_all();
+		flight_poll(sys_now_ns(), 1, 0);
+		usleep(100);
+	}
+	join_launcher(l);
+}
+
 int launching_end(void **state)
 {
 	stop_helper();
+	for (int i = 0; i < LAUNCHERS; i++)
+		if (launchers[i].is_running)
+			end_launcher(&launchers[i]);
 	return 0;
 }
 
@@ -123,15 +143,29 @@ static void *launch_on(void *context)
 		launch(l->stream);
 		l->launches++;
 	}
+	l->has_ended = true;
 	return NULL;
 }
 
-void start_launcher(struct launcher *l, CUstream stream, uint64_t limit)
+struct launcher *start_launcher(CUstream stream, uint64_t limit)
 {
+	struct launcher *l = launchers;
+
+	while (l < launchers + LAUNCHERS && l->is_running)
+		l++;
+	assert_true(l < launchers + LAUNCHERS);
 	memset(l, 0, sizeof(*l));
 	l->stream = stream;
 	l->limit = limit;
 	assert_int_equal(pthread_create(&l->thread, NULL, launch_on, l), 0);
+	l->is_running = true;
+	return l;
+}
+
+void join_launcher(struct launcher *l)
+{
+	assert_int_equal(pthread_join(l->thread, NULL), 0);
+	l->is_running = false;
 }
 
 bool becomes(const _Atomic uint32_t *word, uint32_t value)

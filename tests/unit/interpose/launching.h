@@ -37,15 +37,21 @@ CUresult launch_with(CUstream stream, CUresult result);
 /* Lets the gate learn how long the kernel takes: three samples, seen to end. Leaves the lease GO. */
 void teach(CUstream stream);
 
-/* A thread that launches `limit` times, or with 0 until stopped; to be joined by the test. */
+/*
+ * A thread that launches `limit` times, or with 0 until stopped. A test that fails before it joins the thread leaves
+ * none behind: it is stopped and joined when the test ends.
+ */
 struct launcher {
 	pthread_t thread;
 	CUstream stream;
 	_Atomic bool stop;
+	_Atomic bool has_ended;
 	_Atomic uint64_t launches;
 	uint64_t limit;
+	bool is_running; /* and not joined */
 };
-void start_launcher(struct launcher *l, CUstream stream, uint64_t limit);
+struct launcher *start_launcher(CUstream stream, uint64_t limit);
+void join_launcher(struct launcher *l);
 
 /* True when the word has the value within a second. */
 bool becomes(const _Atomic uint32_t *word, uint32_t value);

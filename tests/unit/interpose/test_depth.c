@@ -9,18 +9,18 @@
 /* Launches 100, of which one a millisecond ends; returns how many were in flight at most. */
 static uint64_t most_in_flight(void)
 {
-	struct launcher l;
+	struct launcher *l;
 	uint64_t most = 0, done = 0, before = fake_launched(fake_stream(2));
 
-	start_launcher(&l, fake_stream(2), 100);
-	while (l.launches < 100) {
+	l = start_launcher(fake_stream(2), 100);
+	while (l->launches < 100) {
 		uint64_t inflight = fake_launched(fake_stream(2)) - before - done;
 		most = inflight > most ? inflight : most;
 		usleep(1000);
 		if (inflight)
 			fake_complete(fake_stream(2), before + ++done);
 	}
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	fake_complete_all();
 	while (device()->inflight)
 		usleep(1000);
@@ -118,9 +118,9 @@ static void test_a_stall_is_waited_for_once(void **state)
 static uint64_t most_in_free_run(void)
 {
 	uint64_t done = fake_launched(fake_stream(2)), end = done + 100, most = 0;
-	struct launcher l;
+	struct launcher *l;
 
-	start_launcher(&l, fake_stream(2), 0);
+	l = start_launcher(fake_stream(2), 0);
 	while (done < end) {
 		usleep(1000);
 		uint64_t launched = fake_launched(fake_stream(2));
@@ -129,10 +129,10 @@ static uint64_t most_in_free_run(void)
 		if (launched > done && launched - done > most)
 			most = launched - done;
 	}
-	l.stop = true;
+	l->stop = true;
 	fake_complete_all();
 	fake_guest_set_lease(LEASE_GO);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	fake_complete_all();
 	fake_guest_set_lease(LEASE_FREE);
 	return most;
@@ -140,18 +140,18 @@ static uint64_t most_in_free_run(void)
 
 static void test_free_run_is_bounded_too(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 	uint64_t most = 0;
 
 	/* The average is learned from what ends: 1 ms each, or more on a busy machine. */
 	start_helper();
-	start_launcher(&l, fake_stream(2), 100);
+	l = start_launcher(fake_stream(2), 100);
 	for (uint64_t done = 0; done < 100;) {
 		usleep(1000);
 		if (fake_launched(fake_stream(2)) > done)
 			fake_complete(fake_stream(2), ++done);
 	}
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	/* Of a bound of 50 ms. The helper may not have had a processor meanwhile: then once more. */
 	for (int i = 0; i < 3 && (most < 2 || most > 499); i++)
 		most = most_in_free_run();
@@ -180,21 +180,21 @@ static void test_in_free_run_a_wait_begins_with_a_look(void **state)
 	s = flight_cache.stream;
 	for (int tries = 0; tries < 10 && stuck; tries++) {
 		uint32_t before = own()->stuck;
-		struct launcher l;
+		struct launcher *l;
 
 		atomic_store(&s->mark_every, 100);
 		launch(fake_stream(2));
 		assert_true(s->unmarked > 0);
 		pretend_in_flight(100 * NS_PER_MS, 2);
 		woken = fake_wakes;
-		start_launcher(&l, fake_stream(2), 1);
+		l = start_launcher(fake_stream(2), 1);
 		assert_true(becomes(&device()->waiters, 1));
 		/* Several naps. */
 		usleep(3000);
 		wakes = fake_wakes - woken;
 		unmarked = s->unmarked;
 		pretend_in_flight(-100 * NS_PER_MS, -2);
-		pthread_join(l.thread, NULL);
+		join_launcher(l);
 		stuck = own()->stuck - before;
 	}
 	assert_int_equal(stuck, 0);
@@ -206,7 +206,7 @@ static void test_in_free_run_a_wait_begins_with_a_look(void **state)
 /* Under a lease it looks often anyway. */
 static void test_under_a_lease_it_does_not(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 	uint32_t woken;
 
 	teach(fake_stream(2));
@@ -214,11 +214,11 @@ static void test_under_a_lease_it_does_not(void **state)
 	launch(fake_stream(2));
 	launch(fake_stream(2));
 	woken = fake_wakes;
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&device()->waiters, 1));
 	fake_complete_all();
 	start_helper();
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_int_equal(fake_wakes, woken);
 }
 

@@ -5,17 +5,17 @@
 
 static void blocks_in(enum lease_state shut)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(shut);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	assert_int_equal(fake_launched(fake_stream(2)), 0);
 	fake_guest_set_lease(LEASE_GO);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(l.launches, 1);
+	join_launcher(l);
+	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->waiting, 0);
 	assert_int_equal(own()->launching, 0);
 	assert_true(own()->waited_ns > 100 * NS_PER_MS);
@@ -34,23 +34,23 @@ static void test_waits_while_closing(void **state)
 /* Under the tenant's lease it may be another process's turn: that is waited for, and the daemon told. */
 static void test_waits_for_its_turn(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_GO);
 	fake_guest_set_turn(2);
 	uint32_t rung = fake_report->bell[0].rung;
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	assert_int_equal(fake_report->bell[0].rung, rung + 1);
 	/* Another's again, then its own. */
 	fake_guest_set_turn(3);
 	usleep(20000);
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	fake_guest_set_turn(1);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(l.launches, 1);
+	join_launcher(l);
+	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->waiting, 0);
 	assert_int_equal(own()->launching, 0);
 }
@@ -75,13 +75,13 @@ static void test_turns_are_of_leases_alone(void **state)
  */
 static void test_closing_misses_nobody(void **state)
 {
-	struct launcher l[STORM_THREADS];
+	struct launcher *l[STORM_THREADS];
 	unsigned rounds;
 
 	fake_control->device[0].depth_ns = fake_control->device[0].free_depth_ns = 1ULL << 60;
 	fake_guest_set_lease(LEASE_GO);
 	for (unsigned i = 0; i < STORM_THREADS; i++)
-		start_launcher(&l[i], fake_stream(2 + i), 0);
+		l[i] = start_launcher(fake_stream(2 + i), 0);
 	for (rounds = 0; rounds < 1500; rounds++) {
 		uint64_t before = 0, after = 0;
 
@@ -102,9 +102,9 @@ static void test_closing_misses_nobody(void **state)
 	}
 	fake_guest_set_lease(LEASE_GO);
 	for (unsigned i = 0; i < STORM_THREADS; i++)
-		l[i].stop = true;
+		l[i]->stop = true;
 	for (unsigned i = 0; i < STORM_THREADS; i++)
-		pthread_join(l[i].thread, NULL);
+		join_launcher(l[i]);
 	assert_int_equal(rounds, 1500);
 	assert_int_equal(own()->launching, 0);
 	assert_int_equal(own()->waiting, 0);
@@ -136,17 +136,17 @@ static void test_a_capture_is_not_gated(void **state)
 
 static void test_beside_a_capture_others_are_gated(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_STOP);
 	flight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(20000);
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	fake_guest_set_lease(LEASE_GO);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	flight_capture_ended();
 }
 
@@ -165,30 +165,30 @@ static void test_a_lost_daemon_lets_pass(void **state)
 
 static void test_a_lost_daemon_leaves_the_own_cap(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_STOP);
 	atomic_store(&guest.daemon_lost, true);
 	atomic_store(&fake_local_cap_allows, false);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	usleep(50000);
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	assert_int_equal(own()->launching, 0);
 	atomic_store(&fake_local_cap_allows, true);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(l.launches, 1);
+	join_launcher(l);
+	assert_int_equal(l->launches, 1);
 }
 
 static void test_who_waits_when_the_daemon_is_lost_goes_on(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_STOP);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	uint64_t begin = sys_now_ns();
 	atomic_store(&guest.daemon_lost, true); /* nobody wakes the waiter */
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_true(sys_now_ns() - begin < 200 * NS_PER_MS);
 	assert_int_equal(own()->waiting, 0);
 }
@@ -196,15 +196,15 @@ static void test_who_waits_when_the_daemon_is_lost_goes_on(void **state)
 static void test_who_waits_moves_to_a_new_region(void **state)
 {
 	struct region_control *old_control = fake_control;
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_STOP);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	fake_control = NULL; /* the old pages stay mapped, as the library keeps them */
 	fake_guest_start(1);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(l.launches, 1);
+	join_launcher(l);
+	assert_int_equal(l->launches, 1);
 	assert_int_equal(own()->launching, 0);
 	assert_true(old_control != fake_control);
 }

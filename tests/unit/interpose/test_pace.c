@@ -150,29 +150,29 @@ static void test_each_launch_pays(void **state)
 
 static void test_waits_for_a_grant(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_PACED);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	assert_int_equal(*spent(), 0);
 	/* One token is enough, whatever the launch costs: the rest is debt. */
 	grant(1);
-	pthread_join(l.thread, NULL);
-	assert_int_equal(l.launches, 1);
+	join_launcher(l);
+	assert_int_equal(l->launches, 1);
 	assert_int_equal(*spent(), COST);
 	assert_int_equal(own()->waiting, 0);
 	assert_true(own()->waited_ns > 100 * NS_PER_MS);
 	/* In debt: a grant that does not pay it off lets nothing pass. */
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	grant(COST - 1);
 	usleep(20000);
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	grant(1);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_int_equal(*spent(), 2 * COST);
 }
 
@@ -183,14 +183,14 @@ static void test_a_grant_wakes(void **state)
 
 	fake_guest_set_lease(LEASE_PACED);
 	for (int i = 0; i < 20; i++) {
-		struct launcher l;
+		struct launcher *l;
 
-		start_launcher(&l, fake_stream(2), 1);
+		l = start_launcher(fake_stream(2), 1);
 		assert_true(becomes(&own()->waiting, 1));
 		usleep(3000);
 		uint64_t begin = sys_now_ns();
 		grant(COST);
-		pthread_join(l.thread, NULL);
+		join_launcher(l);
 		mean += (sys_now_ns() - begin) / 20;
 		fake_complete_all();
 		flight_poll(sys_now_ns(), 1, 0);
@@ -201,25 +201,25 @@ static void test_a_grant_wakes(void **state)
 /* STOP, FREE and a lost daemon: what waits for a grant sees each. */
 static void test_other_words(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	fake_guest_set_lease(LEASE_PACED);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	fake_guest_set_lease(LEASE_STOP);
 	grant(COST);
 	usleep(100000);
-	assert_int_equal(l.launches, 0);
+	assert_int_equal(l->launches, 0);
 	fake_guest_set_lease(LEASE_FREE);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_int_equal(*spent(), 0);
 
 	atomic_store(&fake_control->device[0].granted, 0);
 	fake_guest_set_lease(LEASE_PACED);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	atomic_store(&guest.daemon_lost, true);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_int_equal(*spent(), 0);
 }
 
@@ -229,22 +229,22 @@ static void test_other_words(void **state)
 /* Threads share what was granted: no more passes than that, and one launch of debt each. */
 static void test_threads_share(void **state)
 {
-	struct launcher l[THREADS];
+	struct launcher *l[THREADS];
 
 	fake_control->device[0].free_depth_ns = 1ULL << 60;
 	fake_guest_set_lease(LEASE_PACED);
 	for (unsigned i = 0; i < THREADS; i++)
-		start_launcher(&l[i], fake_stream(2 + i), 0);
+		l[i] = start_launcher(fake_stream(2 + i), 0);
 	for (unsigned i = 1; i <= GRANTS; i++) {
 		grant(COST);
 		usleep(200);
 		assert_true(*spent() <= (i + THREADS) * COST);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
-		l[i].stop = true;
+		l[i]->stop = true;
 	fake_guest_set_lease(LEASE_FREE);
 	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(l[i].thread, NULL);
+		join_launcher(l[i]);
 	assert_in_range(*spent(), GRANTS * COST / 2, (GRANTS + THREADS) * COST);
 }
 

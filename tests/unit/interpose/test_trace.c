@@ -219,15 +219,15 @@ static void test_all_bits_of_an_event(void **state)
 
 static void test_a_wait_at_the_gate(void **state)
 {
-	struct launcher l;
+	struct launcher *l;
 
 	begin_trace();
 	fake_guest_set_lease(LEASE_STOP);
-	start_launcher(&l, fake_stream(2), 1);
+	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	assert_int_equal(trace_sink.next, 0);
 	fake_guest_set_lease(LEASE_GO);
-	pthread_join(l.thread, NULL);
+	join_launcher(l);
 	assert_int_equal(trace_sink.next, 2);
 	struct trace_event wait = event(1), work = event(2);
 	assert_int_equal(wait.kind, TRACE_GATE_WAIT);
