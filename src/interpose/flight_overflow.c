@@ -77,7 +77,7 @@ bool flight_overflow_mark(struct flight_stream *record, CUstream stream, uint64_
 void flight_overflow_wait(struct flight_stream *record)
 {
 	struct flight_device *d = &flight_devices[record->device];
-	uint64_t completed = atomic_load(&d->completed), since_ns = sys_now_ns();
+	uint64_t completed = atomic_load(&d->completed), waited_ns = 0;
 
 	if (likely(in_flight(record) < HALF_FULL))
 		return;
@@ -87,12 +87,12 @@ void flight_overflow_wait(struct flight_stream *record)
 		uint64_t now_completed = atomic_load(&d->completed);
 		if (now_completed != completed) {
 			completed = now_completed;
-			since_ns = sys_now_ns();
-		} else if (sys_now_ns() - since_ns > PATIENCE_NS) {
+			waited_ns = 0;
+		} else if (waited_ns > PATIENCE_NS) {
 			return;
 		}
 		atomic_fetch_add(&d->waiters, 1);
-		sys_futex_wait(&d->progress, progress, NAP_NS, false);
+		waited_ns += sys_futex_nap(&d->progress, progress, NAP_NS, false);
 		atomic_fetch_sub(&d->waiters, 1);
 	}
 }

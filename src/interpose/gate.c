@@ -87,7 +87,8 @@ static enum lease_state own_state(uint32_t word, const struct region_control_dev
  * lease may be shorter than the patience, and a wait begun anew with each would never end.
  */
 struct depth_wait {
-	uint64_t since_ns; /* 0: not begun */
+	bool has_begun;
+	uint64_t waited_ns; /* a sum of naps: sys_futex_nap() */
 	uint64_t completed;
 };
 
@@ -106,7 +107,7 @@ static void ask_for_look(struct flight_stream *own)
 static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait, struct flight_stream *own)
 {
-	bool is_first = !wait->since_ns;
+	bool is_first = !wait->has_begun;
 	uint64_t completed = atomic_load_explicit(&f->completed, memory_order_relaxed);
 	int64_t inflight = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
 	uint64_t patience = inflight > 0 ? 4 * (uint64_t)inflight : 0;
@@ -116,21 +117,20 @@ static bool wait_for_depth(struct flight_device *f, struct region_slot_device *d
 		patience = DEPTH_PATIENCE_MIN_NS;
 	if (patience > DEPTH_PATIENCE_MAX_NS)
 		patience = DEPTH_PATIENCE_MAX_NS;
-	if (!wait->since_ns || wait->completed != completed) {
-		wait->since_ns = sys_now_ns();
-		wait->completed = completed;
-	} else if (sys_now_ns() - wait->since_ns > patience) {
-		atomic_store(&f->stalled_at, completed + 1);
-		flight_forgive(f);
-		atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
-		return true;
-	}
+	if (is_first || wait->completed != completed)
+		*wait = (struct depth_wait){ .has_begun = true, .completed = completed };
 	atomic_fetch_add(&f->waiters, 1);
 	if (own && is_first)
 		ask_for_look(own);
-	sys_futex_wait(&f->progress, progress, DEPTH_NAP_NS, false);
+	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
-	return false;
+	/* Decided after a nap, in which the helper could look: a wait for the lease may have come before. */
+	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
+		return false;
+	atomic_store(&f->stalled_at, completed + 1);
+	flight_forgive(f);
+	atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
+	return true;
 }
 
 /* Why it does not go on now, for the trace: enum trace_wait. */
@@ -180,6 +180,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		reasons |= reason_of(is_lost, is_held, has_depth, word);
 		if (is_lost && !report_local_cap_allows(pass->index)) {
 			sys_sleep_ns(NS_PER_MS);
+			depth.waited_ns += NS_PER_MS;
 		} else if (!is_held && !has_depth) {
 			gave_up = wait_for_depth(f, d, &depth,
 						 state == LEASE_FREE ? pass->stream : NULL);
@@ -190,10 +191,8 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
 			is_known = true;
-			if (is_held)
-				sys_futex_wait(&c->lease, word, LEASE_NAP_NS, true);
-			else
-				sys_futex_wait(&c->grant_change, grant, LEASE_NAP_NS, true);
+			depth.waited_ns += sys_futex_nap(is_held ? &c->lease : &c->grant_change,
+							 is_held ? word : grant, LEASE_NAP_NS, true);
 			atomic_fetch_sub(&d->waiting, 1);
 		}
 	}

@@ -16,7 +16,8 @@
  *                                   daemon: as for the lease.
  *   for own work in flight (depth)  4 x its predicted length, 10 to 100 ms; then the call passes, and
  *                                   so do the later ones until something is seen to end. (Waiting
- *                                   anew at each launch took 1.37 s where this takes 53 ms.)
+ *                                   anew at each launch took 1.37 s where this takes 53 ms.) Time in
+ *                                   which the process stood still does not count.
  * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks
  * that spin for each other can be slowed, never hung.
  *

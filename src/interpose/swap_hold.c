@@ -83,15 +83,14 @@ void swap_enter_to_free(void)
 
 bool swap_hold_shut(uint64_t patience_ns)
 {
-	uint64_t begin_ns = sys_now_ns();
-
+	uint64_t waited_ns = 0;
 	uint32_t before = atomic_exchange(&hold, HOLD_SHUT);
 	for (uint32_t n; (n = atomic_load(&inside));) {
-		if (sys_now_ns() - begin_ns > patience_ns) {
+		if (waited_ns > patience_ns) {
 			swap_hold_open(before != HOLD_NO_ROOM);
 			return false;
 		}
-		sys_futex_wait(&inside, n, NS_PER_MS, false);
+		waited_ns += sys_futex_nap(&inside, n, NS_PER_MS, false);
 	}
 	return true;
 }

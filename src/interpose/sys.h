@@ -47,6 +47,21 @@ static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, 
 	errno = saved;
 }
 
+/*
+ * As sys_futex_wait(). Returns how long this thread has waited, never more than timeout_ns. A patience is a sum of
+ * these, not a difference of two times: when the whole process stood still (SIGSTOP, a frozen cgroup, a paused virtual
+ * machine), the clock went on, but nobody could have seen what the thread waits for.
+ */
+static inline uint64_t sys_futex_nap(const _Atomic uint32_t *word, uint32_t value,
+				     uint64_t timeout_ns, bool shared)
+{
+	uint64_t begin_ns = sys_now_ns();
+
+	sys_futex_wait(word, value, timeout_ns, shared);
+	uint64_t passed_ns = sys_now_ns() - begin_ns;
+	return passed_ns < timeout_ns ? passed_ns : timeout_ns;
+}
+
 static inline void sys_futex_wake(const _Atomic uint32_t *word, int count)
 {
 	int saved = errno;

@@ -1,6 +1,7 @@
 /* How much may be in flight: bounded by predicted time, and no wait for own work lasts for ever. */
 #include "launching.h"
 
+#include "fake_clock.h"
 #include "interpose/door_pass.h"
 
 /* Waits are 10 to 100 ms; this leaves room for a machine that has other things to do. */
@@ -112,6 +113,23 @@ static void test_a_stall_is_waited_for_once(void **state)
 	assert_int_equal(own()->stuck, stuck);
 	launch(fake_stream(2));
 	assert_int_equal(own()->stuck, stuck + 1);
+}
+
+/* The helper stood still as well: until it has looked, nobody knows whether something has ended. */
+static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
+{
+	teach(fake_stream(2));
+	/* The longest patience: 100 ms, which is 200 naps. */
+	fake_control->device[0].depth_ns = 30 * KERNEL_NS;
+	for (int i = 0; i < 30; i++)
+		launch(fake_stream(2));
+	assert_int_equal(own()->stuck, 0);
+	uint64_t reads = fake_clock_reads();
+	fake_clock_jump_after(4, NS_PER_S);
+	launch(fake_stream(2));
+	assert_int_equal(own()->stuck, 1);
+	assert_true(fake_clock_reads() - reads > 2 * 200);
+	fake_complete_all();
 }
 
 /* How much is in flight at most while one ends each millisecond. */
@@ -229,6 +247,7 @@ int main(void)
 		launching_test(test_two_of_middle_length_pass),
 		launching_test(test_a_second_long_one_waits),
 		launching_test(test_a_stall_is_waited_for_once),
+		launching_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		launching_test(test_free_run_is_bounded_too),
 		launching_test(test_in_free_run_a_wait_begins_with_a_look),
 		launching_test(test_under_a_lease_it_does_not),

@@ -4,6 +4,7 @@
  */
 #include "launching.h"
 
+#include "fake_clock.h"
 #include "interpose/flight_overflow.h"
 
 /* More streams than there are records, by fewer than may be in flight beyond them. */
@@ -395,6 +396,18 @@ static void test_a_full_set_of_marks_holds_launches_back(void **state)
 	assert_int_equal(l->launches, FLIGHT_OVERFLOW_MARKS / 2);
 }
 
+/* The patience is 200 naps. The helper stood still too: see test_depth.c. */
+static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
+{
+	use_up_records();
+	unsigned one = without_record(2);
+	fill_half(one);
+	uint64_t reads = fake_clock_reads();
+	fake_clock_jump_after(4, NS_PER_S);
+	launch(fake_stream(one));
+	assert_true(fake_clock_reads() - reads > 2 * 200);
+}
+
 static void test_marks_that_never_end_are_not_waited_for(void **state)
 {
 	/* As with kernels that wait for the program: each launch goes on after a while, and none is lost count of. */
@@ -463,6 +476,7 @@ int main(void)
 		launching_test(test_streams_beyond_the_records_are_counted),
 		launching_test(test_depth_bounds_streams_beyond_the_records),
 		launching_test(test_a_full_set_of_marks_holds_launches_back),
+		launching_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		launching_test(test_marks_that_never_end_are_not_waited_for),
 		launching_test(test_a_context_takes_its_marks_beyond_the_records_along),
 		launching_test(test_a_stream_beyond_the_records_gets_one_that_is_free),

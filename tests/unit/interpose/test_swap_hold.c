@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "fake_clock.h"
 #include "fake_guest.h"
 #include "interpose/swap_hold.h"
 
@@ -70,6 +71,18 @@ static void test_a_call_that_does_not_return(void **state)
 	swap_hold_open(true);
 }
 
+/* Whoever is inside stood still as well. The patience is 50 naps of a millisecond. */
+static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
+{
+	uint64_t reads = fake_clock_reads();
+
+	assert_true(swap_enter());
+	fake_clock_jump_after(4, NS_PER_S);
+	assert_false(swap_hold_shut(50 * NS_PER_MS));
+	swap_leave();
+	assert_true(fake_clock_reads() - reads > 2 * 50);
+}
+
 static void *try_all(void *unused)
 {
 	assert_int_equal(swap_try_enter(), SWAP_NO_ROOM);
@@ -121,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_is_inside_while_it_is_shut),
 		cmocka_unit_test(test_a_call_that_does_not_return),
+		cmocka_unit_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_who_is_not_held),
 	};
