@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, matrix, order, oversubscribe,
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, oversubscribe,
                overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty, space_launch,
                space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
 
@@ -125,6 +125,8 @@ CASES = [
          space_priority.seconds_of, not_space=BOTH),
     Case("space_launch", space_launch.space_launch, "cost of a launch against that of a client of plain MPS",
          space_launch.seconds_of, not_space=BOTH),
+    Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, in turns, in space",
+         llm.seconds_of, is_long=True, trains=True, not_space=BOTH),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
          ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU),
 ]

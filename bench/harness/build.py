@@ -55,5 +55,9 @@ class Build:
         raise Missing(f"the simulated GPU is not in {self.root}; run scripts/build")
 
 
+def llm_server():
+    return os.path.join(REPOSITORY, "bench", "load", "llm_server.py")
+
+
 def torch_load():
     return os.path.join(REPOSITORY, "bench", "load", "torch_load.py")

@@ -22,6 +22,7 @@ class Row:
     bar: str = None         # in words: "within 1 of asked", "at least 48"
     passed: bool = None     # None: reported only
     error: float = None     # the standard error of got, in the row's unit, where it is known
+    runs: list = None       # got of each run, where there were several and got is their median
 
     def line(self):
         def number(value):
@@ -34,7 +35,8 @@ class Row:
     def json(self):
         values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
                   "native": self.native, "mps": self.mps, "rival": self.rival, "bar": self.bar,
-                  "pass": self.passed, "error": self.error}
+                  "pass": self.passed, "error": self.error,
+                  "runs": self.runs and [round(value, 4) for value in self.runs]}
         return {key: round(value, 4) if isinstance(value, float) else value
                 for key, value in values.items() if value is not None}
 

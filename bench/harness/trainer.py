@@ -14,14 +14,15 @@ MODEL_S = 120
 
 class Trainer:
     """options: those of allot run; None: native, and environment is what is added then. more: further
-    options of torch_load.py. ready() waits for what is started here, so that several can start together."""
+    options of torch_load.py. program: another one that obeys lines in place of it. ready() waits for what is started here, so
+    that several can start together."""
 
-    def __init__(self, bench, name, options=None, more=(), environment=None):
+    def __init__(self, bench, name, options=None, more=(), environment=None, program=None):
         settings = bench.settings
         self.name = name
         self.machine = bench.machine
         self.job = bench.machine.start(
-            name, [sys.executable, settings.torch_load, "--serve", *settings.torch_options, *more],
+            name, [sys.executable, program or settings.torch_load, "--serve", *settings.torch_options, *more],
             options, stdin=True, environment=environment)
         self.read = 0
 

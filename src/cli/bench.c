@@ -25,6 +25,9 @@ struct bench_options {
 	const char *within;
 	const char *seconds;
 	const char *policies;
+	const char *scenes;
+	const char *ways;
+	const char *runs;
 	const char *sharing;
 	const char *sim;
 };
@@ -55,6 +58,15 @@ static const struct option_row rows[] = {
 	TEXT("--policies", "LIST", policies,
 	     "what the bench policies compares (default:\n"
 	     "lease,feedback,token)"),
+	TEXT("--scenes", "LIST", scenes,
+	     "what the bench llm measures, such as servers,eager\n"
+	     "(default: all)"),
+	TEXT("--ways", "LIST", ways,
+	     "how the GPU is shared in the bench llm, such as\n"
+	     "alone,native,turns (default: all)"),
+	TEXT("--runs", "N", runs,
+	     "windows of each way of the bench llm (default: 3;\n"
+	     "quick: 1)"),
 	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space", option_choice,
 	       struct bench_options, sharing, .offered = "time space",
 	       .help = "how the tenants share the GPU, as of allot run"),

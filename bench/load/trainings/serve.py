@@ -5,6 +5,7 @@ line with one of JSON. Import and start of PyTorch are then paid once for many m
                         "error"} when the memory does not suffice, and the process goes on
     free                gives its memory back
     pause MS            of the host after each step, from now on
+    sync N              waits for the GPU after each N steps, from now on; 0: only at the end
     steps N             takes one step that does not count, then N that do
     measure SECONDS     takes steps for that long
     busy SECONDS        the same, with the GPU's time of a step
@@ -50,8 +51,9 @@ class Server:
         self.bypass = bypass
         self.training = None
         self.pause_s = 0.0
+        self.sync_every = 1
         self.commands = {"model": (self._model, 2), "free": (self._free, 0),
-                         "pause": (self._pause, 1), "steps": (self._steps, 1),
+                         "pause": (self._pause, 1), "sync": (self._sync, 1), "steps": (self._steps, 1),
                          "measure": (self._measure, 1), "busy": (self._busy, 1),
                          "record": (self._record, 2), "bypass": (self._bypass, 1), "turns": (self._turns, 2)}
 
@@ -78,6 +80,7 @@ class Server:
             raise Refused(f"'{name}': none of " + ", ".join(BATCHES))
         self._free()
         self.pause_s = 0.0
+        self.sync_every = 1
         batch = int(number(batch, 1))
         begin = time.monotonic()
         self.training, error = self.make(name, batch)
@@ -91,6 +94,10 @@ class Server:
     def _pause(self, ms):
         self.pause_s = number(ms, 0) / 1e3
         return {"pause_ms": self.pause_s * 1e3}
+
+    def _sync(self, steps):
+        self.sync_every = int(number(steps, 0))
+        return {"sync": self.sync_every}
 
     def _stand_aside(self, is_on):
         if not self.bypass:
@@ -106,7 +113,7 @@ class Server:
     def _take(self, goes_on, with_timer=False):
         if self.training is None:
             raise Refused("no model yet")
-        return take_steps(self.training, goes_on, self.pause_s, with_timer)
+        return take_steps(self.training, goes_on, self.pause_s, with_timer, self.sync_every)
 
     def _counted(self, count):
         self._take(lambda done, _: done < 1)

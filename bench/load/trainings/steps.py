@@ -35,10 +35,12 @@ class Taken:
         return values
 
 
-def take_steps(training, goes_on, pause_s=0.0, with_timer=False):
+def take_steps(training, goes_on, pause_s=0.0, with_timer=False, sync_every=1):
     """Steps for as long as goes_on(steps done, seconds since the beginning) holds. A pause is the
-    host's work after a step, while the GPU has none."""
+    host's work after a step. sync_every: wait for the GPU after so many steps, 0: only after the last one. The end of a step
+    without a wait is when it was queued. A timer needs a wait after each."""
     timer = training.timer() if with_timer else None
+    sync_every = 1 if with_timer else sync_every
     taken = Taken()
     while goes_on(len(taken.ends_s), taken.elapsed_s):
         begin = time.perf_counter()
@@ -48,12 +50,15 @@ def take_steps(training, goes_on, pause_s=0.0, with_timer=False):
         if timer:
             timer.end()
         taken.launch_ms.append((time.perf_counter() - begin) * 1e3)
-        training.wait()
+        if sync_every and (len(taken.ends_s) + 1) % sync_every == 0:
+            training.wait()
         if timer:
             taken.gpu_ms.append(timer.ms())
         if pause_s:
             time.sleep(pause_s)
         taken.ends_s.append(time.perf_counter() - taken.begin)
+    if sync_every != 1:
+        training.wait()
     return taken
 
 

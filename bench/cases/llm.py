@@ -1,0 +1,427 @@
+"""LLM servers, and a training, at once on one GPU: as the hardware slices it, under MPS without allot, and as tenants.
+
+A scene is what runs together; a way is how the GPU is shared. The processes of a way start once, and stay for all of its
+windows. Step: a decode step, from its launch until its tokens are on the host. First token: from the arrival of a request."""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+
+from harness import plot, stats
+from harness.job import Failed
+from harness.load import LATE_S
+from harness.mps import plain_mps, threads
+from harness.result import Row, at_least, at_most
+from harness.trainer import MODEL_S, Trainer, ready, series_of
+
+TAIL_S = 0.3            # of a closed loop: everyone still runs when the window ends
+OPEN_TAIL_S = 2.0       # of an open one: requests that arrived in the window may still be answered
+LEAD_S = 0.5            # until the common start
+START_S = 15            # a way: PyTorch, weights, graphs
+MS = 1e3
+
+
+# ---- what runs
+
+@dataclass(frozen=True)
+class LlmServer:
+    name: str
+    cores_pct: int
+    geometry: str
+    slots: int
+    prompt: int
+    tokens: int = 64
+    is_eager: bool = False
+    memory: str = "16GiB"
+    priority: int = 0
+
+    def start(self, bench, name, options, environment):
+        more = ["--geometry", self.geometry, "--slots", self.slots, "--prompt", self.prompt, "--tokens", self.tokens,
+                *(["--eager"] if self.is_eager else [])]
+        return Trainer(bench, name, options, list(map(str, more)), environment, bench.settings.llm_server)
+
+    def prepare(self, process):
+        """It is warm as soon as it is ready."""
+
+    def say(self, process, seconds, at, path, arrivals):
+        process.say("serve", f"{seconds:.3f}", f"{at:.3f}", path, *arrivals)
+
+    def figures(self, answer, _, path, begin, end):
+        if answer["late_s"] > LATE_S:
+            raise Failed(f"{self.name}: began {answer['late_s']:.2f} s late")
+        with open(path, encoding="utf-8") as file:
+            return server_figures([json.loads(line) for line in file], begin, end)
+
+
+@dataclass(frozen=True)
+class Training:
+    name: str
+    cores_pct: int
+    model: str
+    batch: int
+    sync_every: int
+    memory: str = "24GiB"
+    priority: int = 0
+
+    def start(self, bench, name, options, environment):
+        return Trainer(bench, name, options, environment=environment)
+
+    def prepare(self, process):
+        answer = process.ask("model", self.model, self.batch)
+        if "error" in answer:
+            raise Failed(f"{self.name}: {answer['error']}")
+        process.ask("sync", self.sync_every)
+
+    def say(self, process, seconds, at, *_):
+        process.say("record", f"{seconds:.3f}", f"{at:.3f}")
+
+    def figures(self, answer, at, _, begin, end):
+        rate = series_of(answer, at).rate(begin, end)
+        return {"steps_s": rate, "train_ms": MS / rate}
+
+
+def server_figures(lines, begin, end):
+    """Of a server's events from `begin` to `end`. A request that has no first token yet counts with the time that it has
+    waited by the end of the events."""
+    steps = [(*line["step"], line["tokens"]) for line in lines if "step" in line]
+    requests = [line for line in lines if "request" in line]
+    firsts = [line["first"] for line in requests if line["first"] is not None]
+    last = max([*firsts, *(step[1] for step in steps)], default=end)
+    took_ms = [MS * (until - since) for since, until, _ in steps if begin <= until < end]
+    arrived = [line for line in requests if begin <= line["request"] < end]
+    first_ms = [MS * ((last if line["first"] is None else line["first"]) - line["request"]) for line in arrived]
+    if not took_ms or not first_ms:
+        raise Failed(f"{len(took_ms)} steps and {len(first_ms)} requests in a window; take a longer one (--seconds)")
+    tokens = sum(n for _, until, n in steps if begin <= until < end) + sum(begin <= first < end for first in firsts)
+    return {"tokens_s": tokens / (end - begin),
+            "step_p50": stats.percentile(took_ms, 50), "step_p99": stats.percentile(took_ms, 99), "step_max": max(took_ms),
+            "first_p50": stats.percentile(first_ms, 50), "first_p99": stats.percentile(first_ms, 99),
+            "unserved": sum(line["first"] is None for line in arrived)}
+
+
+# ---- the scenes
+
+TWO_4B = tuple(LlmServer(f"llm{i}", 50, "4b", 8, 512) for i in (1, 2))
+BESIDE = (LlmServer("llm", 40, "4b", 2, 512, priority=10), Training("train", 60, "resnet18", 128, 10))
+TWO_EAGER = tuple(LlmServer(f"eager{i}", 50, "1b", 4, 128, is_eager=True, memory="12GiB") for i in (1, 2))
+
+
+@dataclass(frozen=True)
+class Scene:
+    about: str
+    members: tuple
+    load_pct: int = None    # None: closed loop; else requests arrive at random, so many of what one server does alone
+
+
+SCENES = {
+    "servers": Scene("two LLM servers (4B, CUDA graph, 8 requests each), closed loop", TWO_4B),
+    "open30": Scene("two LLM servers, Poisson arrivals, 30 % of capacity", TWO_4B, 30),
+    "open60": Scene("two LLM servers, Poisson arrivals, 60 % of capacity", TWO_4B, 60),
+    "open90": Scene("two LLM servers, Poisson arrivals, 90 % of capacity", TWO_4B, 90),
+    "training": Scene("an LLM server (4B, 2 requests, 40 %) beside ResNet18 (batch 128, 60 %)", BESIDE),
+    "eager": Scene("two eager decoders (1B, 4 requests each), closed loop", TWO_EAGER),
+}
+DEFAULT_SCENES = ",".join(SCENES)
+
+
+# ---- the ways
+
+@dataclass(frozen=True)
+class Way:
+    about: str
+    sharing: str = None         # of allot run; None: not a tenant
+    limit_pct: int = None       # None: the guarantee
+    is_mps: bool = False        # without allot
+    is_split: bool = False      # by SMs
+    with_priority: bool = False
+
+    def options(self, member):
+        """Of allot run, or None."""
+        if not self.sharing:
+            return None
+        return ["--memory", member.memory, "--sharing", self.sharing, "--cores", str(member.cores_pct), "--cores-limit",
+                str(self.limit_pct or member.cores_pct),
+                *(["--priority", str(member.priority)] if self.with_priority and member.priority else [])]
+
+    def environment(self, member):
+        return threads(member.cores_pct) if self.is_split else None
+
+    def differs_for(self, members):
+        """Whether it is another way than the one without priorities."""
+        return not self.with_priority or any(member.priority for member in members)
+
+
+ALONE = "alone"
+WAYS = {
+    ALONE: Way("each alone, natively"),
+    "native": Way("native time slicing"),
+    "mps": Way("plain MPS, no limits", is_mps=True),
+    "mps-split": Way("plain MPS, SMs split", is_mps=True, is_split=True),
+    "turns": Way("allot, in turns", "time", 100),
+    "turns-priority": Way("allot, in turns, priority", "time", 100, with_priority=True),
+    "caps": Way("allot, in space, caps", "space"),
+    "lend": Way("allot, in space, lending", "space", 100),
+    "lend-priority": Way("allot, in space, lending, priority", "space", 100, with_priority=True),
+}
+DEFAULT_WAYS = ",".join(WAYS)
+
+
+def parse_names(text, known, what):
+    names = text.split(",")
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"'{name}': no such {what}; of {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def parse_scenes(text):
+    return parse_names(text, SCENES, "scene")
+
+
+def parse_ways(text):
+    return parse_names(text, WAYS, "way")
+
+
+def groups(scenes):
+    """[(members, names of scenes)]: scenes of the same members are measured on the same processes."""
+    found = {}
+    for name in scenes:
+        found.setdefault(SCENES[name].members, []).append(name)
+    return list(found.items())
+
+
+def seconds_of(settings):
+    window_s = settings.seconds + settings.settle_s + LEAD_S + 1
+    total = 0
+    for members, names in groups(settings.scenes):
+        ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
+        total += len(ways) * (START_S + len(names) * settings.runs * window_s)
+        total += (ALONE in settings.ways) * len(set_of(members)) * settings.runs * window_s
+    return total
+
+
+# ---- bars
+
+# (scene, way, figure, of way, "least" or "most", bar). Under a real GPU only.
+BARS = [
+    ("servers", "turns", "sum", "native", "least", 1.0),
+    ("servers", "turns", "step_p99", "native", "most", 1.25),
+    ("servers", "caps", "sum", "mps-split", "least", 0.99),
+    ("servers", "caps", "step_p99", "mps-split", "most", 1.05),
+    ("servers", "lend", "sum", "mps", "least", 0.99),
+    ("servers", "lend", "step_p99", "mps", "most", 1.1),
+    ("training", "turns-priority", "of_alone", None, "least", 1.15),
+    ("training", "lend", "tokens_s", "mps-split", "least", 0.98),
+    ("training", "lend", "steps_s", "mps-split", "least", 0.98),
+    ("training", "lend", "step_p99", "mps-split", "most", 1.1),
+    ("open60", "turns", "first_p99", "native", "most", 1.2),
+    ("open60", "lend", "first_p99", "mps", "most", 1.2),
+    ("eager", "turns", "sum", "native", "least", 0.98),
+    ("eager", "lend", "sum", "native", "least", 0.98),
+]
+IDEAL_P99 = 1.3         # of (step alone / share), of the server beside a training
+LABELS = {"sum": "sum", "of_alone": "work of all against alone", "tokens_s": "tokens/s", "steps_s": "training steps/s",
+          "train_ms": "training step", "step_p50": "step p50", "step_p99": "step p99", "step_max": "step max",
+          "first_p50": "first token p50", "first_p99": "first token p99", "unserved": "without a first token"}
+UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s", "unserved": "count"}
+
+
+def together(figures, alone):
+    """One run's figures of all members as one: sums of tokens, and of latencies the worst."""
+    servers = [f for f in figures if "tokens_s" in f]
+    found = {"sum": sum(f["tokens_s"] for f in servers)}
+    if alone:
+        found["of_alone"] = sum(work(f) / work(a) for f, a in zip(figures, alone))
+    for key in ("step_p50", "step_p99", "step_max", "first_p50", "first_p99", "unserved"):
+        found[key] = max(f[key] for f in servers)
+    found["tokens_s"] = min(f["tokens_s"] for f in servers)
+    for f in figures:
+        found.update({key: f[key] for key in ("steps_s", "train_ms") if key in f})
+    return found
+
+
+def work(figures):
+    return figures["tokens_s"] if "tokens_s" in figures else figures["steps_s"]
+
+
+def medians(runs):
+    """Of each figure, over runs."""
+    return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+
+
+# ---- measuring
+
+@contextlib.contextmanager
+def started(bench, way, members):
+    """The processes of a way, warm."""
+    with plain_mps(bench.machine) if WAYS[way].is_mps else contextlib.nullcontext():
+        processes = []
+        try:
+            for member in members:
+                processes.append(member.start(bench, f"{way}-{member.name}", WAYS[way].options(member),
+                                              WAYS[way].environment(member)))
+            ready(processes)
+            for member, process in zip(members, processes):
+                member.prepare(process)
+            yield processes
+        finally:
+            for process in processes:
+                process.end()
+            bench.machine.settle()
+
+
+def window(bench, members, processes, arrivals=None):
+    """One window in common: each member's figures. arrivals: (rate, seed) of each; None: closed loops."""
+    settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
+    whole_s = settle_s + seconds + (OPEN_TAIL_S if arrivals else TAIL_S)
+    with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:
+        paths = [os.path.join(folder, member.name) for member in members]
+        at = round(time.time() + LEAD_S, 3)
+        for i, (member, process) in enumerate(zip(members, processes)):
+            member.say(process, whole_s, at, paths[i], arrivals[i] if arrivals else ())
+        answers = [process.answer(whole_s + MODEL_S) for process in processes]
+        return [member.figures(answer, at, path, settle_s, settle_s + seconds)
+                for member, answer, path in zip(members, answers, paths)]
+
+
+def set_of(members):
+    """Of those that are alike, one."""
+    return list({kind(member): member for member in reversed(members)}.values())[::-1]
+
+
+def kind(member):
+    """What is the same of members that do the same."""
+    return tuple(value for key, value in vars(member).items() if key != "name")
+
+
+def measure_alone(bench, members, processes):
+    """{kind of a member: its figures of each run}, while the others are idle."""
+    found = {}
+    for member, process in zip(members, processes):
+        if kind(member) not in found:
+            found[kind(member)] = [window(bench, [member], [process])[0] for _ in range(bench.settings.runs)]
+            print(f"{'  ' + member.name + ' alone':24} {text_of(found[kind(member)])}", flush=True)
+    return found
+
+
+def arrivals_of(scene, run, alone):
+    """(rate, seed) of each member, the same in every way."""
+    if scene.load_pct is None:
+        return None
+    found = []
+    for i, member in enumerate(scene.members):
+        capacity = alone[i]["tokens_s"] / member.tokens / len(scene.members)
+        found.append((f"{capacity * scene.load_pct / 100:.4f}", 100 * run + i + 1))
+    return found
+
+
+def measure_way(bench, way, members, names, found, alone):
+    """Adds to found[scene][way] each run's figures, and to `alone` where it is asked for."""
+    with started(bench, way, members) as processes:
+        if way == "native" and ALONE in bench.settings.ways:
+            alone.update(measure_alone(bench, members, processes))
+            if "native" not in bench.settings.ways:
+                return
+        usual = [medians(alone[kind(member)]) for member in members] if alone else None
+        for name in names:
+            scene = SCENES[name]
+            if scene.load_pct is not None and not usual:
+                bench.result.skip(f"{name}, {way}", "its load is a part of what one does alone: --ways alone,..")
+                continue
+            runs = found[name].setdefault(way, [])
+            for run in range(bench.settings.runs):
+                runs.append(window(bench, members, processes, arrivals_of(scene, run, usual)))
+            print(f"{'  ' + name + ', ' + way:24} {text_of([together(figures, usual) for figures in runs])}"
+                  f"{each(runs)}", flush=True)
+
+
+def text_of(runs):
+    """The figures of a way on one line: medians, and from the least to the most of several runs."""
+    parts = []
+    for key, label in (("sum", "sum"), ("tokens_s", "tok/s"), ("of_alone", "of alone"), ("step_p50", "p50"),
+                       ("step_p99", "p99"), ("step_max", "max"), ("first_p50", "first p50"), ("first_p99", "p99"),
+                       ("train_ms", "train ms"), ("unserved", "unserved")):
+        values = [run[key] for run in runs if key in run]
+        if not values or (key == "tokens_s" and "sum" in runs[0]) or (key == "unserved" and not any(values)):
+            continue
+        spread = f" ({min(values):.4g}-{max(values):.4g})" if len(values) > 1 else ""
+        parts.append(f"{label} {statistics.median(values):.4g}{spread}")
+    return "  ".join(parts)
+
+
+def each(runs):
+    """Tokens a second of each server."""
+    rates = [statistics.median(values) for values in
+             zip(*([f["tokens_s"] for f in figures if "tokens_s" in f] for figures in runs))]
+    return f"  each {', '.join(f'{rate:.4g}' for rate in rates)}" if len(rates) > 1 else ""
+
+
+def add_rows(bench, name, members, ways, alone):
+    """Every figure of a scene, and its bars."""
+    usual = [medians(alone[kind(member)]) for member in members] if alone else None
+    runs_of = {way: [together(figures, usual) for figures in runs] for way, runs in ways.items() if runs}
+    labelled = [(f"{name}, {way}", runs) for way, runs in runs_of.items()]
+    for way, runs in ways.items():
+        labelled += [(f"{name}, {way}, {member.name}", [figures[i] for figures in runs])
+                     for i, member in enumerate(members) if runs]
+    labelled += [(f"{name}, alone, {member.name}", alone[kind(member)]) for member in members if alone]
+    for label, runs in labelled:
+        for key in runs[0]:
+            values = [run[key] for run in runs]
+            bench.result.rows.append(Row(f"{label}: {LABELS[key]}", UNITS.get(key, "ms"), statistics.median(values),
+                                         runs=values))
+    if not bench.machine.sim:
+        for row in judged(name, members, {way: medians(runs) for way, runs in runs_of.items()}, usual):
+            bench.result.add(row)
+
+
+def judged(name, members, found, usual):
+    """Rows with their bars, of the ways that were measured."""
+    for scene, way, figure, other, side, bar in BARS:
+        if scene != name or way not in found or (other and other not in found) or figure not in found[way]:
+            continue
+        got = found[way][figure] / (found[other][figure] if other else 1)
+        row = Row(f"{name}, {way}: {LABELS[figure]}" + (f" over {other}'s" if other else ""), "x", got)
+        yield (at_least if side == "least" else at_most)(row, bar)
+    if name == "training" and "turns-priority" in found and usual:
+        ideal = usual[0]["step_p99"] / (members[0].cores_pct / 100)
+        yield at_most(Row(f"{name}, turns-priority: step p99 over (step alone / share)", "x",
+                          found["turns-priority"]["step_p99"] / ideal), IDEAL_P99)
+
+
+def add_charts(bench, name):
+    for key, what in (("sum", "tokens a second of all servers"), ("step_p99", "step, 99th percentile, of the slower server"),
+                      ("first_p99", "first token, 99th percentile")):
+        rows = [Row(way, UNITS.get(key, "ms"), row.got) for way in bench.settings.ways
+                for row in bench.result.rows if row.name == f"{name}, {way}: {LABELS[key]}"]
+        if rows:
+            bench.result.charts.append(lambda stem, key=key, what=what, rows=rows: plot.bars(
+                f"{stem}-{name}-{key.replace('_', '-')}.svg", f"{SCENES[name].about}: {what}", rows, rows[0].unit,
+                {**plot.LABELS, "got": "median of the runs"}))
+
+
+def llm(bench):
+    settings, broken = bench.settings, []
+    for members, names in groups(settings.scenes):
+        for name in names:
+            print(f"-- {name}: {SCENES[name].about}", flush=True)
+        found, alone = {name: {} for name in names}, {}
+        ways = list(dict.fromkeys("native" if way == ALONE else way for way in settings.ways))
+        for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first
+            if not WAYS[way].differs_for(members):
+                continue
+            try:
+                measure_way(bench, way, members, names, found, alone)
+            except Failed as error:
+                bench.result.skip(f"{', '.join(names)}: {way}", str(error))
+                broken.append(way)
+        for name in names:
+            add_rows(bench, name, members, found[name], alone)
+            add_charts(bench, name)
+    if broken:
+        raise Failed(f"some ways failed: {', '.join(broken)}")

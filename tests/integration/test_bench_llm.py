@@ -1,0 +1,137 @@
+"""The bench of LLM servers: its server's loop and schedule, its figures, and all ways of it on the simulated GPU, with
+sim_llm_server.py in place of PyTorch. The figures themselves are a real GPU's."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from machines import BUILD, ROOT
+
+sys.path.append(str(ROOT / "bench"))
+from cases import llm                                               # noqa: E402
+from load.llm_server import Batch, Server, poisson_arrivals         # noqa: E402
+
+HERE = Path(__file__).parent
+
+
+class Clock:
+    """An engine on virtual time."""
+    prefill_s, decode_s = 0.010, 0.005
+
+    def __init__(self):
+        self.t = 0.0
+
+    def now(self):
+        return self.t
+
+    def sleep(self, seconds):
+        self.t += seconds
+
+    def prefill(self, _):
+        self.t += self.prefill_s
+
+    def decode(self):
+        self.t += self.decode_s
+
+
+def served(seconds, arrivals=None, slots=8, tokens=64):
+    clock = Clock()
+    batch = Batch(clock, slots, tokens, arrivals, clock.now, clock.sleep)
+    batch.serve(0.0, seconds)
+    return batch
+
+
+def test_poisson_arrivals_have_their_rate_and_seed():
+    times = poisson_arrivals(50, 200, 1)
+    assert len(times) == pytest.approx(10000, rel=0.05) and times == sorted(times)
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert sum(gap > 0.02 for gap in gaps) / len(gaps) == pytest.approx(0.368, abs=0.02)
+    assert times == poisson_arrivals(50, 200, 1) != poisson_arrivals(50, 200, 2)
+
+
+def test_a_closed_loop_stays_full_and_its_requests_end_one_by_one():
+    batch = served(10)
+    later = [step for step in batch.steps if step[0] > 1]
+    assert sum(tokens < 7 for *_, tokens in later) == 0
+    # 63 steps, and the prefills of the seven others meanwhile.
+    ended = [r for r in batch.requests if r.end is not None and r.arrived > 1]
+    assert all(r.end - r.first == pytest.approx(63 * 0.005 + 7 * 0.010, abs=0.011) for r in ended)
+    assert all(r.first - r.arrived == pytest.approx(0.010) for r in ended)
+
+
+def test_an_open_loop_waits_for_arrivals_and_for_a_slot():
+    batch = served(2, [0.5, 0.5, 0.5], slots=2, tokens=4)
+    first, second, third = batch.requests
+    assert first.first == pytest.approx(0.51) and second.first == pytest.approx(0.52)
+    # Four tokens are a prefill and three steps; then there is a slot.
+    assert first.end == pytest.approx(0.535) and third.first == pytest.approx(0.545)
+    assert served(1, [0.2, 5.0]).requests[-1].arrived == 0.2
+
+
+def test_figures_count_what_is_in_the_window(tmp_path):
+    batch = served(4)
+    batch.write(tmp_path / "events")
+    lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    figures = llm.server_figures(lines, 1, 3)
+    # 64 tokens of 8 requests: 8 prefills of 10 ms, and 63 to 64 steps of 5 ms.
+    assert figures["tokens_s"] == pytest.approx(8 * 64 / (8 * 0.010 + 63.5 * 0.005), rel=0.03)
+    assert figures["step_p50"] == pytest.approx(5) and figures["step_max"] == pytest.approx(5)
+    assert figures["first_p50"] == pytest.approx(10) and figures["unserved"] == 0
+
+
+def test_a_request_without_a_token_counts_as_waiting():
+    lines = [{"step": [1.0, 1.5], "tokens": 1}, {"request": 1.0, "first": 1.1, "end": None},
+             {"request": 1.2, "first": None, "end": None}]
+    figures = llm.server_figures(lines, 1, 2)
+    assert figures["unserved"] == 1 and figures["first_p99"] == pytest.approx(300)
+    with pytest.raises(llm.Failed, match="--seconds"):
+        llm.server_figures(lines, 5, 6)
+
+
+def test_bars_are_of_what_was_measured():
+    def of(total, p99):
+        return {"sum": total, "step_p99": p99}
+    found = {"native": of(100, 10), "turns": of(99, 12)}
+    rows = {row.name: row for row in llm.judged("servers", llm.TWO_4B, found, None)}
+    assert [row.passed for row in rows.values()] == [False, True]
+    assert rows["servers, turns: step p99 over native's"].got == pytest.approx(1.2)
+    assert not list(llm.judged("servers", llm.TWO_4B, {"turns": of(1, 1)}, None))
+
+
+def test_scenes_of_the_same_servers_share_their_processes():
+    together, beside = llm.groups(["servers", "training", "open60"])
+    assert together[1] == ["servers", "open60"] and beside[1] == ["training"]
+    assert len(llm.set_of(llm.TWO_4B)) == 1 and llm.set_of(llm.BESIDE) == list(llm.BESIDE)
+
+
+@pytest.mark.parametrize("line", ["serve 1 2", "serve x 2 f", "serve 1 2 f 5", "serve 1 2 f 0 1", "dance 1 2 f"])
+def test_a_server_refuses_a_bad_line(line):
+    assert line in Server(Clock(), 8, 64).obey(line)["refused"]
+
+
+def bench(path, *options):
+    run = subprocess.run(
+        [sys.executable, ROOT / "bench/run", "llm", "--build", BUILD, "--sim", "h200", "--torch-load", HERE / "sim_training.py",
+         "--llm-server", HERE / "sim_llm_server.py", "--json", path, *options],
+        text=True, capture_output=True, timeout=200, check=False)
+    assert path.exists(), run.stdout + run.stderr
+    return {row["name"]: row for row in json.loads(path.read_text())["cases"]}, run.stdout + run.stderr
+
+
+def test_every_way_of_two_servers(tmp_path):
+    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "2", "--scenes", "servers,open60")
+    for way in ("native", "mps", "mps-split", "turns", "caps", "lend"):
+        for scene in ("servers", "open60"):
+            row = rows[f"{scene}, {way}: sum"]
+            assert row["got"] > 100 and len(row["runs"]) == 2, said
+            assert rows[f"{scene}, {way}: step p99"]["got"] >= 2, said
+    assert "servers, turns-priority: sum" not in rows
+
+
+def test_a_server_beside_a_training(tmp_path):
+    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "1", "--scenes", "training", "--ways",
+                       "alone,native,turns-priority")
+    assert rows["training, alone, train: training step"]["got"] == pytest.approx(10, rel=0.3), said
+    assert rows["training, turns-priority: work of all against alone"]["got"] > 0.5, said
