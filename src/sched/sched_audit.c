@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#include "audit/audit_line.h"
+#include "base/audit/audit_line.h"
 #include "sched/explain_node.h"
 #include "sched/model_inside.h"
 

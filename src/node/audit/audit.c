@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/audit_line.h"
+#include "base/audit/audit_line.h"
 #include "node/elastic.h"
 #include "node/json.h"
 #include "node/node.h"

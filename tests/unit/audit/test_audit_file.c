@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "audit/audit_file.h"
+#include "base/audit/audit_file.h"
 
 static char dir[] = "/tmp/allot-audit-XXXXXX";
 static char path[64], moved[64];

@@ -1,4 +1,4 @@
-#include "audit/audit_file.h"
+#include "base/audit/audit_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

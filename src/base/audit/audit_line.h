@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "audit/audit_file.h"
+#include "base/audit/audit_file.h"
 
 /*
  * `by` and `what` are taken: who did it, and an object with the rest of the line (NULL: nothing, or no memory). Where lines before it

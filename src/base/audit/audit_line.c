@@ -1,4 +1,4 @@
-#include "audit/audit_line.h"
+#include "base/audit/audit_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
