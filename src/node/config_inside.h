@@ -19,7 +19,7 @@ enum setting_kind {
 	KIND_LEVEL,
 	KIND_TEXT,
 	KIND_PLACE,   /* a full path, or the word that is its default */
-	KIND_ADDRESS, /* see web/address.h */
+	KIND_ADDRESS, /* see http/address.h */
 	KIND_ENGINES, /* a text that engines_parse() takes */
 	KIND_NAMES,   /* ... that metrics_names_parse() takes */
 	KIND_XIDS,    /* ... that health_parse_ignored() takes */

@@ -5,10 +5,10 @@
 
 #include "base/parse.h"
 #include "base/text.h"
+#include "http/address.h"
 #include "node/config.h"
 #include "node/config_inside.h"
 #include "node/health/health_policy.h"
-#include "web/address.h"
 #include "node/metrics/names.h"
 #include "node/engine/engine.h"
 

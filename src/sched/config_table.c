@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "http/address.h"
 #include "kube/object.h"
 #include "kube/resource_name.h"
 #include "sched/config.h"
 #include "sched/config_foreign.h"
 #include "sched/page/page.h"
 #include "sched/request_wishes.h"
-#include "web/address.h"
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)

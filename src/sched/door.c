@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "http/token.h"
 #include "sched/webhook_inside.h"
-#include "web/token.h"
 
 #define SAY_AGAIN_NS (10 * NSEC_PER_SEC)
 #define KNOWN_NS (60 * NSEC_PER_SEC)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "web/server.h"
+#include "http/server.h"
 
 enum door_verb {
 	DOOR_WEBHOOK,

@@ -13,12 +13,12 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "http/address.h"
 #include "sched/issuer.h"
 #include "sched/options.h"
 #include "sched/page/page.h"
 #include "sched/routes.h"
 #include "sched/scheduler.h"
-#include "web/address.h"
 
 #define DAY_S 86400
 #define EXPIRY_SOON_DAYS 14

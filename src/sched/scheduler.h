@@ -2,6 +2,7 @@
 #ifndef ALLOT_SCHED_SCHEDULER_H
 #define ALLOT_SCHED_SCHEDULER_H
 
+#include "http/server.h"
 #include "net/loop.h"
 #include "sched/allowance.h"
 #include "sched/cluster.h"
@@ -10,7 +11,6 @@
 #include "sched/metrics.h"
 #include "sched/sched_audit.h"
 #include "sched/webhook.h"
-#include "web/server.h"
 
 struct scheduler {
 	struct config config;

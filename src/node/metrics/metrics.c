@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/address.h"
 #include "node/census.h"
-#include "web/address.h"
+#include "http/server.h"
+#include "http/token.h"
 #include "node/metrics/gather.h"
 #include "node/metrics/metric.h"
 #include "node/metrics/names.h"
-#include "web/server.h"
-#include "web/token.h"
 #include "node/tenant.h"
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page is good for that long */

@@ -6,9 +6,9 @@
 #ifndef ALLOT_NODE_PAGE_EVENTS_H
 #define ALLOT_NODE_PAGE_EVENTS_H
 
+#include "http/server.h"
 #include "node/node.h"
 #include "node/page/history.h"
-#include "web/server.h"
 
 #define EVENTS_HZ 4
 #define EVENTS_READERS_MAX 16

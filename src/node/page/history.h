@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "web/page/json_text.h"
+#include "http/dashboard/json_text.h"
 #include "node/tenant.h"
 
 #define HISTORY_SAMPLES 120

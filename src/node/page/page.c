@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "http/dashboard/site.h"
 #include "node/page/change.h"
 #include "node/page/events.h"
 #include "node/page/state.h"
 #include "node/request_handlers.h"
 #include "node/session.h"
-#include "web/page/site.h"
 
 #define BODY_MAX 8192
 #define STATE_GOOD_NS (100 * NSEC_PER_MSEC) /* whoever asks how often */

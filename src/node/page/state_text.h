@@ -5,8 +5,8 @@
 #ifndef ALLOT_NODE_PAGE_STATE_TEXT_H
 #define ALLOT_NODE_PAGE_STATE_TEXT_H
 
+#include "http/dashboard/json_text.h"
 #include "node/tenant.h"
-#include "web/page/json_text.h"
 
 /* All zero: an empty one. Out of memory is noted in `json`, as there. */
 struct state_text {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/dashboard/site.h"
 #include "sched/page/events.h"
 #include "sched/page/state.h"
-#include "web/page/site.h"
 
 struct cluster_page {
 	struct scheduler *scheduler;

@@ -6,8 +6,8 @@
 #define ALLOT_SCHED_PAGE_PAST_H
 
 #include "base/clock.h"
+#include "http/dashboard/json_text.h"
 #include "sched/page/look.h"
-#include "web/page/json_text.h"
 
 #define PAST_MOMENTS 120
 #define PAST_EVERY_NS (5 * NSEC_PER_SEC)

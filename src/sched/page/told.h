@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http/dashboard/json_text.h"
 #include "sched/page/view.h"
-#include "web/page/json_text.h"
 
 struct told_rows {
 	uint64_t head; /* of all but the rows */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "web/page/json_text.h"
+#include "http/dashboard/json_text.h"
 
 #define WHY_GROUPS 4
 #define WHY_NEAREST 3

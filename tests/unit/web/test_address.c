@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "web/address.h"
+#include "http/address.h"
 
 static bool is_local(const char *text)
 {

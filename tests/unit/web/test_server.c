@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "web/address.h"
-#include "web/server.h"
+#include "http/address.h"
+#include "http/server.h"
 
 #define PAGE_BYTES 3000000
 

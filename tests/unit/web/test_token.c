@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "web/token.h"
+#include "http/token.h"
 
 #define TOKEN "0123456789abcdef"
 

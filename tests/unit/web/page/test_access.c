@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "web/page/access.h"
+#include "http/dashboard/access.h"
 
 #define READ "a-token-that-reads"
 #define CHANGE "a-token-that-changes"

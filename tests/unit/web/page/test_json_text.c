@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "web/page/json_text.h"
+#include "http/dashboard/json_text.h"
 
 static void assert_text(struct json_text *t, const char *wanted)
 {

@@ -1,4 +1,4 @@
-#include "web/token.h"
+#include "http/token.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "web/server.h"
-#include "web/server_inside.h"
+#include "http/server.h"
+#include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
 #define KERNEL_BYTES 65536 /* doubled by it: what it keeps of parts that a reader does not take */

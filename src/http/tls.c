@@ -1,4 +1,4 @@
-#include "web/tls.h"
+#include "http/tls.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "web/page/access.h"
+#include "http/dashboard/access.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "web/token.h"
+#include "http/token.h"
 
 #define HOST_MAX 128
 

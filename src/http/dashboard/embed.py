@@ -21,7 +21,7 @@ def literal(data):
 
 
 def main(out, *words):
-    lines = ['#include "web/page/files.h"', ""]
+    lines = ['#include "http/dashboard/files.h"', ""]
     rows = []
     middle = words.index("--")
     for number, (path, name) in enumerate(zip(words[:middle], words[middle + 1:], strict=True)):

@@ -1,5 +1,5 @@
 /*
- * A page's files, which are part of the program: a program's own and those that both have (src/web/page/site), as embed.py
+ * A page's files, which are part of the program: a program's own and those that both have (src/http/dashboard/site), as embed.py
  * writes them down. Constant; thread safe.
  */
 #ifndef ALLOT_WEB_PAGE_FILES_H

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-#include "web/page/access.h"
-#include "web/page/files.h"
-#include "web/page/json_text.h"
-#include "web/server.h"
+#include "http/dashboard/access.h"
+#include "http/dashboard/files.h"
+#include "http/dashboard/json_text.h"
+#include "http/server.h"
 
 #define SITE_JSON_TYPE "application/json"
 #define SITE_EVENTS_TYPE "text/event-stream"

@@ -3,8 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "web/server.h"
-#include "web/server_inside.h"
+#include "http/server.h"
+#include "http/server_inside.h"
 
 #define BODY_FIRST ((size_t)16384)
 #define LINE_TYPE "text/plain; charset=utf-8"

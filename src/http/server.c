@@ -1,4 +1,4 @@
-#include "web/server.h"
+#include "http/server.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "web/server_inside.h"
+#include "http/server_inside.h"
 
 /* How long a connection keeps its place when all are taken and others wait. */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC) /* whoever was idle for less comes again at once */

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "web/mhd.h"
-#include "web/server_terms.h"
-#include "web/tls.h"
+#include "http/mhd.h"
+#include "http/server_terms.h"
+#include "http/tls.h"
 
 #define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* for those whose time is over */
 

@@ -1,4 +1,4 @@
-#include "web/address.h"
+#include "http/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "web/page/site.h"
+#include "http/dashboard/site.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "web/token.h"
+#include "http/token.h"
 
 /*
  * The page needs nothing from elsewhere, and runs nothing that is not its own: no script or style in its text, no frame

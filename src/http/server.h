@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "web/server_terms.h"
+#include "http/server_terms.h"
 
 struct server;
 struct server_text; /* a body that several answers share */

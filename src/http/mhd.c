@@ -1,4 +1,4 @@
-#include "web/mhd.h"
+#include "http/mhd.h"
 
 #include <dlfcn.h>
 #include <errno.h>

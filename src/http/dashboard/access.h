@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "web/address.h"
+#include "http/address.h"
 
 /* Of a page, by the names that both programs have for them. Texts are the caller's; "none", "off": not. */
 struct access_settings {

@@ -1,4 +1,4 @@
-#include "web/page/json_text.h"
+#include "http/dashboard/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
