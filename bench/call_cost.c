@@ -7,8 +7,8 @@
  *     call-cost [--rounds N]     1 unless said: as many times the pairs of each
  */
 #include "by_turns.h"
-#include "driver/driver_decisions.h"
-#include "driver/driver_table.h"
+#include "abi/driver_decisions.h"
+#include "abi/driver_table.h"
 #include "interpose/elf_lookup.h"
 #include "load/clock.h"
 #include "load/driver.h"

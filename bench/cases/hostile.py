@@ -27,7 +27,7 @@ KERNEL = Kernel(1000, 8192)
 SHARES = (45, 30)
 REGISTER_MS, POINTS = 100, 1
 HONEST_PERIOD_S, ROOT_PERIOD_S = 0.02, 0.1
-# region/registration.h
+# abi/shm/registration.h
 MAGIC, VERSION = 0x676C6C61, 1
 REQUEST = struct.Struct("=IIiIQ")
 REPLY_BYTES, REPLY_STATUS = 1024, struct.Struct("=IIi")

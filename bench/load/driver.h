@@ -11,7 +11,7 @@
 #ifdef ALLOT_LOAD_CUDA_H /* to check the rows against NVIDIA's own header */
 #include <cuda.h>
 #else
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #endif
 #include <stddef.h>
 

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/shm/region.h" /* enum lease_state */
 #include "arbiter/feedback.h"
 #include "arbiter/space_speed.h"
 #include "arbiter/turn_terms.h"
-#include "region/region.h" /* enum lease_state */
 
 #define ARBITER_MAX_TENANTS 256
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
 
 #define CALLS(CALL) \
 	CALL(cuInit, (unsigned int flags)) \

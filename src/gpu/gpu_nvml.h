@@ -2,7 +2,7 @@
 #ifndef ALLOT_GPU_GPU_NVML_H
 #define ALLOT_GPU_GPU_NVML_H
 
-#include "driver/nvml_abi.h"
+#include "abi/nvml_abi.h"
 #include "gpu/gpu.h"
 
 /* One row an entry point: its name, whether the backend can do without it, its parameters. */

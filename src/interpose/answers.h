@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 struct question {
 	const void *asked; /* the driver's function: of another driver, another answer */

@@ -6,7 +6,7 @@
 #ifndef ALLOT_INTERPOSE_CAPTURES_H
 #define ALLOT_INTERPOSE_CAPTURES_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /* Before and after the driver's call that begins one; returns its result. */
 void captures_begin(void);

@@ -9,7 +9,7 @@
 #ifndef ALLOT_INTERPOSE_CHARGE_H
 #define ALLOT_INTERPOSE_CHARGE_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/guest.h"
 #include "interpose/ledger.h"
 #include "interpose/piece.h"

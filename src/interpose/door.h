@@ -25,9 +25,9 @@
 
 #include <stdbool.h>
 
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
+#include "abi/shm/region.h"
 #include "interpose/sys.h"
-#include "region/region.h"
 
 #ifdef __aarch64__
 #define DOOR_PAGE 65536 /* the largest there is */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/region.h"
+#include "abi/shm/region.h"
 
 /* A key for so many bytes; never 0. */
 uint64_t exports_key(const void *bytes, size_t size);

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 #include "interpose/estimate.h"
 #include "interpose/sys.h"
-#include "region/region.h"
 
 #define FLIGHT_RING 32
 #define FLIGHT_SAMPLES 16 /* of a stream, at once */

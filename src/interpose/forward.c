@@ -5,7 +5,7 @@
  * dlsym and cuGetProcAddress hand out the driver's own. These are for a program that is linked with libcuda, and for one
  * under a profiler that answers dlopen("libcuda.so.1") with the object that has cuInit: this library.
  */
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/known.h"
 #include "interpose/names.h"
 #include "interpose/real.h"

@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 #include "interpose/piece_desk.h"
 #include "interpose/sys.h"
-#include "region/region.h"
 
 enum guest_mode {
 	GUEST_UNKNOWN = 0, /* not asked yet */

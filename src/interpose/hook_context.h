@@ -2,7 +2,7 @@
 #ifndef ALLOT_INTERPOSE_HOOK_CONTEXT_H
 #define ALLOT_INTERPOSE_HOOK_CONTEXT_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /* Calls `create`, with a charge for the device's primary context where there is none yet. */
 CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,

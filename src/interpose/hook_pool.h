@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /* Makes the pools of device `index` give back what they can, and settles their charge. */
 void hook_pool_trim(int index);

@@ -5,7 +5,7 @@
 #ifndef ALLOT_INTERPOSE_HOOKS_H
 #define ALLOT_INTERPOSE_HOOKS_H
 
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
 
 #define HOOK_REST(...) __VA_ARGS__
 /* hook_<hook>(real, params...): declared once for each row; equal declarations may repeat. */

@@ -1,7 +1,7 @@
 /*
  * Legacy IPC (cuIpcGetMemHandle) of memory that can be moved off the card: the virtual memory API behind it has
  * descriptors, but no such handle. So the handle that the program gets is one of ours, a key; a process of the
- * same tenant that opens it takes the descriptor from the daemon (region/sharing.h) and maps the memory. From
+ * same tenant that opens it takes the descriptor from the daemon (abi/shm/sharing.h) and maps the memory. From
  * then on that stays on the card. To other tenants and to processes without the library the handle says nothing.
  *
  * The callers hold their lock for it. What is open here is unmapped with its context.
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/swap_backing.h"
 
 /*

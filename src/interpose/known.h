@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/sys.h"
 

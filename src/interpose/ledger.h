@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "region/region.h"
+#include "abi/shm/region.h"
 
 /*
  * Takes `bytes` of the tenant's quota on device `index` (guest_device_index(), or REGION_HOST). 0, or -ENOMEM when

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "driver/driver_decisions.h"
-#include "driver/driver_table.h"
-#include "driver/driver_versions.h"
+#include "abi/driver_decisions.h"
+#include "abi/driver_table.h"
+#include "abi/driver_versions.h"
 #include "interpose/name.h"
 
 #define NAMES_MAX 4095 /* what an entry's low bits can number */

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/nvml_abi.h"
+#include "abi/nvml_abi.h"
 
 /* Whether this process belongs to a tenant (or should, and was refused: no cards). May block. */
 bool nvml_is_governed(void);

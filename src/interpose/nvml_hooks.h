@@ -1,11 +1,11 @@
 /*
- * The hooks of NVML: one for each LOOK and CARD row's `hook` (driver/nvml_table.h), in hook_nvml*.c.
+ * The hooks of NVML: one for each LOOK and CARD row's `hook` (abi/nvml_table.h), in hook_nvml*.c.
  * Called in a tenant only. Symbols that share a hook share a prototype.
  */
 #ifndef ALLOT_INTERPOSE_NVML_HOOKS_H
 #define ALLOT_INTERPOSE_NVML_HOOKS_H
 
-#include "driver/nvml_table.h"
+#include "abi/nvml_table.h"
 
 #define NVML_HOOK_REST(...) __VA_ARGS__
 /* Declared once for each row; equal declarations may repeat. */

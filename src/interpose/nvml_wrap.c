@@ -1,5 +1,5 @@
 /*
- * The exported NVML functions, one for each row of driver/nvml_table.h: nothing here but what the rows
+ * The exported NVML functions, one for each row of abi/nvml_table.h: nothing here but what the rows
  * say. A function that is called before NVML is loaded, or that this driver lacks, answers so.
  */
 #include "interpose/nvml_card.h"

@@ -20,9 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 #include "interpose/piece_desk.h"
-#include "region/region.h"
 
 #define PIECE_CHUNK (2ULL << 20)
 #define PIECE_STEP 512ULL

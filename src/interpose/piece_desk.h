@@ -2,8 +2,8 @@
 #ifndef ALLOT_INTERPOSE_PIECE_DESK_H
 #define ALLOT_INTERPOSE_PIECE_DESK_H
 
+#include "abi/shm/region.h"
 #include "interpose/biased.h"
-#include "region/region.h"
 
 struct piece_leaf;
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "driver/driver_table.h"
-#include "driver/nvml_table.h"
+#include "abi/driver_table.h"
+#include "abi/nvml_table.h"
 #include "interpose/sys.h"
 
 #define SLOT_HOOK(symbol, hook, params, args) CUresult(*symbol) params;

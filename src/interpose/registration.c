@@ -3,9 +3,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "abi/shm/registration.h"
 #include "interpose/exchange.h"
 #include "interpose/sys.h"
-#include "region/registration.h"
 
 enum { FD_CONTROL, FD_REPORT, FD_ARENA, FD_COUNT };
 

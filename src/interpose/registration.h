@@ -1,10 +1,10 @@
-/* The guest's side of src/region/registration.h: one exchange, two mappings, no descriptor kept. */
+/* The guest's side of src/abi/shm/registration.h: one exchange, two mappings, no descriptor kept. */
 #ifndef ALLOT_INTERPOSE_REGISTRATION_H
 #define ALLOT_INTERPOSE_REGISTRATION_H
 
 #include <stdint.h>
 
-#include "region/region.h"
+#include "abi/shm/region.h"
 
 struct registration {
 	const struct region_control *control; /* read-only mapping */

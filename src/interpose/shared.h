@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 #include "interpose/guest.h"
-#include "region/region.h"
 
 enum shared_kind {
 	SHARED_OUT_MEMORY = 1, /* linear memory given out as an IPC handle, by address */

@@ -1,9 +1,9 @@
 #include "interpose/sharing.h"
 
+#include "abi/shm/sharing.h"
 #include "interpose/config.h"
 #include "interpose/exchange.h"
 #include "interpose/sys.h"
-#include "region/sharing.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 

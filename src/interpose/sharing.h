@@ -1,4 +1,4 @@
-/* The guest's side of src/region/sharing.h. Thread safe; off the hot path. */
+/* The guest's side of src/abi/shm/sharing.h. Thread safe; off the hot path. */
 #ifndef ALLOT_INTERPOSE_SHARING_H
 #define ALLOT_INTERPOSE_SHARING_H
 

@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
-#include "region/region.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 
 /* In process_join(), before the driver is used. */
 void swap_begin(void *arena, uint64_t arena_bytes);

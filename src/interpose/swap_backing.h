@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 #define SWAP_PAGE (2ULL << 20) /* from this size on; and what sizes are rounded to */
 

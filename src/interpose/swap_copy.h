@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/swap_backing.h"
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };

@@ -14,7 +14,7 @@
 #ifndef ALLOT_INTERPOSE_SWAP_HOLD_H
 #define ALLOT_INTERPOSE_SWAP_HOLD_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/guest.h"
 
 enum swap_pass {

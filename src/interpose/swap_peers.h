@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
-#include "region/region.h"
+#include "abi/cuda_abi.h"
+#include "abi/shm/region.h"
 
 #define SWAP_PEERS_MAX REGION_MAX_DEVICES
 

@@ -1,13 +1,13 @@
 /*
- * Recording for `allot trace`: events of this process into its ring (region/trace.h). All of these do nothing in a
+ * Recording for `allot trace`: events of this process into its ring (abi/shm/trace.h). All of these do nothing in a
  * process that is not traced; on the way of a launch not even that is asked there (gate.c). Thread safe.
  */
 #ifndef ALLOT_INTERPOSE_TRACE_RECORD_H
 #define ALLOT_INTERPOSE_TRACE_RECORD_H
 
+#include "abi/shm/trace.h"
 #include "interpose/biased.h"
 #include "interpose/guest.h"
-#include "region/trace.h"
 
 static inline bool trace_is_on(void)
 {

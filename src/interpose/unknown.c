@@ -1,6 +1,6 @@
 #include "interpose/unknown.h"
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/config.h"
 #include "interpose/log.h"
 #include "interpose/sys.h"

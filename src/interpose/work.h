@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /*
  * Whether the driver would look at what is there now: of a call that it refuses before, a wrong pointer stays

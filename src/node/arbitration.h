@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/shm/region.h"
 #include "arbiter/arbiter.h"
 #include "arbiter/elastic.h"
 #include "base/error.h"
 #include "gpu/gpu.h"
 #include "node/gang.h"
 #include "node/lease_spans.h"
-#include "region/region.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000)  /* heartbeat and window samples */
 #define ARBITRATION_REST_NS UINT64_C(1000000000) /* the same where nobody has anything to do */

@@ -12,6 +12,7 @@
 #ifndef ALLOT_NODE_ARBITRATION_INSIDE_H
 #define ALLOT_NODE_ARBITRATION_INSIDE_H
 
+#include "abi/shm/region.h"
 #include "arbiter/arbiter.h"
 #include "arbiter/elastic.h"
 #include "base/clock.h"
@@ -20,7 +21,6 @@
 #include "node/observe.h"
 #include "node/window.h"
 #include "node/worker.h"
-#include "region/region.h"
 
 struct gangs;
 

@@ -9,8 +9,8 @@
 #ifndef ALLOT_NODE_ARENA_H
 #define ALLOT_NODE_ARENA_H
 
+#include "abi/shm/region.h"
 #include "base/error.h"
-#include "region/region.h"
 
 struct arena;
 

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/shm/region.h"
 #include "arbiter/arbiter.h"
-#include "region/region.h"
 
 #define LEASE_SPANS_MAX 256 /* 5 ms each at the shortest: more than a second */
 

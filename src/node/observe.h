@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/shm/region.h"
 #include "arbiter/arbiter.h"
 #include "arbiter/turns.h"
-#include "region/region.h"
 
 #define OBSERVE_STALL_NS UINT64_C(20000000) /* no progress for so long: look whether it can run */
 

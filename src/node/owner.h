@@ -13,7 +13,7 @@
 #ifndef ALLOT_NODE_OWNER_H
 #define ALLOT_NODE_OWNER_H
 
-#include "region/region.h"
+#include "abi/shm/region.h"
 
 /* A control page is mapped so that as much is mapped behind it, for its link. */
 #define OWNER_LINK_AT 65536 /* whole pages of any machine */

@@ -1,5 +1,5 @@
 /*
- * The daemon's side of one tenant's region (region/region.h): makes the two memory files, seals them,
+ * The daemon's side of one tenant's region (abi/shm/region.h): makes the two memory files, seals them,
  * keeps them mapped. What of it may be called from which thread: create and free from one, which must not end
  * in between, as its end is taken for the daemon's (region.h: owner); the maps themselves are written with
  * atomics.
@@ -11,8 +11,8 @@
 #ifndef ALLOT_NODE_REGION_HOST_H
 #define ALLOT_NODE_REGION_HOST_H
 
+#include "abi/shm/region.h"
 #include "base/error.h"
-#include "region/region.h"
 
 struct region_host {
 	struct region_control *control; /* NULL: not created */

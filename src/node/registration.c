@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/shm/registration.h"
+#include "abi/shm/sharing.h"
+#include "abi/shm/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,9 +27,6 @@
 #include "node/sharing.h"
 #include "node/tenant.h"
 #include "node/trace/tenant_trace.h"
-#include "region/registration.h"
-#include "region/sharing.h"
-#include "region/trace.h"
 
 #define BACKLOG 128
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
@@ -243,7 +243,7 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
-/* A process asks for its ring: region/trace.h. */
+/* A process asks for its ring: abi/shm/trace.h. */
 static void answer_trace(struct exchange *x, const struct trace_request *request,
 			 const struct ucred *sender)
 {

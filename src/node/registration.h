@@ -1,5 +1,5 @@
 /*
- * A tenant's socket, where its processes register (region/registration.h): who the process is, a slot
+ * A tenant's socket, where its processes register (abi/shm/registration.h): who the process is, a slot
  * for it, the region's descriptors. No client can hold the loop up: sockets never block, an exchange
  * has REGISTRATION_DEADLINE_NS, and a tenant has REGISTRATION_MAX_PENDING of them at a time.
  */

@@ -2,9 +2,9 @@
 #ifndef ALLOT_NODE_REQUEST_DEVICES_H
 #define ALLOT_NODE_REQUEST_DEVICES_H
 
+#include "abi/shm/region.h"
 #include "node/json.h"
 #include "node/node.h"
-#include "region/region.h"
 #include "node/promise.h"
 
 /* One entry of a request's "devices". */

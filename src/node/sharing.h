@@ -1,5 +1,5 @@
 /*
- * What processes of a tenant give each other by descriptor (region/sharing.h): kept by key for as long as the process
+ * What processes of a tenant give each other by descriptor (abi/shm/sharing.h): kept by key for as long as the process
  * lives that gave it. Only descriptors whose end can't hold the daemon up are kept: NVIDIA's device files, pipes and
  * memory files. Main thread only.
  */

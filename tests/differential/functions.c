@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "calls.h"
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
 #include "sim/cuda/sim_table.h"
 #include "sim/nvml/nvml_table.h"
 

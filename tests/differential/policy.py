@@ -42,7 +42,7 @@ ROWS = [
     (r"cuCtxSetLimit", (None, OUT_OF_MEMORY),
      "a size that no quota has is refused before the driver looks at other arguments", HUGE),
     (r"cuCtxAttach|cuVDPAUCtxCreate|cuStreamBeginCaptureToCig|cuMemMapArrayAsync|cuLogicalEndpoint",
-     (None, NOT_SUPPORTED), "refused in a tenant: driver/driver_decisions.h says why of each"),
+     (None, NOT_SUPPORTED), "refused in a tenant: abi/driver_decisions.h says why of each"),
 ]
 
 

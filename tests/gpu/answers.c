@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver_decisions.h"
-#include "driver/driver_table.h"
-#include "driver/driver_versions.h"
+#include "abi/driver_decisions.h"
+#include "abi/driver_table.h"
+#include "abi/driver_versions.h"
 #include "interpose/elf_lookup.h"
 
 #define NAMES_MAX 1024

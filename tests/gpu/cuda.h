@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /* cuda.h's names and values, for what cuda_abi.h has no need of. */
 #define CU_STREAM_NON_BLOCKING 0x1u

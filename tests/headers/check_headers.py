@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds src/driver against one official cuda.h.
+"""Holds src/abi against one official cuda.h.
 
     check_headers.py INCLUDE_DIR ABSENT_FILE [--write]
 
@@ -38,7 +38,7 @@ WITH_OFFICIAL = ("cudaTypedefs.h", "cudaGLTypedefs.h", "cudaVDPAUTypedefs.h")
 TYPEDEFS = WITH_OFFICIAL + ("cudaProfilerTypedefs.h", "cudaEGLTypedefs.h")
 
 PRINT_ROWS = """
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
 #define HOOK_ROW(symbol, hook, params, args) @row@ symbol @:@ params @end@
 #define WORK_ROW(symbol, streams, params, args, work) @row@ symbol @:@ params @end@
 #define CALL_ROW(symbol, params) @row@ symbol @:@ params @end@
@@ -70,7 +70,7 @@ def table_rows():
 
 def version_rows():
     """(the newest version that is known, {(base, version, "", _ptsz or _ptds): [symbols]})"""
-    text = preprocess('#include "driver/driver_versions.h"\n'
+    text = preprocess('#include "abi/driver_versions.h"\n'
                       "#define SINCE(version, symbol) @row@ version symbol @end@\n"
                       "@newest@ DRIVER_VERSIONS_NEWEST @end@ DRIVER_VERSIONS(SINCE)\n",
                       ROOT / "src")
@@ -83,7 +83,7 @@ def version_rows():
 
 def own_facts():
     """[(name, C expression, its value by our own header)] of all that cuda_abi.h lays down."""
-    text = (ROOT / "src/driver/cuda_abi.h").read_text()
+    text = (ROOT / "src/abi/cuda_abi.h").read_text()
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     expressions = []
     for body, name in re.findall(r"typedef struct \w+ \{(.*?)^\} (\w+);", text,
@@ -100,7 +100,7 @@ def own_facts():
         expressions += [(name, name) for name in re.findall(r"\b(CU\w+)\s*=", body)]
     expressions += [(name, f"(size_t){name}")
                     for name in re.findall(r"#define (CU\w+) (?!\\)\S", text)]
-    program = '#include <stdio.h>\n#include "driver/cuda_abi.h"\nint main(void)\n{\n'
+    program = '#include <stdio.h>\n#include "abi/cuda_abi.h"\nint main(void)\n{\n'
     program += "".join(f'printf("%llu\\n", (unsigned long long)({e}));\n' for _, e in expressions)
     program += "return 0;\n}\n"
     with tempfile.TemporaryDirectory() as scratch:

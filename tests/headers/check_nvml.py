@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds src/driver/nvml_abi.h and nvml_table.h against NVIDIA's nvml.h.
+"""Holds src/abi/nvml_abi.h and nvml_table.h against NVIDIA's nvml.h.
 
     check_nvml.py INCLUDE_FOLDER
 
@@ -23,7 +23,7 @@ PROTOTYPES = """
 #include <nvml.h>
 #define ALLOT_DRIVER_NVML_ABI_H
 @missing@
-#include "driver/nvml_table.h"
+#include "abi/nvml_table.h"
 #define HOOKED(symbol, hook, params, args) nvmlReturn_t symbol params;
 #define OTHER(symbol, params, ...) nvmlReturn_t symbol params;
 NVML_TABLE(HOOKED, HOOKED, OTHER)
@@ -97,7 +97,7 @@ def facts(include, *options):
 
 
 def layouts_differ(include):
-    ours, theirs = facts('"driver/nvml_abi.h"'), facts("<nvml.h>", "-isystem", include)
+    ours, theirs = facts('"abi/nvml_abi.h"'), facts("<nvml.h>", "-isystem", include)
     if len(ours) != len(theirs):
         return ours + theirs
     names = [f"{t}.{m}" for t, members in LAYOUTS.items() for m in ["size", *members.split()]]

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi/shm/region.h"
 #include "client/client.h"
-#include "region/region.h"
 #include "sim/client/link.h"
 
 #define STAGE_MAX_TENANTS 8

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "region/trace.h"
+#include "abi/shm/trace.h"
 
 #define NAMES_STREAMS 1024 /* a power of two; further streams have no number */
 

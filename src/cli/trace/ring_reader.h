@@ -1,5 +1,5 @@
 /*
- * Reads the ring of one traced process (region/trace.h) while it is written, and counts what it was too slow for.
+ * Reads the ring of one traced process (abi/shm/trace.h) while it is written, and counts what it was too slow for.
  * Nothing in the ring is believed: it may change under the reader in any way. One thread.
  */
 #ifndef ALLOT_CLI_TRACE_RING_READER_H
@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
+#include "abi/shm/trace.h"
 #include "base/error.h"
-#include "region/trace.h"
 
 /*
  * An event that is not whole after so long is taken for lost: its thread was killed at it. One that is still newer than

@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi/shm/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/procfs.h"
-#include "region/trace.h"
 
 #define PIDS_STEP 64
 #define MIX 2654435761U /* so that the orders of two daemons differ */

@@ -1,5 +1,5 @@
 /*
- * By which clock traced processes record (region/trace_clock.h), and what its ticks are worth. Thread safe.
+ * By which clock traced processes record (abi/shm/trace_clock.h), and what its ticks are worth. Thread safe.
  */
 #ifndef ALLOT_NODE_TRACE_TRACE_CLOCK_H
 #define ALLOT_NODE_TRACE_TRACE_CLOCK_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "region/trace_clock.h"
+#include "abi/shm/trace_clock.h"
 
 /*
  * The processor's counter, where it goes at one rate on all processors whatever they do (`is_invariant`), and the kernel, by

@@ -1,11 +1,11 @@
 /*
- * What the simulated driver knows of the CUDA ABI beyond src/driver/cuda_abi.h: types and values
+ * What the simulated driver knows of the CUDA ABI beyond src/abi/cuda_abi.h: types and values
  * of calls that allot does not govern but that real clients make. Names and values are NVIDIA's.
  */
 #ifndef ALLOT_SIM_CUDA_ABI_EXTRA_H
 #define ALLOT_SIM_CUDA_ABI_EXTRA_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 #define CUDA_ERROR_DEVICE_UNAVAILABLE ((CUresult)46)
 #define CUDA_ERROR_NOT_MAPPED_AS_POINTER ((CUresult)213)

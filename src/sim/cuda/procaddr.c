@@ -1,5 +1,5 @@
 /*
- * Looking functions up by base name and version, as driver 580 does it: driver/driver_versions.h
+ * Looking functions up by base name and version, as driver 580 does it: abi/driver_versions.h
  * has the rule and since when each form is there. A form that this driver lacks is no form here,
  * and a symbol that is in no row there, of a newer CUDA, is found by dlsym alone.
  *
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "driver/driver_versions.h"
+#include "abi/driver_versions.h"
 #include "sim/cuda/sim.h"
 
 static_assert(SIM_DRIVER_VERSION == DRIVER_VERSIONS_NEWEST, "the driver's version is the table's");

@@ -1,12 +1,12 @@
 /*
- * What the simulated driver exports beyond src/driver/driver_table.h: one row a symbol. A row makes
+ * What the simulated driver exports beyond src/abi/driver_table.h: one row a symbol. A row makes
  * the prototype, the export, and the answer of cuGetProcAddress.
  *   FN(symbol, params)            FN_TWINS(FN, symbol, suffix, params): also symbol##suffix
  */
 #ifndef ALLOT_SIM_CUDA_SIM_TABLE_H
 #define ALLOT_SIM_CUDA_SIM_TABLE_H
 
-#include "driver/driver_table.h"
+#include "abi/driver_table.h"
 #include "sim/cuda/abi_extra.h"
 
 #define FN_TWINS(FN, symbol, suffix, params) FN(symbol, params) FN(symbol##suffix, params)

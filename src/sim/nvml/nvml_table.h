@@ -1,12 +1,12 @@
 /*
- * What the simulated libnvidia-ml.so.1 exports: every row of driver/nvml_table.h, which a tenant is
- * told otherwise, and the rows below; and the parts of NVML's ABI that src/driver/nvml_abi.h does not
+ * What the simulated libnvidia-ml.so.1 exports: every row of abi/nvml_table.h, which a tenant is
+ * told otherwise, and the rows below; and the parts of NVML's ABI that src/abi/nvml_abi.h does not
  * have. Names, values and layouts are NVIDIA's.
  */
 #ifndef ALLOT_SIM_NVML_TABLE_H
 #define ALLOT_SIM_NVML_TABLE_H
 
-#include "driver/nvml_table.h"
+#include "abi/nvml_table.h"
 
 #define NVML_ERROR_ALREADY_INITIALIZED ((nvmlReturn_t)5)
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "region/region.h"
+#include "abi/shm/region.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/driver_table.h"
-#include "driver/nvml_table.h"
+#include "abi/driver_table.h"
+#include "abi/nvml_table.h"
 
 /* ---- values of arguments ---- */
 

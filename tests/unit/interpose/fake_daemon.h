@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "region/region.h"
-#include "region/registration.h"
+#include "abi/shm/region.h"
+#include "abi/shm/registration.h"
 
 enum fake_answer {
 	ANSWER_WELL,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "fake_libcuda.h"
 
 #define API __attribute__((visibility("default")))

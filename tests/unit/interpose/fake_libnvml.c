@@ -1,7 +1,7 @@
 /* libnvidia-ml.so.1 for the same tests. */
 #include <string.h>
 
-#include "driver/nvml_abi.h"
+#include "abi/nvml_abi.h"
 #include "fake_libcuda.h"
 
 #define API __attribute__((visibility("default")))

@@ -1,7 +1,7 @@
 /* Another interposer for test_library: wraps an allocation and looks up what is behind it. */
 #include <dlfcn.h>
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 #define API __attribute__((visibility("default")))
 

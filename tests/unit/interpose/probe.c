@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/cuda_abi.h"
-#include "driver/nvml_abi.h"
+#include "abi/cuda_abi.h"
+#include "abi/nvml_abi.h"
 
 typedef CUresult init_function(unsigned int);
 typedef CUresult alloc_function(CUdeviceptr *, size_t);

@@ -1,7 +1,7 @@
 /* forward.c: a passed function's arguments and result come through, also of a first call. */
 #include "test.h"
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 #include "interpose/known.h"
 #include "interpose/names.h"
 #include "interpose/real.h"

@@ -1,9 +1,9 @@
 /* known.c: what the driver would answer for a name, a version and flags, from its table of versions. */
 #include "test.h"
 
-#include "driver/driver_decisions.h"
-#include "driver/driver_table.h"
-#include "driver/driver_versions.h"
+#include "abi/driver_decisions.h"
+#include "abi/driver_table.h"
+#include "abi/driver_versions.h"
 #include "interpose/known.h"
 #include "interpose/name.h"
 #include "interpose/names.h"

@@ -4,7 +4,7 @@
 #include "interpose/config.h"
 #include "interpose/name.h"
 #include "interpose/unknown.h"
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 static const char *tenant_socket;
 static bool passes;

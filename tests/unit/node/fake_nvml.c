@@ -4,7 +4,7 @@
  * card is in MIG mode, with a GPU instance 3 of one compute instance, and one 5 of two; "mig-none": both
  * are, and have none.
  */
-#include "driver/nvml_abi.h"
+#include "abi/nvml_abi.h"
 
 #include <stdbool.h>
 #include <stdio.h>

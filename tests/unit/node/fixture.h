@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
+#include "abi/shm/registration.h"
 #include "node/node.h"
 #include "node/session.h"
 #include "node/tenant.h"
-#include "region/registration.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)

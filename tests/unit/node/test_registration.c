@@ -17,12 +17,12 @@
 
 #include "base/clock.h"
 #include "foreign.h"
+#include "abi/shm/sharing.h"
 #include "net/closer.h"
 #include "node/arbitration.h"
 #include "node/bell.h"
 #include "node/peer.h"
 #include "node/registration.h"
-#include "region/sharing.h"
 
 static struct tenant *make_tenant(struct fixture *f)
 {

@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "abi/shm/trace.h"
 #include "node/control.h"
 #include "node/dispatch.h"
 #include "node/trace/tenant_trace.h"
-#include "region/trace.h"
 
 #define TRACE "{\"version\":1,\"op\":\"trace\",\"name\":\"a\"}"
 #define POLL "{\"version\":1,\"op\":\"trace_poll\"}"

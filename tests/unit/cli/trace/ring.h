@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "region/trace.h"
+#include "abi/shm/trace.h"
 
 /* NULL, or the mapping; *ret_fd is the file. */
 static inline struct trace_ring *ring_make(int *ret_fd)

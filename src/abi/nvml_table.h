@@ -22,7 +22,7 @@
 #ifndef ALLOT_DRIVER_NVML_TABLE_H
 #define ALLOT_DRIVER_NVML_TABLE_H
 
-#include "driver/nvml_abi.h"
+#include "abi/nvml_abi.h"
 
 /* Devices by any of their names, and processes by theirs. */
 #define NVML_TABLE_LOOKS(LOOK) \

@@ -22,7 +22,7 @@
 #ifndef ALLOT_DRIVER_DRIVER_TABLE_H
 #define ALLOT_DRIVER_DRIVER_TABLE_H
 
-#include "driver/cuda_abi.h"
+#include "abi/cuda_abi.h"
 
 /* A row and its per-thread-default-stream twin. */
 #define HOOK_TWINS(HOOK, symbol, suffix, hook, params, args) \

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/trace_clock.h"
+#include "abi/shm/trace_clock.h"
 
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
