@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "kube/annotations.h"
-#include "kube/object.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 
 #define CARDS 8
 

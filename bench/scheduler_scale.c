@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/heap.h"
-#include "kube/annotations.h"
-#include "kube/object.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 #include "scale_cluster.h"
 #include "sched/extender.h"
 #include "sched/page/state.h"

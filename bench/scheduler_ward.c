@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/annotations.h"
-#include "kube/object.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 #include "scale_cluster.h"
 #include "sched/extender.h"
 #include "sched/model_inside.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/annotations.h"
-#include "kube/object.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 #include "packing/cluster.h"
 #include "sched/extender.h"
 #include "verbs.h"

@@ -10,7 +10,7 @@
 #include "cli/explain/pod.h"
 #include "cli/explain/text.h"
 #include "cli/operand.h"
-#include "kube/object.h"
+#include "kube/util/object.h"
 
 #define SERVICE "allot-system/allot-scheduler"
 #define NAME_MAX_LENGTH 253

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/annotations.h"
-#include "kube/client.h"
+#include "kube/client/client.h"
+#include "kube/hami/annotations.h"
 #include "sched/bind_job.h"
 
 enum turn {

@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/annotations.h"
-#include "kube/blame.h"
-#include "kube/event.h"
-#include "kube/patch.h"
+#include "kube/client/event.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
 #include "sched/bind_words.h"
 
 #define PATH_MAX_BYTES 640

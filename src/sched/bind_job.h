@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/text_index.h"
-#include "kube/backoff.h"
-#include "kube/pod.h"
+#include "kube/hami/pod.h"
+#include "kube/util/backoff.h"
 #include "sched/bind_lock.h"
 #include "sched/bind_terms.h"
 #include "sched/decision.h"

@@ -1,5 +1,5 @@
 /*
- * May a pod take a node's lock (annotation hami.io/mutex.lock, kube/node_lock.h)? A lock is free, the pod's own
+ * May a pod take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h)? A lock is free, the pod's own
  * already, of another pod that is being bound, or left behind. Pure; thread safe.
  */
 #ifndef ALLOT_SCHED_BIND_LOCK_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/node_lock.h"
-#include "kube/pod.h"
+#include "kube/hami/node_lock.h"
+#include "kube/hami/pod.h"
 
 /*
  * A lock over several looks. How long it has stood unchanged by our own clock bounds what the time in it says: a

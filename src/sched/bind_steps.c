@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/annotations.h"
-#include "kube/blame.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
 #include "sched/bind_words.h"
 
 /* How often a lock is looked at again at least: a watch that tells of it sooner may be behind. */

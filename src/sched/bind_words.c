@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/annotations.h"
-#include "kube/blame.h"
-#include "kube/object.h"
-#include "kube/patch.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/blame.h"
+#include "kube/util/object.h"
 
 /* A node's name may be longer than a label's value: the label is left out then, the annotation has it. */
 #define LABEL_MAX 63

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kube/pod.h"
+#include "kube/hami/pod.h"
 #include "sched/decision.h"
 
 /*

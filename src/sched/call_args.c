@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "kube/outside_json.h"
+#include "kube/util/outside_json.h"
 #include "sched/json_quote.h"
 
 #define NAMES "NodeNames"

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "http/address.h"
-#include "kube/object.h"
-#include "kube/resource_name.h"
+#include "kube/util/object.h"
+#include "kube/util/resource_name.h"
 #include "sched/config.h"
 #include "sched/config_foreign.h"
 #include "sched/page/page.h"

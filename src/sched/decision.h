@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/shares.h"
+#include "kube/hami/shares.h"
 
 /* All texts are owned. Of zeros: there is none. */
 struct decision {

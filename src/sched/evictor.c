@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/event.h"
-#include "kube/object.h"
+#include "kube/client/event.h"
+#include "kube/util/object.h"
 #include "sched/sched_audit.h"
 #include "sched/shut_notes.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client.h"
+#include "kube/client/client.h"
 #include "sched/model.h"
 
 struct evictor;

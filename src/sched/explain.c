@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/blame.h"
+#include "kube/util/blame.h"
 #include "sched/explain_node.h"
 #include "sched/extender_gang.h"
 

@@ -2,7 +2,7 @@
 #ifndef ALLOT_SCHED_EXTENDER_INSIDE_H
 #define ALLOT_SCHED_EXTENDER_INSIDE_H
 
-#include "kube/pod.h"
+#include "kube/hami/pod.h"
 #include "sched/call_args.h"
 #include "sched/model_inside.h"
 

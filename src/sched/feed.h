@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client.h"
-#include "kube/watch.h"
+#include "kube/client/client.h"
+#include "kube/client/watch.h"
 #include "sched/model.h"
 
 struct feed;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "kube/shares.h"
+#include "kube/hami/shares.h"
 #include "place/choose.h"
 #include "sched/filler.h"
 #include "sched/fit_quota.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kube/base64.h"
+#include "kube/util/base64.h"
 
 #define NAME_MAX_BYTES 254
 #define SERIAL_BYTES 16

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "kube/watch.h"
+#include "kube/client/watch.h"
 #include "sched/lease.h"
 
 #define PATH_MAX_BYTES 640

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "kube/client.h"
+#include "kube/client/client.h"
 
 struct kube_lease;
 

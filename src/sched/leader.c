@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/watch.h"
+#include "kube/client/watch.h"
 
 #define PATH_MAX_BYTES 640
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client.h"
+#include "kube/client/client.h"
 #include "sched/election.h"
 
 struct leader;

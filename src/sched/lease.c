@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/blame.h"
-#include "kube/object.h"
-#include "kube/when.h"
+#include "kube/util/blame.h"
+#include "kube/util/object.h"
+#include "kube/util/when.h"
 
 #define NUMBER_MAX 1000000000
 

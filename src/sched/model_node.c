@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/blame.h"
-#include "kube/quantity.h"
+#include "kube/util/blame.h"
+#include "kube/util/quantity.h"
 #include "sched/model_inside.h"
 #include "sched/shut.h"
 

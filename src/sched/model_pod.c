@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/blame.h"
-#include "kube/annotations.h"
+#include "kube/util/blame.h"
+#include "kube/hami/annotations.h"
 #include "sched/model_gang.h"
 #include "sched/model_inside.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/blame.h"
+#include "kube/util/blame.h"
 #include "sched/model_inside.h"
 
 #define KEY_MAX 512 /* namespace and name, each of 253 bytes at most */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/quantity.h"
+#include "kube/util/quantity.h"
 
 /* Keys of a ResourceQuota, before the resource's name. */
 #define LIMITS "limits."

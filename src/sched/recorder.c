@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "kube/event.h"
-#include "kube/reactor.h"
-#include "kube/object.h"
+#include "kube/client/event.h"
+#include "kube/client/reactor.h"
+#include "kube/util/object.h"
 #include "sched/allowance.h"
 #include "sched/filter_words.h"
 #include "sched/table.h"

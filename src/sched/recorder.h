@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "kube/client.h"
+#include "kube/client/client.h"
 #include "sched/decision.h"
 #include "sched/filter_answer.h"
 

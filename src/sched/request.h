@@ -6,14 +6,14 @@
  *     nvidia.com/gpumem-percentage: 50   instead, of the card's memory. Neither: all of it
  *     nvidia.com/gpucores: 30            percent of the card's time. Neither this nor memory: the card alone
  *
- *     tencent.com/vcuda-core, tencent.com/vcuda-memory     as kube/vcuda.h has it
+ *     tencent.com/vcuda-core, tencent.com/vcuda-memory     as kube/gpu_manager/vcuda.h has it
  *
  *     nvidia.com/use-gputype, nouse-gputype, use-gpuuuid, nouse-gpuuuid, numa-bind, vgpu-mode
  *     hami.io/gpu-scheduler-policy       binpack, spread, topology-aware, numa, mutex, and of allot's own fragmentation; by
  *                                        commas, the first goes first
  *     hami.io/node-scheduler-policy      binpack, spread, and of allot's own fragmentation
  *     hami.io/device-scoring-weights     slot=1,core=1,memory=3
- *     allot.dev/memory, allot.dev/cores  kube/live.h: what its node will give it, where that is more than its limits
+ *     allot.dev/memory, allot.dev/cores  kube/own/live.h: what its node will give it, where that is more than its limits
  *     allot.dev/placement                use: it fills what others leave of cards' time (filler.h); guarantee
  *
  * Pure but for memory; thread safe.
@@ -25,8 +25,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "kube/pod.h"
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
+#include "kube/hami/pod.h"
 #include "place/request.h"
 
 /* The resources' names, and what is meant where nothing is said. Texts are the caller's. */
@@ -54,7 +54,7 @@ enum request_words {
 
 /* Of one container that asks for cards. */
 struct request_part {
-	size_t container; /* its place in the pod, init containers first, as in kube/shares.h */
+	size_t container; /* its place in the pod, init containers first, as in kube/hami/shares.h */
 	bool is_init;     /* it has ended before those that are not begin */
 	bool is_sidecar;  /* an init container that goes on beside all that come after it */
 	struct place_request place; /* its texts are the request's; of any type */

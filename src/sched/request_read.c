@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/blame.h"
-#include "kube/live.h"
-#include "kube/quantity.h"
+#include "kube/own/live.h"
+#include "kube/util/blame.h"
+#include "kube/util/quantity.h"
 #include "sched/request_wishes.h"
 
 #define MIB (UINT64_C(1) << 20)

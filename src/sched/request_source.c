@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "sched/model_inside.h"
 
 /* Whose annotations say what a pod wishes for. */

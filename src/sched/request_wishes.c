@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define BLANKS " \t"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/object.h"
+#include "kube/util/object.h"
 #include "sched/explain.h"
 #include "sched/extender.h"
 

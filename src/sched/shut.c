@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/shuts.h"
+#include "kube/own/shuts.h"
 #include "sched/digest.h"
 #include "sched/filler.h"
 #include "sched/stock.h"

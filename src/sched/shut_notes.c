@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "kube/annotations.h"
-#include "kube/patch.h"
+#include "kube/client/patch.h"
+#include "kube/hami/annotations.h"
 
 #define AT_ONCE 8
 #define PATH_MAX_BYTES 300

@@ -2,7 +2,7 @@
 #ifndef ALLOT_SCHED_SHUT_NOTES_H
 #define ALLOT_SCHED_SHUT_NOTES_H
 
-#include "kube/client.h"
+#include "kube/client/client.h"
 #include "sched/model.h"
 
 struct shut_notes;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kube/shares.h"
+#include "kube/hami/shares.h"
 #include "place/node.h"
 #include "sched/quota.h"
 #include "sched/table.h"

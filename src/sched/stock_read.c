@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/blame.h"
-#include "kube/cards.h"
-#include "kube/cordon.h"
-#include "kube/scores.h"
+#include "kube/hami/cards.h"
+#include "kube/hami/cordon.h"
+#include "kube/hami/scores.h"
+#include "kube/util/blame.h"
 #include "sched/stock.h"
 
 #define MIB_BITS 20

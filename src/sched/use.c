@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/uses.h"
+#include "kube/own/uses.h"
 #include "sched/digest.h"
 #include "sched/stock.h"
 

@@ -1,5 +1,5 @@
 /*
- * What a node's cards are used, as its allotd publishes it (kube/uses.h), and whether that still counts. Nobody's clock
+ * What a node's cards are used, as its allotd publishes it (kube/own/uses.h), and whether that still counts. Nobody's clock
  * but our own is asked: what a node says counts from when it was seen to change, for USE_FRESH_NS. So what a daemon that is
  * gone has left behind counts for nothing, also after a start of ours. Pure but for memory; one thread.
  */

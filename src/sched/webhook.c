@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "kube/base64.h"
-#include "kube/object.h"
+#include "kube/util/base64.h"
+#include "kube/util/object.h"
 #include "sched/webhook_inside.h"
 
 #define API_VERSION "admission.k8s.io/v1"

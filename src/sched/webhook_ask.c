@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/annotations.h"
-#include "kube/object.h"
-#include "kube/priority.h"
-#include "kube/quantity.h"
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
+#include "kube/util/object.h"
+#include "kube/util/quantity.h"
 #include "sched/webhook.h"
 #include "sched/webhook_inside.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/object.h"
+#include "kube/util/object.h"
 #include "sched/webhook.h"
 #include "sched/webhook_inside.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/annotations.h"
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
+#include "kube/hami/annotations.h"
 #include "sched/webhook_inside.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name

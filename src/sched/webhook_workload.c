@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "kube/annotations.h"
-#include "kube/object.h"
+#include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 #include "sched/request_wishes.h"
 #include "sched/webhook.h"
 #include "sched/webhook_inside.h"

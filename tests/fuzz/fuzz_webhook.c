@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kube/base64.h"
-#include "kube/object.h"
-#include "kube/quantity.h"
+#include "kube/util/base64.h"
+#include "kube/util/object.h"
+#include "kube/util/quantity.h"
 #include "sched/webhook.h"
 
 static bool quota(void *data, const char *name, struct webhook_quota *ret)

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "kube/choice.h"
+#include "kube/hami/choice.h"
 #include "node/kube/binding.h"
 #include "node/kube/node_object.h"
 #include "node/kube/pods.h"

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "kube/access.h"
+#include "kube/client/access.h"
 
 /*
  * `config`: a kubeconfig's path; NULL: KUBECONFIG (the first file of it that is there), else ~/.kube/config, else the account

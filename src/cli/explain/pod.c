@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/explain/text.h"
-#include "kube/annotations.h"
-#include "kube/shares.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/shares.h"
 
 #define EVENTS_KEPT 8
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/install.h"
-#include "kube/priority.h"
+#include "kube/hami/priority.h"
 #include "node/claims/claims.h"
 #include "node/claims/claims_inside.h"
 #include "node/mps/space.h"

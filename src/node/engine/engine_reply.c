@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "kube/outside_json.h"
+#include "kube/util/outside_json.h"
 #include "node/engine/containerd.pb-c.h"
 #include "node/engine/cri.pb-c.h"
 #include "node/json.h"

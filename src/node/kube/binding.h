@@ -7,9 +7,9 @@
 #ifndef ALLOT_NODE_KUBE_BINDING_H
 #define ALLOT_NODE_KUBE_BINDING_H
 
-#include "kube/choice.h"
-#include "kube/client.h"
-#include "kube/pod.h"
+#include "kube/client/client.h"
+#include "kube/hami/choice.h"
+#include "kube/hami/pod.h"
 
 #define BINDING_TIMEOUT_S 60 /* of trying, in all */
 

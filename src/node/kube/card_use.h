@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/uses.h"
+#include "kube/own/uses.h"
 
 #define CARD_USE_SAMPLES 60
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/choice.h"
-#include "kube/event.h"
+#include "kube/client/event.h"
+#include "kube/hami/choice.h"
 #include "node/kube/binding.h"
 
 /*

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/annotations.h"
-#include "kube/event.h"
-#include "kube/priority.h"
+#include "kube/client/event.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
 #include "node/audit/audit.h"
 #include "node/json.h"
 #include "node/node.h"
@@ -26,7 +26,7 @@
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* its tenant's: no other claim has it */
-	char *text;             /* kube/live.h; NULL: nothing yet */
+	char *text;             /* kube/own/live.h; NULL: nothing yet */
 	bool is_refused;        /* and that was said */
 	bool is_there;
 };

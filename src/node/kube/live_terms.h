@@ -1,7 +1,7 @@
 /*
- * Pods' annotations that change the terms of containers which run (kube/live.h), put into force: of claims that were made
+ * Pods' annotations that change the terms of containers which run (kube/own/live.h), put into force: of claims that were made
  * for a pod's container by name, and of those by slices once the kubelet has told whose they are, with the priority that
- * these ask for in their limits (kube/priority.h). What a pod says is looked at when it is another than before. What can't
+ * these ask for in their limits (kube/hami/priority.h). What a pod says is looked at when it is another than before. What can't
  * be had changes nothing, is said once, and is tried again every 30 s, as memory may have been given back. The main thread.
  */
 #ifndef ALLOT_NODE_KUBE_LIVE_TERMS_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "kube/client.h"
-#include "kube/live.h"
+#include "kube/client/client.h"
+#include "kube/own/live.h"
 #include "node/claims/claims.h"
 #include "node/kube/pods.h"
 

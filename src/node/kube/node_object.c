@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/annotations.h"
-#include "kube/backoff.h"
-#include "kube/handshake.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/handshake.h"
+#include "kube/util/backoff.h"
 
 /* What somebody else keeps changing is put back this often: two writers must not fight at full speed. */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)

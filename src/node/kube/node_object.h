@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "kube/client.h"
-#include "kube/node_lock.h"
-#include "kube/watch.h"
+#include "kube/client/client.h"
+#include "kube/client/watch.h"
+#include "kube/hami/node_lock.h"
 #include "node/kube/wanted.h"
 
 struct node_object;

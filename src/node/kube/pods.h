@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kube/client.h"
-#include "kube/pod.h"
-#include "kube/watch.h"
+#include "kube/client/client.h"
+#include "kube/client/watch.h"
+#include "kube/hami/pod.h"
 
 struct node_pods;
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "kube/priority.h"
+#include "kube/hami/priority.h"
 #include "node/kube/card_use.h"
 #include "node/node.h"
 #include "node/tenant.h"

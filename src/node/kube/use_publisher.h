@@ -1,5 +1,5 @@
 /*
- * Measures what each card is used (card_use.h), and says when that is to be published (kube/uses.h): on a change that
+ * Measures what each card is used (card_use.h), and says when that is to be published (kube/own/uses.h): on a change that
  * counts, a twentieth of the window after the last time at the earliest, and each fifth of it anyhow, so that others see
  * that it is still measured. With the setting kube_use_window. Main thread only.
  */

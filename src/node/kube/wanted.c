@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 
 #define LABEL_PART_MAX 63
 #define LABEL_PREFIX_MAX 253

@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "kube/cards.h"
-#include "kube/patch.h"
-#include "kube/scores.h"
+#include "kube/client/patch.h"
+#include "kube/hami/cards.h"
+#include "kube/hami/scores.h"
 
 #define WANTED_LABELS_MAX 16
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/shares.h"
+#include "kube/hami/shares.h"
 #include "node/kube/kube.h"
 #include "node/kube/pods.h"
 #include "node/plugin/allocate.h"

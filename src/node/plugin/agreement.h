@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-#include "kube/pod.h"
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
+#include "kube/hami/pod.h"
 #include "node/claims/claims.h"
 #include "node/plugin/pod_resources.h"
 

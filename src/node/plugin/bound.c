@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/choice.h"
+#include "kube/hami/choice.h"
 #include "node/kube/binding.h"
 #include "node/kube/kube.h"
 #include "node/kube/node_object.h"

@@ -1,7 +1,7 @@
 /*
  * Allocate in HAMi's vocabulary (kube_vocabulary = hami): how much a container gets of which card does not stand in
  * the ids that the kubelet picks, but in the annotations of the pod that a scheduler has bound to this node. So a call
- * waits until the watch shows its pod (kube/choice.h), makes the container's claim, writes to the pod that it has
+ * waits until the watch shows its pod (kube/hami/choice.h), makes the container's claim, writes to the pod that it has
  * its shares (node/kube/binding.h), and is answered then. What can't be given is told to the kubelet and, as bind-phase
  * failed, to the scheduler.
  *

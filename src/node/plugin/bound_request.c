@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/annotations.h"
-#include "kube/live.h"
-#include "kube/priority.h"
+#include "kube/hami/annotations.h"
+#include "kube/hami/priority.h"
+#include "kube/own/live.h"
 #include "node/plugin/pod_key.h"
 
 #define MIB (UINT64_C(1) << 20)

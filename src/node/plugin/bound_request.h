@@ -2,13 +2,13 @@
 #ifndef ALLOT_NODE_PLUGIN_BOUND_REQUEST_H
 #define ALLOT_NODE_PLUGIN_BOUND_REQUEST_H
 
-#include "kube/choice.h"
+#include "kube/hami/choice.h"
 #include "node/claims/claims.h"
 
 /*
  * Fills the request, whose texts are `key` and `name`. Shares of one card add up; cores 0 is no guarantee. With
  * kube_memory_scaling above 1 more memory is promised than there is: such tenants take turns on the card (--on-full
- * swap). The priority is what the container's limits say (kube/priority.h). -ENODEV: a card is none of this node's;
+ * swap). The priority is what the container's limits say (kube/hami/priority.h). -ENODEV: a card is none of this node's;
  * -EINVAL: a share of no memory, no such priority, or names that are too long.
  */
 int bound_request_make(const struct node *node, const struct choice *choice,

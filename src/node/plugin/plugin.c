@@ -9,7 +9,7 @@
 
 #include "node/health/health.h"
 #include "node/plugin/plugin_inside.h"
-#include "kube/resource_name.h"
+#include "kube/util/resource_name.h"
 #include "node/plugin/vcuda.h"
 #include "node/topology.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "kube/pod.h"
+#include "kube/hami/pod.h"
 #include "node/pod_stage.h"
 #include "node/tenant.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
 
 unsigned units_of(uint64_t memory_bytes)
 {

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/vcuda_choice.h"
+#include "kube/gpu_manager/vcuda_choice.h"
 #include "node/kube/kube.h"
 #include "node/kube/pods.h"
 #include "node/plugin/pod_key.h"

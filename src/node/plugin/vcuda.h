@@ -1,7 +1,7 @@
 /*
  * Allocate in gpu-manager's vocabulary (kube_vocabulary = gpu-manager): cores and memory are two resources, and the kubelet
  * calls for each by itself, in any order. Which container a call is for is decided by what pods ask for and
- * has not been given yet (kube/vcuda_choice.h). The call for cores makes the claim, with the memory that stands
+ * has not been given yet (kube/gpu_manager/vcuda_choice.h). The call for cores makes the claim, with the memory that stands
  * in the pod, on the cards that its scheduler has chosen or, without one, on the best that have room; the call for memory
  * has to name just as much, or both are refused, and brings nothing else.
  *
@@ -12,7 +12,7 @@
 #ifndef ALLOT_NODE_PLUGIN_VCUDA_H
 #define ALLOT_NODE_PLUGIN_VCUDA_H
 
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
 #include "node/claims/claims.h"
 #include "node/plugin/endpoint.h"
 #include "node/plugin/messages.h"

@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "kube/client.h"
-#include "kube/patch.h"
-#include "kube/vcuda.h"
+#include "kube/client/client.h"
+#include "kube/client/patch.h"
+#include "kube/gpu_manager/vcuda.h"
 #include "node/claims/claims.h"
 #include "node/kube/kube.h"
 #include "node/node.h"

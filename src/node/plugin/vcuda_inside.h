@@ -4,7 +4,7 @@
 
 #include <sys/queue.h>
 
-#include "kube/vcuda_choice.h"
+#include "kube/gpu_manager/vcuda_choice.h"
 #include "net/loop.h"
 #include "node/kube/binding.h"
 #include "node/plugin/endpoint.h"

@@ -7,7 +7,7 @@
 
 #include <sys/queue.h>
 
-#include "kube/vcuda_choice.h"
+#include "kube/gpu_manager/vcuda_choice.h"
 #include "node/claims/claims.h"
 #include "node/kube/pods.h"
 #include "node/plugin/slices.h"

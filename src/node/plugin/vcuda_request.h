@@ -2,7 +2,7 @@
 #ifndef ALLOT_NODE_PLUGIN_VCUDA_REQUEST_H
 #define ALLOT_NODE_PLUGIN_VCUDA_REQUEST_H
 
-#include "kube/vcuda_choice.h"
+#include "kube/gpu_manager/vcuda_choice.h"
 #include "node/claims/claims.h"
 #include "place/choose.h"
 
@@ -17,7 +17,7 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err);
 
-/* Was the claim made with just that? Its live terms (kube/live.h) do not count. */
+/* Was the claim made with just that? Its live terms (kube/own/live.h) do not count. */
 bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask);
 
 /* A name for people: what does not fit is cut, and gets an id where it is not the only one. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/object.h"
+#include "kube/util/object.h"
 #include "sched/digest.h"
 #include "sched/explain.h"
 #include "sched/page/why.h"

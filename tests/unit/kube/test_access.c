@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "kube/access.h"
-#include "kube/base64.h"
+#include "kube/client/access.h"
+#include "kube/util/base64.h"
 
 static char dir[] = "/tmp/allot-access-XXXXXX";
 

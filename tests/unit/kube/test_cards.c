@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/cards.h"
+#include "kube/hami/cards.h"
 
 static void test_json(void **state)
 {

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "kube/backoff.h"
-#include "kube/patch.h"
+#include "kube/client/patch.h"
+#include "kube/util/backoff.h"
 
 static void test_backoff(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kube/live.h"
+#include "kube/own/live.h"
 
 #define GIB (UINT64_C(1) << 30)
 

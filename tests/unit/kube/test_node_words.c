@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "kube/cordon.h"
-#include "kube/handshake.h"
-#include "kube/node_lock.h"
+#include "kube/hami/cordon.h"
+#include "kube/hami/handshake.h"
+#include "kube/hami/node_lock.h"
 
 static void test_lock(void **state)
 {

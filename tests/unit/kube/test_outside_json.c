@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include "kube/outside_json.h"
+#include "kube/util/outside_json.h"
 
 /* Of an object, the member x. */
 static void expect(const char *text, const char *x)

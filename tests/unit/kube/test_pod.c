@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kube/pod.h"
+#include "kube/hami/pod.h"
 
 static const char recorded[] =
 	"{\"metadata\":{\"name\":\"train-0\",\"namespace\":\"team-a\",\"uid\":\"4f1\","

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kube/priority.h"
+#include "kube/hami/priority.h"
 
 static struct kube_pod *made(const char *first, const char *second)
 {

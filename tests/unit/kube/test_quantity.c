@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "kube/base64.h"
-#include "kube/quantity.h"
+#include "kube/util/base64.h"
+#include "kube/util/quantity.h"
 
 static void test_amounts(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kube/resource_name.h"
+#include "kube/util/resource_name.h"
 
 static void test_good(void **state)
 {

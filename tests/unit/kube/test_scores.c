@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/scores.h"
+#include "kube/hami/scores.h"
 
 static void test_there_and_back(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kube/shares.h"
+#include "kube/hami/shares.h"
 
 static void check_format(const struct kube_shares *shares, const char *wanted)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/shuts.h"
+#include "kube/own/shuts.h"
 
 #define CARD(id) "{\"id\":\"" id "\",\"until\":1790000600,\"rounds\":2}"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/uses.h"
+#include "kube/own/uses.h"
 
 #define CARD(id) "{\"id\":\"" id "\",\"peak\":41,\"now\":37,\"held\":80,\"mem\":12000}"
 

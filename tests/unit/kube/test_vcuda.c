@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kube/vcuda.h"
+#include "kube/gpu_manager/vcuda.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kube/vcuda_choice.h"
+#include "kube/gpu_manager/vcuda_choice.h"
 
 #define MAX_PODS 4
 

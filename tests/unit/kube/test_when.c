@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kube/when.h"
+#include "kube/util/when.h"
 
 static void good(const char *text, int64_t s)
 {

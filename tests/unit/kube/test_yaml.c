@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/yaml.h"
+#include "kube/util/yaml.h"
 
 static void good(const char *text, const char *as_json)
 {

@@ -1,6 +1,6 @@
 #include "cluster.h"
 
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 
 json_t *object_of(const char *format, ...)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "kube/object.h"
+#include "kube/util/object.h"
 #include "sched/decision.h"
 #include "sched/extender.h"
 #include "sched/model.h"

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "kube/base64.h"
-#include "kube/object.h"
+#include "kube/util/base64.h"
+#include "kube/util/object.h"
 #include "sched/webhook.h"
 
 static inline json_t *json_of(const char *text)

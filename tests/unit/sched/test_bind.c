@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "kube/annotations.h"
-#include "kube/event.h"
+#include "kube/client/event.h"
+#include "kube/hami/annotations.h"
 #include "sched/bind.h"
 
 #define SHARES "GPU-a,NVIDIA,3000,30:;"

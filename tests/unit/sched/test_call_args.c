@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "kube/outside_json.h"
+#include "kube/util/outside_json.h"
 #include "sched/call_args.h"
 
 #define MUTATIONS 300000

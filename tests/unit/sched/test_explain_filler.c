@@ -1,6 +1,6 @@
 /* Why a pod that is placed by use waits, in figures. */
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "sched/explain.h"
 
 #define S UINT64_C(1000000000)

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "place/score.h"
 #include "sched/model_inside.h"
 #include "verbs.h"

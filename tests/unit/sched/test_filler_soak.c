@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "verbs.h"
 
 #define S UINT64_C(1000000000)

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -8,7 +8,7 @@
 #include "cluster.h"
 #include "place/room.h"
 #include "sched/model_inside.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "verbs.h"
 
 #define NODES 6

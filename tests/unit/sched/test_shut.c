@@ -1,6 +1,6 @@
 /* Cards that are shut to fillers, past a restart of the scheduler: by annotations of their nodes. */
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "sched/filler.h"
 #include "sched/model_inside.h"
 #include "verbs.h"

@@ -1,6 +1,6 @@
 /* Placing by what cards are used, as filter, bind and preempt see it; and what of it stands in annotations. */
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "verbs.h"
 
 #define S UINT64_C(1000000000)

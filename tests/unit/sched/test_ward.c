@@ -3,7 +3,7 @@
  * as long as they come; with one it sits once those that were there have ended. And lone pods wait for no gang for ever.
  */
 #include "cluster.h"
-#include "kube/annotations.h"
+#include "kube/hami/annotations.h"
 #include "sched/ward.h"
 #include "verbs.h"
 

@@ -1,0 +1,290 @@
+#include "kube/client/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/util/backoff.h"
+
+#define PAGE_OBJECTS 200 /* fewer where these are more than an answer may have */
+/* The server ends a watch after a time between these, so that not all come back at once. */
+#define WATCH_MIN_S 300
+#define WATCH_MAX_S 600
+#define WATCH_GRACE_S 30 /* after which we end it */
+/* One that ends sooner without an event is a failure: a server, or what is before it, that drops us. */
+#define WATCH_SHORT_NS NSEC_PER_SEC
+
+struct kube_watch {
+	struct kube_client *client;
+	char *collection, *selector;
+	struct watch_handlers on;
+	void *data;
+	struct kube_call *call; /* NULL: the alarm is set */
+	struct alarm again;
+	struct backoff backoff;
+	char *version; /* where the watch goes on; NULL: a list is due */
+	char *page;    /* of the list that is under way; NULL: its first */
+	unsigned page_objects;
+	uint64_t started_ns; /* the watch that is under way */
+	bool is_fruitful;    /* something came on it */
+	bool is_troubled;    /* the owner was told */
+	struct watch_counts counts;
+};
+
+static void begin(void *data);
+
+static uint32_t random_bits(void)
+{
+	uint32_t bits = 0;
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != sizeof(bits))
+		bits = (uint32_t)clock_now_ns();
+	return bits;
+}
+
+static void set_text(char **text, const char *value)
+{
+	char *copy = value ? strdup(value) : NULL;
+	free(*text);
+	*text = copy;
+}
+
+static const char *meta_text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
+}
+
+/* ---- trouble ---- */
+
+static void fail(struct kube_watch *w, const struct error *err, uint64_t at_least_ns)
+{
+	w->counts.failures++;
+	w->is_troubled = true;
+	alarm_set(kube_client_reactor(w->client), &w->again,
+		  backoff_next_ns(&w->backoff, random_bits(), at_least_ns));
+	w->on.trouble(w->data, err);
+}
+
+/* A watch that begins well may end at once: that it is worth something is known by its first event. */
+static void succeed(struct kube_watch *w, bool is_worth)
+{
+	if (is_worth)
+		w->backoff.failures = 0;
+	if (!w->is_troubled)
+		return;
+	w->is_troubled = false;
+	w->on.trouble(w->data, NULL);
+}
+
+/* The server no longer knows the place: from the beginning. At once, but once. */
+static void expire(struct kube_watch *w)
+{
+	w->counts.expired++;
+	log_debug("watch of %s: version %s is too old: listed anew", w->collection,
+		  w->version ? w->version : "of a page");
+	set_text(&w->version, NULL);
+	set_text(&w->page, NULL);
+	alarm_set(kube_client_reactor(w->client), &w->again,
+		  w->counts.expired % 4 ? 0 : backoff_next_ns(&w->backoff, random_bits(), 0));
+}
+
+/* ---- lists ---- */
+
+static void tell_page(struct kube_watch *w, json_t *list)
+{
+	json_t *items = json_object_get(list, "items");
+	if (!w->page)
+		w->on.begin(w->data);
+	for (size_t i = 0; i < json_array_size(items); i++)
+		w->on.object(w->data, json_array_get(items, i));
+}
+
+static void listed(void *data, const struct kube_answer *answer)
+{
+	struct kube_watch *w = data;
+	struct error err = answer->err;
+	const char *version = meta_text(answer->object, "resourceVersion");
+	w->call = NULL;
+	if (!err.code && !version)
+		error_set(&err, EPROTO, "GET %s: a list without resourceVersion", w->collection);
+	if (answer->status == 410) {
+		expire(w);
+		return;
+	}
+	/* A page of large objects: half as many, until they fit. An object alone always does. */
+	if (err.code == EFBIG && w->page_objects > 1) {
+		w->page_objects /= 2;
+		alarm_set(kube_client_reactor(w->client), &w->again, 0);
+		return;
+	}
+	if (err.code) {
+		/* Its pages belong together: what was told of them is told again. */
+		set_text(&w->page, NULL);
+		fail(w, &err, answer->retry_after_ns);
+		return;
+	}
+	tell_page(w, answer->object);
+	if (answer->bytes < KUBE_BODY_MAX / 4 && w->page_objects * 2 <= PAGE_OBJECTS)
+		w->page_objects *= 2;
+	const char *next = meta_text(answer->object, "continue");
+	set_text(&w->page, next && *next ? next : NULL);
+	if (!w->page)
+		set_text(&w->version, version);
+	alarm_set(kube_client_reactor(w->client), &w->again, 0);
+	bool is_complete = !w->page;
+	succeed(w, true);
+	if (is_complete)
+		w->on.synced(w->data);
+}
+
+static bool begin_list(struct kube_watch *w)
+{
+	cleanup_free char *path = NULL;
+	if (asprintf(&path, "%s?limit=%u%s%s%s%s", w->collection, w->page_objects,
+		     *w->selector ? "&" : "", w->selector, w->page ? "&continue=" : "",
+		     w->page ? w->page : "") < 0)
+		path = NULL;
+	w->counts.lists += !w->page;
+	if (path)
+		w->call = kube_call_start(w->client,
+					  &(struct kube_request){ .method = "GET", .path = path },
+					  NULL, listed, w);
+	return w->call != NULL;
+}
+
+/* ---- watches ---- */
+
+/* An event of type ERROR holds a Status. */
+static void error_came(struct kube_watch *w, const json_t *status)
+{
+	json_int_t code = json_integer_value(json_object_get(status, "code"));
+	const char *message = json_string_value(json_object_get(status, "message"));
+	struct error err;
+	w->call = kube_call_drop(w->call);
+	if (code == 410) {
+		expire(w);
+		return;
+	}
+	error_set(&err, EBUSY, "watch of %s: %lld: %.300s", w->collection, (long long)code,
+		  message ? message : "");
+	fail(w, &err, 0);
+}
+
+static void event_came(void *data, json_t *event)
+{
+	struct kube_watch *w = data;
+	const char *type = json_string_value(json_object_get(event, "type"));
+	json_t *object = json_object_get(event, "object");
+	const char *version = meta_text(object, "resourceVersion");
+	if (!event) {
+		succeed(w, false);
+		return;
+	}
+	type = type ? type : "";
+	if (!strcmp(type, "ERROR")) {
+		error_came(w, object);
+		return;
+	}
+	w->is_fruitful = true;
+	w->backoff.failures = 0;
+	if (version)
+		set_text(&w->version, version);
+	if (!strcmp(type, "BOOKMARK")) {
+		w->counts.bookmarks++;
+		return;
+	}
+	w->counts.events++;
+	if (!strcmp(type, "DELETED"))
+		w->on.gone(w->data, object);
+	else
+		w->on.object(w->data, object);
+}
+
+static void watch_ended(void *data, const struct kube_answer *answer)
+{
+	struct kube_watch *w = data;
+	bool is_short = clock_now_ns() - w->started_ns < WATCH_SHORT_NS && !w->is_fruitful;
+	struct error err = answer->err;
+	w->call = NULL;
+	if (answer->status == 410) {
+		expire(w);
+		return;
+	}
+	if (!err.code && is_short)
+		error_set(&err, EBUSY, "watch of %s: ended at once", w->collection);
+	if (err.code)
+		fail(w, &err, answer->retry_after_ns);
+	else
+		begin(w);
+}
+
+static bool begin_watch(struct kube_watch *w)
+{
+	cleanup_free char *path = NULL;
+	unsigned seconds = WATCH_MIN_S + random_bits() % (WATCH_MAX_S - WATCH_MIN_S);
+	if (asprintf(&path,
+		     "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%s%s%s",
+		     w->collection, seconds, w->version, *w->selector ? "&" : "", w->selector) < 0)
+		path = NULL;
+	w->counts.watches++;
+	w->started_ns = clock_now_ns();
+	w->is_fruitful = false;
+	struct kube_request request = { .method = "GET",
+					.path = path,
+					.timeout_ns = (seconds + WATCH_GRACE_S) * NSEC_PER_SEC };
+	if (path)
+		w->call = kube_call_start(w->client, &request, event_came, watch_ended, w);
+	return w->call != NULL;
+}
+
+static void begin(void *data)
+{
+	struct kube_watch *w = data;
+	struct error err;
+	if (w->version ? begin_watch(w) : begin_list(w))
+		return;
+	error_set_errno(&err, ENOMEM, "watch of %s", w->collection);
+	fail(w, &err, 0);
+}
+
+struct kube_watch *kube_watch_start(struct kube_client *client, const char *collection,
+				    const char *selector, const struct watch_handlers *handlers,
+				    void *data)
+{
+	struct kube_watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	*w = (struct kube_watch){
+		.client = client, .on = *handlers, .data = data, .page_objects = PAGE_OBJECTS
+	};
+	w->again = (struct alarm){ .ring = begin, .data = w };
+	w->collection = strdup(collection);
+	w->selector = strdup(selector);
+	if (!w->collection || !w->selector)
+		return kube_watch_stop(w);
+	alarm_set(kube_client_reactor(client), &w->again, 0);
+	return w;
+}
+
+struct kube_watch *kube_watch_stop(struct kube_watch *w)
+{
+	if (!w)
+		return NULL;
+	alarm_clear(kube_client_reactor(w->client), &w->again);
+	kube_call_drop(w->call);
+	free(w->collection);
+	free(w->selector);
+	free(w->version);
+	free(w->page);
+	free(w);
+	return NULL;
+}
+
+struct watch_counts kube_watch_counts(const struct kube_watch *w)
+{
+	return w->counts;
+}

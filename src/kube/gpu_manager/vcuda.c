@@ -1,0 +1,305 @@
+#include "kube/gpu_manager/vcuda.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "kube/hami/shares.h"
+#include "kube/util/blame.h"
+#include "kube/util/quantity.h"
+
+#define NAME_MAX_BYTES 320
+#define MIB (UINT64_C(1) << 20)
+
+/* ---- limits ---- */
+
+/* 0 where it is not named. */
+static int read_resource(const json_t *container, const char *name, unsigned most, unsigned *ret,
+			 struct error *err)
+{
+	const json_t *limits = json_object_get(json_object_get(container, "resources"), "limits");
+	const json_t *value = json_object_get(limits, name);
+	uint64_t number = 0;
+	*ret = 0;
+	int r = value ? quantity_read(value, most, &number, err) : 0;
+	if (r < 0)
+		return error_add(err, r, "%s", name);
+	*ret = (unsigned)number;
+	return 0;
+}
+
+/* ---- annotations ---- */
+
+static int read_number(const struct kube_pod *pod, const char *name, unsigned most, unsigned *ret,
+		       struct error *err)
+{
+	int64_t number;
+	const char *text = pod_annotation(pod, name);
+	if (!text)
+		return 0;
+	int r = parse_int(text, 1, most, &number, err);
+	if (r < 0)
+		return error_add(err, r, "%s", name);
+	*ret = (unsigned)number;
+	return 0;
+}
+
+/* As gpu-manager has it: more than a whole card is a whole card. */
+static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct error *err)
+{
+	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &ask->limit_pct, err);
+	if (ask->limit_pct > VCUDA_CORES_WHOLE)
+		ask->limit_pct = VCUDA_CORES_WHOLE;
+	return r;
+}
+
+/* The container's own goes before the pod's. */
+static int read_cards(const struct kube_pod *pod, const char *container, struct vcuda_ask *ask,
+		      struct error *err)
+{
+	char own[NAME_MAX_BYTES];
+	snprintf(own, sizeof(own), "%s." KUBE_LIVE_DOMAIN "/" VCUDA_CARDS, container);
+	return read_number(pod, pod_annotation(pod, own) ? own : KUBE_LIVE_DOMAIN "/" VCUDA_CARDS,
+			   VCUDA_MAX_CARDS, &ask->cards, err);
+}
+
+static int take_minors(const char *text, struct vcuda_ask *ask, struct error *err)
+{
+	for (const char *at = text;; at++) {
+		char *end;
+		unsigned long minor = strtoul(at, &end, 10);
+		if (end == at || end - at > 4 || *at < '0' || *at > '9' || (*end && *end != ','))
+			return error_set(err, EINVAL,
+					 "'%.60s': must be numbers of GPUs, by commas, as 0,1",
+					 text);
+		for (unsigned i = 0; i < ask->chosen; i++)
+			if (ask->minor[i] == minor)
+				return error_set(err, EINVAL, "'%.60s': names GPU %lu twice", text,
+						 minor);
+		if (ask->chosen == VCUDA_MAX_CARDS)
+			return error_set(err, EINVAL, "'%.60s': must be at most %d GPUs", text,
+					 VCUDA_MAX_CARDS);
+		ask->minor[ask->chosen++] = (unsigned)minor;
+		at = end;
+		if (!*end)
+			return 0;
+	}
+}
+
+/*
+ * The scheduler's choice holds until the pod has been given what it asks for, and says so. How many cards it was is known
+ * afterwards as well.
+ */
+static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask,
+		       struct error *err)
+{
+	const char *assigned = pod_annotation(pod, VCUDA_ASSIGNED);
+	const char *node = pod_annotation(pod, VCUDA_NODE);
+	char name[sizeof(VCUDA_INDEX) + 24];
+	bool is_open = assigned && !strcmp(assigned, "false");
+	if (container < pod->init_containers || !pod_annotation(pod, VCUDA_TIME) || !assigned)
+		return 0;
+	if (is_open && node && *pod->node && strcmp(node, pod->node) != 0)
+		return error_set(err, EINVAL, VCUDA_NODE " is %.100s, and the pod is on %.100s",
+				 node, pod->node);
+	snprintf(name, sizeof(name), VCUDA_INDEX "%zu", container - pod->init_containers);
+	const char *text = pod_annotation(pod, name);
+	if (!text)
+		return is_open ? error_set(err, EINVAL, "%s: missing, beside " VCUDA_TIME, name) : 0;
+	int r = take_minors(text, ask, err);
+	if (r < 0)
+		return error_add(err, r, "%s", name);
+	if (!ask->cards)
+		ask->cards = ask->chosen;
+	if (!is_open)
+		ask->chosen = 0;
+	return 0;
+}
+
+/* ---- a scheduler that speaks HAMi's protocol ---- */
+
+static int take_shares(const struct kube_share *share, size_t count, struct vcuda_ask *ask,
+		       struct error *err)
+{
+	if (ask->chosen)
+		return error_set(err, EINVAL, "chosen by " VCUDA_INDEX "* as well");
+	if (count > VCUDA_MAX_CARDS)
+		return error_set(err, EINVAL, "%zu shares: must be at most %d", count,
+				 VCUDA_MAX_CARDS);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(share[i].card, share[k].card))
+				return error_set(err, EINVAL, "names %.64s twice", share[i].card);
+		strcpy(ask->uuid[i], share[i].card);
+	}
+	ask->chosen = (unsigned)count;
+	ask->is_by_shares = true;
+	return 0;
+}
+
+/* Each has to be just what the container asks for of a card. */
+static int compare_shares(const struct kube_share *share, size_t count, const struct vcuda_ask *ask,
+			  const struct vcuda_names *names, struct error *err)
+{
+	uint64_t mib = vcuda_memory_bytes(ask) / MIB;
+	for (size_t i = 0; i < count; i++)
+		if (share[i].cores_pct != (unsigned)vcuda_cores_pct(ask) ||
+		    (mib && share[i].memory_mib != mib))
+			return error_set(err, EINVAL,
+					 "%llu MiB and %u cores of %.64s; the pod asks for %u %s and "
+					 "%u %s of %u GPU%s",
+					 (unsigned long long)share[i].memory_mib, share[i].cores_pct,
+					 share[i].card, ask->cores, names->cores, ask->units,
+					 names->memory, ask->cards, ask->cards > 1 ? "s" : "");
+	return 0;
+}
+
+/* The container's shares that are still to be allocated, of which it is asked for just that. */
+static int read_open_shares(const struct kube_pod *pod, size_t container,
+			    const struct vcuda_names *names, struct vcuda_ask *ask,
+			    struct error *err)
+{
+	struct kube_shares shares;
+	size_t count = 0;
+	if (pod->bind_phase != BIND_ALLOCATING || !pod->to_allocate)
+		return 0;
+	int r = shares_parse_of(pod->to_allocate, pod->init_containers, pod->containers, &shares,
+				err);
+	if (r < 0)
+		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
+	const struct kube_share *share = shares_of(&shares, container, &count);
+	if (count && !ask->cards)
+		ask->cards = (unsigned)count;
+	if (count)
+		r = take_shares(share, count, ask, err);
+	if (r >= 0 && count)
+		r = compare_shares(share, count, ask, names, err);
+	shares_free(&shares);
+	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
+}
+
+/* Of what was allocated how many cards it is on is known. */
+static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
+{
+	struct kube_shares shares;
+	size_t count = 0;
+	if (ask->cards || !pod->allocated ||
+	    shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, NULL) < 0)
+		return;
+	shares_of(&shares, container, &count);
+	shares_free(&shares);
+	if (count <= VCUDA_MAX_CARDS)
+		ask->cards = (unsigned)count;
+}
+
+/* ---- all of it ---- */
+
+/* Among how many cards it is, where nobody says so. */
+static unsigned cards_of(const struct vcuda_ask *ask)
+{
+	return ask->cores > VCUDA_CORES_WHOLE && ask->cores % VCUDA_CORES_WHOLE == 0
+		       ? ask->cores / VCUDA_CORES_WHOLE
+		       : 1;
+}
+
+static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct error *err)
+{
+	if (!ask->cores)
+		return error_set(err, EINVAL, "%s without %s: must be both", names->memory,
+				 names->cores);
+	if (ask->chosen && ask->cards && ask->chosen != ask->cards)
+		return error_set(err, EINVAL,
+				 "the scheduler has chosen %u GPUs, " KUBE_LIVE_DOMAIN
+				 "/" VCUDA_CARDS " says %u",
+				 ask->chosen, ask->cards);
+	if (!ask->cards)
+		ask->cards = cards_of(ask);
+	if (ask->cards > VCUDA_MAX_CARDS)
+		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs", names->cores,
+				 ask->cores, VCUDA_MAX_CARDS);
+	if (ask->cores > ask->cards * VCUDA_CORES_WHOLE)
+		return error_set(err, EINVAL,
+				 "%s: %u of %u GPU%s: must be up to 100, a multiple of 100, or "
+				 "among as many GPUs as " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " says",
+				 names->cores, ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
+	if (!ask->units && ask->cores < ask->cards * VCUDA_CORES_WHOLE)
+		return error_set(err, EINVAL, "%s: %u: less than whole GPUs must have %s as well",
+				 names->cores, ask->cores, names->memory);
+	return 0;
+}
+
+/* What stands in the pod from its beginning; not yet checked. */
+static int read_wish(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		     struct vcuda_ask *ask, struct error *err)
+{
+	const json_t *object = pod_container(pod, container);
+	int r = read_resource(object, names->cores, VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE,
+			      &ask->cores, err);
+	int r_units = read_resource(object, names->memory, VCUDA_MAX_UNITS, &ask->units,
+				    r < 0 ? NULL : err);
+	r = r < 0 ? r : r_units;
+	if (r >= 0 && !ask->cores && !ask->units)
+		return -ENODATA;
+	if (r >= 0)
+		r = read_limit(pod, ask, err);
+	if (r >= 0)
+		r = read_cards(pod, pod->container[container], ask, err);
+	return r;
+}
+
+int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		    struct vcuda_ask *ret, struct error *err)
+{
+	struct vcuda_ask ask = { 0 };
+	int r = read_wish(pod, container, names, &ask, err);
+	if (r == -ENODATA)
+		return r;
+	if (r >= 0)
+		r = check(&ask, names, err);
+	*ret = ask;
+	return r < 0 ? blame(err, r) : 0;
+}
+
+int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		   struct vcuda_ask *ret, struct error *err)
+{
+	struct vcuda_ask ask = { 0 };
+	int r = read_wish(pod, container, names, &ask, err);
+	if (r == -ENODATA)
+		return r;
+	if (r >= 0)
+		r = read_choice(pod, container, &ask, err);
+	if (r >= 0)
+		r = read_open_shares(pod, container, names, &ask, err);
+	if (r >= 0)
+		count_shares(pod, container, &ask);
+	if (r >= 0)
+		r = check(&ask, names, err);
+	*ret = ask;
+	return r < 0 ? blame(err, r) : 0;
+}
+
+bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b)
+{
+	return a->cores == b->cores && a->units == b->units && a->cards == b->cards &&
+	       a->limit_pct == b->limit_pct;
+}
+
+double vcuda_cores_pct(const struct vcuda_ask *ask)
+{
+	return (double)ask->cores / ask->cards;
+}
+
+/* Never less than what it is guaranteed. */
+double vcuda_limit_pct(const struct vcuda_ask *ask)
+{
+	double cores_pct = vcuda_cores_pct(ask);
+	return ask->limit_pct > cores_pct ? ask->limit_pct : cores_pct;
+}
+
+uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask)
+{
+	return ask->units * VCUDA_UNIT_BYTES / ask->cards / MIB * MIB;
+}

@@ -1,0 +1,176 @@
+#include "kube/gpu_manager/vcuda_choice.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+/* A container that may be meant. */
+struct candidate {
+	struct vcuda_choice choice;
+	int error; /* of its ask; 0: it has none */
+	struct error err;
+};
+
+static bool is_waiting(const struct vcuda_question *q, const struct kube_pod *pod)
+{
+	return !strcmp(pod_node(pod), q->node) && !pod->is_ending && !pod->is_started &&
+	       (pod->phase == POD_PENDING || pod->phase == POD_UNKNOWN);
+}
+
+/* The first from `from` on that asks for some of it; false: none does. */
+static bool find_asking(const struct vcuda_question *q, const struct kube_pod *pod, size_t from,
+			struct candidate *ret)
+{
+	for (size_t i = from; i < pod->containers; i++) {
+		struct candidate c = { .choice = { .pod = pod, .container = i } };
+		c.error = vcuda_ask_read(pod, i, q->names, &c.choice.ask, &c.err);
+		if (c.error == -ENODATA)
+			continue;
+		*ret = c;
+		return true;
+	}
+	return false;
+}
+
+/* The kubelet asks for a pod's containers in their order: it is at the first that has no claim. */
+static bool find_next(const struct vcuda_question *q, const struct kube_pod *pod,
+		      struct candidate *ret)
+{
+	size_t from = 0;
+	while (find_asking(q, pod, from, ret)) {
+		if (!q->has_claim(q->data, pod, ret->choice.container))
+			return true;
+		from = ret->choice.container + 1;
+	}
+	return false;
+}
+
+static const char *container_of(const struct vcuda_choice *c)
+{
+	return c->pod->container[c->container];
+}
+
+/* When it was bound, or made: texts of the same length are in the order of time. */
+static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
+{
+	int64_t a_ns, b_ns;
+	const char *a_time = pod_annotation(a, VCUDA_TIME), *b_time = pod_annotation(b, VCUDA_TIME);
+	if (a_time && b_time && parse_int(a_time, 0, INT64_MAX, &a_ns, NULL) >= 0 &&
+	    parse_int(b_time, 0, INT64_MAX, &b_ns, NULL) >= 0 && a_ns != b_ns)
+		return a_ns < b_ns ? -1 : 1;
+	int order = strcmp(a->created, b->created);
+	if (!order)
+		order = strcmp(a->pod_namespace, b->pod_namespace);
+	return order ? order : strcmp(a->name, b->name);
+}
+
+/* Will the call for memory, which is still to come, tell the two apart? */
+static bool will_be_told(const struct vcuda_question *q, const struct candidate *a,
+			 const struct candidate *b)
+{
+	unsigned one = a->choice.ask.units, other = b->choice.ask.units;
+	return !q->has_open && one && other && one != other;
+}
+
+static int is_unclear(const struct vcuda_question *q, const struct candidate *a,
+		      const struct candidate *b, struct error *err)
+{
+	return error_set(
+		err, EBUSY,
+		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s ask for "
+		"%u %s each, and differ otherwise: nothing tells which of them the "
+		"kubelet asks for",
+		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
+		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
+		q->count, q->names->cores);
+}
+
+static int check_pair(const struct vcuda_question *q, const struct candidate *a,
+		      const struct candidate *b, struct error *err)
+{
+	bool is_same = !a->error && !b->error && vcuda_ask_is_same(&a->choice.ask, &b->choice.ask);
+	return is_same || (!a->error && !b->error && will_be_told(q, a, b))
+		       ? 0
+		       : is_unclear(q, a, b, err);
+}
+
+static int nobody(const struct vcuda_question *q, const struct candidate *other, struct error *err)
+{
+	if (!other->choice.pod)
+		return error_set(err, EAGAIN,
+				 "no pod of node %s that is to be started asks for %u %s%s",
+				 q->node, q->count, q->names->cores,
+				 q->has_open ? " and the memory that the kubelet named before" : "");
+	return error_set(err, EAGAIN,
+			 "the kubelet asks for %u %s, after %u %s; pod %.63s/%.63s, container "
+			 "%.63s asks for "
+			 "%u, and %u",
+			 q->count, q->names->cores, q->open_units, q->names->memory,
+			 other->choice.pod->pod_namespace, other->choice.pod->name,
+			 container_of(&other->choice), other->choice.ask.cores,
+			 other->choice.ask.units);
+}
+
+int vcuda_choose(const struct vcuda_question *q, struct vcuda_choice *ret, struct error *err)
+{
+	struct candidate best = { 0 }, other = { 0 };
+	for (size_t i = 0; i < q->pod_count; i++) {
+		struct candidate c;
+		if (!is_waiting(q, q->pod[i]) || !find_next(q, q->pod[i], &c) ||
+		    c.choice.ask.cores != q->count)
+			continue;
+		if (q->has_open && c.choice.ask.units != q->open_units) {
+			other = c;
+			continue;
+		}
+		int r = best.choice.pod ? check_pair(q, &best, &c, err) : 0;
+		if (r < 0)
+			return r;
+		if (!best.choice.pod || compare_age(c.choice.pod, best.choice.pod) < 0)
+			best = c;
+	}
+	if (!best.choice.pod)
+		return nobody(q, &other, err);
+	*ret = best.choice;
+	if (best.error) {
+		*err = best.err;
+		return error_add(err, best.error, "pod %.63s/%.63s, container %.63s",
+				 best.choice.pod->pod_namespace, best.choice.pod->name,
+				 container_of(&best.choice));
+	}
+	return 0;
+}
+
+int vcuda_check_memory(const struct vcuda_question *q, bool *ret_has_unclaimed, struct error *err)
+{
+	struct candidate c, broken = { 0 };
+	bool is_found = false;
+	*ret_has_unclaimed = false;
+	for (size_t i = 0; i < q->pod_count; i++) {
+		size_t from = 0;
+		if (!is_waiting(q, q->pod[i]))
+			continue;
+		for (; find_asking(q, q->pod[i], from, &c); from = c.choice.container + 1) {
+			if (c.choice.ask.units != q->count)
+				continue;
+			if (c.error) {
+				broken = c;
+				continue;
+			}
+			is_found = true;
+			*ret_has_unclaimed |= !q->has_claim(q->data, c.choice.pod,
+							    c.choice.container);
+		}
+	}
+	if (is_found)
+		return 0;
+	if (!broken.error)
+		return error_set(err, EAGAIN,
+				 "no pod of node %s that is to be started asks for %u %s", q->node,
+				 q->count, q->names->memory);
+	*err = broken.err;
+	return error_add(err, broken.error, "pod %.63s/%.63s, container %.63s",
+			 broken.choice.pod->pod_namespace, broken.choice.pod->name,
+			 container_of(&broken.choice));
+}

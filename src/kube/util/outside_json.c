@@ -1,0 +1,45 @@
+#include "kube/util/outside_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define NUL "\\u0000"
+#define REPLACEMENT "\\ufffd"
+#define ESCAPE_SIZE (sizeof(NUL) - 1)
+
+/* RFC 8259, section 7: a backslash escapes the next character, which may be a backslash. */
+static const char *find_nul(const char *from, const char *end)
+{
+	while ((from = memchr(from, '\\', (size_t)(end - from))) && end - from >= 2) {
+		if ((size_t)(end - from) >= ESCAPE_SIZE && memcmp(from, NUL, ESCAPE_SIZE) == 0)
+			return from;
+		from += 2;
+	}
+	return NULL;
+}
+
+json_t *outside_json_read(const char *text, size_t size, size_t flags, json_error_t *ret_why)
+{
+	const char *end = text + size, *nul = find_nul(text, end);
+	cleanup_free char *copy = NULL;
+	if (nul) {
+		copy = malloc(size);
+		if (!copy) {
+			if (ret_why) {
+				*ret_why = (json_error_t){ .text = "out of memory" };
+				/* Where jansson keeps its code: json_error_code(). */
+				ret_why->text[JSON_ERROR_TEXT_LENGTH - 1] =
+					(char)json_error_out_of_memory;
+			}
+			return NULL;
+		}
+		memcpy(copy, text, size);
+		/* Two keys of a pod may have become the same: that is no reason to refuse the review of it. */
+		flags &= ~(size_t)JSON_REJECT_DUPLICATES;
+	}
+	for (; nul; nul = find_nul(nul + ESCAPE_SIZE, end))
+		memcpy(copy + (nul - text), REPLACEMENT, ESCAPE_SIZE);
+	return json_loadb(copy ? copy : text, size, flags, ret_why);
+}

@@ -1,0 +1,139 @@
+#include "kube/util/when.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "kube/util/blame.h"
+
+/* Takes `count` digits; -1 where there are others. */
+static int take_digits(const char **text, unsigned count)
+{
+	int value = 0;
+	for (unsigned i = 0; i < count; i++, (*text)++) {
+		if (**text < '0' || **text > '9')
+			return -1;
+		value = value * 10 + (**text - '0');
+	}
+	return value;
+}
+
+static bool take_char(const char **text, const char *one_of)
+{
+	if (!**text || !strchr(one_of, **text))
+		return false;
+	(*text)++;
+	return true;
+}
+
+static bool is_leap(int year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static bool is_date(int year, int month, int day)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	return year >= 1970 && month >= 1 && month <= 12 && day >= 1 &&
+	       day <= days[month - 1] + (month == 2 && is_leap(year));
+}
+
+/* Date, one of `between`, time of day. False: it is none, or out of range. */
+static bool take_date_time(const char **text, const char *between, int64_t *ret_s)
+{
+	struct tm tm = { 0 };
+	int year = take_digits(text, 4);
+	if (year < 0 || !take_char(text, "-"))
+		return false;
+	int month = take_digits(text, 2);
+	if (month < 0 || !take_char(text, "-"))
+		return false;
+	tm.tm_mday = take_digits(text, 2);
+	if (!is_date(year, month, tm.tm_mday) || !take_char(text, between))
+		return false;
+	tm.tm_hour = take_digits(text, 2);
+	if (tm.tm_hour < 0 || tm.tm_hour > 23 || !take_char(text, ":"))
+		return false;
+	tm.tm_min = take_digits(text, 2);
+	if (tm.tm_min < 0 || tm.tm_min > 59 || !take_char(text, ":"))
+		return false;
+	tm.tm_sec = take_digits(text, 2);
+	if (tm.tm_sec < 0 || tm.tm_sec > 60)
+		return false;
+	tm.tm_year = year - 1900;
+	tm.tm_mon = month - 1;
+	*ret_s = (int64_t)timegm(&tm);
+	return true;
+}
+
+/* "Z", or the hours and minutes that a zone is ahead of it. */
+static bool take_zone(const char **text, int64_t *ret_ahead_s)
+{
+	*ret_ahead_s = 0;
+	if (take_char(text, "Zz"))
+		return true;
+	bool is_behind = **text == '-';
+	if (!take_char(text, "+-"))
+		return false;
+	int hours = take_digits(text, 2);
+	if (hours < 0 || hours > 23 || !take_char(text, ":"))
+		return false;
+	int minutes = take_digits(text, 2);
+	if (minutes < 0 || minutes > 59)
+		return false;
+	*ret_ahead_s = (is_behind ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
+{
+	const char *at = text;
+	int64_t s, ahead_s;
+	bool is_good = take_date_time(&at, "Tt", &s);
+	if (is_good && take_char(&at, ".")) {
+		is_good = take_digits(&at, 1) >= 0;
+		while (take_digits(&at, 1) >= 0)
+			;
+	}
+	if (!is_good || !take_zone(&at, &ahead_s) || *at)
+		return blame(err, error_set(err, EINVAL,
+					    "'%.40s': must be a time such as 2026-08-21T10:00:00Z",
+					    text));
+	*ret_s = s - ahead_s;
+	return 0;
+}
+
+int when_parse_plain(const char *text, int64_t *ret_s, struct error *err)
+{
+	const char *at = text;
+	int64_t s;
+	if (!take_date_time(&at, " ", &s) || *at)
+		return blame(err, error_set(err, EINVAL,
+					    "'%.40s': must be a time such as 2026-08-21 10:00:00",
+					    text));
+	*ret_s = s;
+	return 0;
+}
+
+static void format(int64_t s, char between, const char *zone, char text[WHEN_MAX])
+{
+	time_t time = (time_t)s;
+	struct tm tm = { 0 };
+	gmtime_r(&time, &tm);
+	snprintf(text, WHEN_MAX, "%04u-%02u-%02u%c%02u:%02u:%02u%s",
+		 (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
+		 (unsigned)tm.tm_mday % 100, between, (unsigned)tm.tm_hour % 100,
+		 (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100, zone);
+}
+
+void when_format_rfc3339(int64_t s, char text[WHEN_MAX])
+{
+	format(s, 'T', "Z", text);
+}
+
+void when_format_plain(int64_t s, char text[WHEN_MAX])
+{
+	format(s, ' ', "", text);
+}
