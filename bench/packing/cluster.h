@@ -58,7 +58,7 @@ struct packing_policy {
 
 /*
  * "allot" is the scheduler's own code in this process, from JSON to JSON, by the policy that is named; "hami" HAMi's formulas
- * (place/score.h has them too), "fgd" fragmentation gradient descent, told the mix beforehand, as
+ * (policy/placement/score.h has them too), "fgd" fragmentation gradient descent, told the mix beforehand, as
  * in its paper, "fgd+" the same with the fuller node where both are nearly as good, "random" any node that fits.
  */
 extern const struct packing_policy packing_policies[];

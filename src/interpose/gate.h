@@ -11,7 +11,7 @@
  * Waits, and what ends them:
  *   for the lease (STOP, CLOSING)   the daemon hands it round; nobody's progress is needed. With the
  *                                   daemon gone, at once: then only the tenant's own cap holds.
- *   for its turn (GO, arbiter/turns.h)  the same: it ends when the process that has it rests, or by time.
+ *   for its turn (GO, policy/lease/turns.h)  the same: it ends when the process that has it rests, or by time.
  *   for a grant (PACED, pace.h)     the daemon makes one each period, whatever the tenant owes; lost
  *                                   daemon: as for the lease.
  *   for own work in flight (depth)  4 x its predicted length, 10 to 100 ms; then the call passes, and

@@ -116,7 +116,7 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 
 /*
  * A thread that was held has no lead over the GPU: how long until it has one again tells the daemon what
- * a turn costs this tenant (arbiter/quantum.c).
+ * a turn costs this tenant (policy/lease/quantum.c).
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {

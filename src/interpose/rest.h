@@ -1,6 +1,6 @@
 /*
  * Rests: moments in which a thread has waited for all that the process has launched on a device. Trainings end
- * each step so; the daemon ends a turn there if it can (arbiter/steps.h), since a turn that ends elsewhere takes the
+ * each step so; the daemon ends a turn there if it can (policy/lease/rules/steps.h), since a turn that ends elsewhere takes the
  * lead over the GPU away. They are counted in the report, and rung for where the daemon wants the next one.
  *
  * Called after a wait has succeeded; off the way of launches. Thread safe.

@@ -1,6 +1,6 @@
 /*
  * Tenants that wait for memory (on_full "wait"): reads what their processes ask for (region_want), lets
- * admit/admit.h decide for all cards at once, writes what is granted, and wakes whom it concerns.
+ * policy/memory/admit.h decide for all cards at once, writes what is granted, and wakes whom it concerns.
  *
  *   NONE     holds nothing and asks for nothing
  *   QUEUED   a process asks: waits until all that the tenant reserved is there, on all its cards
@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "admit/admit.h"
 #include "node/admission_state.h"
 #include "node/tenant.h"
+#include "policy/memory/admit.h"
 
 /* Publishes the terms of waiting of a tenant that is new, or waits from now on. */
 void admission_begin(struct tenant *tenant);

@@ -1,9 +1,9 @@
 /*
  * Arbitration of one card: a thread that looks at every tenant's slots, lets the arbiter decide
- * (arbiter/arbiter.h), writes the lease words and wakes whom they concern. It also counts up the
+ * (policy/lease/arbiter.h), writes the lease words and wakes whom they concern. It also counts up the
  * heartbeats of the regions and samples the windows of what each tenant got: the heartbeat says that
  * leases are being decided. And each period it adapts the limits of those who may borrow
- * (arbiter/elastic.h).
+ * (policy/lease/rules/elastic.h).
  *
  * A lessee is one tenant on one card. All calls are thread safe; none waits for more than a step.
  * No lessee: the thread sleeps. Nobody at work, and all that could come ring for it: it wakes once a second.
@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #include "abi/shm/region.h"
-#include "arbiter/arbiter.h"
-#include "arbiter/elastic.h"
 #include "base/error.h"
 #include "gpu/gpu.h"
 #include "node/gang.h"
 #include "node/lease_spans.h"
+#include "policy/lease/arbiter.h"
+#include "policy/lease/rules/elastic.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000)  /* heartbeat and window samples */
 #define ARBITRATION_REST_NS UINT64_C(1000000000) /* the same where nobody has anything to do */
@@ -39,8 +39,8 @@ struct lessee_figures {
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* takes its turns here and on other cards at the same time */
 	uint64_t gang_turns; /* that it has had so, on all its cards together */
-	uint64_t step_ns;    /* of its program (arbiter/steps.h); 0: not known */
-	uint64_t turns, turns_given_up; /* of its processes, on this card (arbiter/turns.h) */
+	uint64_t step_ns;    /* of its program (policy/lease/rules/steps.h); 0: not known */
+	uint64_t turns, turns_given_up; /* of its processes, on this card (policy/lease/turns.h) */
 	/* Of the elastic policy. */
 	double limit_now_pct; /* its own limit and what it is lent */
 	double spare_pct;     /* of its guarantee, what it leaves to others */

@@ -13,14 +13,14 @@
 #define ALLOT_NODE_ARBITRATION_INSIDE_H
 
 #include "abi/shm/region.h"
-#include "arbiter/arbiter.h"
-#include "arbiter/elastic.h"
 #include "base/clock.h"
 #include "node/bell.h"
 #include "node/lease_spans.h"
 #include "node/observe.h"
 #include "node/window.h"
 #include "node/worker.h"
+#include "policy/lease/arbiter.h"
+#include "policy/lease/rules/elastic.h"
 
 struct gangs;
 

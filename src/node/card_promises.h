@@ -4,7 +4,7 @@
 #ifndef ALLOT_NODE_CARD_PROMISES_H
 #define ALLOT_NODE_CARD_PROMISES_H
 
-#include "node/promise.h"
+#include "policy/memory/promise.h"
 
 struct card;
 struct node;

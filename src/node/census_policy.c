@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/health/health_policy.h"
+#include "policy/safety/health_policy.h"
 
 uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns)
 {

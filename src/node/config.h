@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "arbiter/arbiter.h"
-#include "arbiter/elastic.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "node/mps/choice.h"
-#include "node/violation/violation_policy.h"
+#include "policy/lease/arbiter.h"
+#include "policy/lease/rules/elastic.h"
+#include "policy/safety/violation_policy.h"
+#include "policy/space/choice.h"
 
 #define CONFIG_PATH_MAX 256
 
@@ -41,8 +41,8 @@ struct config {
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	uint64_t use_half_life_ns; /* of GPU time used: admit/fade.h */
-	uint64_t wait_patience_ns; /* who waits for memory this long is kept free for: admit/order.h */
+	uint64_t use_half_life_ns; /* of GPU time used: policy/memory/fade.h */
+	uint64_t wait_patience_ns; /* who waits for memory this long is kept free for: policy/memory/order.h */
 	uint64_t swap_arena_bytes; /* of all tenants together; 0: half of the machine's memory */
 	bool is_arena_tenants;     /* charged to the tenant's memory cgroup, not to the daemon's */
 	uint64_t checkpoint_timeout_ns; /* see checkpoint/checkpoint.h */
@@ -53,7 +53,7 @@ struct config {
 	struct arbiter_config arbiter;
 	bool is_elastic; /* of tenants that don't say */
 	bool is_gang;    /* turns on several cards at the same time (node/gang.h) */
-	bool has_turns;  /* a tenant's processes take turns within its leases (arbiter/turns.h) */
+	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
 	struct elastic_config elastic;
 	/* GPU work without the library, and the freezer (node/freezer). */
 	bool watch_tasks;

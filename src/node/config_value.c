@@ -8,8 +8,8 @@
 #include "http/address.h"
 #include "node/config.h"
 #include "node/config_inside.h"
-#include "node/health/health_policy.h"
 #include "node/metrics/names.h"
+#include "policy/safety/health_policy.h"
 #include "node/engine/engine.h"
 
 _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&

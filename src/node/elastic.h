@@ -1,6 +1,6 @@
 /*
  * Elastic limits in the daemon: who may borrow, and what is said of it. What is lent is decided in
- * arbiter/elastic.h, by the arbitration of each card. Main thread only.
+ * policy/lease/rules/elastic.h, by the arbitration of each card. Main thread only.
  */
 #ifndef ALLOT_NODE_ELASTIC_H
 #define ALLOT_NODE_ELASTIC_H

@@ -1,5 +1,5 @@
 /*
- * Gangs in the daemon (arbiter/gang.h): the board that the cards' arbitrations share, behind a lock, and
+ * Gangs in the daemon (policy/gang/gang.h): the board that the cards' arbitrations share, behind a lock, and
  * who wakes whom. Each card's thread tells and asks in its own step; where that changes what another
  * card is to do, it wakes that card's thread afterwards, without any lock of its own.
  *
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "arbiter/gang.h"
+#include "policy/gang/gang.h"
 
 struct gangs;
 

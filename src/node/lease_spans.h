@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "abi/shm/region.h"
-#include "arbiter/arbiter.h"
+#include "policy/lease/arbiter.h"
 
 #define LEASE_SPANS_MAX 256 /* 5 ms each at the shortest: more than a second */
 

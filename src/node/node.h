@@ -11,7 +11,6 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "admit/fade.h"
 #include "base/error.h"
 #include "base/text_index.h"
 #include "gpu/gpu.h"
@@ -19,8 +18,9 @@
 #include "node/arbitration.h"
 #include "node/census_policy.h"
 #include "node/config.h"
-#include "node/health/health_policy.h"
 #include "node/lock.h"
+#include "policy/memory/fade.h"
+#include "policy/safety/health_policy.h"
 #include "net/loop.h"
 
 #define NODE_MAX_CARDS 64
@@ -78,7 +78,7 @@ struct card {
 	uint64_t kept_bytes;    /* free, and kept for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* of tenants' memory, ever */
 	uint64_t returning_bytes; /* of containers that come back from a checkpoint: kept for them */
-	struct health health;     /* see health/health_policy.h; so are: */
+	struct health health;     /* see policy/safety/health_policy.h; so are: */
 	uint64_t faults[GPU_FAULT_KINDS]; /* reported, ever */
 	bool is_cordoned, is_cordoned_by_settings;
 };

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "abi/shm/region.h"
-#include "arbiter/arbiter.h"
-#include "arbiter/turns.h"
+#include "policy/lease/arbiter.h"
+#include "policy/lease/turns.h"
 
 #define OBSERVE_STALL_NS UINT64_C(20000000) /* no progress for so long: look whether it can run */
 

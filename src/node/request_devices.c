@@ -7,7 +7,7 @@
 #include "node/health/health.h"
 #include "node/request_handlers.h"
 #include "node/topology.h"
-#include "place/choose.h"
+#include "policy/placement/choose.h"
 
 static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
 		      struct error *err)

@@ -5,7 +5,7 @@
 #include "abi/shm/region.h"
 #include "node/json.h"
 #include "node/node.h"
-#include "node/promise.h"
+#include "policy/memory/promise.h"
 
 /* One entry of a request's "devices". */
 struct device_request {

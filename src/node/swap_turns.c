@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "arbiter/residence.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "node/card_promises.h"
 #include "node/drain.h"
 #include "node/swap.h"
+#include "policy/memory/residence.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)

@@ -8,17 +8,17 @@
 #ifndef ALLOT_NODE_TENANT_H
 #define ALLOT_NODE_TENANT_H
 
-#include "admit/fade.h"
 #include "node/admission_state.h"
 #include "node/census_policy.h"
 #include "node/claims/slots.h"
 #include "node/freezer/container.h"
-#include "node/mps/choice.h"
 #include "node/node.h"
-#include "node/promise.h"
 #include "node/region_host.h"
-#include "node/turn_share.h"
-#include "node/violation/violation_policy.h"
+#include "policy/lease/rules/turn_share.h"
+#include "policy/memory/fade.h"
+#include "policy/memory/promise.h"
+#include "policy/safety/violation_policy.h"
+#include "policy/space/choice.h"
 
 #define TENANT_ID_MAX 9 /* hex digits and NUL */
 #define TENANT_CLAIM_MAX 320

@@ -6,8 +6,8 @@
 #define ALLOT_NODE_TERMS_CHANGE_H
 
 #include "base/error.h"
-#include "node/promise.h"
 #include "node/tenant.h"
+#include "policy/memory/promise.h"
 
 struct terms_change {
 	struct promise promise[REGION_MAX_DEVICES];

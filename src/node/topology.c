@@ -10,7 +10,7 @@
 #include "node/json.h"
 #include "node/request_handlers.h"
 #include "node/session.h"
-#include "place/tree.h"
+#include "policy/placement/tree.h"
 
 struct topology {
 	struct gpu_seat *seat; /* a card each */

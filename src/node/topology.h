@@ -6,7 +6,7 @@
 #define ALLOT_NODE_TOPOLOGY_H
 
 #include "node/node.h"
-#include "place/node.h"
+#include "policy/placement/node.h"
 
 struct topology;
 
@@ -16,7 +16,7 @@ int topology_read(struct node *node, struct topology **ret, struct error *err);
 struct topology *topology_free(struct topology *topology);
 
 /*
- * The node for src/place: its cards as they are promised now, with their links. Texts are the node's
+ * The node for src/policy/placement: its cards as they are promised now, with their links. Texts are the node's
  * own. A card's memory is used as far as it can't be promised to a new tenant of a claim of this key ("": of none).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);

@@ -1,5 +1,5 @@
 /*
- * How much GPU time each tenant has used, fading (admit/fade.h, setting use_half_life): what those that
+ * How much GPU time each tenant has used, fading (policy/memory/fade.h, setting use_half_life): what those that
  * wait are ordered by, and `ps` shows. What is charged counts, on all its cards together. Who comes again
  * under the same name, of the same user, goes on from what is left. Main thread only.
  */

@@ -15,7 +15,7 @@
 #include "kube/hami/annotations.h"
 #include "kube/util/blame.h"
 #include "kube/util/when.h"
-#include "place/score.h"
+#include "policy/placement/score.h"
 #include "sched/evictor.h"
 #include "sched/extender.h"
 #include "sched/gather.h"

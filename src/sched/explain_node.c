@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "place/score.h"
+#include "policy/placement/score.h"
 #include "sched/extender_gang.h"
 #include "sched/filler.h"
 #include "sched/model_gang.h"

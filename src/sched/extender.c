@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "place/score.h"
+#include "policy/placement/score.h"
 #include "sched/extender_inside.h"
 
 #define SCORE_MOST 10

@@ -89,7 +89,7 @@ static bool is_served(const struct fit *fit, const struct stock *stock)
 	return !(fit->request->words & ~stock->served);
 }
 
-/* As place_check_card(), and in that order, with what src/place knows nothing of. */
+/* As place_check_card(), and in that order, with what src/policy/placement knows nothing of. */
 enum place_reason fit_check_card(struct fit *fit, const struct stock *stock,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)

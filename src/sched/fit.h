@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "kube/hami/shares.h"
-#include "place/choose.h"
+#include "policy/placement/choose.h"
 #include "sched/filler.h"
 #include "sched/fit_quota.h"
 #include "sched/request.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "place/score.h"
+#include "policy/placement/score.h"
 
 /* ---- a node for one ---- */
 

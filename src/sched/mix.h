@@ -1,5 +1,5 @@
 /*
- * What is asked for: the kinds of requests that pods have made lately, each with how often, as place/room.h wants them.
+ * What is asked for: the kinds of requests that pods have made lately, each with how often, as policy/placement/room.h wants them.
  *
  * Nobody configures it: each request is counted when its pod is seen for the first time. What was counted fades, by half with
  * each MIX_HALF_LIFE requests that come after it, so that no clock takes part. Where there are more kinds than have a place,
@@ -11,13 +11,13 @@
 #ifndef ALLOT_SCHED_MIX_H
 #define ALLOT_SCHED_MIX_H
 
-#include "place/room.h"
+#include "policy/placement/room.h"
 
 #define MIX_HALF_LIFE 1000
 #define MIX_ONCE 64
 
 struct mix {
-	struct place_mix kinds;        /* as place/room.h has it; their words are owned */
+	struct place_mix kinds; /* as policy/placement/room.h has it; their words are owned */
 	double count[PLACE_KINDS_MAX]; /* of requests, in units of its own */
 	double unit;                   /* what a request counts now; 0: none has come */
 	const char **words[PLACE_KINDS_MAX];

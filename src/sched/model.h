@@ -3,7 +3,7 @@
  * watch brings, one after the other and in any order. What a pod has is what its annotations say, or what was reserved for
  * it a moment ago; it is given back when the pod ends or is gone. A namespace's quotas say what its pods may have together.
  *
- *     node -> card (place/node.h): total, used          pod -> its node, its shares of cards
+ *     node -> card (policy/placement/node.h): total, used          pod -> its node, its shares of cards
  *
  * Of an object nothing is kept but what is needed: some 150 bytes a card, 200 a pod. One thread.
  */

@@ -23,7 +23,7 @@
 
 struct model_pod;
 struct model_room;  /* model_room.c */
-struct place_tally; /* place/room.h */
+struct place_tally; /* policy/placement/room.h */
 struct gang_member; /* model_gang.h */
 
 /* What a filter looks at goes first: it passes over all of them, and waits for memory most of its time. */

@@ -1,5 +1,5 @@
 /*
- * What is asked for, and how much room the cluster's cards have for it: for the policy "fragmentation" (place/room.h).
+ * What is asked for, and how much room the cluster's cards have for it: for the policy "fragmentation" (policy/placement/room.h).
  *
  *     room      of each node, what its cards would serve of each kind; counted anew where its cards are used otherwise, and
  *               for a kind that is new

@@ -27,7 +27,7 @@
 #include "base/error.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/pod.h"
-#include "place/request.h"
+#include "policy/placement/request.h"
 
 /* The resources' names, and what is meant where nothing is said. Texts are the caller's. */
 struct request_terms {
@@ -64,7 +64,7 @@ struct request_part {
 enum request_nodes {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
-	REQUEST_NODES_FRAGMENTATION, /* where the least room is lost for what else is asked for: place/room.h */
+	REQUEST_NODES_FRAGMENTATION, /* where the least room is lost for what else is asked for: policy/placement/room.h */
 	REQUEST_NODES_COUNT,
 };
 /* Their words, in that order, NULL at the end. */

@@ -76,7 +76,7 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 
 /* ---- policies ---- */
 
-/* One row a word of the policy of cards: its evaluator, as place/evaluate.h has them; NULL: none. */
+/* One row a word of the policy of cards: its evaluator, as policy/placement/evaluate.h has them; NULL: none. */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {

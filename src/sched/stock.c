@@ -16,7 +16,7 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* The sums, as src/place counts: what does not fit there is more than any card has. */
+/* The sums, as src/policy/placement counts: what does not fit there is more than any card has. */
 static void tell(struct stock *stock, unsigned i)
 {
 	const struct stock_use *use = &stock->use[i];

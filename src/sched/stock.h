@@ -1,7 +1,7 @@
 /*
  * The cards of a node and what is taken of each, as compact as 40,000 of them want it.
  *
- *     card[i]   as src/place has them: what they have, and what is used of it, to be judged without a look-up
+ *     card[i]   as src/policy/placement has them: what they have, and what is used of it, to be judged without a look-up
  *     use[i]    the sums behind that, exact whatever foreign annotations add up to
  *
  * One thread.
@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "kube/hami/shares.h"
-#include "place/node.h"
+#include "policy/placement/node.h"
 #include "sched/quota.h"
 #include "sched/table.h"
 

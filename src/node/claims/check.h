@@ -1,7 +1,7 @@
 /*
  * Whether claims can stand beside each other. Pure; thread safe.
  *
- * Decided is by node/promise.h, at each allocation, beside all that is promised to other tenants. This is
+ * Decided is by policy/memory/promise.h, at each allocation, beside all that is promised to other tenants. This is
  * what must hold of the outcome, counted afresh: of a store that was read, and in tests.
  */
 #ifndef ALLOT_NODE_CLAIMS_CHECK_H

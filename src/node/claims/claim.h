@@ -11,8 +11,8 @@
 
 #include "base/text_index.h"
 #include "node/claims/slots.h"
-#include "node/promise.h"
 #include "node/tenant.h"
+#include "policy/memory/promise.h"
 
 #define CLAIM_KEY_MAX \
 	TENANT_CLAIM_MAX /* bytes, the final NUL included: a pod's UID, '/', a container's name */

@@ -16,12 +16,12 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "admit/fade.h"
 #include "base/error.h"
 #include "node/engine/engine_reply.h"
 #include "node/freezer/cgroups.h"
 #include "node/freezer/container.h"
-#include "node/freezer/freeze_policy.h"
+#include "policy/memory/fade.h"
+#include "policy/safety/freeze_policy.h"
 #include "net/loop.h"
 
 #define GPU_TASKS_HISTORY 256     /* ended tasks kept */

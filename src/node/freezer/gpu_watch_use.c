@@ -1,10 +1,10 @@
 /* What each task and container uses, from one census to the next: memory, GPU time, and that faded. */
 #include "base/clock.h"
 #include "node/census.h"
-#include "node/freezer/gpu_account.h"
 #include "node/freezer/gpu_watch_inside.h"
 #include "node/tenant.h"
 #include "node/use_state.h"
+#include "policy/safety/gpu_account.h"
 
 static const struct gpu_process *find_listed(const struct census_card *seen, int pid)
 {

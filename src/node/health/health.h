@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "node/health/health_policy.h"
+#include "policy/safety/health_policy.h"
 
 struct node;
 struct card;

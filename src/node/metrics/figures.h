@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arbiter/elastic.h"
 #include "node/audit/audit.h"
 #include "node/claims/claims.h"
 #include "node/condition.h"
 #include "node/metrics/exposition.h"
 #include "node/plugin/plugin.h"
 #include "node/tenant.h"
+#include "policy/lease/rules/elastic.h"
 #include "node/mps/space.h"
 #include "node/violation/violations.h"
 

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "node/mps/choice.h"
 #include "node/node.h"
+#include "policy/space/choice.h"
 
 #define MPS_ID_MAX 24
 

@@ -12,9 +12,9 @@
 #ifndef ALLOT_NODE_MPS_PROGRAMS_H
 #define ALLOT_NODE_MPS_PROGRAMS_H
 
-#include "node/mps/choice.h"
-#include "node/mps/gain.h"
 #include "node/node.h"
+#include "policy/space/choice.h"
+#include "policy/space/gain.h"
 
 #define PROGRAMS_MAX 1024 /* of a node; who was not seen for longest is forgotten */
 

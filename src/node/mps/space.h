@@ -6,8 +6,8 @@
 #define ALLOT_NODE_MPS_SPACE_H
 
 #include "node/json.h"
-#include "node/mps/choice.h"
 #include "node/tenant.h"
+#include "policy/space/choice.h"
 
 struct mps_group;
 

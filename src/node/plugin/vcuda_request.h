@@ -4,7 +4,7 @@
 
 #include "kube/gpu_manager/vcuda_choice.h"
 #include "node/claims/claims.h"
-#include "place/choose.h"
+#include "policy/placement/choose.h"
 
 /*
  * The cards that a scheduler has chosen, else the best of those that have room; `model` is this node's now (topology.h). Fills

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "node/violation/violation_policy.h"
+#include "policy/safety/violation_policy.h"
 
 struct node;
 

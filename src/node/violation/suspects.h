@@ -11,7 +11,7 @@
 #include "node/freezer/container.h"
 #include "net/loop.h"
 #include "node/node.h"
-#include "node/violation/violation_policy.h"
+#include "policy/safety/violation_policy.h"
 
 #define SUSPECT_NAME_MAX 16
 #define SUSPECTS_MOST 4096

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "node/json.h"
-#include "node/violation/violation_policy.h"
+#include "policy/safety/violation_policy.h"
 
 struct node;
 struct census_card;

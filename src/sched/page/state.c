@@ -10,7 +10,7 @@
 #define MPCT 1000.0
 #define MIB_BITS 20
 #define URL_MAX 1024
-#define NVLINK_SCORE 100 /* place/node.h: of a pair, beside what its level is worth */
+#define NVLINK_SCORE 100 /* policy/placement/node.h: of a pair, beside what its level is worth */
 #define LEVEL_SCORE 10
 
 static void write_sum(const struct look_sum *s, struct json_text *t)

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "admit/admit.h"
-#include "admit/fade.h"
+#include "policy/memory/admit.h"
+#include "policy/memory/fade.h"
 #include "random.h"
 
 #define MOST_CARDS 3

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "admit/fade.h"
+#include "policy/memory/fade.h"
 #include "random.h"
 
 #define S UINT64_C(1000000000)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "admit/admit.h"
+#include "policy/memory/admit.h"
 #include "random.h"
 
 #define SCENES 1000

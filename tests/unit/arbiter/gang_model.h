@@ -11,8 +11,8 @@
 #ifndef TESTS_ARBITER_GANG_MODEL_H
 #define TESTS_ARBITER_GANG_MODEL_H
 
-#include "arbiter/arbiter.h"
-#include "arbiter/gang.h"
+#include "policy/gang/gang.h"
+#include "policy/lease/arbiter.h"
 #include "gpu_model.h" /* units of time, chance */
 
 #define GANG_MODEL_DEVICES 4

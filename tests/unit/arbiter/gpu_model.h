@@ -19,8 +19,8 @@
 #ifndef TESTS_ARBITER_GPU_MODEL_H
 #define TESTS_ARBITER_GPU_MODEL_H
 
-#include "arbiter/arbiter.h"
-#include "arbiter/turns.h"
+#include "policy/lease/arbiter.h"
+#include "policy/lease/turns.h"
 
 #define US 1000ULL
 #define MS 1000000ULL
@@ -74,7 +74,7 @@ struct gpu_model_config {
 	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
 	bool is_native;          /* nobody arbitrates: all go, the hardware slices */
-	bool has_turns;          /* a tenant's processes take turns (arbiter/turns.h) */
+	bool has_turns;          /* a tenant's processes take turns (policy/lease/turns.h) */
 	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
 	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */

@@ -1,6 +1,6 @@
 /*
  * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
- * to move, come and go, and do as arbiter/residence.h decides. For the tests of that policy.
+ * to move, come and go, and do as policy/memory/residence.h decides. For the tests of that policy.
  */
 #ifndef RESIDENCE_MODEL_H
 #define RESIDENCE_MODEL_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arbiter/residence.h"
+#include "policy/memory/residence.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MS UINT64_C(1000000)

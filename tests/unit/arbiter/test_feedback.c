@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "arbiter/feedback.h"
+#include "policy/lease/rules/feedback.h"
 
 #define MS 1000000ULL
 #define LOOKS_MAX 4000

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "arbiter/space_trial.h"
+#include "policy/space/space_trial.h"
 #include "rules.h"
 
 #define GROUP 7

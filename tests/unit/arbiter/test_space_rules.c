@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "arbiter/space.h"
-#include "arbiter/space_trial.h"
+#include "policy/space/space.h"
+#include "policy/space/space_trial.h"
 
 #define MS UINT64_C(1000000)
 #define LOOKS 2000 /* of 1 ms */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "arbiter/space_speed.h"
-#include "arbiter/space_trial.h"
+#include "policy/space/space_speed.h"
+#include "policy/space/space_trial.h"
 
 #define MS UINT64_C(1000000)
 #define LOOK_NS (MS / 10)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "rules.h"
-#include "arbiter/steps.h"
+#include "policy/lease/rules/steps.h"
 
 #define TRAININGS 3
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "arbiter/turns.h"
+#include "policy/lease/turns.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)

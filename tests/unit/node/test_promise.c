@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "node/promise.h"
+#include "policy/memory/promise.h"
 
 #define GIB (UINT64_C(1) << 30)
 

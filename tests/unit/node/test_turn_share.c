@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "node/turn_share.h"
+#include "policy/lease/rules/turn_share.h"
 
 #define MS UINT64_C(1000000)
 #define S (1000 * MS)

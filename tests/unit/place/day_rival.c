@@ -7,7 +7,7 @@
  */
 #include "day.h"
 
-#include "place/tree.h"
+#include "policy/placement/tree.h"
 
 static bool is_leaf_free(const struct place_node *node, unsigned card)
 {

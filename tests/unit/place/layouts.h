@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "place/choose.h"
+#include "policy/placement/choose.h"
 
 #define LAYOUT_COUNT 4
 extern const char *const layout_names[LAYOUT_COUNT];

@@ -1,6 +1,6 @@
 /* Room for what is asked for, counted by hand, and what a placement takes of it. */
 #include "layouts.h"
-#include "place/room.h"
+#include "policy/placement/room.h"
 
 static struct place_request asking(unsigned count, uint64_t memory_bytes, uint32_t cores_pct)
 {

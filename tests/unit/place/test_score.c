@@ -1,7 +1,7 @@
 /* HAMi's scores: the worked figures of its documentation, to the last digit. */
 #include "layouts.h"
 
-#include "place/score.h"
+#include "policy/placement/score.h"
 
 /* Four cards of 100 % and 8,192 MiB, so many of them used, so much in all. */
 static struct place_node four_cards(unsigned used, uint32_t cores_mpct, uint64_t bytes)

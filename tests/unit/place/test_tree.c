@@ -1,7 +1,7 @@
 /* The tree of a node's PCIe. */
 #include "layouts.h"
 
-#include "place/tree.h"
+#include "policy/placement/tree.h"
 
 static void check(const struct place_tree *tree, unsigned i, enum place_level level, int parent,
 		  uint64_t cards, int numa)

@@ -3,7 +3,7 @@
 
 #include "cluster.h"
 #include "kube/hami/annotations.h"
-#include "place/score.h"
+#include "policy/placement/score.h"
 #include "sched/model_inside.h"
 #include "verbs.h"
 

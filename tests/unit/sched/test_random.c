@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "cluster.h"
-#include "place/room.h"
+#include "policy/placement/room.h"
 #include "sched/model_inside.h"
 #include "kube/hami/annotations.h"
 #include "verbs.h"

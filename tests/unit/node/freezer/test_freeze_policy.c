@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "node/freezer/freeze_policy.h"
+#include "policy/safety/freeze_policy.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define S UINT64_C(1000000000)

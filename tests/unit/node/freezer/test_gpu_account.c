@@ -4,7 +4,7 @@
 
 #include <cmocka.h>
 
-#include "node/freezer/gpu_account.h"
+#include "policy/safety/gpu_account.h"
 
 #define MS UINT64_C(1000000)
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/health/health_policy.h"
+#include "policy/safety/health_policy.h"
 
 #define SEC UINT64_C(1000000000)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "node/mps/choice.h"
+#include "policy/space/choice.h"
 
 /* A tenant that may share by space. */
 static struct sharing_facts usual(void)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "node/violation/violation_policy.h"
+#include "policy/safety/violation_policy.h"
 
 #define SEC UINT64_C(1000000000)
 

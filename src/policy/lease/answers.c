@@ -1,0 +1,179 @@
+/* What the arbiter tells of itself and its tenants; changes nothing. */
+#include <math.h>
+
+#include "policy/lease/arbiter.h"
+#include "policy/lease/tenant.h"
+
+enum lease_state arbiter_state(const struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return LEASE_STOP;
+	return a->tenant[tenant].state;
+}
+
+/* A tenant's processes tell what they like, and what they tell is added up: a sum of it may be beyond what 64 bits hold. */
+static uint64_t to_ns(double ns)
+{
+	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
+}
+
+struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return (struct arbiter_account){ .state = LEASE_STOP };
+	t = &a->tenant[tenant];
+	return (struct arbiter_account){
+		.charged_ns = to_ns(t->charged_peak_ns),
+		.overrun_ns = to_ns(t->overrun_ns),
+		.waited_ns = t->waited_ns,
+		.leases = t->leases,
+		.step_turns = t->step_turns,
+		.expired = t->expired,
+		.tokens_ns = (int64_t)t->tokens_ns,
+		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.member.weight,
+		.budget_ns = (int64_t)t->budget_ns,
+		.busy_ns = to_ns(t->needs.busy_ns),
+		.pause_ns = to_ns(t->needs.pause_ns),
+		.filled_ns = to_ns(t->needs.filled_ns),
+		.group_done_ns = to_ns(t->part.gain.done_ns),
+		.group_turns_ns = to_ns(t->part.gain.turns_ns),
+		.state = t->state,
+		.active = t->active || t->part.is_there,
+		.draining = arbiter_is_draining(a, tenant),
+	};
+}
+
+struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
+{
+	const struct group_part *p;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
+	    a->tenant[tenant].part.of == NONE)
+		return (struct arbiter_pace){ .speed = 1 };
+	p = &a->tenant[tenant].part;
+	return (struct arbiter_pace){
+		.is_member = true,
+		.basis = p->member.speed.basis,
+		.speed = space_speed(&p->member.speed),
+		.step_ns = to_ns(p->member.speed.step_ns),
+		.step_told_ns = to_ns(p->member.speed.step_told),
+		.told_ns = p->member.work_ns,
+		.trials = p->attempts,
+		.trials_ns = p->member.speed.tried_ns,
+		.held_ns = p->held_ns,
+		.unused_ns = to_ns(p->unused_ns),
+	};
+}
+
+enum arbiter_mode arbiter_mode(const struct arbiter *a)
+{
+	return a->mode;
+}
+
+uint64_t arbiter_granted(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return 0;
+	t = &a->tenant[tenant];
+	return t->part.of != NONE ? t->part.granted : t->paced.granted;
+}
+
+uint64_t arbiter_quantum_ns(const struct arbiter *a)
+{
+	return a->quantum_ns;
+}
+
+uint64_t arbiter_handover_ns(const struct arbiter *a)
+{
+	return (uint64_t)a->handover_ns;
+}
+
+int arbiter_holder(const struct arbiter *a)
+{
+	return a->holder;
+}
+
+struct arbiter_lease_end arbiter_last_end(const struct arbiter *a)
+{
+	return a->last_end;
+}
+
+bool arbiter_has_lease(const struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return false;
+	return a->holder == group_of(a, tenant);
+}
+
+static const struct tenant *look_up(const struct arbiter *a, int tenant)
+{
+	static const struct tenant nobody;
+
+	return tenant < 0 || tenant >= ARBITER_MAX_TENANTS ? &nobody : &a->tenant[tenant];
+}
+
+uint64_t arbiter_leases(const struct arbiter *a, int tenant)
+{
+	return look_up(a, tenant)->leases;
+}
+
+uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
+{
+	return (uint64_t)look_up(a, tenant)->charged_peak_ns;
+}
+
+uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+	double most_ns = (double)a->config.step_most_ns;
+
+	if (t->part.of != NONE)
+		return group_depth_ns(a, t);
+	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
+
+	/* Who outranks it would have to wait for all of that. */
+	if (priority_is_outranked(a, t))
+		return a->config.depth_ns;
+	/* Beside a gang its other cards would, and what is tried is not what is had. */
+	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
+		return a->terms.depth_ns;
+	/* Short kernels are predicted too long: twice, so that a step's end is what bounds it. */
+	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
+}
+
+uint64_t arbiter_step_ns(const struct arbiter *a, int tenant)
+{
+	return (uint64_t)steps_length_ns(&look_up(a, tenant)->steps, INFINITY);
+}
+
+bool arbiter_wants_rest(const struct arbiter *a, int tenant)
+{
+	return a->wants_rest && a->holder == tenant;
+}
+
+uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+
+	return t->used ? a->tenant[group_of(a, tenant)].patience.ns : 0;
+}
+
+bool arbiter_is_active(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+
+	return t->active || t->part.is_there;
+}
+
+bool arbiter_is_draining(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t = look_up(a, tenant);
+
+	if (t->used)
+		t = &a->tenant[group_of(a, tenant)];
+	return t->draining || t->overrunning;
+}

@@ -1,0 +1,521 @@
+#include "policy/lease/arbiter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "policy/lease/tenant.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+#define LIMIT_STEP_PCT 0.001 /* of a cap: less is no change */
+
+struct arbiter_config arbiter_default_config(void)
+{
+	return (struct arbiter_config){
+		.quantum_ns = 50 * MS,
+		.quantum_min_ns = 5 * MS,
+		.gang_turn = { .quantum_ns = 100 * MS,
+			       .quantum_min_ns = 40 * MS,
+			       .depth_ns = 10 * MS },
+		.switch_loss = 0.012,
+		.min_lease_ns = 5 * MS,
+		.step_most_ns = 40 * MS,
+		.depth_ns = 2 * MS,
+		.cap_slice_ns = 4 * MS,
+		.long_work_ns = 20 * MS,
+		.window_ns = 500 * MS,
+		.idle_window_ns = 100 * MS,
+		.idle_min_ns = 200 * US,
+		.idle_ns = 1 * MS,
+		.free_after_ns = 100 * MS,
+		.start_grace_ns = 300 * US,
+		.start_limit_ns = 5 * MS,
+		.drain_min_ns = 10 * MS,
+		.drain_max_ns = 100 * MS,
+		.switch_ns = 150 * US,
+		.report_lag_ns = 100 * US,
+		.need_ns = 100 * MS,
+		.urgent_window_ns = 200 * MS,
+		.urgent_slice_ns = 5 * MS,
+		.urgent_margin = 1.25,
+		.urgent_default_pct = 20,
+		.debt_max_ns = 10000 * MS,
+		.max_step_ns = 200 * MS,
+		.poll_drain_ns = 50 * US,
+		.poll_lease_ns = 200 * US,
+		.poll_free_ns = 1 * MS,
+		.poll_idle_ns = 5 * MS,
+		.poll_rung_ns = 10 * MS,
+		.token_quota_ns = 300 * MS,
+		.token_window_ns = 10000 * MS,
+		.feedback = feedback_default_config(),
+	};
+}
+
+struct arbiter *arbiter_new(const struct arbiter_config *config)
+{
+	struct arbiter *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->config = *config;
+	a->mode = ARBITER_IDLE;
+	a->holder = a->last_holder = a->interrupted = NONE;
+	quantum_init(a);
+	return a;
+}
+
+struct arbiter *arbiter_free(struct arbiter *a)
+{
+	free(a);
+	return NULL;
+}
+
+/* Tenants. */
+
+static struct tenant *find(struct arbiter *a, int tenant)
+{
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return NULL;
+	return &a->tenant[tenant];
+}
+
+static bool share_is_valid(struct arbiter_share share)
+{
+	/* Written so that a NaN fails. */
+	return share.cores_pct >= 0 && share.limit_pct > 0 && share.limit_pct <= 100.0 &&
+	       share.cores_pct <= share.limit_pct;
+}
+
+/* What a tenant is ahead or behind is time: keep that where its weight changes by a factor. */
+static void rescale(struct arbiter *a, double factor)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		struct tenant *t = &a->tenant[i];
+
+		if (t->used && t->share.cores_pct > 0)
+			t->vtime = a->vclock + (t->vtime - a->vclock) / factor;
+	}
+}
+
+/* To be called when a tenant came, went, or changed its share. */
+static void count_shares(struct arbiter *a)
+{
+	double scale = order_scale(a);
+
+	a->promised_pct = 0;
+	a->active_unpromised = 0;
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		const struct tenant *t = &a->tenant[i];
+
+		if (!is_lessee(t))
+			continue;
+		a->promised_pct += t->share.cores_pct;
+		a->active_unpromised += t->active && t->share.cores_pct <= 0;
+	}
+	if (order_scale(a) < scale || order_scale(a) > scale)
+		rescale(a, order_scale(a) / scale);
+	priority_count(a);
+	a->shares_changed = true;
+}
+
+static void activate(struct arbiter *a, struct tenant *t)
+{
+	charge_fill_tokens(a, t); /* the time up to now was an idle one's */
+	priority_fill(a, t);
+	t->active = true;
+	t->active_index = a->active_count;
+	t->present_at = t->active_since = a->clock;
+	a->active[a->active_count++] = (int)(t - a->tenant);
+	a->active_unpromised += t->share.cores_pct <= 0;
+	t->candidate = false;
+	charge_begin(t);
+}
+
+void arbiter_deactivate(struct arbiter *a, struct tenant *t)
+{
+	int last;
+
+	if (!t->active)
+		return;
+	last = a->active[--a->active_count];
+	a->active[t->active_index] = last;
+	a->tenant[last].active_index = t->active_index;
+	a->active_unpromised -= t->share.cores_pct <= 0;
+	t->active = t->candidate = t->demand = t->running = t->urgent = false;
+	t->reported_ns = 0;
+}
+
+/* A newcomer's first tokens: enough for a lease, not a bucket full at each registration. */
+static void limit_tokens(struct arbiter *a, struct tenant *t)
+{
+	double most = charge_tokens_kept(a, t);
+
+	if (t->tokens_ns > most)
+		t->tokens_ns = most;
+}
+
+int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
+{
+	int index = 0;
+	struct tenant *t;
+
+	if (!share_is_valid(share))
+		return -EINVAL;
+	while (index < ARBITER_MAX_TENANTS && a->tenant[index].used)
+		index++;
+	if (index == ARBITER_MAX_TENANTS)
+		return -ENOSPC;
+	if (!a->stepped) {
+		a->stepped = true;
+		a->last_now_ns = now_ns;
+	}
+	t = &a->tenant[index];
+	*t = (struct tenant){
+		.used = true,
+		.share = share,
+		.state = LEASE_STOP,
+		.part = { .of = NONE },
+		.vtime = a->vclock,
+		.tokens_ns = (double)a->config.quantum_ns,
+		.filled_at = a->clock,
+		.held_at = a->clock,
+	};
+	a->silent++;
+	limit_tokens(a, t);
+	paced_add(a, t);
+	token_add(a, t);
+	count_shares(a);
+	priority_begin(a, t);
+	patience_begin(&t->patience, a->config.idle_min_ns);
+	return index;
+}
+
+void arbiter_remove(struct arbiter *a, int tenant)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t)
+		return;
+	if (t->part.of != NONE)
+		group_leave(a, t);
+	if (a->holder == tenant)
+		a->holder = NONE;
+	if (a->last_holder == tenant)
+		a->last_holder = NONE;
+	if (a->interrupted == tenant)
+		a->interrupted = NONE;
+	arbiter_deactivate(a, t);
+	a->silent -= !t->seen.rings;
+	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
+	*t = (struct tenant){ .used = false };
+	count_shares(a);
+}
+
+int arbiter_set_share(struct arbiter *a, int tenant, struct arbiter_share share)
+{
+	struct tenant *t = find(a, tenant);
+	double ahead_ns;
+	bool was_capped;
+
+	if (!t || !share_is_valid(share))
+		return -EINVAL;
+	charge_fill_tokens(a, t);
+	priority_fill(a, t);
+	ahead_ns = (t->vtime - a->vclock) * order_weight(a, t);
+	was_capped = is_capped(t);
+	t->share = share;
+	count_shares(a);
+	t->vtime = a->vclock + ahead_ns / order_weight(a, t);
+	if (!was_capped)
+		limit_tokens(a, t);
+	charge_fill_tokens(a, t);
+	priority_fill(a, t);
+	if (t->part.of != NONE)
+		group_count(a, t->part.of);
+	return 0;
+}
+
+int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
+{
+	struct tenant *t = find(a, tenant);
+	struct arbiter_share share;
+	bool was_capped;
+
+	if (!t)
+		return -EINVAL;
+	share = t->share;
+	share.limit_pct = limit_pct;
+	if (!share_is_valid(share))
+		return -EINVAL;
+	/* Set again each period by whoever adapts it: no change must cost nothing. */
+	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
+		return 0;
+	charge_fill_tokens(a, t);
+	was_capped = is_capped(t);
+	t->share = share;
+	if (!was_capped)
+		limit_tokens(a, t);
+	charge_fill_tokens(a, t);
+	a->shares_changed = true;
+	return 0;
+}
+
+void arbiter_set_paused(struct arbiter *a, int tenant, bool paused)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t || t->paused == paused)
+		return;
+	t->paused = paused;
+	a->shares_changed = true;
+}
+
+void arbiter_set_measured(struct arbiter *a, int tenant, bool is_measured)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t || t->is_measured == is_measured)
+		return;
+	t->is_measured = is_measured;
+	if (t->part.of != NONE)
+		group_count(a, t->part.of);
+	a->shares_changed = true;
+}
+
+static bool shows_activity(const struct tenant *t)
+{
+	if (t->seen.stopped)
+		return (t->seen.busy || t->seen.launching) && !t->overrunning;
+	return t->seen.busy || t->seen.launching || t->launched || (t->seen.waiting && !t->paused);
+}
+
+void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observation *seen)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t)
+		return;
+	if (t->counters_known) {
+		if (seen->busy_ns > t->seen.busy_ns)
+			t->reported_ns += (double)(seen->busy_ns - t->seen.busy_ns);
+		if (seen->filled_ns > t->seen.filled_ns)
+			t->filled_ns += (double)(seen->filled_ns - t->seen.filled_ns);
+		if (seen->launches > t->seen.launches)
+			t->launched = true;
+	}
+	t->counters_known = true;
+	a->silent += t->seen.rings - seen->rings;
+	t->seen = *seen;
+	t->seen_since_close = true;
+	if (!t->active && t->part.of == NONE && shows_activity(t))
+		activate(a, t);
+}
+
+/* Modes. */
+
+static bool is_absent(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->demand || t->running || t->draining)
+		return false;
+	return t->paused || t->seen.stopped || a->clock - t->present_at >= a->config.free_after_ns;
+}
+
+static void drop_absent(struct arbiter *a)
+{
+	for (int i = a->active_count - 1; i >= 0; i--) {
+		struct tenant *t = &a->tenant[a->active[i]];
+
+		if (!is_absent(a, t))
+			continue;
+		if (a->mode == ARBITER_LEASES) {
+			if (a->holder == a->active[i])
+				a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_IDLE };
+			lease_hold(a, t);
+		}
+		arbiter_deactivate(a, t);
+	}
+}
+
+static enum arbiter_mode choose_mode(const struct arbiter *a)
+{
+	const struct tenant *only;
+
+	if (a->active_count == 0)
+		return ARBITER_IDLE;
+	only = &a->tenant[a->active[0]];
+	if (a->active_count > 1 || (is_capped(only) && !only->paused))
+		return ARBITER_LEASES;
+	/* Free run has more in flight than someone in a hurry should find. */
+	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
+}
+
+/* Outside of leases: who may go ahead unasked. */
+static void set_free_state(struct arbiter *a, struct tenant *t)
+{
+	enum lease_state state = t->is_measured ? LEASE_GO : LEASE_FREE;
+
+	if (t->paused) {
+		if (t->active && t->running && lets_through(t->state))
+			lease_close(a, t);
+		else if (!t->draining)
+			lease_hold(a, t);
+		return;
+	}
+	if (is_capped(t)) {
+		charge_fill_tokens(a, t);
+		state = t->tokens_ns >= charge_tokens_needed(a, t) ? LEASE_GO : LEASE_STOP;
+	}
+	if (state == LEASE_STOP) {
+		lease_hold(a, t);
+	} else {
+		t->state = state;
+		t->draining = false;
+		/* A stopped one's flags still say nothing. */
+		t->overrunning = t->overrunning && t->seen.stopped;
+	}
+}
+
+static void enter_free_run(struct arbiter *a)
+{
+	if (a->holder != NONE)
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_ALONE };
+	a->holder = a->interrupted = NONE;
+	a->shares_changed = false;
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		if (is_lessee(&a->tenant[i]))
+			set_free_state(a, &a->tenant[i]);
+	}
+}
+
+/* The only one at work needs no drain: it becomes the holder as it runs. */
+static int find_only_present(const struct arbiter *a)
+{
+	int only = NONE;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (!t->demand && !t->running)
+			continue;
+		if (only != NONE)
+			return NONE;
+		only = a->active[i];
+	}
+	return only;
+}
+
+static void enter_leases(struct arbiter *a)
+{
+	int only = find_only_present(a);
+
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
+		struct tenant *t = &a->tenant[i];
+
+		if (!is_lessee(t) || !lets_through(t->state))
+			continue;
+		if (i == only && t->demand && (!is_capped(t) || t->tokens_ns > 0))
+			lease_grant(a, i);
+		else if (t->active && t->running)
+			lease_close(a, t);
+		else
+			lease_hold(a, t);
+	}
+}
+
+static void set_mode(struct arbiter *a, enum arbiter_mode mode)
+{
+	if (mode == ARBITER_LEASES) {
+		if (a->mode != ARBITER_LEASES)
+			enter_leases(a);
+	} else if (a->mode == ARBITER_LEASES || a->shares_changed) {
+		enter_free_run(a);
+	}
+	a->mode = mode;
+}
+
+/* The step. */
+
+static uint64_t advance(struct arbiter *a, uint64_t now_ns)
+{
+	uint64_t dt_ns = 0;
+
+	if (a->stepped && now_ns > a->last_now_ns)
+		dt_ns = min_u64(now_ns - a->last_now_ns, a->config.max_step_ns);
+	if (!a->stepped || now_ns > a->last_now_ns)
+		a->last_now_ns = now_ns;
+	a->stepped = true;
+	a->clock += dt_ns;
+	return dt_ns;
+}
+
+static void note_rests(struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+
+		t->has_rested = t->seen.rests != t->steps.rests;
+		steps_see(&t->steps, t->seen.rests, t->charged_ns,
+			  a->mode == ARBITER_LEASES && !a->gang_count);
+	}
+}
+
+/* Returns how soon to look again. */
+static uint64_t decide_by_lease(struct arbiter *a)
+{
+	uint64_t next_ns;
+
+	set_mode(a, choose_mode(a));
+	quantum_set(a);
+	priority_mark(a);
+	order_mark_candidates(a);
+	if (a->gang_count)
+		member_bound_lag(a);
+	if (a->mode == ARBITER_LEASES) {
+		lease_decide(a);
+		next_ns = lease_next_look_ns(a);
+		return a->gang_count ? member_next_look_ns(a, next_ns) : next_ns;
+	}
+	if (a->mode == ARBITER_FREE)
+		return arbiter_must_look(a) ? a->config.poll_free_ns : a->config.poll_idle_ns;
+	return arbiter_must_look(a) ? a->config.poll_idle_ns : a->config.max_step_ns;
+}
+
+static uint64_t decide(struct arbiter *a)
+{
+	switch (a->config.policy) {
+	case ARBITER_POLICY_TOKEN: return token_decide(a);
+	case ARBITER_POLICY_FEEDBACK: return paced_decide(a);
+	case ARBITER_POLICY_LEASE: break;
+	}
+	return decide_by_lease(a);
+}
+
+uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
+{
+	uint64_t dt_ns = advance(a, now_ns);
+	uint64_t next_ns;
+
+	if (a->member_count)
+		group_observe(a, dt_ns);
+	order_read_demand(a);
+	charge_step(a, dt_ns);
+	note_rests(a);
+	lease_end_drains(a, dt_ns);
+	drop_absent(a);
+	next_ns = decide(a);
+	if (a->member_count)
+		next_ns = group_decide(a, dt_ns, next_ns);
+	for (int i = 0; i < a->active_count; i++)
+		a->tenant[a->active[i]].launched = false;
+
+	if (lease_any_drain(a)) {
+		/* Beside a stray's drain, someone may hold the lease. */
+		bool is_held = a->holder != NONE && a->tenant[a->holder].state == LEASE_GO;
+		uint64_t drain_ns = lease_drain_look_ns(a);
+
+		next_ns = is_held ? min_u64(next_ns, drain_ns) : drain_ns;
+	}
+	return a->last_now_ns + next_ns;
+}

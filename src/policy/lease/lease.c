@@ -1,0 +1,246 @@
+#include "policy/lease/tenant.h"
+
+void lease_grant(struct arbiter *a, int tenant)
+{
+	struct tenant *t = &a->tenant[tenant];
+
+	quantum_learn(a);
+	a->out_of_turn = order_in_need(a, t);
+	charge_begin(t);
+	/*
+	 * Between two steps a program pauses, alone within its own time, here in that of others. What the change
+	 * of tenants takes is set off against that (together they were 0.8 points more than asked of three
+	 * trainings on an H200).
+	 */
+	t->switched = a->last_holder != NONE && a->last_holder != tenant && !t->ended_step;
+	t->ended_step = false;
+	a->last_holder = a->holder = tenant;
+	a->close_reason = CLOSE_FOR_GOOD;
+	a->granted_at = a->clock;
+	a->charged_before = t->charged_ns;
+	a->ramp_before = t->seen.ramp_ns;
+	a->busy_before = t->seen.busy_ns;
+	a->start_ns = 0;
+	a->ran_ns = 0;
+	a->wants_rest = false;
+	a->vtime_at_start = t->vtime;
+	a->urgent_lease = t->urgent && !a->out_of_turn;
+	if (tenant == a->interrupted) {
+		a->ran_ns = a->interrupted_ran_ns;
+		a->vtime_at_start = a->interrupted_vtime_at_start;
+	}
+	if (tenant == a->interrupted || !a->urgent_lease)
+		a->interrupted = NONE;
+	/* Work of before (an overrunner's, free run's) goes on: charged from the start. */
+	a->started = a->worked = t->running;
+	t->state = LEASE_GO;
+	t->draining = false;
+	t->gang_over = t->gang_idle = false;
+	t->worked_at = a->clock;
+	t->leases++;
+}
+
+static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
+	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
+
+	/* Its work has outlived a whole drain already: don't wait long for it again. */
+	if (t->overrunning || limit < a->config.drain_min_ns)
+		return a->config.drain_min_ns;
+	return limit;
+}
+
+void lease_close(struct arbiter *a, struct tenant *t)
+{
+	t->state = LEASE_CLOSING;
+	if (a->holder == t - a->tenant) {
+		t->ended_step = a->wanted_rest && t->has_rested;
+		t->step_turns += t->ended_step;
+		a->wants_rest = false;
+	}
+	t->draining = true;
+	t->seen_since_close = false;
+	t->closing_ns = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
+	t->drain_deadline = a->clock + drain_limit_ns(a, t);
+	t->held_at = a->clock;
+}
+
+void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why)
+{
+	lease_close(a, t);
+	a->last_end = (struct arbiter_lease_end){ .why = why, .with_step = t->ended_step };
+}
+
+void lease_hold(struct arbiter *a, struct tenant *t)
+{
+	if (t->state != LEASE_STOP)
+		t->held_at = a->clock;
+	t->state = LEASE_STOP;
+	t->draining = false;
+	if (a->holder == t - a->tenant) {
+		a->holder = NONE;
+		a->wants_rest = false;
+	}
+}
+
+bool lease_any_drain(const struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		if (a->tenant[a->active[i]].draining)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Work without a lease. Shortly after the word changed it is a launch that was under way then, which
+ * deserves a drain; later it is somebody who does not ask.
+ */
+static void meet_stray(struct arbiter *a, struct tenant *t)
+{
+	if (a->clock - t->held_at > a->config.drain_min_ns) {
+		t->overrunning = true;
+		return;
+	}
+	t->draining = true;
+	t->seen_since_close = true;
+	t->drain_deadline = t->held_at + drain_limit_ns(a, t);
+}
+
+void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		int index = a->active[i];
+		struct tenant *t = &a->tenant[index];
+
+		if (!t->running && t->overrunning && !t->seen.stopped)
+			t->overrunning = false;
+		if (t->draining && t->seen_since_close && !t->running) {
+			/* Who rang for its end is not as uncertain as the last look is long ago. */
+			if (index == a->holder)
+				charge_settle(a, t,
+					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
+							    : dt_ns);
+			lease_hold(a, t);
+		} else if (t->draining && a->clock >= t->drain_deadline) {
+			t->expired++;
+			t->overrunning = true;
+			a->last_end.expired = a->last_end.expired || index == a->holder;
+			lease_hold(a, t);
+		} else if (!t->draining && t->running && t->state == LEASE_STOP && !t->overrunning) {
+			meet_stray(a, t);
+		}
+	}
+}
+
+/* Someone of a higher priority takes the lease, and gives it back afterwards. */
+static void interrupt_holder(struct arbiter *a, struct tenant *t)
+{
+	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
+
+	a->close_reason = CLOSE_FOR_URGENT;
+	lease_close_for(a, t, ARBITER_END_PRIORITY);
+	/* Of a chain of interruptions, the one at its beginning. */
+	if (a->urgent_lease && a->interrupted != NONE)
+		return;
+	a->interrupted = a->holder;
+	/* What is left of its turn, but no less than pays for the switch. */
+	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
+	a->interrupted_vtime_at_start = a->vtime_at_start;
+}
+
+/* Closed for someone who wants it no longer: no need to run dry. */
+static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
+{
+	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
+				   ? urgent == NONE
+				   : a->close_reason != CLOSE_FOR_GOOD && other == NONE;
+
+	if (a->gang_count && member_is_awaited(a))
+		return;
+	if (a->close_reason == CLOSE_FOR_GANG && t->gang.order == GANG_GO)
+		for_nothing = true;
+	if (!for_nothing || !t->demand || turn_tokens_are_used_up(a, t, other != NONE))
+		return;
+	t->state = LEASE_GO;
+	t->draining = false;
+	if (a->interrupted == a->holder)
+		a->interrupted = NONE;
+}
+
+static void decide_on_holder(struct arbiter *a)
+{
+	struct tenant *t = &a->tenant[a->holder];
+	int other = order_best(a, a->holder);
+	int urgent = priority_best(a, a->holder, (int64_t)t->share.priority + 1);
+	bool is_idle = lease_is_idle(a, t);
+
+	a->wanted_rest = a->wants_rest;
+	a->wants_rest = false;
+	a->was_wanted = other != NONE;
+	if (t->state == LEASE_CLOSING) {
+		reopen_if_for_nothing(a, t, other, urgent);
+		return;
+	}
+	t->gang_over = t->gang_idle = false;
+	if (t->seen.stopped && !t->running) {
+		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_STOPPED };
+		lease_hold(a, t);
+	} else if (a->gang_count && member_decide_on_holder(a, t)) {
+		return;
+	} else if (a->out_of_turn && !t->paused && !t->seen.stopped &&
+		   a->clock - a->granted_at < a->config.min_lease_ns) {
+		return;
+	} else if (t->paused || t->seen.stopped || turn_ends_with_tokens(a, t, other != NONE)) {
+		if (!t->paused && !t->seen.stopped && member_end_turn(t))
+			return;
+		a->close_reason = CLOSE_FOR_GOOD;
+		lease_close_for(a, t,
+				t->paused         ? ARBITER_END_PAUSED
+				: t->seen.stopped ? ARBITER_END_STOPPED
+						  : ARBITER_END_CAP);
+	} else if (urgent != NONE) {
+		interrupt_holder(a, t);
+	} else if (other != NONE && turn_gives_way(a, t, other)) {
+		/* Idle on one device, it may be at work on the others. */
+		if (is_idle ? member_rest(a, t) : member_end_turn(t))
+			return;
+		a->close_reason = CLOSE_FOR_OTHERS;
+		lease_close_for(a, t, is_idle ? ARBITER_END_IDLE : ARBITER_END_TURN);
+	}
+}
+
+static int choose_next(const struct arbiter *a)
+{
+	int next = order_best(a, NONE), urgent;
+
+	if (next == NONE || order_in_need(a, &a->tenant[next]))
+		return next;
+	/*
+	 * Whom it was closed for comes first, even if the charge, once settled, left the last holder
+	 * a hair ahead: the drain is paid for.
+	 */
+	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
+		next = order_best(a, a->last_holder);
+	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate &&
+	    !member_is_held(a, &a->tenant[a->interrupted]))
+		next = a->interrupted;
+	urgent = priority_best(a, NONE, (int64_t)a->tenant[next].share.priority + 1);
+	return urgent != NONE ? urgent : next;
+}
+
+void lease_decide(struct arbiter *a)
+{
+	int next;
+
+	if (a->holder != NONE)
+		decide_on_holder(a);
+	if (a->holder != NONE || lease_any_drain(a))
+		return;
+	next = choose_next(a);
+	if (a->gang_count)
+		next = member_choose(a, next);
+	if (next != NONE)
+		lease_grant(a, next);
+}

@@ -1,0 +1,145 @@
+#include "policy/lease/tenant.h"
+
+static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
+{
+	if (value < low)
+		return low;
+	return value < high ? value : high;
+}
+
+/*
+ * A drain's end is looked for the more often the nearer it is predicted: each time half of what is left.
+ * (Looks 50 us apart from the beginning on were nine tenths of the daemon's work.) Who rings for it does
+ * so if it was busy after it could read CLOSING: that is looked at once.
+ */
+static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
+
+	if (t->seen_since_close && t->seen.rings && t->seen.busy && !a->gang_count)
+		return between(a->config.poll_drain_ns,
+			       t->drain_deadline - min_u64(a->clock, t->drain_deadline),
+			       a->config.poll_rung_ns);
+	return between(a->config.poll_drain_ns, left, a->config.poll_lease_ns);
+}
+
+uint64_t lease_drain_look_ns(const struct arbiter *a)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+
+		if (t->draining)
+			least = min_u64(least, drain_look_ns(a, t));
+	}
+	return least;
+}
+
+/* No one holds the lease: time until the first of those that lack tokens alone has them. */
+static uint64_t tokens_look_ns(const struct arbiter *a)
+{
+	double least = (double)a->config.poll_rung_ns;
+
+	if (arbiter_must_look(a) || a->interrupted != NONE)
+		return a->config.poll_lease_ns;
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+		double missing = charge_tokens_needed(a, t) - t->tokens_ns;
+
+		if (t->demand && missing * 100.0 < least * t->share.limit_pct)
+			least = missing * 100.0 / t->share.limit_pct;
+	}
+	if (least < (double)a->config.poll_drain_ns)
+		return a->config.poll_drain_ns;
+	return (uint64_t)least;
+}
+
+/* Time from `since` until so long after; 0 when that is past. */
+static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
+{
+	uint64_t passed = a->clock - since;
+
+	return passed < length_ns ? length_ns - passed : 0;
+}
+
+/* How long the holder may run until one that came back would be chosen instead; see has_returned(). */
+static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
+			 const struct tenant *other)
+{
+	double ahead = order_turn_end(a, other, other->vtime) -
+		       order_turn_end(a, holder, holder->vtime);
+
+	ahead *= order_weight(a, holder);
+	/* In bounds; beyond this it is not looked at anyway. */
+	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
+}
+
+/*
+ * How soon a holder's work should be looked at, whatever its time. It can't run dry before what is in
+ * flight has ended. Alone, that is what it is charged by. Among others, who all ring: for the start of its
+ * work, which is charged from there, at the end of the shortest lease if it is `other`'s turn, for the
+ * moment from which on it is, and for idleness.
+ */
+static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
+{
+	bool contended = other != NONE;
+	uint64_t look = a->config.poll_rung_ns;
+
+	if (!contended || arbiter_must_look(a) || a->urgent_lease)
+		return between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
+			       a->config.poll_free_ns);
+	if (!a->started)
+		look = min_u64(look, left_of(a, a->granted_at, a->config.start_grace_ns));
+	if (turn_may_be_cut(a, t, &a->tenant[other]))
+		look = min_u64(look,
+			       a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns));
+	else if (a->tenant[other].active_since > a->granted_at)
+		look = min_u64(look, ahead_ns(a, t, &a->tenant[other]));
+	if (!t->running)
+		look = min_u64(look, left_of(a, t->worked_at, turn_idle_limit_ns(a, t)));
+	return look;
+}
+
+/* When to look at a holder whose turn, or whose tokens, last for left_ns more. */
+static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
+{
+	double half_ns = turn_step_ns(a, t) / 2;
+
+	if (half_ns <= 0 || (left_ns > 0 && left_ns <= half_ns))
+		return left_ns;
+	if (left_ns > 0)
+		return left_ns - half_ns;
+	return steps_left_ns(&t->steps, t->charged_ns, (double)a->config.step_most_ns);
+}
+
+uint64_t lease_next_look_ns(const struct arbiter *a)
+{
+	const struct tenant *t;
+	bool contended;
+	int other;
+	double left, until;
+
+	if (a->holder == NONE)
+		return tokens_look_ns(a);
+	t = &a->tenant[a->holder];
+	other = order_best(a, a->holder);
+	contended = other != NONE;
+	left = (double)work_look_ns(a, t, other);
+	if (is_capped(t)) {
+		double drain = 1.0 - t->share.limit_pct / 100.0;
+
+		until = end_look_ns(a, t, t->tokens_ns / drain - turn_predicted_ns(a, t, contended));
+		if (until < left)
+			left = until;
+	}
+	if (contended) {
+		until = end_look_ns(a, t, turn_left_ns(a, t, other));
+		if (until < left)
+			left = until;
+	}
+	/* Never a busy loop: what is due now is due at the next drain poll. */
+	if (left < (double)a->config.poll_drain_ns)
+		return a->config.poll_drain_ns;
+	return (uint64_t)left;
+}

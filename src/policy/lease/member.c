@@ -1,0 +1,315 @@
+/* One device's part in gangs: what it says of them, and how their words bear on its lease. */
+#include "policy/lease/arbiter.h"
+#include "policy/lease/tenant.h"
+
+#define SHORT_LEASE_NS UINT64_C(2000000) /* what is worth a switch, while a gang gathers */
+#define LAG_QUANTA 4.0 /* so far a gang may be behind on a device that is not what it waits for */
+
+bool member_is_held(const struct arbiter *a, const struct tenant *t)
+{
+	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
+}
+
+/* The tenant that the device is kept for, or that has not left it on all of its devices; or NONE. */
+static int find_reserving(const struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		enum gang_order order = a->tenant[a->active[i]].gang.order;
+
+		if (order == GANG_GATHER || order == GANG_CLOSE)
+			return a->active[i];
+	}
+	return NONE;
+}
+
+/* The gang that should have the lease, and has it not. */
+static int find_entitled(const struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		int index = a->active[i];
+		const struct tenant *t = &a->tenant[index];
+
+		if (t->gang.order != GANG_GO || index == a->holder || t->draining)
+			continue;
+		/* What ends the others' turn must not wait for tokens. */
+		if (t->candidate || (t->gang.is_slip && t->demand))
+			return index;
+	}
+	return NONE;
+}
+
+/* The holder's work in flight has just about the time until then. */
+static bool is_time_to_close(const struct arbiter *a, const struct tenant *holder, uint64_t at_ns)
+{
+	uint64_t ahead_ns = min_u64(holder->seen.inflight_ns, GANG_GATHER_MAX_NS);
+
+	return a->last_now_ns + ahead_ns >= at_ns;
+}
+
+static void close_holder(struct arbiter *a, struct tenant *t)
+{
+	a->close_reason = CLOSE_FOR_GANG;
+	lease_close_for(a, t, ARBITER_END_GANG);
+}
+
+bool member_is_awaited(const struct arbiter *a)
+{
+	return a->gang_count && (find_reserving(a) != NONE || find_entitled(a) != NONE);
+}
+
+bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
+{
+	int reserving = find_reserving(a), entitled = find_entitled(a);
+
+	if (a->out_of_turn && a->clock - a->granted_at < a->config.min_lease_ns)
+		return false;
+	if (reserving != NONE) {
+		if (is_time_to_close(a, holder, a->tenant[reserving].gang.at_ns))
+			close_holder(a, holder);
+		return holder->state == LEASE_CLOSING;
+	}
+	if (entitled == NONE || a->urgent_lease || a->ran_ns < a->config.min_lease_ns)
+		return false;
+	close_holder(a, holder);
+	return true;
+}
+
+/* Kept for one whose other devices come free much later: until then it may be of use. */
+static bool has_time_for_others(const struct arbiter *a, const struct gang_word *word)
+{
+	return word->order == GANG_GATHER && word->at_ns > a->last_now_ns + SHORT_LEASE_NS;
+}
+
+int member_choose(const struct arbiter *a, int next)
+{
+	int entitled = find_entitled(a), reserving = find_reserving(a);
+
+	if (next != NONE && order_in_need(a, &a->tenant[next]))
+		return next;
+	if (reserving != NONE)
+		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
+	if (entitled == NONE)
+		return next;
+	/* Who outranks it comes first here as well. */
+	if (next != NONE && a->tenant[next].urgent &&
+	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
+		return next;
+	return entitled;
+}
+
+static bool all_rest(const struct tenant *t)
+{
+	return t->gang.rested_elsewhere_ns >= t->patience.ns;
+}
+
+/*
+ * Who gets the device keeps it for the shortest lease and its drain, and all that while the ranks on the others would
+ * wait for this one: for as long as that, it is waited for. Also while they have only just begun to rest: that is the
+ * end of a step, of which each rank comes to its own a little earlier or later. And while it is helped to that end.
+ */
+uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
+{
+	if (t->gang.order == GANG_NONE || (!t->gang.is_slip && all_rest(t)))
+		return 0;
+	return a->config.min_lease_ns + a->terms.depth_ns;
+}
+
+/*
+ * A rest is worth more patience than that of others: all its devices change hands twice, and each is another's for the
+ * shortest lease at least.
+ */
+void member_widen_patience(const struct arbiter *a, const struct tenant *t,
+			   struct patience_bounds *bounds)
+{
+	if (t->gang.order == GANG_NONE)
+		return;
+	bounds->least_ns = a->config.idle_ns;
+	bounds->most_ns = GANG_COME_NS;
+	bounds->worth_ns += (double)a->config.min_lease_ns;
+}
+
+bool member_end_turn(struct tenant *t)
+{
+	if (t->gang.order == GANG_NONE)
+		return false;
+	t->gang_over = true;
+	return true;
+}
+
+bool member_rest(const struct arbiter *a, struct tenant *t)
+{
+	if (!a->worked || t->gang.order == GANG_NONE || t->gang.rested_elsewhere_ns == UINT64_MAX ||
+	    !all_rest(t))
+		return false;
+	t->gang_idle = true;
+	return true;
+}
+
+void member_bound_lag(struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		struct tenant *t = &a->tenant[a->active[i]];
+		double least = 0;
+		bool any = false;
+
+		if (t->gang.order != GANG_WAIT || !t->candidate)
+			continue;
+		for (int k = 0; k < a->active_count; k++) {
+			const struct tenant *other = &a->tenant[a->active[k]];
+
+			if (other != t && other->candidate && (!any || other->vtime < least)) {
+				least = other->vtime;
+				any = true;
+			}
+		}
+		least -= LAG_QUANTA * (double)a->quantum_ns / order_weight(a, t);
+		if (any && t->vtime < least)
+			t->vtime = least;
+	}
+}
+
+uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
+{
+	int reserving = find_reserving(a);
+	uint64_t due_at, left;
+
+	if (a->holder != NONE && a->tenant[a->holder].gang.is_slip)
+		return a->config.poll_drain_ns;
+	if (reserving == NONE)
+		return next_ns;
+	next_ns = min_u64(next_ns, a->config.poll_lease_ns);
+	if (a->holder == NONE || a->tenant[a->holder].state != LEASE_GO)
+		return a->config.poll_drain_ns;
+	due_at = a->tenant[reserving].gang.at_ns -
+		 min_u64(a->tenant[a->holder].seen.inflight_ns, GANG_GATHER_MAX_NS);
+	left = due_at > a->last_now_ns ? due_at - a->last_now_ns : 0;
+	left = left > a->config.poll_drain_ns ? left : a->config.poll_drain_ns;
+	return min_u64(next_ns, left);
+}
+
+/* What is said of a tenant. */
+
+/* Whether one that is no gang, or has its turn, comes before. */
+static bool comes_later(const struct arbiter *a, int index)
+{
+	const struct tenant *t = &a->tenant[index];
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *other = &a->tenant[a->active[i]];
+
+		if (a->active[i] == index || a->active[i] == a->holder || !other->candidate ||
+		    member_is_held(a, other))
+			continue;
+		if (order_in_need(a, other) || order_comes_before(a, other, t))
+			return true;
+	}
+	return false;
+}
+
+/* As lease.c ends turns, but for the time that the holder is left at least: that is waited for. */
+static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
+{
+	double end = order_turn_end(a, t, t->vtime);
+	double ahead_ns = (double)min_u64(holder->seen.inflight_ns, a->terms.depth_ns);
+
+	if (holder->state == LEASE_CLOSING || lease_is_idle(a, holder))
+		return true;
+	if (a->urgent_lease && holder->share.priority > t->share.priority)
+		return false;
+	if (end < order_turn_end(a, holder, a->vtime_at_start))
+		return true;
+	return (double)a->ran_ns + ahead_ns >= (double)a->quantum_ns &&
+	       order_turn_end(a, holder, holder->vtime + ahead_ns / order_weight(a, holder)) >= end;
+}
+
+static bool is_due(const struct arbiter *a, int index)
+{
+	const struct tenant *t = &a->tenant[index];
+	int64_t above = (int64_t)t->share.priority + 1;
+
+	if (index == a->holder)
+		return true;
+	if (!t->candidate || priority_best(a, index, above) != NONE)
+		return false;
+	if (t->urgent && a->holder != NONE && a->tenant[a->holder].share.priority < t->share.priority)
+		return true;
+	if (a->interrupted != NONE && a->interrupted != index && a->tenant[a->interrupted].candidate)
+		return false;
+	if (comes_later(a, index))
+		return false;
+	return a->holder == NONE || takes_from(a, &a->tenant[a->holder], t);
+}
+
+/* Where all who compete would be, had they been served at the same time. */
+static double mean_vtime(const struct arbiter *a)
+{
+	double sum = 0, weights = 0;
+
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+		double weight = order_weight(a, t);
+
+		if (!t->candidate)
+			continue;
+		sum += weight * (t->vtime - a->vclock);
+		weights += weight;
+	}
+	return weights > 0 ? a->vclock + sum / weights : a->vclock;
+}
+
+static uint64_t free_in_ns(const struct arbiter *a)
+{
+	uint64_t inflight_ns, left_ns;
+
+	if (a->holder == NONE)
+		return 0;
+	inflight_ns = a->tenant[a->holder].seen.inflight_ns;
+	left_ns = a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns);
+	if (a->tenant[a->holder].state != LEASE_GO || lease_is_idle(a, &a->tenant[a->holder]))
+		return inflight_ns;
+	return inflight_ns > left_ns ? inflight_ns : left_ns;
+}
+
+struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
+{
+	const struct tenant *t;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return (struct gang_report){ .order = GANG_NONE };
+	t = &a->tenant[tenant];
+	if (a->config.policy != ARBITER_POLICY_LEASE || a->mode != ARBITER_LEASES || !t->active)
+		return (struct gang_report){ .order = t->gang.order };
+	return (struct gang_report){
+		.is_present = true,
+		.wants = t->demand,
+		.rested_ns = a->clock - t->present_at,
+		.waits = t->seen.waiting && t->demand,
+		.is_due = is_due(a, tenant),
+		.holds = a->holder == tenant && t->state == LEASE_GO,
+		.drains = t->draining,
+		.is_late = t->draining && a->clock - t->held_at > t->closing_ns + GANG_SLIP_NS,
+		.is_stuck = t->overrunning,
+		.may_yield = a->holder == tenant && a->clock - a->granted_at >= a->quantum_ns,
+		.is_over = t->gang_over,
+		.is_idle = t->gang_idle,
+		.is_vacant = a->holder == NONE && !lease_any_drain(a),
+		.behind = mean_vtime(a) - order_turn_end(a, t, t->vtime),
+		.free_in_ns = free_in_ns(a),
+		.drain_ns = t->seen.inflight_ns,
+		.order = t->gang.order,
+	};
+}
+
+bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_word word)
+{
+	struct tenant *t;
+	bool changes;
+
+	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+		return false;
+	t = &a->tenant[tenant];
+	changes = t->gang.order != word.order || t->gang.at_ns != word.at_ns;
+	a->gang_count += (word.order != GANG_NONE) - (t->gang.order != GANG_NONE);
+	t->gang = word;
+	return changes;
+}

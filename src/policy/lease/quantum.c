@@ -1,0 +1,95 @@
+#include "policy/lease/tenant.h"
+
+#define HANDOVER_START_NS 300e3 /* an H200's, with the wake-up of who gets the lease */
+#define HANDOVER_MAX_NS 5e6     /* more is not a hand-over, but a holder that does something else */
+#define HANDOVER_FADE 16        /* leases */
+/*
+ * A thread that was held has lost its lead over the GPU, and runs behind it until it has one again: a
+ * PyTorch training does for 1 to 2 ms, and a launch-bound one for the whole of its turn. Of that time so
+ * much is lost (a ResNet18 loses 0.27 ms a turn on an H200). It is seen this late where there is none.
+ */
+#define RAMP_LOSS 0.2
+#define RAMP_SEEN_NS 300000
+#define SLACK_PART (1.0 / 3) /* of what caps leave unused, for hand-overs */
+
+static struct turn_terms choose_terms(const struct arbiter *a)
+{
+	const struct turn_terms usual = { .quantum_ns = a->config.quantum_ns,
+					  .quantum_min_ns = a->config.quantum_min_ns,
+					  .depth_ns = a->config.depth_ns };
+
+	return turn_terms_choose(&usual, &a->config.gang_turn, a->gang_count > 0);
+}
+
+void quantum_init(struct arbiter *a)
+{
+	a->terms = choose_terms(a);
+	a->quantum_ns = a->terms.quantum_ns;
+	a->handover_ns = HANDOVER_START_NS;
+}
+
+void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
+{
+	uint64_t busy_ns = holder->seen.busy_ns - min_u64(a->busy_before, holder->seen.busy_ns);
+	uint64_t passed_ns = a->clock - a->granted_at;
+
+	a->start_ns = passed_ns - min_u64(busy_ns, passed_ns);
+}
+
+/*
+ * From grant to grant, what nobody is charged for; and what a holder is charged for because its thread was
+ * late by more than start_grace_ns, as on a host that is short of processors. Only of leases that another
+ * would have had next: otherwise the device may have been idle for want of work. A holder that understates
+ * makes it look dearer than it is: turns get longer, up to quantum_ns.
+ */
+void quantum_learn(struct arbiter *a)
+{
+	const struct tenant *t;
+	uint64_t ramp_ns;
+	double lost;
+
+	if (a->last_holder == NONE || !a->was_wanted || !a->worked)
+		return;
+	t = &a->tenant[a->last_holder];
+	if (t->overrunning)
+		return;
+	lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);
+	if (a->start_ns > a->config.start_grace_ns)
+		lost += (double)(a->start_ns - a->config.start_grace_ns);
+	if (lost < 0)
+		lost = 0;
+	ramp_ns = t->seen.ramp_ns - min_u64(a->ramp_before, t->seen.ramp_ns);
+	if (ramp_ns > RAMP_SEEN_NS)
+		lost += RAMP_LOSS * (double)(ramp_ns - RAMP_SEEN_NS);
+	if (lost > HANDOVER_MAX_NS)
+		lost = HANDOVER_MAX_NS;
+	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
+}
+
+/* The part of the device that the active tenants may not use, by their caps. */
+static double slack(const struct arbiter *a)
+{
+	double left = 1;
+
+	for (int i = 0; i < a->active_count && left > 0; i++)
+		left -= a->tenant[a->active[i]].share.limit_pct / 100.0;
+	return left > 0 ? left : 0;
+}
+
+void quantum_set(struct arbiter *a)
+{
+	double part = a->config.switch_loss + SLACK_PART * slack(a);
+	double quantum = a->handover_ns, most, least;
+
+	a->terms = choose_terms(a);
+	most = (double)a->terms.quantum_ns;
+	least = (double)min_u64(a->terms.quantum_min_ns, a->terms.quantum_ns);
+	/* Compared before the division: a loss of nothing means the longest. */
+	if (quantum >= most * part)
+		quantum = most;
+	else if (quantum <= least * part)
+		quantum = least;
+	else
+		quantum /= part;
+	a->quantum_ns = (uint64_t)quantum;
+}

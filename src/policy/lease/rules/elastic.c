@@ -1,0 +1,211 @@
+#include "policy/lease/rules/elastic.h"
+
+#include <math.h>
+
+#define MS UINT64_C(1000000)
+#define END_PCT 1e-6    /* sums of shares in floating point */
+#define ROUNDS_MOST 256 /* of handing out: each but the last satisfies somebody */
+
+struct elastic_config elastic_default_config(void)
+{
+	return (struct elastic_config){ .period_ns = 100 * MS,
+					.fade_ns = 300 * MS,
+					.most_pct = 100,
+					.step_pct = 30,
+					.reserve_pct = 10 };
+}
+
+const char *elastic_reason_name(enum elastic_reason reason)
+{
+	static const char *const names[] = { [ELASTIC_OFF] = "off",
+					     [ELASTIC_UNNEEDED] = "unneeded",
+					     [ELASTIC_LENT] = "lent",
+					     [ELASTIC_RECLAIMED] = "reclaimed" };
+	return names[reason];
+}
+
+void elastic_reset(struct elastic_tenant *tenant)
+{
+	tenant->limit_now_pct = tenant->limit_pct;
+	tenant->reason = tenant->may_borrow ? ELASTIC_UNNEEDED : ELASTIC_OFF;
+}
+
+/* Demand */
+
+static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
+{
+	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
+}
+
+/* Rises at once, fades. */
+static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
+{
+	double kept;
+
+	if (now >= before)
+		return now;
+	kept = exp(-(double)dt_ns / (double)(config->fade_ns ? config->fade_ns : 1));
+	return now + (before - now) * kept;
+}
+
+static void see_demand(const struct elastic_config *config, struct elastic_tenant *t, uint64_t dt_ns)
+{
+	double demand = 0;
+
+	if (!t->known) {
+		t->known = true;
+		elastic_reset(t);
+	} else if (!t->absent) {
+		demand = part_pct(t->charged_ns, t->charged_before_ns, dt_ns) +
+			 part_pct(t->waited_ns, t->waited_before_ns, dt_ns);
+	}
+	t->charged_before_ns = t->charged_ns;
+	t->waited_before_ns = t->waited_ns;
+	if (demand > 100)
+		demand = 100;
+	t->demand_pct = fade(config, t->demand_pct, demand, dt_ns);
+	/* From its guarantee on, not from what it would have liked beyond that. */
+	if (demand > t->cores_pct)
+		demand = t->cores_pct;
+	t->own_demand_pct = fade(config, t->own_demand_pct, demand, dt_ns);
+}
+
+/* What may be lent */
+
+/* Of `owned` percent, of which `demand` are wanted. */
+static double spare_of(const struct elastic_config *config, double owned, double demand)
+{
+	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
+}
+
+/* Works out everyone's spare_pct; returns the sum, the time that is promised to nobody included. */
+static double find_spare(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+			 size_t count)
+{
+	double promised = 0, sum = 0, unpromised_demand = 0, scale, left;
+	bool any_unpromised = false;
+
+	for (size_t i = 0; i < count; i++)
+		promised += tenants[i]->cores_pct;
+	/* Guarantees of more than the card are worth their part of it. */
+	scale = promised > 100 ? 100 / promised : 1;
+	left = promised < 100 ? 100 - promised : 0;
+	for (size_t i = 0; i < count; i++) {
+		struct elastic_tenant *t = tenants[i];
+
+		t->spare_pct = spare_of(config, t->cores_pct * scale, t->own_demand_pct);
+		sum += t->spare_pct;
+		if (t->cores_pct <= 0) {
+			any_unpromised = true;
+			unpromised_demand += t->demand_pct;
+		}
+	}
+	return sum + (any_unpromised ? spare_of(config, left, unpromised_demand) : left);
+}
+
+/* Who gets it */
+
+/* How far above its own cap the tenant would go. */
+static double wish_of(const struct elastic_config *config, const struct elastic_tenant *t)
+{
+	double wish = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
+
+	if (!t->may_borrow)
+		return 0;
+	if (wish > config->most_pct)
+		wish = config->most_pct;
+	return wish > t->limit_pct ? wish - t->limit_pct : 0;
+}
+
+/* What the tenant is lent when each may have `level` for each percent of its guarantee. */
+static double lent_at(const struct elastic_config *config, const struct elastic_tenant *t,
+		      double level)
+{
+	double wish = wish_of(config, t);
+	double part = level * t->cores_pct;
+
+	return part < wish ? part : wish;
+}
+
+/*
+ * The level at which all of `spare` is lent, or that at which nobody wishes for more: a round raises
+ * it for those who do, until none of them is satisfied by that or nothing is left.
+ */
+static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+			 size_t count, double spare)
+{
+	double level = 0;
+
+	for (int round = 0; round < ROUNDS_MOST; round++) {
+		double lent = 0, weight = 0, next = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			const struct elastic_tenant *t = tenants[i];
+			double wish = wish_of(config, t);
+			double satisfied_at = t->cores_pct > 0 ? wish / t->cores_pct : 0;
+
+			lent += lent_at(config, t, level);
+			if (satisfied_at <= level)
+				continue;
+			weight += t->cores_pct;
+			if (next <= 0 || satisfied_at < next)
+				next = satisfied_at;
+		}
+		if (weight <= 0 || lent >= spare)
+			return level;
+		if (level + (spare - lent) / weight <= next)
+			return level + (spare - lent) / weight;
+		level = next;
+	}
+	return level;
+}
+
+/* The pace */
+
+static void move_limit(const struct elastic_config *config, struct elastic_tenant *t, double target,
+		       bool is_wanted)
+{
+	double by = target - t->limit_now_pct;
+
+	if (!t->may_borrow) {
+		elastic_reset(t);
+		return;
+	}
+	/* To either end it goes all the way: nothing lent is nothing, and 100 is no cap. */
+	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
+	    target < config->most_pct - END_PCT)
+		return;
+	if (by > config->step_pct)
+		by = config->step_pct;
+	else if (by < -config->step_pct)
+		by = -config->step_pct;
+	t->limit_now_pct += by;
+	/* Sums of fractions: a hair above 100 would be no limit at all. */
+	if (t->limit_now_pct > config->most_pct)
+		t->limit_now_pct = config->most_pct;
+	if (t->limit_now_pct < t->limit_pct)
+		t->limit_now_pct = t->limit_pct;
+	if (by > 0)
+		t->reason = ELASTIC_LENT;
+	else if (by < 0)
+		t->reason = is_wanted ? ELASTIC_RECLAIMED : ELASTIC_UNNEEDED;
+}
+
+void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+		    size_t count, uint64_t dt_ns)
+{
+	double level;
+
+	if (!dt_ns)
+		return;
+	for (size_t i = 0; i < count; i++)
+		see_demand(config, tenants[i], dt_ns);
+	level = find_level(config, tenants, count, find_spare(config, tenants, count));
+	for (size_t i = 0; i < count; i++) {
+		struct elastic_tenant *t = tenants[i];
+		double lent = lent_at(config, t, level);
+
+		/* Cut short by the level: it wished for more, but others want what is theirs. */
+		move_limit(config, t, t->limit_pct + lent, lent < wish_of(config, t));
+	}
+}

@@ -1,0 +1,75 @@
+#include "policy/lease/rules/steps.h"
+
+#define KNOWN 4 /* rests until a length is one */
+#define FADE 4
+/* Of a trial: steps of each kind, what a lead has to gain, and steps until the next trial. */
+#define TRIED 12
+#define WORTH 0.02
+#define TRIED_AGAIN 1000
+
+static void go_on(struct steps *s, enum steps_trial trial)
+{
+	s->trial = trial;
+	s->tried = 0;
+}
+
+static void try_depth(struct steps *s, double length_ns)
+{
+	double *sum_ns = &s->tried_ns[s->trial == STEPS_TRY_AHEAD];
+
+	s->tried++;
+	if (s->trial == STEPS_DECIDED) {
+		if (s->tried >= TRIED_AGAIN)
+			go_on(s, STEPS_TRY_USUAL);
+		return;
+	}
+	/* Of the first, a part was as before. */
+	*sum_ns = s->tried == 1 ? 0 : *sum_ns + length_ns;
+	if (s->tried <= TRIED)
+		return;
+	if (s->trial == STEPS_TRY_AHEAD)
+		s->is_ahead_worth = s->tried_ns[1] < (1 - WORTH) * s->tried_ns[0];
+	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
+}
+
+void steps_see(struct steps *s, uint32_t rests, double charged_ns, bool may_try)
+{
+	uint32_t more = rests - s->rests;
+	double length_ns;
+
+	if (!more)
+		return;
+	s->rests = rests;
+	/* A settlement may have taken something back. */
+	length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
+	s->since_ns = charged_ns;
+	/* The first one ends a step of which the beginning was not seen. */
+	if (s->seen > 1)
+		s->length_ns += (length_ns - s->length_ns) / FADE;
+	else
+		s->length_ns = length_ns;
+	if (s->seen <= KNOWN)
+		s->seen++;
+	else if (may_try)
+		try_depth(s, length_ns);
+}
+
+double steps_length_ns(const struct steps *s, double most_ns)
+{
+	return s->seen > KNOWN && s->length_ns <= most_ns ? s->length_ns : 0;
+}
+
+double steps_left_ns(const struct steps *s, double charged_ns, double most_ns)
+{
+	double length_ns = steps_length_ns(s, most_ns);
+	double left_ns = s->since_ns + STEPS_LATE * length_ns + STEPS_LATE_NS - charged_ns;
+
+	return length_ns > 0 && left_ns > 0 ? left_ns : 0;
+}
+
+bool steps_may_be_ahead(const struct steps *s, double most_ns)
+{
+	if (steps_length_ns(s, most_ns) <= 0 || s->trial == STEPS_TRY_USUAL)
+		return false;
+	return s->trial == STEPS_TRY_AHEAD || s->is_ahead_worth;
+}

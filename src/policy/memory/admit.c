@@ -1,0 +1,141 @@
+#include "policy/memory/admit.h"
+
+#include <stdlib.h>
+
+struct moment {
+	uint64_t now_ns;
+	const struct order_bounds *bounds;
+};
+
+uint64_t admit_free_bytes(const struct admit_card *card)
+{
+	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
+}
+
+/* Growth by arrival, then those that wait. */
+static int compare(const void *a, const void *b, void *data)
+{
+	const struct admit_request *x = a, *y = b;
+	const struct moment *m = data;
+
+	if (x->is_growth != y->is_growth)
+		return x->is_growth ? -1 : 1;
+	if (x->is_growth && x->key.arrival != y->key.arrival)
+		return x->key.arrival < y->key.arrival ? -1 : 1;
+	return order_compare(&x->key, &y->key, m->now_ns, m->bounds);
+}
+
+/* Could it be met if nobody else were there? */
+static bool is_possible(const struct admit_card *cards, size_t card_count,
+			const struct admit_request *r)
+{
+	for (unsigned i = 0; i < r->need_count; i++)
+		if (r->need[i].card >= card_count ||
+		    r->need[i].bytes > cards[r->need[i].card].size_bytes)
+			return false;
+	return true;
+}
+
+/* kept_bytes is never more than what is free: see keep(). */
+static bool fits(const struct admit_card *cards, const struct admit_request *r)
+{
+	for (unsigned i = 0; i < r->need_count; i++) {
+		const struct admit_card *c = &cards[r->need[i].card];
+		if (r->need[i].bytes > admit_free_bytes(c) - c->kept_bytes)
+			return false;
+	}
+	return true;
+}
+
+static void take(struct admit_card *cards, struct admit_request *r)
+{
+	for (unsigned i = 0; i < r->need_count; i++)
+		cards[r->need[i].card].taken_bytes += r->need[i].bytes;
+	r->verdict = ADMIT_GRANTED;
+}
+
+/* Sets aside what it needs, as far as that is there: also on cards that are not what it waits for. */
+static void keep(struct admit_card *cards, const struct admit_request *r)
+{
+	for (unsigned i = 0; i < r->need_count; i++) {
+		struct admit_card *c = &cards[r->need[i].card];
+		uint64_t left = admit_free_bytes(c) - c->kept_bytes;
+		c->kept_bytes += r->need[i].bytes < left ? r->need[i].bytes : left;
+	}
+}
+
+static bool share_a_card(const struct admit_request *a, const struct admit_request *b)
+{
+	for (unsigned i = 0; i < a->need_count; i++)
+		for (unsigned j = 0; j < b->need_count; j++)
+			if (a->need[i].card == b->need[j].card && a->need[i].bytes &&
+			    b->need[j].bytes)
+				return true;
+	return false;
+}
+
+/* Who is before `granted` in the order, waits, and could have used what that got. */
+static void count_passes(struct admit_request *first, const struct admit_request *granted)
+{
+	for (struct admit_request *r = first; r < granted; r++)
+		if (r->verdict == ADMIT_WAITS && r->key.passes < UINT32_MAX &&
+		    share_a_card(r, granted))
+			r->key.passes++;
+}
+
+/* Those that wait and were not decided on yet. Returns how many of them, from the first, are overdue. */
+static size_t place_all(const struct admit_card *cards, size_t card_count,
+			struct admit_request *waiting, size_t count, const struct moment *m)
+{
+	size_t overdue = 0;
+	unsigned place = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct admit_request *r = &waiting[i];
+		bool is_possible_ever = is_possible(cards, card_count, r);
+		r->verdict = is_possible_ever ? ADMIT_WAITS : ADMIT_REFUSED;
+		r->place = is_possible_ever ? ++place : 0;
+		if (order_is_overdue(&r->key, m->now_ns, m->bounds))
+			overdue = i + 1;
+	}
+	return overdue;
+}
+
+void admit_decide(struct admit_card *cards, size_t card_count, struct admit_request *requests,
+		  size_t count, uint64_t now_ns, const struct order_bounds *bounds)
+{
+	struct moment m = { .now_ns = now_ns, .bounds = bounds };
+	size_t growing = 0;
+
+	for (size_t i = 0; i < card_count; i++)
+		cards[i].kept_bytes = 0;
+	if (count > 1)
+		qsort_r(requests, count, sizeof(*requests), compare, &m);
+	while (growing < count && requests[growing].is_growth)
+		growing++;
+
+	struct admit_request *waiting = requests + growing;
+	size_t waiting_count = count - growing;
+	size_t overdue = place_all(cards, card_count, waiting, waiting_count, &m);
+
+	for (size_t i = 0; i < overdue; i++) {
+		if (waiting[i].verdict != ADMIT_WAITS)
+			continue;
+		if (fits(cards, &waiting[i]))
+			take(cards, &waiting[i]);
+		else
+			keep(cards, &waiting[i]);
+	}
+	for (size_t i = 0; i < growing; i++) {
+		requests[i].place = 0;
+		requests[i].verdict = ADMIT_REFUSED;
+		if (is_possible(cards, card_count, &requests[i]) && fits(cards, &requests[i]))
+			take(cards, &requests[i]);
+	}
+	for (size_t i = overdue; i < waiting_count; i++) {
+		if (waiting[i].verdict != ADMIT_WAITS || !fits(cards, &waiting[i]))
+			continue;
+		take(cards, &waiting[i]);
+		count_passes(waiting, &waiting[i]);
+	}
+}

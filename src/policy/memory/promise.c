@@ -1,0 +1,186 @@
+#include "policy/memory/promise.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#define PCT_SLACK 1e-6 /* sums of shares in floating point */
+
+struct amount {
+	char text[32];
+};
+
+/* "4 GiB", "517.5 MiB": for people. */
+static struct amount amount(uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned unit = 0;
+	struct amount a;
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(a.text, sizeof(a.text), "%.4g %s", value, units[unit]);
+	return a;
+}
+
+uint64_t promise_rest_bytes(const struct promise_card *card)
+{
+	uint64_t taken = card->promised_bytes + card->granted_bytes + card->kept_bytes +
+			 card->movable_bytes;
+	return card->memory_bytes > taken ? card->memory_bytes - taken : 0;
+}
+
+double promise_effective_pct(double promised_cores_pct, double cores_pct)
+{
+	return promised_cores_pct > 100 + PCT_SLACK ? cores_pct * 100 / promised_cores_pct
+						    : cores_pct;
+}
+
+static int check_share(const struct promise_card *card, const struct promise *p, struct error *err)
+{
+	unsigned i = card->index;
+	if (!isfinite(p->cores_pct) || p->cores_pct < 0 || p->cores_pct > 100)
+		return error_set(err, EINVAL, "GPU %u: cores_pct %g: must be from 0 to 100", i,
+				 p->cores_pct);
+	if (!isfinite(p->limit_pct) || p->limit_pct <= 0 || p->limit_pct > 100)
+		return error_set(err, EINVAL,
+				 "GPU %u: cores_limit_pct %g: must be above 0, at most 100", i,
+				 p->limit_pct);
+	if (p->limit_pct < p->cores_pct)
+		return error_set(
+			err, EINVAL,
+			"GPU %u: cores_limit_pct %g is under cores_pct %g: must be at least that",
+			i, p->limit_pct, p->cores_pct);
+	double left = 100 - card->promised_cores_pct;
+	if (p->cores_pct > left + PCT_SLACK && !card->may_overcommit)
+		return error_set(err, ENOSPC,
+				 "GPU %u: cores_pct %g can't be guaranteed: %g are promised to others, "
+				 "at most %g is right",
+				 i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
+	return 0;
+}
+
+static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
+{
+	unsigned i = card->index;
+	/* Tenants that take turns on the card take nothing from one another. */
+	uint64_t granted = card->granted_bytes + card->kept_bytes +
+			   (card->is_movable ? 0 : card->movable_bytes);
+	uint64_t taken = card->promised_bytes + card->rest_held_bytes + granted;
+	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
+	if (want <= left)
+		return 0;
+	return error_set(err, ENOSPC,
+			 "GPU %u: memory_bytes %" PRIu64 " (%s) is not left: of %s, %s are "
+			 "promised to others, %s held by tenants without a quota of their own and "
+			 "%s granted to tenants that wait or swap; at most %" PRIu64
+			 " (%s) is right",
+			 i, want, amount(want).text, amount(card->memory_bytes).text,
+			 amount(card->promised_bytes).text, amount(card->rest_held_bytes).text,
+			 amount(granted).text, left, amount(left).text);
+}
+
+static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
+			      bool waits, struct error *err)
+{
+	unsigned i = card->index;
+	if (want == 0)
+		return error_set(err, EINVAL, "GPU %u: memory_bytes 0: must be above 0", i);
+	if (want > card->memory_bytes)
+		return error_set(err, ENOSPC,
+				 "GPU %u: memory_bytes %" PRIu64
+				 " (%s) is more than the card has: at "
+				 "most %" PRIu64 " (%s) is right",
+				 i, want, amount(want).text, card->memory_bytes,
+				 amount(card->memory_bytes).text);
+	int r = waits ? 0 : check_left(card, want, err);
+	if (r < 0)
+		return r;
+	if (want < held)
+		return error_set(err, EBUSY,
+				 "GPU %u: memory_bytes %" PRIu64
+				 " (%s) is under what the tenant holds: "
+				 "at least %" PRIu64 " (%s) is right",
+				 i, want, amount(want).text, held, amount(held).text);
+	return 0;
+}
+
+static int check_rest(const struct promise_card *card, uint64_t held, struct error *err)
+{
+	uint64_t rest = promise_rest_bytes(card);
+	if (rest == 0)
+		return error_set(err, ENOSPC,
+				 "GPU %u: all %s are promised to others: none is left for a tenant "
+				 "without memory_bytes",
+				 card->index, amount(card->memory_bytes).text);
+	if (rest < held)
+		return error_set(err, EBUSY,
+				 "GPU %u: the rest, %s, is under what the tenant holds, %s",
+				 card->index, amount(rest).text, amount(held).text);
+	return 0;
+}
+
+static int check_waiting(const struct promise_card *card, const struct promise *p,
+			 const struct promise_request *request, struct error *err)
+{
+	unsigned i = card->index;
+	if (!request->waits)
+		return request->has_reserve ? error_set(err, EINVAL,
+							"GPU %u: reserve_bytes: only a tenant of "
+							"on_full wait reserves",
+							i)
+					    : 0;
+	if (!p->memory_given)
+		return error_set(err, EINVAL,
+				 "GPU %u: memory_bytes: missing: with on_full wait it must be said "
+				 "how much is needed",
+				 i);
+	if (request->has_reserve &&
+	    (request->reserve_bytes == 0 || request->reserve_bytes > p->quota_bytes))
+		return error_set(err, EINVAL,
+				 "GPU %u: reserve_bytes %" PRIu64
+				 ": must be above 0, at most memory_bytes %" PRIu64 " (%s)",
+				 i, request->reserve_bytes, p->quota_bytes,
+				 amount(p->quota_bytes).text);
+	return 0;
+}
+
+int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
+		   const struct promise_request *request, struct promise *ret, struct error *err)
+{
+	struct promise p = now ? *now : (struct promise){ .limit_pct = 100 };
+
+	if (request->has_cores)
+		p.cores_pct = request->cores_pct;
+	if (request->has_limit) {
+		p.limit_given = true;
+		p.limit_pct = request->limit_pct;
+	}
+	if (!p.limit_given)
+		p.limit_pct = p.cores_pct > 0 ? p.cores_pct : 100;
+	if (request->has_memory) {
+		p.memory_given = !request->memory_is_rest;
+		p.quota_bytes = request->memory_bytes;
+	}
+	if (request->has_reserve)
+		p.reserve_bytes = request->reserve_bytes;
+
+	int r = check_share(card, &p, err);
+	if (r >= 0)
+		r = check_waiting(card, &p, request, err);
+	if (r < 0)
+		return r;
+	if (!p.memory_given) {
+		p.quota_bytes = promise_rest_bytes(card);
+		r = !now || request->has_memory ? check_rest(card, held_bytes, err) : 0;
+	} else if (!now || request->has_memory) {
+		r = check_given_memory(card, p.quota_bytes, held_bytes, request->waits, err);
+	}
+	if (r < 0)
+		return r;
+	*ret = p;
+	return 0;
+}

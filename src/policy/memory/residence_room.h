@@ -1,0 +1,41 @@
+/*
+ * Who holds what of the cards, and who leaves them for whom: the arithmetic under residence.h. Internal to it.
+ */
+#ifndef ALLOT_ARBITER_RESIDENCE_ROOM_H
+#define ALLOT_ARBITER_RESIDENCE_ROOM_H
+
+#include "policy/memory/residence.h"
+
+/* Bytes of each card. */
+struct room {
+	uint64_t bytes[RESIDENCE_CARDS];
+};
+
+bool residence_is_on_card(const struct residence_tenant *t);
+/* Its bytes are reserved, and not there yet. */
+bool residence_is_awaited(const struct residence_tenant *t);
+
+/* Of all its cards. */
+uint64_t residence_movable_bytes(const struct residence_tenant *t);
+/* What it lacks on a part of it; 0: nothing. */
+uint64_t residence_need_bytes(const struct residence_tenant *t, unsigned part);
+/* It lacks bytes, or to be let in: one that is out with nothing to move back needs none. */
+bool residence_is_in_need(const struct residence_tenant *t);
+
+/* How long it takes to move so much. */
+uint64_t residence_move_ns(const struct residence *r, uint64_t bytes);
+/* So long that moving so much is a small part of the time. */
+uint64_t residence_stay_ns(const struct residence *r, uint64_t moved_bytes);
+
+/* Neither taken nor reserved nor granted. */
+void room_free(const struct residence *r, struct room *ret);
+/* What t lacks is in it. */
+bool room_fits(const struct room *room, const struct residence_tenant *t);
+
+/* Could there be room for what it lacks, or (is_return) for what it is to return, if all others left that can? */
+bool room_can_ever(const struct residence *r, int tenant, bool is_return);
+
+/* Sends as many away as it takes for what the tenant lacks, or nobody. Not while somebody leaves there already. */
+void room_make(struct residence *r, int tenant, uint64_t now_ns);
+
+#endif

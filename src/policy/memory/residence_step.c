@@ -1,0 +1,312 @@
+#include "policy/memory/residence_room.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define NS_PER_S 1e9
+#define ANSWER_MOVES 4
+#define RATE_WEIGHT 0.5 /* of the last move in what moves are thought to cost */
+#define RATE_LEAST 1e6  /* bytes a second: whatever is said of a move, turns end */
+#define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a move of less says nothing */
+
+struct residence_config residence_default_config(void)
+{
+	return (struct residence_config){ .turn_min_ns = UINT64_C(1000000000),
+					  .idle_ns = UINT64_C(500000000),
+					  .retry_ns = UINT64_C(10000000000),
+					  .answer_ns = UINT64_C(10000000000),
+					  .move_part = 0.1,
+					  .weight_most = 8,
+					  .bytes_per_s = 20e9 };
+}
+
+void residence_init(struct residence *r, const struct residence_config *config)
+{
+	*r = (struct residence){ .config = *config, .bytes_per_s = config->bytes_per_s };
+}
+
+int residence_add(struct residence *r, bool is_in, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < RESIDENCE_MOST; i++) {
+		if (r->tenant[i].is_used)
+			continue;
+		r->tenant[i] = (struct residence_tenant){
+			.is_used = true,
+			.is_to_be_in = is_in,
+			.in_since_ns = now_ns,
+			.work_ns = now_ns,
+			.seen.place = is_in ? RESIDENCE_IN : RESIDENCE_OUT,
+		};
+		if (r->end <= i)
+			r->end = i + 1;
+		return (int)i;
+	}
+	return -1;
+}
+
+void residence_remove(struct residence *r, int tenant)
+{
+	r->tenant[tenant] = (struct residence_tenant){ 0 };
+	while (r->end && !r->tenant[r->end - 1].is_used)
+		r->end--;
+}
+
+uint64_t residence_may_take(const struct residence *r, int tenant, unsigned part)
+{
+	const struct residence_part *own = &r->tenant[tenant].seen.part[part];
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *t = &r->tenant[i];
+		if ((int)i == tenant || !residence_is_awaited(t))
+			continue;
+		for (unsigned k = 0; k < t->seen.part_count; k++)
+			if (t->seen.part[k].card == own->card)
+				return r->tenant[tenant].is_granted ? own->wanted_bytes : 0;
+	}
+	return UINT64_MAX;
+}
+
+static double weight_of(const struct residence_tenant *t)
+{
+	return t->seen.weight > 0 ? t->seen.weight : 1;
+}
+
+static bool share_a_card(const struct residence_tenant *a, const struct residence_tenant *b)
+{
+	for (unsigned i = 0; i < a->seen.part_count; i++)
+		for (unsigned k = 0; k < b->seen.part_count; k++)
+			if (a->seen.part[i].card == b->seen.part[k].card)
+				return true;
+	return false;
+}
+
+/* Its weight against the least of those who work or wait on its cards. */
+static double weight_factor(const struct residence *r, const struct residence_tenant *t)
+{
+	double least = weight_of(t);
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *other = &r->tenant[i];
+		if ((other->seen.has_work || other->needs_since_ns) && share_a_card(t, other) &&
+		    weight_of(other) < least)
+			least = weight_of(other);
+	}
+	double factor = weight_of(t) / least;
+	return factor < r->config.weight_most ? factor : r->config.weight_most;
+}
+
+uint64_t residence_turn_ns(const struct residence *r, int tenant, uint64_t need_bytes)
+{
+	/* One out, one in. */
+	uint64_t ns = residence_stay_ns(r, residence_movable_bytes(&r->tenant[tenant]) + need_bytes);
+	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
+}
+
+static void learn_rate(struct residence *r, const struct residence_tenant *t)
+{
+	uint64_t bytes = residence_movable_bytes(t);
+	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
+	if (bytes < RATE_BYTES_LEAST)
+		return;
+	/* Of what a byte costs, not of the rate: one slow move weighs as much as it took. */
+	if (!(rate > RATE_LEAST))
+		rate = RATE_LEAST;
+	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
+}
+
+/* Ordered to leave for somebody's sake, and does not: it is stopped, or ends, or its work does not. */
+static bool is_deaf(const struct residence *r, const struct residence_tenant *t, uint64_t now_ns)
+{
+	uint64_t limit_ns = ANSWER_MOVES * residence_move_ns(r, residence_movable_bytes(t));
+	if (limit_ns < r->config.answer_ns)
+		limit_ns = r->config.answer_ns;
+	return !t->is_to_be_in && t->seen.place == RESIDENCE_LEAVING &&
+	       now_ns - t->leaves_since_ns > limit_ns;
+}
+
+void residence_see(struct residence *r, int tenant, const struct residence_seen *seen,
+		   uint64_t now_ns)
+{
+	struct residence_tenant *t = &r->tenant[tenant];
+	bool was_in = t->seen.place == RESIDENCE_IN;
+	bool has_moved = seen->moved_ns && seen->moved_ns != t->seen.moved_ns;
+	if (t->seen.is_put_out && !seen->is_put_out)
+		t->is_recalled = true;
+	if (seen->progress != t->seen.progress)
+		t->leaves_since_ns = now_ns;
+	t->seen = *seen;
+	t->is_recalled = t->is_recalled && !t->is_to_be_in;
+	if (has_moved)
+		learn_rate(r, t);
+	if (!was_in && seen->place == RESIDENCE_IN)
+		t->in_since_ns = now_ns;
+	if (seen->has_work)
+		t->work_ns = now_ns;
+	if (!t->is_to_be_in && !seen->is_put_out && (seen->has_refused || is_deaf(r, t, now_ns))) {
+		t->is_to_be_in = true;
+		t->spared_until_ns = now_ns + r->config.retry_ns;
+		t->is_stubborn = true;
+	}
+	if (seen->place == RESIDENCE_OUT)
+		t->is_stubborn = false;
+	if (!residence_is_in_need(t))
+		t->needs_since_ns = 0;
+	else if (!t->needs_since_ns)
+		t->needs_since_ns = now_ns;
+}
+
+/* The one that is in need for longest behind `after` (0: the first), the lower number of two; or -1. */
+static int next_in_queue(const struct residence *r, int after)
+{
+	int next = -1;
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *t = &r->tenant[i], *a, *n;
+		if (!t->is_used || !t->needs_since_ns || (int)i == after)
+			continue;
+		a = after >= 0 ? &r->tenant[after] : NULL;
+		if (a && (t->needs_since_ns < a->needs_since_ns ||
+			  (t->needs_since_ns == a->needs_since_ns && (int)i < after)))
+			continue;
+		n = next >= 0 ? &r->tenant[next] : NULL;
+		if (!n || t->needs_since_ns < n->needs_since_ns)
+			next = (int)i;
+	}
+	return next;
+}
+
+static bool is_any_blocked(const struct residence_tenant *t, const bool *is_blocked)
+{
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		if (is_blocked[t->seen.part[k].card])
+			return true;
+	return false;
+}
+
+static void mark_cards(const struct residence_tenant *t, bool *ret_is_of)
+{
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		ret_is_of[t->seen.part[k].card] = true;
+}
+
+static void serve(struct residence_tenant *t, uint64_t now_ns)
+{
+	t->is_to_be_in = true;
+	t->never_since_ns = 0;
+	for (unsigned k = 0; k < t->seen.part_count; k++)
+		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
+	if (t->is_granted)
+		t->in_since_ns = now_ns; /* others left for this: it is to have a turn of it */
+}
+
+/* Serves the queue from its head on; who has to wait keeps his cards from those behind him. */
+static void serve_queue(struct residence *r, uint64_t now_ns)
+{
+	bool is_blocked[RESIDENCE_CARDS] = { false };
+	for (int i = next_in_queue(r, -1); i >= 0; i = next_in_queue(r, i)) {
+		struct residence_tenant *t = &r->tenant[i];
+		struct room room;
+		room_free(r, &room);
+		if (is_any_blocked(t, is_blocked)) {
+			mark_cards(t, is_blocked);
+			continue;
+		}
+		if (room_fits(&room, t)) {
+			serve(t, now_ns);
+			continue;
+		}
+		/*
+		 * It would wait for ever: it is let in, to be told that there is no room. But not by what is
+		 * seen for a moment, while somebody's figures change.
+		 */
+		if (!room_can_ever(r, i, false)) {
+			if (!t->never_since_ns)
+				t->never_since_ns = now_ns;
+			t->is_to_be_in |= now_ns - t->never_since_ns >= r->config.turn_min_ns;
+			continue;
+		}
+		t->never_since_ns = 0;
+		room_make(r, i, now_ns);
+		mark_cards(t, is_blocked);
+	}
+}
+
+static bool is_out_without_need(const struct residence_tenant *t)
+{
+	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
+}
+
+/* The cards of those who are out and need nothing. */
+struct rest {
+	struct room out;                 /* bytes that they have there */
+	bool is_of_any[RESIDENCE_CARDS]; /* one of them is of this card */
+	bool is_needed[RESIDENCE_CARDS]; /* by somebody else */
+};
+
+static void look_at_rest(const struct residence *r, struct rest *ret)
+{
+	*ret = (struct rest){ 0 };
+	for (unsigned i = 0; i < r->end; i++) {
+		const struct residence_tenant *t = &r->tenant[i];
+		if (t->needs_since_ns)
+			mark_cards(t, ret->is_needed);
+		if (!is_out_without_need(t))
+			continue;
+		mark_cards(t, ret->is_of_any);
+		for (unsigned k = 0; k < t->seen.part_count; k++)
+			ret->out.bytes[t->seen.part[k].card] +=
+				residence_is_on_card(t) ? 0 : t->seen.part[k].movable_bytes;
+	}
+}
+
+/* Since when there is room on each card for all who are out. */
+static void time_room(struct residence *r, const struct rest *rest, uint64_t now_ns)
+{
+	struct room room;
+	room_free(r, &room);
+	for (unsigned card = 0; card < r->card_count; card++)
+		if (!rest->is_of_any[card] || rest->is_needed[card] ||
+		    rest->out.bytes[card] > room.bytes[card])
+			r->room_since_ns[card] = 0;
+		else if (!r->room_since_ns[card])
+			r->room_since_ns[card] = now_ns;
+}
+
+/* Who needs nothing now comes back as well, where there is room for all who are out, and stays to be. */
+static void return_without_need(struct residence *r, const struct rest *rest, uint64_t now_ns)
+{
+	time_room(r, rest, now_ns);
+	for (unsigned i = 0; i < r->end; i++) {
+		struct residence_tenant *t = &r->tenant[i];
+		bool may_return = is_out_without_need(t);
+		for (unsigned k = 0; may_return && k < t->seen.part_count; k++) {
+			unsigned card = t->seen.part[k].card;
+			uint64_t since_ns = r->room_since_ns[card];
+			may_return = since_ns && now_ns - since_ns >=
+							 residence_stay_ns(r, rest->out.bytes[card]);
+		}
+		t->is_to_be_in |= may_return;
+	}
+}
+
+void residence_step(struct residence *r, const uint64_t *capacity_bytes, unsigned card_count,
+		    uint64_t now_ns)
+{
+	struct rest rest;
+	r->card_count = card_count;
+	memcpy(r->capacity_bytes, capacity_bytes, card_count * sizeof(*capacity_bytes));
+	for (unsigned i = 0; i < r->end; i++)
+		r->tenant[i].is_granted = false;
+	for (unsigned i = 0; i < r->end; i++) {
+		struct residence_tenant *t = &r->tenant[i];
+		/* One for whom others can make room queues again. */
+		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
+				room_can_ever(r, (int)i, true);
+		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
+			t->is_to_be_in = false;
+			t->leaves_since_ns = now_ns;
+		}
+		if (is_again && !t->needs_since_ns)
+			t->needs_since_ns = now_ns;
+	}
+	look_at_rest(r, &rest);
+	serve_queue(r, now_ns);
+	return_without_need(r, &rest, now_ns);
+}

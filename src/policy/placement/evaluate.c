@@ -1,0 +1,248 @@
+#include "policy/placement/evaluate.h"
+
+#include <string.h>
+
+#include "policy/placement/request.h"
+#include "policy/placement/room.h"
+#include "policy/placement/score.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SCORE_DIGITS 1e6 /* HAMi's scores are fractions: so much of them is told apart */
+#define LOSS_DIGITS 1e12 /* of room: all that there is of it is worth 1 at most */
+
+/*
+ * Parts of cards: which card a part fits best.
+ *
+ * What is left of a card is of use to those whose parts fit into it, in compute and in memory. A card
+ * with time left and no memory, or the other way round, serves nobody; neither does a remainder smaller
+ * than anybody asks for. So the cost of a place is, first, how much that could still be given out
+ * becomes useless by it, over a ladder of usual parts of a card (an eighth, a quarter, a half, all);
+ * after that, how much stays free there: the fuller card is taken. (The first is the measure of
+ * "Beware of Fragmentation", USENIX ATC 2023, with a ladder for the mix of tasks, which nobody knows.)
+ */
+
+/* What is left of a card, in parts of its all. */
+#define PLACE_REST_WHOLE INT64_C(10000)
+struct place_rest {
+	int64_t cores, memory; /* 0 to PLACE_REST_WHOLE */
+};
+
+/* The usual parts of a card. */
+static const int64_t ladder[] = { PLACE_REST_WHOLE / 8, PLACE_REST_WHOLE / 4, PLACE_REST_WHOLE / 2,
+				  PLACE_REST_WHOLE };
+#define STEPS ((int64_t)(sizeof(ladder) / sizeof(ladder[0])))
+
+static int64_t part(uint64_t left, uint64_t total)
+{
+	return total ? (int64_t)((double)left * (double)PLACE_REST_WHOLE / (double)total + 0.5) : 0;
+}
+
+static struct place_rest rest(const struct place_card *card, uint64_t cores_left,
+			      uint64_t memory_left)
+{
+	return (struct place_rest){ .cores = part(cores_left, card->cores_total_mpct),
+				    .memory = part(memory_left, card->memory_total_bytes) };
+}
+
+static struct place_rest place_rest_now(const struct place_card *card)
+{
+	return rest(card, place_cores_left(card), place_memory_left(card));
+}
+
+/* With the request on it, which must fit. */
+static struct place_rest place_rest_after(const struct place_card *card,
+					  const struct place_request *request)
+{
+	struct place_need need = place_need(card, request);
+	uint32_t cores = place_cores_left(card);
+	uint64_t memory = place_memory_left(card);
+
+	return rest(card, need.cores_mpct < cores ? cores - need.cores_mpct : 0,
+		    need.memory_bytes < memory ? memory - need.memory_bytes : 0);
+}
+
+/* Both of compute and memory that no part of each step can have, summed over the steps. */
+static int64_t stranded(struct place_rest left)
+{
+	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
+
+	for (int64_t i = 0; i < STEPS; i++)
+		if (scarcer < ladder[i])
+			sum += left.cores + left.memory;
+	return sum;
+}
+
+/* Less is better; for the evaluator "share". The request must fit. */
+static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
+{
+	struct place_rest now = place_rest_now(card), after = place_rest_after(card, request);
+	int64_t lost = stranded(after) - stranded(now);
+
+	/* The second part is below 2 * PLACE_REST_WHOLE + 1: it never outweighs the first. */
+	return lost * (2 * PLACE_REST_WHOLE + 1) + after.cores + after.memory;
+}
+
+typedef void evaluate_fn(const struct place_costs *costs, const struct place_node *node,
+			 const struct place_request *request, struct place_scale *ret);
+
+static void link_fill(const struct place_costs *costs, const struct place_node *node,
+		      const struct place_request *request, struct place_scale *ret)
+{
+	ret->pair_factor = -1;
+	ret->pair_cards = ~UINT64_C(0);
+}
+
+/*
+ * A free card takes its links to all other free ones with it. Those to free cards of the same set are
+ * not left behind: they were counted at both ends.
+ */
+static void fragment_fill(const struct place_costs *costs, const struct place_node *node,
+			  const struct place_request *request, struct place_scale *ret)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		if (place_is_free(&node->card[i]))
+			ret->pair_cards |= UINT64_C(1) << i;
+	ret->pair_factor = -2;
+	for (unsigned i = 0; i < node->card_count; i++) {
+		if (!(ret->pair_cards >> i & 1))
+			continue;
+		ret->card[i] = 1;
+		for (unsigned j = 0; j < node->card_count; j++)
+			if (j != i && (ret->pair_cards >> j & 1))
+				ret->card[i] += costs->score[i][j];
+	}
+}
+
+static void share_fill(const struct place_costs *costs, const struct place_node *node,
+		       const struct place_request *request, struct place_scale *ret)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		ret->card[i] = place_share_cost(&node->card[i], request);
+}
+
+static void capacity_fill(const struct place_costs *costs, const struct place_node *node,
+			  const struct place_request *request, struct place_scale *ret)
+{
+	for (unsigned i = 0; i < node->card_count; i++) {
+		const struct place_card *card = &node->card[i];
+		ret->card[i] = (int64_t)(place_need(card, request).memory_bytes / MIB) -
+			       (int64_t)(place_memory_left(card) / MIB);
+	}
+}
+
+static void balance_fill(const struct place_costs *costs, const struct place_node *node,
+			 const struct place_request *request, struct place_scale *ret)
+{
+	for (unsigned i = 0; i < node->card_count; i++) {
+		struct place_rest rest = place_rest_after(&node->card[i], request);
+		int64_t scarcer = rest.cores < rest.memory ? rest.cores : rest.memory;
+		ret->card[i] = PLACE_REST_WHOLE - scarcer;
+	}
+}
+
+static void spread_fill(const struct place_costs *costs, const struct place_node *node,
+			const struct place_request *request, struct place_scale *ret)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		ret->card[i] = (int64_t)(place_card_score(&node->card[i], request) * SCORE_DIGITS +
+					 0.5);
+}
+
+static void binpack_fill(const struct place_costs *costs, const struct place_node *node,
+			 const struct place_request *request, struct place_scale *ret)
+{
+	spread_fill(costs, node, request, ret);
+	for (unsigned i = 0; i < node->card_count; i++)
+		ret->card[i] = -ret->card[i];
+}
+
+/* A request of no mix finds no room worth anything, and leaves the choice to what comes after. */
+static void room_fill(const struct place_costs *costs, const struct place_node *node,
+		      const struct place_request *request, struct place_scale *ret)
+{
+	double loss[PLACE_MAX_CARDS];
+	if (!node->mix)
+		return;
+	place_room_losses(node->mix, node, request, loss);
+	for (unsigned i = 0; i < node->card_count; i++)
+		ret->card[i] = (int64_t)(loss[i] * LOSS_DIGITS + (loss[i] < 0 ? -0.5 : 0.5));
+}
+
+static const struct evaluator {
+	const char *name;
+	evaluate_fn *fill;
+} evaluators[] = {
+	{ "link", link_fill },         { "fragment", fragment_fill }, { "share", share_fill },
+	{ "capacity", capacity_fill }, { "balance", balance_fill },   { "room", room_fill },
+	{ "binpack", binpack_fill },   { "spread", spread_fill },
+};
+#define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
+
+/* The chain of each policy. "auto" is that of topology: each link in it cares for its own kind. */
+static const char *const chains[][PLACE_MAX_EVALUATORS] = {
+	[PLACE_POLICY_AUTO] = { "link", "share", "fragment" },
+	[PLACE_POLICY_BINPACK] = { "binpack", "fragment" },
+	[PLACE_POLICY_SPREAD] = { "spread", "fragment" },
+	[PLACE_POLICY_TOPOLOGY] = { "link", "share", "fragment" },
+};
+
+static const struct evaluator *find(const char *name)
+{
+	for (size_t i = 0; i < EVALUATOR_COUNT; i++)
+		if (!strcmp(evaluators[i].name, name))
+			return &evaluators[i];
+	return NULL;
+}
+
+bool place_evaluator_exists(const char *name)
+{
+	return find(name) != NULL;
+}
+
+const char *place_evaluator_name(unsigned index)
+{
+	return index < EVALUATOR_COUNT ? evaluators[index].name : NULL;
+}
+
+void place_costs_fill(struct place_costs *costs, const struct place_node *node,
+		      const struct place_request *request)
+{
+	const char *const *chain = request->evaluator_count ? request->evaluator
+							    : chains[request->policy];
+	unsigned most = request->evaluator_count ? request->evaluator_count : PLACE_MAX_EVALUATORS;
+
+	for (unsigned i = 0; i < node->card_count; i++)
+		for (unsigned j = 0; j < node->card_count; j++)
+			costs->score[i][j] = i == j ? 0 : place_link_score(node->link[i][j]);
+	costs->scale_count = 0;
+	for (unsigned i = 0; i < most && chain[i]; i++) {
+		struct place_scale *scale = &costs->scale[costs->scale_count++];
+		*scale = (struct place_scale){ 0 };
+		find(chain[i])->fill(costs, node, request, scale);
+	}
+}
+
+int place_cost_compare(const struct place_costs *costs, const struct place_cost *a,
+		       const struct place_cost *b)
+{
+	for (unsigned s = 0; s < costs->scale_count; s++)
+		if (a->by[s] != b->by[s])
+			return a->by[s] < b->by[s] ? -1 : 1;
+	return 0;
+}
+
+void place_cost_add(const struct place_costs *costs, const unsigned *chosen, unsigned chosen_count,
+		    unsigned card, struct place_cost *cost)
+{
+	for (unsigned s = 0; s < costs->scale_count; s++) {
+		const struct place_scale *scale = &costs->scale[s];
+		int64_t links = 0;
+		cost->by[s] += scale->card[card];
+		if (!(scale->pair_factor && (scale->pair_cards >> card & 1)))
+			continue;
+		for (unsigned i = 0; i < chosen_count; i++)
+			if (scale->pair_cards >> chosen[i] & 1)
+				links += costs->score[card][chosen[i]];
+		cost->by[s] += scale->pair_factor * links;
+	}
+}

@@ -1,0 +1,94 @@
+#include "policy/safety/violation_policy.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+static const char *const reason_names[VIOLATION_REASONS] = {
+	[VIOLATION_UNREGISTERED] = "unregistered",
+	[VIOLATION_OVER_LEDGER] = "over_ledger",
+	[VIOLATION_OVER_QUOTA] = "over_quota",
+};
+static const char *const names[] = {
+	[ON_VIOLATION_REPORT] = "report",
+	[ON_VIOLATION_FREEZE] = "freeze",
+	[ON_VIOLATION_END] = "end",
+};
+
+const char *violation_reason_name(enum violation_reason reason)
+{
+	return reason_names[reason];
+}
+
+const char *on_violation_name(enum on_violation what)
+{
+	return names[what];
+}
+
+int on_violation_parse(const char *text, enum on_violation *ret)
+{
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], text)) {
+			*ret = (enum on_violation)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+enum on_violation on_violation_stricter(enum on_violation a, enum on_violation b)
+{
+	return a > b ? a : b;
+}
+
+const struct tenant *violation_owner(const struct violation_signs *s, const char **ret_how)
+{
+	const struct {
+		const struct tenant *owner;
+		const char *how;
+	} signs[] = {
+		{ s->by_descent, "started by it" },
+		{ s->by_mount, "its socket is mounted there" },
+		{ s->by_container, "in its container" },
+		{ s->by_environment, "by its environment" },
+	};
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (signs[i].owner) {
+			*ret_how = signs[i].how;
+			return signs[i].owner;
+		}
+	return NULL;
+}
+
+bool violation_confirm(struct violation_track *track, const struct violation_look *look,
+		       uint64_t now_ns, uint64_t least_ns)
+{
+	if (!look->is_sound)
+		return false;
+	if (!look->is_listed || !look->has_owner) {
+		*track = (struct violation_track){ 0 };
+		return false;
+	}
+	if (look->is_stopped || look->is_away)
+		return false;
+	if (track->looks++ == 0)
+		track->since_ns = now_ns;
+	return track->looks >= VIOLATION_LOOKS && now_ns - track->since_ns >= least_ns;
+}
+
+enum violation_step violation_next(const struct violation_case *c, uint64_t now_ns)
+{
+	if (c->is_pardoned || c->is_untouchable)
+		return VIOLATION_LEAVE;
+	switch (c->wanted) {
+	case ON_VIOLATION_REPORT: return VIOLATION_LEAVE;
+	case ON_VIOLATION_FREEZE:
+		if (c->is_frozen || c->is_stopped)
+			return VIOLATION_LEAVE;
+		return c->has_own_container ? VIOLATION_FREEZE : VIOLATION_STOP;
+	case ON_VIOLATION_END:
+		if (!c->is_told_to_end)
+			return VIOLATION_TERM;
+		return now_ns - c->told_ns >= VIOLATION_END_NS ? VIOLATION_KILL : VIOLATION_LEAVE;
+	}
+	return VIOLATION_LEAVE;
+}

@@ -1,0 +1,103 @@
+/*
+ * How a tenant shares its card: in turns with all others (time), or at the same time as the others of its group (space),
+ * as clients of one MPS server. What is asked for, and what is made of it. Pure.
+ *
+ * A group is of tenants that accept a common fate: a fault of one may end the server, and with it the work of all. So it
+ * is of one user, or of one Kubernetes namespace, and of one card; a name given to it sets tenants apart within that.
+ */
+#ifndef ALLOT_NODE_MPS_CHOICE_H
+#define ALLOT_NODE_MPS_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "policy/space/gain.h"
+
+#define PROGRAM_KEY_MAX 192 /* see programs.h */
+#define SPACE_GROUP_MAX 160 /* of a group's full name, its NUL included */
+#define SPACE_FAULT_MAX 256
+#define SPACE_FAULT_KINDS 5
+#define SPACE_GONE_PIDS 8
+#define SPACE_NAME_MAX 64 /* of the name that was given to it */
+#define SPACE_LIMIT_MIN_PCT \
+	1.0 /* below, of a card of unknown size, MPS may round to no SM at all */
+
+enum sharing_way { SHARING_TIME, SHARING_SPACE, SHARING_AUTO };
+
+/*
+ * What holds a tenant's limit where it shares by space. The gate: its processes may use all SMs, and are held to the limit in work. MPS's active
+ * thread percentage: a part of the SMs, which the hardware holds whatever the library says; how much work that part does
+ * depends on the program.
+ */
+enum space_caps { SPACE_CAPS_GATE, SPACE_CAPS_THREADS };
+
+/* As asked for. */
+struct sharing_wish {
+	bool has_way; /* else as the setting says */
+	enum sharing_way way;
+	char group[SPACE_NAME_MAX]; /* "": none was named */
+	int unnamed_pid; /* of a tenant that was given no name: who asked for it; else 0 */
+};
+
+/* What it is decided by. */
+struct sharing_facts {
+	enum sharing_way setting; /* of the daemon */
+	uid_t uid;
+	const char *namespace_name; /* of Kubernetes; "": none */
+	unsigned device_count;
+	double cores_pct, limit_pct; /* of its one card */
+	unsigned sms;                /* of that card or MIG instance; 0: not known */
+	bool memory_given;
+	bool is_movable;          /* its memory may be moved off the card */
+	bool has_leases;          /* the policy is lease */
+	const char *missing;      /* why there is no MPS here; NULL: there is */
+	struct gain_verdict gain; /* beside those whom it would share with; all zero: unknown */
+};
+
+struct sharing_choice {
+	enum sharing_way way;        /* time or space */
+	char group[SPACE_GROUP_MAX]; /* of space; else "" */
+	const char *why; /* it was decided so, where it was left open; NULL: it was asked for */
+	enum gain_source source; /* by what gain; GAIN_UNKNOWN: by its terms alone */
+	double gain;
+	bool is_open; /* left open, and its terms allow both: what it does is measured for its next start */
+	char program[PROGRAM_KEY_MAX]; /* the caller's; "": not known */
+};
+
+/*
+ * -EINVAL: what was asked for contradicts itself or the other terms; -EOPNOTSUPP: this machine can't. The text says what
+ * to do. With `auto` there is no failure but a group's name that is none.
+ */
+int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *facts,
+		   struct sharing_choice *ret, struct error *err);
+
+/* The full name of the group that a tenant which shares by space is in. */
+void sharing_name_group(const char *given, const struct sharing_facts *facts,
+			char ret[SPACE_GROUP_MAX]);
+
+/* "time", "space", "auto"; -EINVAL for another text. */
+const char *sharing_way_name(enum sharing_way way);
+int sharing_way_parse(const char *text, enum sharing_way *ret);
+
+/* A group as it is known by: two of the same key are one. */
+struct space_key {
+	unsigned card; /* its index */
+	uid_t uid;
+	const char *group; /* as in struct sharing_choice */
+};
+
+struct space_known {
+	struct space_key key;
+	unsigned number; /* of its card, from 1 */
+};
+
+/*
+ * Which of the known groups this is: its place in the list, or -1: none yet, and *ret_number is free on the card. -EPERM:
+ * a group of that given name is another user's.
+ */
+int space_find(const struct space_known *list, size_t count, const struct space_key *key,
+	       int *ret_place, unsigned *ret_number, struct error *err);
+
+#endif
